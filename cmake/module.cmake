@@ -1,0 +1,48 @@
+# trainyard_module(NAME HEADERS ... SOURCES ... TESTS ... USES ... TEST_USES ...)
+#
+# One folder under src/, one library trainyard::NAME, one test program beside it. The files are
+# named, never globbed: a file nobody names is a file nobody builds.
+include(GoogleTest)
+
+add_library(trainyard_flags INTERFACE)
+target_compile_features(trainyard_flags INTERFACE cxx_std_23)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(TRAINYARD_DEVELOPER)
+  target_compile_options(trainyard_flags INTERFACE
+    -Werror -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wold-style-cast -Wextra-semi -Wimplicit-fallthrough
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wno-missing-designated-field-initializers>
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers>)
+  target_compile_definitions(trainyard_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+endif()
+if(TRAINYARD_SANITIZE)
+  target_compile_options(trainyard_flags INTERFACE
+    -fsanitize=${TRAINYARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  target_link_options(trainyard_flags INTERFACE -fsanitize=${TRAINYARD_SANITIZE})
+endif()
+
+function(trainyard_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;TESTS;USES;TEST_USES")
+  set(library trainyard_${name})
+  if(arg_SOURCES)
+    add_library(${library} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+  else()
+    add_library(${library} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(trainyard::${name} ALIAS ${library})
+  list(TRANSFORM arg_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(${library} ${scope} FILE_SET HEADERS
+    BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
+  target_link_libraries(${library} ${scope} trainyard_flags ${arg_USES})
+
+  if(TRAINYARD_DEVELOPER)
+    set_target_properties(${library} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+    if(arg_TESTS)
+      add_executable(${name}_test ${arg_TESTS})
+      target_link_libraries(${name}_test PRIVATE ${library} ${arg_TEST_USES} GTest::gmock_main)
+      gtest_discover_tests(${name}_test TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60)
+    endif()
+  endif()
+endfunction()

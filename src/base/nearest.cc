@@ -1,0 +1,53 @@
+#include "base/nearest.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace trainyard {
+namespace {
+
+constexpr std::size_t kLongest = 64;
+using Row = std::array<std::size_t, kLongest + 1>;
+
+/// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
+std::size_t edits(std::string_view a, std::string_view b) {
+  Row two_above{};
+  Row above{};
+  Row row{};
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], two_above[j - 2] + 1);
+    }
+    two_above = above;
+    above = row;
+  }
+  return above[b.size()];
+}
+
+}  // namespace
+
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates) {
+  if (word.empty() || word.size() > kLongest) return std::nullopt;
+  std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
+  std::optional<std::string_view> best;
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
+    const std::size_t distance = edits(word, candidate);
+    if (distance >= fewest) continue;
+    fewest = distance;
+    best = candidate;
+  }
+  return best;
+}
+
+}  // namespace trainyard

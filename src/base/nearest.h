@@ -1,0 +1,17 @@
+// The nearest right word: what somebody who wrote `max-paralel` probably meant.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace trainyard {
+
+/// The candidate that takes the fewest edits (insert, delete, replace, swap of neighbours) to make
+/// of `word`, the first of several; nothing when even that one takes more than a third of the
+/// word's letters (at least one edit is always allowed). Costs |word| x |candidate| for each
+/// candidate; words over 64 letters match nothing.
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> candidates);
+
+}  // namespace trainyard

@@ -1,0 +1,80 @@
+// The keeper: a small process that starts and watches all task processes on the yard's behalf.
+//
+// It is forked off before SQLite, sockets and threads exist, so that no task inherits anything of
+// the yard. It is the subreaper of everything the tasks start; when the yard's end of its socket
+// closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "io/event_loop.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+/// What the keeper tells.
+struct ProcessStarted {
+  AttemptKey key;
+  std::int64_t pid = 0;
+};
+struct ProcessEnded {
+  AttemptKey key;
+  End end;
+  Usage usage;  ///< From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
+};
+/// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
+struct KeeperGone {
+  std::string why;
+};
+using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperGone>;
+
+struct KeeperOptions {
+  Duration stop_grace{10'000};  ///< Between TERM and KILL when the yard is gone.
+};
+
+class Keeper {
+ public:
+  /// Forks the keeper. Call it first thing: there must be no other thread.
+  static Result<Keeper> fork(KeeperOptions options);
+
+  Keeper(Keeper&&) noexcept;
+  Keeper& operator=(Keeper&&) noexcept;
+  /// Closes the socket, so that the keeper ends everything and goes, and waits for it, at most twice
+  /// the grace. After that no process of a task is left.
+  ~Keeper();
+
+  [[nodiscard]] std::int64_t pid() const;
+
+  /// Told everything the keeper says, from run_once() of `loop`, in order. `loop` must outlive this.
+  using Listener = std::move_only_function<void(std::span<const KeeperNews>)>;
+  void listen(EventLoop& loop, Listener listener);
+
+  /// Starts a process in a session and process group of its own: makes the task directory (and
+  /// parents), both log files anew, removes an old result file, standard input /dev/null, all
+  /// descriptors closed, all signals default, and exec. Answered by ProcessStarted then
+  /// ProcessEnded, or by ProcessEnded with NotStarted that says which of these steps failed and why.
+  /// ProcessEnded comes after every process of the attempt is gone.
+  void start(AttemptKey key, const Launch& launch);
+
+  /// Sends TERM or KILL to every process of the attempt, those in sessions of their own included.
+  void stop(AttemptKey key, bool kill);
+
+ private:
+  struct State;
+  explicit Keeper(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard::io

@@ -1,0 +1,51 @@
+// Looking at the processes of the machine: who belongs to which attempt, and what they use.
+//
+// Reads /proc, starts nothing, stops nothing. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace trainyard::io {
+
+struct TreeUsage {
+  Bytes memory;  ///< Anonymous memory (RssAnon) of all living processes of the tree.
+  Duration cpu_time{0};  ///< User and system of the living and of those they have waited for.
+  int processes = 0;
+};
+
+struct MachineReading {
+  Bytes memory_available;         ///< Of the machine, or less where a cgroup leaves less.
+  double cpu_used_by_others = 0;  ///< 0 to 1 of our CPUs, since the last reading; 0 at the first.
+  std::vector<TreeUsage> trees;   ///< For each root asked for, in order.
+};
+
+class ProcessTable {
+ public:
+  ProcessTable();
+  ~ProcessTable();
+  ProcessTable(ProcessTable&&) noexcept;
+  ProcessTable& operator=(ProcessTable&&) noexcept;
+
+  /// Reads the machine and the trees of `roots` (process ids that lead a session of their own). A
+  /// process belongs to a root when it is in its session or descends from one that is. Keeps its
+  /// descriptors and buffers between calls: costs about 10 microseconds a process on the machine.
+  MachineReading read(std::span<const std::int64_t> roots);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Ends every process that has NAME=value in its environment (TERM, KILL after `grace`), ourselves
+/// excepted: what a dead run left behind. Returns how many there were.
+Result<int> end_processes_with(const std::string& name_and_value, Duration grace);
+
+}  // namespace trainyard::io

@@ -1,0 +1,139 @@
+// Reads a journal, that of a living run included: for status, logs, tables and reports. Read-only,
+// never blocks the yard. One thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/status.h"
+
+namespace trainyard {
+
+struct ExecutionRow {
+  std::int64_t number = 0;  ///< From 1; more than 1 after a resume.
+  std::int64_t yard_pid = 0;
+  std::int64_t keeper_pid = 0;
+  std::string host;
+  std::string socket_path;
+  std::string command_line;
+  std::string version;
+  std::string job_file;
+  std::string git_commit;
+  std::int64_t started_unix_ms = 0;
+  Instant started;
+  std::optional<Instant> ended;  ///< Nothing: it runs, or died.
+  std::string how;               ///< How it ended.
+};
+
+struct GroupRow {
+  GroupIndex index;
+  std::string name;
+  GroupPhase phase = GroupPhase::Blocked;
+  std::string message;
+  int tasks = 0;
+  int finished = 0;
+  int failed = 0;
+  int skipped = 0;
+  int stopped = 0;
+  int running = 0;   ///< AVAILABLE to TRAINING
+  int retrying = 0;  ///< INTERRUPT
+  int waiting = 0;   ///< The rest
+};
+
+struct TaskRow {
+  TaskIndex index;
+  GroupIndex group;
+  std::string group_name;
+  std::string id;
+  Standing standing;
+  Stage stage = Stage::Train;
+  std::uint32_t attempt = 0;  ///< The last one; 0 before the first.
+  std::int64_t pid = 0;       ///< 0 when it does not run.
+  std::optional<Instant> started;  ///< Of the last attempt.
+  std::optional<Instant> ended;
+  Bytes memory_requested;
+  Bytes memory_now;   ///< Last sample.
+  Bytes memory_peak;  ///< Of the last attempt.
+  Duration cpu_time{0};
+  std::string result;   ///< JSON object as text, or empty.
+  std::string warning;
+  std::string message;  ///< Why it failed or was skipped.
+  std::vector<std::pair<std::string, std::string>> matrix;
+};
+
+struct AttemptRow {
+  AttemptKey key;
+  Instant started;
+  std::optional<Instant> ended;
+  Failure failure = Failure::None;
+  int exit_code = 0;
+  Bytes memory_peak;
+  std::string message;
+};
+
+struct WaitingReason {
+  std::string group_name;
+  int tasks = 0;  ///< How many wait in this shape.
+  Bytes memory;   ///< What each asks for.
+  std::string reason;
+};
+
+struct MachineRow {
+  Instant at;
+  Bytes memory_available;
+  Bytes memory_of_tasks;
+  double cpu_used_by_others = 0;
+};
+
+class JournalReader {
+ public:
+  static Result<JournalReader> open(const std::string& path);
+  JournalReader(JournalReader&&) noexcept;
+  JournalReader& operator=(JournalReader&&) noexcept;
+  ~JournalReader();
+
+  /// A consistent view for the calls until the next refresh(); open() makes the first.
+  Result<void> refresh();
+
+  Result<std::string> job_name();
+  Result<std::vector<ExecutionRow>> executions();
+  Result<std::vector<GroupRow>> groups();  ///< Costs O(groups), not O(tasks).
+  Result<std::vector<WaitingReason>> waiting();
+  Result<std::optional<MachineRow>> last_sample();
+
+  struct TaskFilter {
+    std::optional<GroupIndex> group;
+    bool running = false;  ///< Only those that run or retry.
+    bool failed = false;   ///< Only those that failed.
+    std::int64_t at_most = -1;  ///< -1: all.
+  };
+  /// In the order of the job file; `row` returns false to stop.
+  Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
+  Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
+  /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
+  struct Lookup {
+    std::vector<TaskRow> found;
+    std::vector<std::string> near;
+  };
+  Result<Lookup> look_up(std::string_view name);
+  Result<std::vector<AttemptRow>> attempts(TaskIndex task);
+  Result<std::vector<AttemptRow>> attempts_of(GroupIndex group);
+  Result<std::vector<MachineRow>> samples();  ///< Thinned: at most 4,096 rows.
+
+ private:
+  struct State;
+  explicit JournalReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard

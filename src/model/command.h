@@ -1,0 +1,71 @@
+// What comes out of the scheduler: what is to be done, and what has changed for people to see.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/status.h"
+
+namespace trainyard {
+
+/// Starts the process of an attempt. Answered by AttemptStarted and AttemptEnded, or by
+/// AttemptEnded alone when it cannot be started.
+struct StartAttempt {
+  AttemptKey key;
+  Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
+};
+
+/// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.
+struct StopAttempt {
+  AttemptKey key;
+  bool kill = false;
+};
+
+/// Tells who asked for a task to be killed what became of it.
+struct AnswerKill {
+  std::uint64_t request = 0;
+  bool done = false;  ///< False: it was not running. The task is what it was.
+};
+
+using Command = std::variant<StartAttempt, StopAttempt, AnswerKill>;
+
+/// A task is in a new status. Every arrow of the picture in model/status.h is one of these.
+struct TaskChanged {
+  AttemptKey key;  ///< The attempt it is in; 0 when it never had one.
+  Status status = Status::Init;
+  Verdict verdict = Verdict::None;  ///< Set once a task, with its last change.
+  Failure failure = Failure::None;
+  Stage stage = Stage::Train;
+  int exit_code = 0;
+  std::string message;  ///< For people: "killed by signal 11 (SIGSEGV)"; empty when all is well.
+};
+
+enum class GroupPhase : std::uint8_t { Blocked = 0, Running = 1, Finished = 2, Failed = 3, Skipped = 4, Stopped = 5 };
+
+struct GroupChanged {
+  GroupIndex group;
+  GroupPhase phase = GroupPhase::Blocked;
+  std::string message;  ///< The cause, where it was skipped.
+};
+
+/// Why the tasks of a shape wait, in words; empty when none waits any more. Told when the cause
+/// changes, not with every number in it.
+struct ReasonChanged {
+  ShapeIndex shape;
+  std::string reason;
+};
+
+using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged>;
+
+/// What one event led to, in order. `changes` are written down before `commands` are carried out.
+struct Decision {
+  std::vector<Change> changes;
+  std::vector<Command> commands;
+};
+
+}  // namespace trainyard

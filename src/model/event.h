@@ -1,0 +1,86 @@
+// What can happen to the yard. Everything the scheduler ever learns is one of these, and the
+// journal of a run is a list of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+/// How a process came to its end, as the operating system says it.
+struct ExitedWith {
+  int code = 0;
+  friend bool operator==(const ExitedWith&, const ExitedWith&) = default;
+};
+struct KilledBy {
+  int signal = 0;
+  /// The kernel's out-of-memory killer was seen at work when it happened.
+  bool out_of_memory = false;
+  friend bool operator==(const KilledBy&, const KilledBy&) = default;
+};
+/// There never was a process. `why` is for people: "cannot run './train': no such file".
+struct NotStarted {
+  std::string why;
+  friend bool operator==(const NotStarted&, const NotStarted&) = default;
+};
+/// Nobody can say: whoever watched the process is gone.
+struct Vanished {
+  std::string why;
+  friend bool operator==(const Vanished&, const Vanished&) = default;
+};
+using End = std::variant<ExitedWith, KilledBy, NotStarted, Vanished>;
+
+/// The process of an attempt exists.
+struct AttemptStarted {
+  AttemptKey key;
+  std::int64_t pid = 0;
+};
+
+/// The attempt and everything it started are gone.
+struct AttemptEnded {
+  AttemptKey key;
+  End end;
+  Usage usage;
+  std::string result;   ///< The JSON object it left, as text; empty when it left none.
+  std::string warning;  ///< What was wrong with the result, for people; empty when nothing was.
+};
+
+struct TaskSample {
+  AttemptKey key;
+  Bytes memory;  ///< Anonymous memory of its process tree now.
+};
+
+/// The machine was looked at.
+struct Sampled {
+  Bytes memory_available;        ///< What the kernel could give to new work now.
+  double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
+  std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
+};
+
+/// Somebody asked for the run to end: Ctrl-C, TERM. The second time it ends at once.
+struct InterruptAsked {};
+
+/// Somebody asked for one task to end. `request` is answered by a KillAnswered with its number.
+struct KillAsked {
+  TaskIndex task;
+  std::uint64_t request = 0;
+};
+
+/// The moment that the scheduler asked to be woken at has come.
+struct TimePassed {};
+
+using What = std::variant<AttemptStarted, AttemptEnded, Sampled, InterruptAsked, KillAsked, TimePassed>;
+
+struct Event {
+  Instant at;
+  What what;
+};
+
+}  // namespace trainyard

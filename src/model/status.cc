@@ -1,0 +1,100 @@
+#include "model/status.h"
+
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace trainyard {
+namespace {
+
+constexpr std::array<std::string_view, 10> kStatusNames{
+    "UNKNOWN",  "INIT",     "AVAILABLE", "LOADING",   "WAITING",
+    "TRAINING", "FINISHED", "EXITED",    "EXCEPTION", "INTERRUPT"};
+
+constexpr std::uint16_t bit(Status status) {
+  return static_cast<std::uint16_t>(1U << std::to_underlying(status));
+}
+
+/// Row by row, where a task may go from each status.
+constexpr std::array<std::uint16_t, 10> kNext{
+    bit(Status::Exception),                        // UNKNOWN
+    bit(Status::Available),                        // INIT
+    static_cast<std::uint16_t>(bit(Status::Loading) | bit(Status::Training) |
+                               bit(Status::Exception) | bit(Status::Unknown)),  // AVAILABLE
+    static_cast<std::uint16_t>(bit(Status::Waiting) | bit(Status::Interrupt) |
+                               bit(Status::Exception) | bit(Status::Unknown)),  // LOADING
+    static_cast<std::uint16_t>(bit(Status::Training) | bit(Status::Interrupt) |
+                               bit(Status::Exception) | bit(Status::Unknown)),  // WAITING
+    static_cast<std::uint16_t>(bit(Status::Finished) | bit(Status::Interrupt) |
+                               bit(Status::Exception) | bit(Status::Unknown)),  // TRAINING
+    static_cast<std::uint16_t>(bit(Status::Exited) | bit(Status::Exception)),   // FINISHED
+    0,                                                                          // EXITED
+    0,                                                                          // EXCEPTION
+    static_cast<std::uint16_t>(bit(Status::Available) | bit(Status::Waiting) |
+                               bit(Status::Exception)),  // INTERRUPT
+};
+
+}  // namespace
+
+std::string_view to_text(Status status) { return kStatusNames.at(std::to_underlying(status)); }
+
+std::string_view to_text(Stage stage) { return stage == Stage::Load ? "LOAD" : "TRAIN"; }
+
+std::string_view to_text(Failure failure) {
+  constexpr std::array<std::string_view, 7> kNames{"NONE", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
+                                                   "EXIT", "CANNOT_START",  "LOST"};
+  return kNames.at(std::to_underlying(failure));
+}
+
+std::string_view to_text(Verdict verdict) {
+  constexpr std::array<std::string_view, 5> kNames{"NONE", "FINISHED", "FAILED", "SKIPPED",
+                                                   "STOPPED"};
+  return kNames.at(std::to_underlying(verdict));
+}
+
+std::optional<Status> parse_status(std::string_view text) {
+  std::string upper;
+  for (const char c : text) {
+    upper.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
+  }
+  for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
+    if (kStatusNames[i] == upper) return static_cast<Status>(i);
+  }
+  return std::nullopt;
+}
+
+bool may_follow(Status from, Status to) {
+  return (kNext.at(std::to_underlying(from)) & bit(to)) != 0;
+}
+
+std::string word_for(const Standing& standing) {
+  switch (standing.verdict) {
+    case Verdict::Finished:
+    case Verdict::Skipped:
+    case Verdict::Stopped:
+      return std::string(to_text(standing.verdict));
+    case Verdict::Failed:
+      if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
+      return std::string(to_text(standing.failure));
+    case Verdict::None:
+      break;
+  }
+  switch (standing.status) {
+    case Status::Init:
+    case Status::Waiting:
+      return "WAITING";
+    case Status::Interrupt:
+      return "RETRYING";
+    default:
+      return "RUNNING";
+  }
+}
+
+}  // namespace trainyard

@@ -1,0 +1,79 @@
+// The ten statuses of a task (fedflow `TaskStatus`), and the words that people read beside them.
+//
+//  INIT ──start──▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶ EXITED
+//                     ▲ ▲                 │ out of memory ▲              │ out of memory
+//                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
+//                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
+//  any stage: exception, death, time limit, kill, a status nobody understood ──▶ EXCEPTION
+//
+// A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
+// task that has been granted what it asked for and whose process is being started.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainyard {
+
+enum class Status : std::uint8_t {
+  Unknown = 0,
+  Init = 1,
+  Available = 2,
+  Loading = 3,
+  Waiting = 4,
+  Training = 5,
+  Finished = 6,
+  Exited = 7,
+  Exception = 8,
+  Interrupt = 9,
+};
+
+/// Where in an attempt: what a failure and a retry are counted under.
+enum class Stage : std::uint8_t { Load = 0, Train = 1 };
+
+/// Why a task is in EXCEPTION or INTERRUPT.
+enum class Failure : std::uint8_t {
+  None = 0,
+  OutOfMemory = 1,
+  Timeout = 2,      ///< Over its time limit.
+  Killed = 3,       ///< By a signal: from the user, from `trainyard kill`, from the kernel.
+  Exit = 4,         ///< Ended by itself with a code other than 0.
+  CannotStart = 5,  ///< No process came to be: no such file, not executable, no directory, ...
+  Lost = 6,         ///< Nobody knows: the keeper died, or the yard before it.
+};
+
+/// What became of a task in the end. Each task of a run gets exactly one.
+enum class Verdict : std::uint8_t {
+  None = 0,      ///< It has not ended yet.
+  Finished = 1,  ///< EXITED, with its result.
+  Failed = 2,    ///< EXCEPTION; Failure says why.
+  Skipped = 3,   ///< Never started: a group it needs failed, or its own with fail-fast.
+  Stopped = 4,   ///< The run was interrupted before the task had ended. Resuming runs it again.
+};
+
+/// "INIT", "AVAILABLE", ...; "LOAD"; "OUT_OF_MEMORY", ...; "FINISHED", ...
+std::string_view to_text(Status status);
+std::string_view to_text(Stage stage);
+std::string_view to_text(Failure failure);
+std::string_view to_text(Verdict verdict);
+
+/// Reads a status by name, in any case; nothing for anything else.
+std::optional<Status> parse_status(std::string_view text);
+
+/// Whether the picture above has an arrow from `from` to `to`.
+bool may_follow(Status from, Status to);
+
+/// The word a person reads for a task, in the progress line, the table and the report: "WAITING",
+/// "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
+/// "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED before the latter where it is not clear.
+struct Standing {
+  Status status = Status::Init;
+  Verdict verdict = Verdict::None;
+  Failure failure = Failure::None;
+  int exit_code = 0;
+};
+std::string word_for(const Standing& standing);
+
+}  // namespace trainyard

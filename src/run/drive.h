@@ -1,0 +1,32 @@
+// The loop: wait for events, decide, write down, act. The order is the promise: what is carried out
+// has been committed before, so that a kill at any instant leaves nothing running that the journal
+// does not know.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/recorder.h"
+#include "model/turn.h"
+#include "run/machine.h"
+#include "schedule/scheduler.h"
+
+namespace trainyard {
+
+/// Sees every turn once, in order, after it was committed: the progress line is one of these.
+using Observer = std::move_only_function<void(const Turn&)>;
+
+/// How long the loop goes on without being able to write before it gives the run up.
+struct Patience {
+  Duration journal{60'000};
+};
+
+/// Runs the plan of `scheduler` on `machine` until every task has its verdict. While the recorder
+/// cannot write nothing new is started; what runs goes on. An error means that it could not write
+/// for too long: what ran has been told to end, and the journal holds all turns but the last ones.
+Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
+                   std::vector<Observer>& observers, Patience patience = {});
+
+}  // namespace trainyard

@@ -1,0 +1,53 @@
+// The decision core: which task starts next, and what becomes of one that ended.
+//
+// It is pure: no clock, thread, file or process. What happens comes in as an Event, what is to be
+// done and what has changed comes out as a Decision, and time is a number on the event. The same
+// plan and the same events give the same decisions, so a run can be played again, simulated with
+// faults (sim/) and forecast.
+//
+// Not thread-safe: it belongs to the one thread that runs the loop.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+class Scheduler {
+ public:
+  /// Each shape of the plan must fit into the capacity less what the limits keep free (see fits()).
+  Scheduler(Plan plan, Limits limits, Capacity capacity);
+  ~Scheduler();
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
+
+  /// Takes in the first reading of the machine and starts what can be started. Called once, first.
+  [[nodiscard]] Decision begin(Instant at, const Sampled& machine);
+
+  /// Takes in one thing that happened. Returns what must now be written down and done, in order.
+  /// Costs O(log tasks + shapes looked at), and at most kLookahead shapes are looked at.
+  [[nodiscard]] Decision on(const Event& event);
+
+  /// When it wants a TimePassed at the latest, whatever else happens; nothing when it needs none.
+  [[nodiscard]] std::optional<Instant> wakeup() const;
+
+  /// True when every task has its verdict.
+  [[nodiscard]] bool ended() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Why a request can never be granted here, in words for the person who wrote it; nothing when it
+/// can: "needs 64 GB of memory, this machine can give 22.1 GB (24 GB less 1.9 GB kept free)".
+std::optional<std::string> never_fits(const Request& request, const Limits& limits,
+                                      const Capacity& capacity);
+
+}  // namespace trainyard
