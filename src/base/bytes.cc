@@ -96,9 +96,9 @@ Result<Bytes> parse_bytes(std::string_view whole) {
   const std::string_view unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
   constexpr double kSmallestBare = kKibi * kKibi;
   if (unit.empty() && number != 0 && number < kSmallestBare) {
-    return std::unexpected(Error{
-        fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}GB' or '{}MB'?",
-                    whole, digits, digits, digits)});
+    return std::unexpected(
+        Error{fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}GB' or '{}MB'?",
+                          whole, digits, digits, digits)});
   }
   double factor = unit.empty() ? 1 : 0;
   for (const Unit& known : kUnits) {
@@ -122,7 +122,8 @@ std::string to_text(Bytes bytes) {
     amount /= kKilo;
     ++name;
   }
-  if (name < 2 || amount == std::floor(amount) || std::abs(amount) >= 99.95) {
+  const double rounded = std::round(amount * 10) / 10;
+  if (name < 2 || rounded == std::floor(rounded) || std::abs(amount) >= 99.95) {
     return fmt::format("{:.0f} {}", amount, kNames[name]);
   }
   return fmt::format("{:.1f} {}", amount, kNames[name]);

@@ -103,8 +103,8 @@ Result<Duration> parse_duration(std::string_view text) {
     while (letters < rest.size() && rest[letters] >= 'a' && rest[letters] <= 'z') ++letters;
     const std::string_view unit = rest.substr(0, letters);
     if (unit.empty()) {
-      return std::unexpected(Error{fmt::format(
-          "'{}' has no unit; did you mean '{}s' or '{}m'?", text, text, text)});
+      return std::unexpected(
+          Error{fmt::format("'{}' has no unit; did you mean '{}s' or '{}m'?", text, text, text)});
     }
     double factor = 0;
     for (const Unit& known : kUnits) {

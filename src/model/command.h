@@ -45,7 +45,14 @@ struct TaskChanged {
   std::string message;  ///< For people: "killed by signal 11 (SIGSEGV)"; empty when all is well.
 };
 
-enum class GroupPhase : std::uint8_t { Blocked = 0, Running = 1, Finished = 2, Failed = 3, Skipped = 4, Stopped = 5 };
+enum class GroupPhase : std::uint8_t {
+  Blocked = 0,
+  Running = 1,
+  Finished = 2,
+  Failed = 3,
+  Skipped = 4,
+  Stopped = 5
+};
 
 struct GroupChanged {
   GroupIndex group;

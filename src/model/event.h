@@ -59,7 +59,7 @@ struct TaskSample {
 
 /// The machine was looked at.
 struct Sampled {
-  Bytes memory_available;        ///< What the kernel could give to new work now.
+  Bytes memory_available;         ///< What the kernel could give to new work now.
   double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
 };
@@ -76,7 +76,8 @@ struct KillAsked {
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What = std::variant<AttemptStarted, AttemptEnded, Sampled, InterruptAsked, KillAsked, TimePassed>;
+using What =
+    std::variant<AttemptStarted, AttemptEnded, Sampled, InterruptAsked, KillAsked, TimePassed>;
 
 struct Event {
   Instant at;

@@ -8,8 +8,8 @@
 namespace trainyard {
 
 struct Launch {
-  /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh", "-c",
-  /// text}. The program is looked up on PATH when it has no slash.
+  /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh",
+  /// "-c", text}. The program is looked up on PATH when it has no slash.
   std::vector<std::string> arguments;
   /// What the process finds in its environment beside what the yard was started with, as
   /// NAME=value. A name that the yard has too is replaced.
@@ -19,7 +19,7 @@ struct Launch {
   std::string task_directory;  ///< Made, with its parents, before the process starts.
   std::string stdout_path;     ///< Made anew.
   std::string stderr_path;     ///< Made anew.
-  std::string result_path;     ///< Where the task may leave a JSON object; removed before it starts.
+  std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 
 }  // namespace trainyard

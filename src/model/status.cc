@@ -24,8 +24,8 @@ constexpr std::uint16_t bit(Status status) {
 
 /// Row by row, where a task may go from each status.
 constexpr std::array<std::uint16_t, 10> kNext{
-    bit(Status::Exception),                        // UNKNOWN
-    bit(Status::Available),                        // INIT
+    bit(Status::Exception),  // UNKNOWN
+    bit(Status::Available),  // INIT
     static_cast<std::uint16_t>(bit(Status::Loading) | bit(Status::Training) |
                                bit(Status::Exception) | bit(Status::Unknown)),  // AVAILABLE
     static_cast<std::uint16_t>(bit(Status::Waiting) | bit(Status::Interrupt) |

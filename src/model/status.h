@@ -1,6 +1,7 @@
 // The ten statuses of a task (fedflow `TaskStatus`), and the words that people read beside them.
 //
-//  INIT ──start──▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶ EXITED
+//  INIT ──start──▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶
+//  EXITED
 //                     ▲ ▲                 │ out of memory ▲              │ out of memory
 //                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
 //                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
@@ -67,7 +68,8 @@ bool may_follow(Status from, Status to);
 
 /// The word a person reads for a task, in the progress line, the table and the report: "WAITING",
 /// "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
-/// "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED before the latter where it is not clear.
+/// "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED before the latter where it is not
+/// clear.
 struct Standing {
   Status status = Status::Init;
   Verdict verdict = Verdict::None;

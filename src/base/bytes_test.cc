@@ -1,0 +1,79 @@
+// Amounts of memory as people write them, one rule a test.
+#include "base/bytes.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+std::int64_t bytes_of(std::string_view text) {
+  const Result<Bytes> bytes = parse_bytes(text);
+  EXPECT_TRUE(bytes.has_value()) << text << ": " << (bytes ? "" : bytes.error().message);
+  return bytes ? bytes->count : -1;
+}
+
+std::string mistake_in(std::string_view text) {
+  const Result<Bytes> bytes = parse_bytes(text);
+  EXPECT_FALSE(bytes.has_value()) << text << " was read as " << (bytes ? bytes->count : 0);
+  return bytes ? "" : bytes.error().message;
+}
+
+TEST(Bytes, ReadsDecimalUnitsAsPowersOfAThousand) {
+  EXPECT_EQ(bytes_of("7B"), 7);
+  EXPECT_EQ(bytes_of("1kB"), 1000);
+  EXPECT_EQ(bytes_of("1KB"), 1000);
+  EXPECT_EQ(bytes_of("4GB"), 4'000'000'000);
+  EXPECT_EQ(bytes_of("2.5 GB"), 2'500'000'000);
+  EXPECT_EQ(bytes_of("1TB"), 1'000'000'000'000);
+}
+
+TEST(Bytes, ReadsBinaryUnitsAndSlurmsFormsAsPowersOf1024) {
+  EXPECT_EQ(bytes_of("1KiB"), 1024);
+  EXPECT_EQ(bytes_of("1GiB"), 1'073'741'824);
+  EXPECT_EQ(bytes_of("1.5MiB"), 1'572'864);
+  EXPECT_EQ(bytes_of("16G"), 17'179'869'184);
+  EXPECT_EQ(bytes_of("1T"), 1'099'511'627'776);
+}
+
+TEST(Bytes, ReadsABareNumberOfAMebibyteAndMoreAsBytes) {
+  EXPECT_EQ(bytes_of("1048576"), 1'048'576);
+  EXPECT_EQ(bytes_of("0"), 0);
+}
+
+TEST(Bytes, SaysWhatABareSmallNumberProbablyMeans) {
+  EXPECT_EQ(mistake_in("4"), "'4' has no unit and would be 4 bytes; did you mean '4GB' or '4MB'?");
+}
+
+TEST(Bytes, SaysThatBitsAreNotBytes) {
+  EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits; did you mean '8GB'?");
+  EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits; did you mean '8MB'?");
+  EXPECT_EQ(mistake_in("8kb"), "'8kb' is in bits; memory is in bytes, as in '8GB' or '8MiB'");
+}
+
+TEST(Bytes, SaysWhatAnUnknownUnitProbablyMeans) {
+  EXPECT_EQ(mistake_in("1gib"), "'1gib': unknown unit 'gib', did you mean '1GiB'?");
+  EXPECT_EQ(mistake_in("12gigs"),
+            "'12gigs': unknown unit 'gigs'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
+}
+
+TEST(Bytes, RefusesWhatIsNoAmount) {
+  EXPECT_EQ(mistake_in("much"), "'much' is not an amount of memory; write it as in '4GB'");
+  EXPECT_EQ(mistake_in(""), "'' is not an amount of memory; write it as in '4GB'");
+  EXPECT_EQ(mistake_in("-1GB"), "'-1GB': memory cannot be negative");
+  EXPECT_EQ(mistake_in("99999999999TB"), "'99999999999TB' is more memory than any machine has");
+}
+
+TEST(Bytes, AreToldToPeopleInDecimalUnits) {
+  EXPECT_EQ(to_text(Bytes{0}), "0 B");
+  EXPECT_EQ(to_text(Bytes{999}), "999 B");
+  EXPECT_EQ(to_text(mb(512)), "512 MB");
+  EXPECT_EQ(to_text(Bytes{3'140'000'000}), "3.1 GB");
+  EXPECT_EQ(to_text(Bytes{999'960'000}), "1 GB");
+  EXPECT_EQ(to_text(gb(24)), "24 GB");
+}
+
+}  // namespace
+}  // namespace trainyard

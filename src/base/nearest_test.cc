@@ -1,0 +1,31 @@
+// The nearest right word, one rule a test.
+#include "base/nearest.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+constexpr std::array<std::string_view, 5> kKeys{"max-parallel", "matrix", "memory", "needs", "id"};
+
+TEST(Nearest, FindsTheWordThatWasMeant) {
+  EXPECT_EQ(nearest("max-paralel", kKeys), "max-parallel");
+  EXPECT_EQ(nearest("max_parallel", kKeys), "max-parallel");
+  EXPECT_EQ(nearest("memroy", kKeys), "memory");
+  EXPECT_EQ(nearest("need", kKeys), "needs");
+}
+
+TEST(Nearest, CountsASwapOfNeighboursOnce) { EXPECT_EQ(nearest("di", kKeys), "id"); }
+
+TEST(Nearest, SaysNothingWhenNoWordIsNear) {
+  EXPECT_EQ(nearest("colour", kKeys), std::nullopt);
+  EXPECT_EQ(nearest("", kKeys), std::nullopt);
+  EXPECT_EQ(nearest(std::string(65, 'm'), kKeys), std::nullopt);
+}
+
+}  // namespace
+}  // namespace trainyard

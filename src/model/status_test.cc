@@ -1,0 +1,72 @@
+// The ten statuses, their arrows and the words that people read.
+#include "model/status.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string_view> followers(Status from) {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < 10; ++i) {
+    if (may_follow(from, static_cast<Status>(i))) names.push_back(to_text(static_cast<Status>(i)));
+  }
+  return names;
+}
+
+TEST(Status, FollowsTheArrowsOfThePictureAndNoOthers) {
+  EXPECT_THAT(followers(Status::Unknown), ElementsAre("EXCEPTION"));
+  EXPECT_THAT(followers(Status::Init), ElementsAre("AVAILABLE"));
+  EXPECT_THAT(followers(Status::Available),
+              ElementsAre("UNKNOWN", "LOADING", "TRAINING", "EXCEPTION"));
+  EXPECT_THAT(followers(Status::Loading),
+              ElementsAre("UNKNOWN", "WAITING", "EXCEPTION", "INTERRUPT"));
+  EXPECT_THAT(followers(Status::Waiting),
+              ElementsAre("UNKNOWN", "TRAINING", "EXCEPTION", "INTERRUPT"));
+  EXPECT_THAT(followers(Status::Training),
+              ElementsAre("UNKNOWN", "FINISHED", "EXCEPTION", "INTERRUPT"));
+  EXPECT_THAT(followers(Status::Finished), ElementsAre("EXITED", "EXCEPTION"));
+  EXPECT_THAT(followers(Status::Exited), IsEmpty());
+  EXPECT_THAT(followers(Status::Exception), IsEmpty());
+  EXPECT_THAT(followers(Status::Interrupt), ElementsAre("AVAILABLE", "WAITING", "EXCEPTION"));
+}
+
+TEST(Status, IsReadByNameInAnyCase) {
+  EXPECT_EQ(parse_status("TRAINING"), Status::Training);
+  EXPECT_EQ(parse_status("interrupt"), Status::Interrupt);
+  EXPECT_EQ(parse_status("RUNNING"), std::nullopt);
+}
+
+TEST(Status, IsToldInWordsThatAPersonKnows) {
+  EXPECT_EQ(word_for({.status = Status::Init}), "WAITING");
+  EXPECT_EQ(word_for({.status = Status::Available}), "RUNNING");
+  EXPECT_EQ(word_for({.status = Status::Training}), "RUNNING");
+  EXPECT_EQ(word_for({.status = Status::Interrupt}), "RETRYING");
+  EXPECT_EQ(word_for({.status = Status::Exited, .verdict = Verdict::Finished}), "FINISHED");
+  EXPECT_EQ(word_for({.verdict = Verdict::Skipped}), "SKIPPED");
+  EXPECT_EQ(word_for({.verdict = Verdict::Stopped}), "STOPPED");
+  const auto failed = [](Failure failure, int code = 0) {
+    return word_for({.status = Status::Exception,
+                     .verdict = Verdict::Failed,
+                     .failure = failure,
+                     .exit_code = code});
+  };
+  EXPECT_EQ(failed(Failure::OutOfMemory), "OUT_OF_MEMORY");
+  EXPECT_EQ(failed(Failure::Timeout), "TIMEOUT");
+  EXPECT_EQ(failed(Failure::Killed), "KILLED");
+  EXPECT_EQ(failed(Failure::Exit, 3), "EXIT 3");
+  EXPECT_EQ(failed(Failure::CannotStart), "CANNOT_START");
+  EXPECT_EQ(failed(Failure::Lost), "LOST");
+}
+
+}  // namespace
+}  // namespace trainyard
