@@ -4,6 +4,7 @@
 // Not a thread pool, and not thread-safe: everything runs on the thread that calls run_once().
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,6 +35,13 @@ class EventLoop {
   /// Runs `callback` once, when `descriptor` can be written.
   void when_writable(int descriptor, Callback callback);
   void unwatch(int descriptor);
+
+  /// Names a timer of this loop; no two have the same.
+  using TimerId = std::uint64_t;
+  /// Runs `callback` once, when `delay` has passed.
+  TimerId after(Duration delay, Callback callback);
+  /// The callback of this timer will not run any more. One that has run already is no error.
+  void cancel(TimerId timer);
 
   /// Takes these signals of the process over until the loop ends. One call a loop. Changes
   /// process-wide state: for programs, not for libraries.
