@@ -1,0 +1,158 @@
+#include "run/local_machine.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/match.h"
+#include "base/time.h"
+#include "io/event_loop.h"
+#include "io/files.h"
+#include "io/keeper.h"
+#include "io/process_table.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "wire/result_text.h"
+
+namespace trainyard {
+
+LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options)
+    : loop_(loop),
+      keeper_(keeper),
+      options_(std::move(options)),
+      clock_offset_(options_.begins.since_start - io::EventLoop::now()) {
+  keeper_.listen(loop_, [this](std::span<const io::KeeperNews> news) { hear(news); });
+}
+
+Instant LocalMachine::now() const { return {clock_offset_ + io::EventLoop::now()}; }
+
+Event LocalMachine::look() {
+  next_sample_ = now() + options_.sample_every;
+  return {.at = now(), .what = sample()};
+}
+
+void LocalMachine::carry_out(const Command& command) {
+  match(
+      command, [this](const StartAttempt& it) { start(it); },
+      [this](const StopAttempt& it) { keeper_.stop(it.key, it.kill); },
+      [this](const AnswerKill& it) {
+        auto reply = kills_.extract(it.request);
+        if (!reply.empty()) reply.mapped()(it.done);
+      });
+}
+
+void LocalMachine::start(const StartAttempt& command) {
+  if (keeper_gone_) {
+    inbox_.push_back(
+        {.at = now(),
+         .what = AttemptEnded{.key = command.key, .end = NotStarted{"the keeper is gone"}}});
+    return;
+  }
+  const Launch launch = options_.launch(command.key);
+  running_[command.key.task] = {.key = command.key, .result_path = launch.result_path};
+  keeper_.start(command.key, launch);
+}
+
+std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
+  while (inbox_.empty()) {
+    const Instant at = now();
+    if (at >= next_sample_) {
+      // After a long pause (a laptop that slept) one look is enough.
+      next_sample_ = std::max(next_sample_ + options_.sample_every, at);
+      inbox_.push_back({.at = at, .what = sample()});
+      break;
+    }
+    if (until && at >= *until) {
+      inbox_.push_back({.at = at, .what = TimePassed{}});
+      break;
+    }
+    const Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
+    loop_.run_once(wake - at);
+  }
+  return std::exchange(inbox_, {});
+}
+
+void LocalMachine::ask_to_interrupt() { inbox_.push_back({.at = now(), .what = InterruptAsked{}}); }
+
+void LocalMachine::ask_to_kill(TaskIndex task, KillReply reply) {
+  const std::uint64_t request = next_kill_++;
+  kills_.emplace(request, std::move(reply));
+  inbox_.push_back({.at = now(), .what = KillAsked{.task = task, .request = request}});
+}
+
+void LocalMachine::hear(std::span<const io::KeeperNews> news) {
+  for (const io::KeeperNews& item : news) {
+    match(
+        item,
+        [this](const io::ProcessStarted& it) {
+          const auto found = running_.find(it.key.task);
+          if (found == running_.end() || found->second.key != it.key) return;
+          found->second.pid = it.pid;
+          inbox_.push_back({.at = now(), .what = AttemptStarted{.key = it.key, .pid = it.pid}});
+        },
+        [this](const io::ProcessEnded& it) { hear_end(it); },
+        [this](const io::KeeperGone& it) { lose_everything(it.why); });
+  }
+}
+
+void LocalMachine::hear_end(const io::ProcessEnded& news) {
+  const auto found = running_.find(news.key.task);
+  if (found == running_.end() || found->second.key != news.key) return;
+  const Attempt& attempt = found->second;
+  AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
+  // The samples see the whole tree; what was too short for one is known by its largest process.
+  if (attempt.memory_peak > Bytes{}) ended.usage.memory_peak = attempt.memory_peak;
+  ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
+  if (!std::holds_alternative<NotStarted>(news.end)) {
+    const io::BoundedFile left = io::read_regular_file(attempt.result_path, kResultBytesMax);
+    if (left.exists) {
+      ParsedResult parsed =
+          left.problem.empty() ? parse_result(left.text) : ParsedResult{.warning = left.problem};
+      ended.result = std::move(parsed.object);
+      ended.warning = std::move(parsed.warning);
+    }
+  }
+  running_.erase(found);
+  inbox_.push_back({.at = now(), .what = std::move(ended)});
+}
+
+void LocalMachine::lose_everything(const std::string& why) {
+  keeper_gone_ = true;
+  for (const auto& [task, attempt] : running_) {
+    inbox_.push_back({.at = now(), .what = AttemptEnded{.key = attempt.key, .end = Vanished{why}}});
+  }
+  running_.clear();
+  // Nothing can be started any more: the rest is left for a resumed run.
+  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
+}
+
+Sampled LocalMachine::sample() {
+  std::vector<std::int64_t> roots;
+  std::vector<Attempt*> attempts;
+  for (auto& [task, attempt] : running_) {
+    if (attempt.pid == 0) continue;
+    roots.push_back(attempt.pid);
+    attempts.push_back(&attempt);
+  }
+  const io::MachineReading reading = processes_.read(roots);
+  Sampled sampled{.memory_available = reading.memory_available,
+                  .cpu_used_by_others = reading.cpu_used_by_others,
+                  .tasks = {}};
+  sampled.tasks.reserve(attempts.size());
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    Attempt& attempt = *attempts[i];
+    attempt.memory_peak = std::max(attempt.memory_peak, reading.trees[i].memory);
+    attempt.cpu_time = std::max(attempt.cpu_time, reading.trees[i].cpu_time);
+    sampled.tasks.push_back({.key = attempt.key, .memory = reading.trees[i].memory});
+  }
+  return sampled;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,84 @@
+// The machine we are on, behind the Machine port: the keeper's processes, a look at /proc every
+// second, and what people ask from outside.
+//
+// Belongs to the thread of its loop. `loop` and `keeper` must outlive it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "io/event_loop.h"
+#include "io/keeper.h"
+#include "io/process_table.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "run/machine.h"
+
+namespace trainyard {
+
+class LocalMachine final : public Machine {
+ public:
+  using Launcher = std::move_only_function<Launch(AttemptKey)>;
+  /// Told whether the task was running or waiting, once it is over with it.
+  using KillReply = std::move_only_function<void(bool done)>;
+
+  struct Options {
+    Capacity capacity;
+    Instant begins;  ///< Where the time of the run starts, or goes on.
+    Duration sample_every{1000};
+    Launcher launch;
+  };
+
+  LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options);
+
+  [[nodiscard]] Capacity capacity() const override { return options_.capacity; }
+  Event look() override;
+  void carry_out(const Command& command) override;
+  std::vector<Event> wait(std::optional<Instant> until) override;
+
+  /// Both may be called from callbacks of the loop only.
+  void ask_to_interrupt();
+  void ask_to_kill(TaskIndex task, KillReply reply);
+
+  /// The keeper died, and with it all knowledge of what ran.
+  [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
+
+ private:
+  struct Attempt {
+    AttemptKey key;
+    std::int64_t pid = 0;
+    std::string result_path;
+    Bytes memory_peak;  ///< Over the samples; 0 when it was never seen.
+    Duration cpu_time{0};
+  };
+
+  [[nodiscard]] Instant now() const;
+  void hear(std::span<const io::KeeperNews> news);
+  void hear_end(const io::ProcessEnded& news);
+  void lose_everything(const std::string& why);
+  void start(const StartAttempt& command);
+  Sampled sample();
+
+  io::EventLoop& loop_;
+  io::Keeper& keeper_;
+  Options options_;
+  Duration clock_offset_;
+  Instant next_sample_;
+  io::ProcessTable processes_;
+  std::map<TaskIndex, Attempt> running_;
+  std::vector<Event> inbox_;
+  std::map<std::uint64_t, KillReply> kills_;
+  std::uint64_t next_kill_ = 1;
+  bool keeper_gone_ = false;
+};
+
+}  // namespace trainyard

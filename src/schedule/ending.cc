@@ -1,0 +1,81 @@
+#include "schedule/ending.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/match.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/status.h"
+
+namespace trainyard {
+namespace {
+
+/// By number, as on Linux for x86 and Arm.
+constexpr std::array<std::string_view, 32> kSignals{
+    "",          "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
+    "SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
+    "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
+    "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
+
+Ending failed(Failure failure, std::string message, int exit_code = 0) {
+  return {.verdict = Verdict::Failed,
+          .failure = failure,
+          .exit_code = exit_code,
+          .message = std::move(message)};
+}
+
+Ending judge_own(const End& end) {
+  return match(
+      end,
+      [](const ExitedWith& it) {
+        if (it.code == 0) return Ending{};
+        return failed(Failure::Exit, fmt::format("ended with exit code {}", it.code), it.code);
+      },
+      [](const KilledBy& it) {
+        if (it.out_of_memory) {
+          return failed(Failure::OutOfMemory, "killed by the kernel: out of memory");
+        }
+        return failed(Failure::Killed,
+                      fmt::format("killed by signal {} ({})", it.signal, signal_name(it.signal)));
+      },
+      [](const NotStarted& it) { return failed(Failure::CannotStart, it.why); },
+      [](const Vanished& it) { return failed(Failure::Lost, it.why); });
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const auto index = static_cast<std::size_t>(signal);
+  if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
+  return fmt::format("signal {}", signal);
+}
+
+Ending judge(const End& end, StopCause cause, Duration time_limit) {
+  const bool never_was = std::holds_alternative<NotStarted>(end);
+  if (never_was) return judge_own(end);
+  switch (cause) {
+    case StopCause::None:
+      return judge_own(end);
+    case StopCause::TimeLimit:
+      return failed(Failure::Timeout,
+                    fmt::format("ran longer than its time limit of {}", to_text(time_limit)));
+    case StopCause::KillAsked:
+      return failed(Failure::Killed, "killed on request");
+    case StopCause::FailFast:
+      return failed(Failure::Killed, "ended because another task of its group failed (fail-fast)");
+    case StopCause::Interrupt:
+      return {.verdict = Verdict::Stopped,
+              .failure = Failure::None,
+              .exit_code = 0,
+              .message = "the run was interrupted"};
+  }
+  return judge_own(end);
+}
+
+}  // namespace trainyard

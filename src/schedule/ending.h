@@ -1,0 +1,31 @@
+// What an end means: the operating system says how a process ended, the scheduler knows what it had
+// asked for, and together they make what a person is told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "model/event.h"
+#include "model/status.h"
+
+namespace trainyard {
+
+/// Why the scheduler told an attempt to end, if it did.
+enum class StopCause : std::uint8_t { None, TimeLimit, KillAsked, Interrupt, FailFast };
+
+struct Ending {
+  Verdict verdict = Verdict::Finished;  ///< Before retries are thought of.
+  Failure failure = Failure::None;
+  int exit_code = 0;
+  std::string message;
+};
+
+/// An attempt that was told to end has ended for that cause, whatever it made of it.
+Ending judge(const End& end, StopCause cause, Duration time_limit);
+
+/// "SIGKILL"; "signal 70" for those without a name.
+std::string signal_name(int signal);
+
+}  // namespace trainyard

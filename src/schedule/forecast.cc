@@ -1,0 +1,49 @@
+#include "schedule/forecast.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+std::optional<Vacancy> forecast(const Request& request, Bytes memory_free, Cpus cpus_free,
+                                std::vector<Release> releases) {
+  std::ranges::stable_sort(releases, [](const Release& a, const Release& b) {
+    if (!a.at.has_value() || !b.at.has_value()) return a.at.has_value() && !b.at.has_value();
+    return *a.at < *b.at;
+  });
+  const auto fits = [&] { return request.memory <= memory_free && request.cpus <= cpus_free; };
+  std::size_t next = 0;
+  std::optional<Instant> at = Instant{};
+  while (!fits() && next < releases.size()) {
+    memory_free += releases[next].memory;
+    cpus_free = cpus_free + releases[next].cpus;
+    at = releases[next].at;
+    ++next;
+  }
+  if (!fits()) return std::nullopt;
+  // What ends at the same moment is free by then too.
+  while (next < releases.size() && releases[next].at == at) {
+    memory_free += releases[next].memory;
+    cpus_free = cpus_free + releases[next].cpus;
+    ++next;
+  }
+  return Vacancy{.at = at,
+                 .memory_spare = memory_free - request.memory,
+                 .cpus_spare = cpus_free - request.cpus};
+}
+
+bool would_delay(const Vacancy& vacancy, const Request& other, Instant now,
+                 std::optional<Duration> duration) {
+  const bool gone_by_then =
+      vacancy.at.has_value() && duration.has_value() && now + *duration <= *vacancy.at;
+  const bool fits_beside = other.memory <= vacancy.memory_spare && other.cpus <= vacancy.cpus_spare;
+  return !gone_by_then && !fits_beside;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,82 @@
+#include "schedule/ledger.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+Bytes memory_kept_free(const Limits& limits, const Capacity& capacity) {
+  const double unused = 1 - std::clamp(limits.memory_utilization_max, 0.0, 1.0);
+  const Bytes by_utilization{
+      static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) * unused)};
+  return std::max(limits.memory_remain, by_utilization);
+}
+
+Ledger::Ledger(const Limits& limits, const Capacity& capacity)
+    : capacity_(capacity),
+      kept_free_(memory_kept_free(limits, capacity)),
+      available_(capacity.memory) {}
+
+void Ledger::see(const Sampled& reading) {
+  available_ = reading.memory_available;
+  cpu_used_by_others_ = reading.cpu_used_by_others;
+  for (const TaskSample& sample : reading.tasks) {
+    const auto found = holdings_.find(sample.key.task);
+    if (found == holdings_.end()) continue;
+    take_out(found->second);
+    found->second.measured = sample.memory;
+    put_in(found->second);
+  }
+}
+
+void Ledger::promise(TaskIndex task, const Request& request) {
+  const auto [it, fresh] = holdings_.try_emplace(task, Holding{.promise = request, .measured = {}});
+  check(fresh, "a task is promised something once at a time");
+  put_in(it->second);
+  cpus_promised_ = cpus_promised_ + request.cpus;
+}
+
+void Ledger::release(TaskIndex task) {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only what was promised is released");
+  take_out(found->second);
+  cpus_promised_ = cpus_promised_ - found->second.promise.cpus;
+  // The last reading counted what it had then as taken; it is gone now.
+  available_ += found->second.measured;
+  holdings_.erase(found);
+}
+
+Bytes Ledger::memory_free() const {
+  return std::min(capacity_.memory - held_, available_ - outstanding_) - kept_free_;
+}
+
+Bytes Ledger::memory_of_others() const {
+  return std::max(Bytes{}, capacity_.memory - available_ - measured_);
+}
+
+Bytes Ledger::memory_held_by(TaskIndex task) const {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only a running task holds something");
+  return std::max(found->second.promise.memory, found->second.measured);
+}
+
+void Ledger::take_out(const Holding& holding) {
+  held_ -= std::max(holding.promise.memory, holding.measured);
+  outstanding_ -= std::max(Bytes{}, holding.promise.memory - holding.measured);
+  measured_ -= holding.measured;
+}
+
+void Ledger::put_in(const Holding& holding) {
+  held_ += std::max(holding.promise.memory, holding.measured);
+  outstanding_ += std::max(Bytes{}, holding.promise.memory - holding.measured);
+  measured_ += holding.measured;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,268 @@
+#include "schedule/state.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/ending.h"
+#include "schedule/ledger.h"
+
+namespace trainyard {
+namespace {
+
+std::vector<std::uint32_t> open_by_group(const Plan& plan) {
+  std::vector<std::uint32_t> open(plan.groups.size(), 0);
+  for (const PlannedTask& task : plan.tasks) {
+    if (!task.finished_before) ++open[plan.shapes[task.shape.value].group.value];
+  }
+  return open;
+}
+
+/// The tasks of a group stand together, in the order of the groups.
+std::vector<std::pair<TaskIndex, TaskIndex>> members_by_group(const Plan& plan) {
+  std::vector<std::pair<TaskIndex, TaskIndex>> members(plan.groups.size());
+  std::uint32_t next = 0;
+  for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
+    members[group].first = {next};
+    while (next < plan.tasks.size() &&
+           plan.shapes[plan.tasks[next].shape.value].group.value == group) {
+      ++next;
+    }
+    members[group].second = {next};
+  }
+  check(next == plan.tasks.size(), "the tasks of a plan come group by group");
+  return members;
+}
+
+/// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
+/// to use when that is more; never more than the machine can give.
+Bytes grown(Bytes had, Bytes peak, Bytes most) {
+  return std::max(had, std::min(most, std::max(had + Bytes{had.count / 5}, peak)));
+}
+
+}  // namespace
+
+Scheduler::State::State(Plan plan, Limits limits, Capacity capacity)
+    : tasks(plan.tasks),
+      shapes_(plan.shapes),
+      members_(members_by_group(plan)),
+      limits_(limits),
+      capacity_(capacity),
+      groups_(plan.groups, open_by_group(plan)),
+      ledger_(limits, capacity),
+      durations_(plan.groups.size()),
+      causes_(plan.shapes.size(), Cause::None),
+      noted_in_(plan.shapes.size(), 0) {}
+
+void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& out) {
+  begun = true;
+  ledger_.see(machine);
+  // Groups that ended in an earlier execution end again first, so that the others see it.
+  look_at_blocked_groups(out);
+  for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
+    const GroupIndex group = shapes_[index].group;
+    if (groups_.phase(group) != GroupPhase::Blocked) continue;
+    std::string names;
+    for (const GroupIndex needed : groups_.planned(group).needs) {
+      const GroupPhase phase = groups_.phase(needed);
+      if (phase != GroupPhase::Blocked && phase != GroupPhase::Running) continue;
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).name);
+    }
+    causes_[index] = Cause::Group;
+    out.changes.emplace_back(
+        ReasonChanged{.shape = {index}, .reason = fmt::format("waits for group {}", names)});
+  }
+}
+
+void Scheduler::State::sampled(const Sampled& reading) { ledger_.see(reading); }
+
+void Scheduler::State::started(Instant at, const AttemptStarted& event, Decision& out) {
+  const auto found = running_.find(event.key.task);
+  // What an older attempt says is dropped.
+  if (found == running_.end() || found->second.key != event.key || found->second.seen) return;
+  Running& running = found->second;
+  running.seen = true;
+  running.started = at;
+  tasks.count_try(event.key.task, Stage::Train);
+  enter(event.key.task, Status::Training, out);
+  const Duration limit = shape_of(event.key.task).time_limit;
+  if (limit > Duration{0} && running.cause == StopCause::None) set_deadline(running, at + limit);
+}
+
+void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& out) {
+  const auto found = running_.find(event.key.task);
+  if (found == running_.end() || found->second.key != event.key) return;
+  const TaskIndex task = event.key.task;
+  if (!found->second.seen && !std::holds_alternative<NotStarted>(event.end)) {
+    started(at, {.key = event.key, .pid = 0}, out);
+  }
+  set_deadline(found->second, std::nullopt);
+  const Running running = std::move(found->second);
+  running_.erase(found);
+  ledger_.release(task);
+  const GroupIndex group = group_of(task);
+  groups_.task_stopped(group);
+
+  Ending ending = judge(event.end, running.cause, shape_of(task).time_limit);
+  if (worth_another_try(task, ending)) {
+    retry(running, event.usage, ending, out);
+  } else if (ending.verdict == Verdict::Finished) {
+    Durations& durations = durations_[group.value];
+    ++durations.count;
+    durations.sum += at - running.started;
+    durations.longest = std::max(durations.longest, at - running.started);
+    enter(task, Status::Finished, out);
+    conclude(task, Status::Exited, std::move(ending), out);
+  } else {
+    if (ending.failure == Failure::OutOfMemory) {
+      ending.message = fmt::format(
+          "TrainNumbersExceed: out of memory in {} of {} tries, last with {}",
+          tasks[task].train_tries, limits_.train_retries, to_text(running.promise.memory));
+    }
+    const bool stopped = ending.verdict == Verdict::Stopped;
+    const bool failed = ending.verdict == Verdict::Failed;
+    conclude(task, stopped ? Status::Interrupt : Status::Exception, std::move(ending), out);
+    if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
+  }
+  for (const std::uint64_t request : running.kill_requests) {
+    out.commands.emplace_back(AnswerKill{.request = request, .done = true});
+  }
+  close_group_if_over(group, out);
+}
+
+bool Scheduler::State::worth_another_try(TaskIndex task, const Ending& ending) const {
+  return ending.failure == Failure::OutOfMemory && interrupts_ == 0 &&
+         tasks[task].train_tries < limits_.train_retries;
+}
+
+void Scheduler::State::retry(const Running& running, const Usage& usage, const Ending& ending,
+                             Decision& out) {
+  const TaskIndex task = running.key.task;
+  tasks.enter(task, Status::Interrupt);
+  Request request = running.promise;
+  request.memory = grown(request.memory, usage.memory_peak,
+                         capacity_.memory - memory_kept_free(limits_, capacity_));
+  out.changes.emplace_back(TaskChanged{
+      .key = running.key,
+      .status = Status::Interrupt,
+      .failure = ending.failure,
+      .message = fmt::format("{}; tried again with {}", ending.message, to_text(request.memory))});
+  waiting_.add(task, tasks[task].shape, group_of(task), request);
+}
+
+void Scheduler::State::interrupted(Instant at, Decision& out) {
+  ++interrupts_;
+  for (auto& [task, running] : running_) {
+    if (interrupts_ == 1 && running.cause == StopCause::None) {
+      stop(running, StopCause::Interrupt, at, out);
+    }
+    if (interrupts_ == 2 && !running.killed) {
+      running.killed = true;
+      set_deadline(running, std::nullopt);
+      out.commands.emplace_back(StopAttempt{.key = running.key, .kill = true});
+    }
+  }
+  if (interrupts_ > 1) return;
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const GroupIndex group{index};
+    const GroupPhase phase = groups_.phase(group);
+    if (phase == GroupPhase::Running) {
+      for (const TaskIndex task : waiting_.clear(group)) {
+        conclude_waiting(task, Verdict::Stopped, "the run was interrupted", out);
+      }
+      close_group_if_over(group, out);
+    } else if (phase == GroupPhase::Blocked) {
+      for (TaskIndex task = members_[index].first; task < members_[index].second; ++task.value) {
+        if (tasks[task].verdict != Verdict::None) continue;
+        conclude_waiting(task, Verdict::Stopped, "the run was interrupted", out);
+      }
+      groups_.enter(group, GroupPhase::Stopped);
+      out.changes.emplace_back(GroupChanged{.group = group, .phase = GroupPhase::Stopped});
+    }
+  }
+  for (std::uint32_t index = 0; index < shapes_.size(); ++index) clear_reason({index}, out);
+}
+
+void Scheduler::State::kill_asked(Instant at, const KillAsked& event, Decision& out) {
+  if (const auto found = running_.find(event.task); found != running_.end()) {
+    found->second.kill_requests.push_back(event.request);
+    if (found->second.cause == StopCause::None) stop(found->second, StopCause::KillAsked, at, out);
+    return;
+  }
+  const bool waits = tasks.knows(event.task) && tasks[event.task].verdict == Verdict::None;
+  out.commands.emplace_back(AnswerKill{.request = event.request, .done = waits});
+  if (!waits) return;
+  const GroupIndex group = group_of(event.task);
+  const ShapeIndex shape = tasks[event.task].shape;
+  if (groups_.phase(group) == GroupPhase::Running) waiting_.remove(event.task);
+  conclude_waiting(event.task, Verdict::Skipped, "killed on request before it started", out);
+  if (waiting_.waiting_in(shape) == 0 && groups_.phase(group) == GroupPhase::Running) {
+    clear_reason(shape, out);
+  }
+  close_group_if_over(group, out);
+}
+
+void Scheduler::State::end_overdue(Instant at, Decision& out) {
+  while (!deadlines.empty() && deadlines.begin()->first <= at) {
+    Running& running = running_.at(deadlines.begin()->second);
+    if (running.cause == StopCause::None) {
+      stop(running, StopCause::TimeLimit, at, out);
+    } else {
+      running.killed = true;
+      set_deadline(running, std::nullopt);
+      out.commands.emplace_back(StopAttempt{.key = running.key, .kill = true});
+    }
+  }
+}
+
+void Scheduler::State::stop(Running& running, StopCause cause, Instant at, Decision& out) {
+  running.cause = cause;
+  set_deadline(running, at + limits_.stop_grace);
+  out.commands.emplace_back(StopAttempt{.key = running.key, .kill = false});
+}
+
+void Scheduler::State::set_deadline(Running& running, std::optional<Instant> at) {
+  if (running.deadline) deadlines.erase({*running.deadline, running.key.task});
+  running.deadline = at;
+  if (at) deadlines.insert({*at, running.key.task});
+}
+
+void Scheduler::State::enter(TaskIndex task, Status status, Decision& out) {
+  tasks.enter(task, status);
+  out.changes.emplace_back(
+      TaskChanged{.key = {.task = task, .attempt = tasks[task].attempt}, .status = status});
+}
+
+void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, Decision& out) {
+  if (tasks[task].status != status) tasks.enter(task, status);
+  tasks.conclude(task, ending.verdict);
+  groups_.task_concluded(group_of(task), ending.verdict);
+  out.changes.emplace_back(TaskChanged{.key = {.task = task, .attempt = tasks[task].attempt},
+                                       .status = status,
+                                       .verdict = ending.verdict,
+                                       .failure = ending.failure,
+                                       .exit_code = ending.exit_code,
+                                       .message = std::move(ending.message)});
+}
+
+void Scheduler::State::conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message,
+                                        Decision& out) {
+  conclude(task, tasks[task].status, {.verdict = verdict, .message = message}, out);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,143 @@
+// What the scheduler remembers, and the steps that its decisions are made of. Private to
+// schedule/scheduler.h: nobody else includes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/ending.h"
+#include "schedule/forecast.h"
+#include "schedule/group_book.h"
+#include "schedule/ledger.h"
+#include "schedule/scheduler.h"
+#include "schedule/task_table.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard {
+
+/// Why a task that waits is not started. The order is that in which they are looked for.
+enum class Cause : std::uint8_t {
+  None,
+  Group,
+  Queued,
+  Processes,
+  OthersUseCpu,
+  Parallel,
+  Cpus,
+  Memory,
+  Reserved
+};
+
+struct Scheduler::State {
+  State(Plan plan, Limits limits, Capacity capacity);
+
+  // What can happen. Each adds to `out` what it leads to.
+  void begin(Instant at, const Sampled& machine, Decision& out);
+  void started(Instant at, const AttemptStarted& event, Decision& out);
+  void ended(Instant at, const AttemptEnded& event, Decision& out);
+  void interrupted(Instant at, Decision& out);
+  void kill_asked(Instant at, const KillAsked& event, Decision& out);
+  void sampled(const Sampled& reading);
+  void end_overdue(Instant at, Decision& out);
+
+  /// Starts every waiting task that fits, oldest first, and notes why the others wait.
+  void start_what_fits(Instant at, Decision& out);
+
+  std::set<std::pair<Instant, TaskIndex>> deadlines;  ///< Of time limits and graces.
+  TaskTable tasks;
+  bool begun = false;
+
+ private:
+  struct Running {
+    AttemptKey key;
+    Instant started;
+    bool seen = false;  ///< Its process is known to exist.
+    StopCause cause = StopCause::None;
+    bool killed = false;  ///< KILL has been sent, not only TERM.
+    std::optional<Instant> deadline;
+    std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
+    Request promise;
+  };
+  /// Who has been passed by younger tasks, and how often.
+  struct Passed {
+    TaskIndex task;
+    int times = 0;
+    Instant since;
+  };
+  /// How long tasks of a group took that ended well.
+  struct Durations {
+    std::int64_t count = 0;
+    Duration sum{0};
+    Duration longest{0};
+  };
+
+  [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
+    return shapes_[tasks[task].shape.value];
+  }
+  [[nodiscard]] GroupIndex group_of(TaskIndex task) const { return shape_of(task).group; }
+
+  // Of groups.
+  void open_group(GroupIndex group, Decision& out);
+  void skip_group(GroupIndex group, const std::string& cause, Decision& out);
+  void close_group_if_over(GroupIndex group, Decision& out);
+  void look_at_blocked_groups(Decision& out);
+  void fail_fast(GroupIndex group, Instant at, Decision& out);
+
+  // Of tasks.
+  void start(std::uint32_t lane, Instant at, Decision& out);
+  void stop(Running& running, StopCause cause, Instant at, Decision& out);
+  void set_deadline(Running& running, std::optional<Instant> at);
+  void enter(TaskIndex task, Status status, Decision& out);
+  void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
+  void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out);
+  [[nodiscard]] bool worth_another_try(TaskIndex task, const Ending& ending) const;
+  void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
+
+  // Of starting.
+  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
+                               Instant at) const;
+  [[nodiscard]] std::optional<Vacancy> vacancy_for(const WaitingRoom::Lane& lane, Instant at) const;
+  [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at);
+  [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
+  [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
+  [[nodiscard]] int processes_max() const;
+
+  // Of reasons.
+  void note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out);
+  void clear_reason(ShapeIndex shape, Decision& out);
+  void note_queued(Decision& out);
+  [[nodiscard]] std::string words_for(const WaitingRoom::Lane& lane, Cause cause) const;
+
+  std::vector<Shape> shapes_;
+  std::vector<std::pair<TaskIndex, TaskIndex>>
+      members_;  ///< First and one past the last, by group.
+  Limits limits_;
+  Capacity capacity_;
+  GroupBook groups_;
+  Ledger ledger_;
+  WaitingRoom waiting_;
+  std::map<TaskIndex, Running> running_;
+  std::optional<Passed> passed_;
+  std::vector<Durations> durations_;     ///< By group.
+  std::vector<Cause> causes_;            ///< By shape: what was last told.
+  std::vector<std::uint32_t> noted_in_;  ///< By shape: in which pass.
+  std::uint32_t pass_ = 0;
+  bool fresh_lanes_ = false;  ///< A group was opened since the last pass.
+  int interrupts_ = 0;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,210 @@
+// The part of the scheduler that starts tasks, and knows why the others wait.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/forecast.h"
+#include "schedule/state.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard {
+namespace {
+
+/// How many lanes are looked at in one pass. Those behind come when these have moved on.
+constexpr int kLookahead = 128;
+
+bool is_lack_of_room(Cause cause) { return cause == Cause::Cpus || cause == Cause::Memory; }
+
+std::string count_text(Cpus cpus) {
+  return fmt::format("{}", static_cast<double>(cpus.milli) / 1000);
+}
+
+std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("{} tasks", count); }
+
+}  // namespace
+
+void Scheduler::State::start_what_fits(Instant at, Decision& out) {
+  if (interrupts_ > 0) return;
+  ++pass_;
+  std::optional<TaskIndex> oldest_blocked;
+  std::optional<Vacancy> kept;
+  int looked = 0;
+  auto it = waiting_.order().begin();
+  while (it != waiting_.order().end() && looked < kLookahead) {
+    const auto place = *it;
+    const WaitingRoom::Lane& lane = waiting_.lane(place.second);
+    const Cause cause = obstacle(lane, kept, at);
+    if (cause == Cause::None) {
+      const bool beside = kept && lane.request.memory <= kept->memory_spare &&
+                          lane.request.cpus <= kept->cpus_spare;
+      if (beside) {
+        kept->memory_spare -= lane.request.memory;
+        kept->cpus_spare = kept->cpus_spare - lane.request.cpus;
+      }
+      if (oldest_blocked) {
+        if (passed_->times++ == 0) passed_->since = at;
+      }
+      start(place.second, at, out);
+      // The lane stands for its next task now, further back; those before it stay blocked.
+      it = waiting_.order().upper_bound(place);
+      continue;
+    }
+    if (is_lack_of_room(cause) && !oldest_blocked) {
+      oldest_blocked = place.first;
+      if (passed_too_often(place.first, at)) kept = vacancy_for(lane, at);
+    }
+    note_reason(lane, cause, out);
+    ++looked;
+    ++it;
+  }
+  if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
+  fresh_lanes_ = false;
+}
+
+Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
+                                 Instant at) const {
+  if (ledger_.tasks() >= processes_max()) return Cause::Processes;
+  if (ledger_.cpu_used_by_others() >= limits_.cpu_utilization_max) return Cause::OthersUseCpu;
+  if (!groups_.has_room(lane.group)) return Cause::Parallel;
+  if (lane.request.cpus > ledger_.cpus_free()) return Cause::Cpus;
+  if (lane.request.memory > ledger_.memory_free()) return Cause::Memory;
+  const Shape& shape = shapes_[lane.shape.value];
+  if (kept && would_delay(*kept, lane.request, at, longest_expected(shape))) return Cause::Reserved;
+  return Cause::None;
+}
+
+void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
+  const Request request = waiting_.lane(lane).request;
+  const TaskIndex task = waiting_.take_head(lane);
+  const ShapeIndex shape = tasks[task].shape;
+  const AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
+  enter(task, Status::Available, out);
+  ledger_.promise(task, request);
+  groups_.task_started(group_of(task));
+  running_.try_emplace(task, Running{.key = key, .started = at, .promise = request});
+  out.commands.emplace_back(StartAttempt{.key = key, .promise = request});
+  if (passed_ && passed_->task == task) passed_.reset();
+  if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);
+}
+
+int Scheduler::State::processes_max() const {
+  const int unlimited = std::numeric_limits<int>::max();
+  const int wanted = limits_.processes_max > 0 ? limits_.processes_max : unlimited;
+  const int possible = capacity_.processes_max > 0 ? capacity_.processes_max : unlimited;
+  return std::min(wanted, possible);
+}
+
+bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) {
+  if (!passed_ || passed_->task != task) {
+    passed_ = Passed{.task = task, .since = at};
+    return false;
+  }
+  if (passed_->times == 0) return false;
+  return passed_->times >= limits_.passes_max || at - passed_->since >= limits_.passed_time_max;
+}
+
+std::optional<Vacancy> Scheduler::State::vacancy_for(const WaitingRoom::Lane& lane,
+                                                     Instant at) const {
+  std::vector<Release> releases;
+  releases.reserve(running_.size());
+  for (const auto& [task, running] : running_) {
+    releases.push_back({.at = expected_end(running, at),
+                        .memory = ledger_.memory_held_by(task),
+                        .cpus = running.promise.cpus});
+  }
+  return forecast(lane.request, ledger_.memory_free(), ledger_.cpus_free(), std::move(releases));
+}
+
+std::optional<Duration> Scheduler::State::longest_expected(const Shape& shape) const {
+  const Durations& known = durations_[shape.group.value];
+  if (known.count > 0) return known.longest;
+  if (shape.time_limit > Duration{0}) return shape.time_limit;
+  return std::nullopt;
+}
+
+std::optional<Instant> Scheduler::State::expected_end(const Running& running, Instant now) const {
+  const Shape& shape = shape_of(running.key.task);
+  const Durations& known = durations_[shape.group.value];
+  if (known.count > 0) return std::max(now, running.started + (known.sum / known.count));
+  if (shape.time_limit > Duration{0}) return std::max(now, running.started + shape.time_limit);
+  return std::nullopt;
+}
+
+void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out) {
+  // The oldest lane of a shape speaks for it.
+  std::uint32_t& noted = noted_in_[lane.shape.value];
+  if (noted == pass_) return;
+  noted = pass_;
+  Cause& told = causes_[lane.shape.value];
+  if (told == cause) return;
+  told = cause;
+  out.changes.emplace_back(ReasonChanged{.shape = lane.shape, .reason = words_for(lane, cause)});
+}
+
+void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) {
+  Cause& told = causes_[shape.value];
+  if (told == Cause::None) return;
+  told = Cause::None;
+  out.changes.emplace_back(ReasonChanged{.shape = shape, .reason = {}});
+}
+
+void Scheduler::State::note_queued(Decision& out) {
+  for (const auto& [head, index] : waiting_.order()) {
+    const WaitingRoom::Lane& lane = waiting_.lane(index);
+    const Cause told = causes_[lane.shape.value];
+    if (told == Cause::None || told == Cause::Group) note_reason(lane, Cause::Queued, out);
+  }
+}
+
+std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cause) const {
+  const std::string holders = tasks_text(ledger_.tasks());
+  const char* const verb = ledger_.tasks() == 1 ? "holds" : "hold";
+  switch (cause) {
+    case Cause::Processes:
+      if (limits_.processes_max > 0 && processes_max() == limits_.processes_max) {
+        return fmt::format("max-process lets {} run at once", tasks_text(limits_.processes_max));
+      }
+      return fmt::format("the machine lets {} run at once ({})", tasks_text(processes_max()),
+                         capacity_.processes_max_reason);
+    case Cause::OthersUseCpu:
+      return fmt::format("others use {:.0f} % of the CPUs, utilization-limit.cpu is {:.0f} %",
+                         100 * ledger_.cpu_used_by_others(), 100 * limits_.cpu_utilization_max);
+    case Cause::Parallel:
+      return fmt::format("max-parallel lets {} of its group run at once",
+                         tasks_text(groups_.planned(lane.group).parallel_max));
+    case Cause::Cpus:
+      return fmt::format("needs {} CPUs, {} of {} free, {} {} the others",
+                         count_text(lane.request.cpus), count_text(ledger_.cpus_free()),
+                         count_text(capacity_.cpus), holders, verb);
+    case Cause::Memory: {
+      const Bytes free = std::max(Bytes{}, ledger_.memory_free());
+      const Bytes others = ledger_.memory_of_others();
+      return fmt::format("needs {} of memory, {} free, {} {} {}{}", to_text(lane.request.memory),
+                         to_text(free), holders, verb, to_text(ledger_.memory_held()),
+                         others > Bytes{} ? fmt::format(", others use {}", to_text(others)) : "");
+    }
+    case Cause::Reserved:
+      return "would delay an older task that waits for more than is free";
+    case Cause::Queued:
+      return "older tasks are looked at first";
+    case Cause::Group:
+    case Cause::None:
+      break;
+  }
+  return {};
+}
+
+}  // namespace trainyard
