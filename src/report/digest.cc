@@ -1,0 +1,95 @@
+#include "report/digest.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/command.h"
+#include "model/status.h"
+#include "report/result_fields.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+
+void GroupDigest::look_at(const TaskRow& row) {
+  look_at_matrix(row);
+  if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
+  if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
+  if (row.result.empty()) return;
+  const Fields fields = read_fields(row.result);
+  columns_.look_at(fields);
+  if (row.standing.verdict == Verdict::Finished) best_.look_at(row.id, fields);
+}
+
+void GroupDigest::look_at_matrix(const TaskRow& row) {
+  if (!first_row_ && matrix_keys_.empty()) return;
+  std::string id;
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : row.matrix) {
+    id += fmt::format("{}{}={}", id.empty() ? "" : ",", key, value);
+    keys.push_back(key);
+  }
+  if (first_row_) matrix_keys_ = keys;
+  first_row_ = false;
+  if (id != row.id || keys != matrix_keys_) matrix_keys_.clear();
+}
+
+std::optional<Duration> GroupDigest::took() const {
+  if (!started_ || !ended_ || *ended_ < *started_) return std::nullopt;
+  return *ended_ - *started_;
+}
+
+std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> now) {
+  const std::optional<Instant> until = row.ended ? row.ended : now;
+  if (!row.started || !until) return std::nullopt;
+  return std::max(*until - *row.started, Duration{0});
+}
+
+std::string standing_text(const TaskRow& row) {
+  const std::string word = word_for(row.standing);
+  return row.standing.verdict == Verdict::Failed ? "FAILED " + word : word;
+}
+
+std::string counts_text(const GroupRow& group) {
+  const std::array<std::pair<int, std::string_view>, 7> counts{{{group.finished, "finished"},
+                                                                {group.failed, "failed"},
+                                                                {group.skipped, "skipped"},
+                                                                {group.stopped, "stopped"},
+                                                                {group.running, "running"},
+                                                                {group.retrying, "retrying"},
+                                                                {group.waiting, "waiting"}}};
+  std::string text;
+  for (const auto& [count, word] : counts) {
+    if (count == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_commas(count), word);
+  }
+  return text;
+}
+
+std::string_view word_for_phase(GroupPhase phase) {
+  switch (phase) {
+    case GroupPhase::Blocked:
+      return "BLOCKED";
+    case GroupPhase::Running:
+      return "RUNNING";
+    case GroupPhase::Finished:
+      return "FINISHED";
+    case GroupPhase::Failed:
+      return "FAILED";
+    case GroupPhase::Skipped:
+      return "SKIPPED";
+    case GroupPhase::Stopped:
+      return "STOPPED";
+  }
+  return "UNKNOWN";
+}
+
+}  // namespace trainyard::report

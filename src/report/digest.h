@@ -1,0 +1,63 @@
+// What must be known of all tasks of a group before the first row of its table can be written:
+// which columns there are, the best task, the time it took. Small whatever the number of tasks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+
+/// How many columns of results a table has at most.
+constexpr std::size_t kResultColumnsMax = 6;
+
+class GroupDigest {
+ public:
+  explicit GroupDigest(GroupRow group) : group_(std::move(group)) {}
+
+  void look_at(const TaskRow& row);
+
+  [[nodiscard]] const GroupRow& group() const { return group_; }
+
+  /// The keys of the matrix, where every task has the same and its id says no more than they do
+  /// ("lr=0.1,seed=2"): then their values are columns and the id is not. Else empty.
+  [[nodiscard]] const std::vector<std::string>& matrix_keys() const { return matrix_keys_; }
+
+  [[nodiscard]] std::vector<FieldColumn> result_columns() const {
+    return columns_.first(kResultColumnsMax);
+  }
+  [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
+
+  /// From the first start to the last end of the attempts that count; nothing before that.
+  [[nodiscard]] std::optional<Duration> took() const;
+
+ private:
+  void look_at_matrix(const TaskRow& row);
+
+  GroupRow group_;
+  bool first_row_ = true;
+  std::vector<std::string> matrix_keys_;
+  FieldColumns columns_;
+  BestSoFar best_;
+  std::optional<Instant> started_;
+  std::optional<Instant> ended_;
+};
+
+/// From its start to its end, or to `now` while it runs; nothing when it never ran.
+std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> now = std::nullopt);
+
+/// What a person reads for a task: word_for(), with FAILED before it where it is a failure.
+std::string standing_text(const TaskRow& row);
+
+/// "17 finished, 1 failed": what is not 0, most wanted first.
+std::string counts_text(const GroupRow& group);
+
+/// The word for a phase: "BLOCKED", "RUNNING", ...
+std::string_view word_for_phase(GroupPhase phase);
+
+}  // namespace trainyard::report

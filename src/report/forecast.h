@@ -1,0 +1,51 @@
+// How long a run will still take, from how long its tasks have taken so far. Pure arithmetic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+
+namespace trainyard::report {
+
+/// A task that runs now.
+struct RunningTask {
+  std::uint32_t group = 0;
+  Duration so_far{0};
+};
+
+struct Remaining {
+  Duration time{0};
+  bool at_least = false;  ///< There are groups of which nothing has finished yet.
+};
+
+class Forecast {
+ public:
+  /// `tasks` for each group: how many have not ended yet.
+  explicit Forecast(std::vector<int> tasks);
+
+  /// An attempt that did the work of its task took so long.
+  void finished(std::uint32_t group, Duration took);
+  /// A task has ended, however it did.
+  void ended(std::uint32_t group);
+  /// So many run at once.
+  void at_once(int tasks);
+
+  /// Every task that is left takes as long as the mean of its group, as many at once as now (or as
+  /// lately, when the last ones run). Nothing while nothing is known.
+  [[nodiscard]] std::optional<Remaining> remaining(std::span<const RunningTask> running) const;
+
+ private:
+  struct Group {
+    int left = 0;
+    std::int64_t count = 0;
+    Duration sum{0};
+  };
+  std::vector<Group> groups_;
+  int at_once_ = 0;
+};
+
+}  // namespace trainyard::report

@@ -1,0 +1,316 @@
+#include "report/progress.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/match.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "report/forecast.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr std::size_t kGroupsNamed = 5;
+
+std::vector<int> tasks_left(const std::vector<ProgressGroup>& groups) {
+  std::vector<int> left;
+  left.reserve(groups.size());
+  for (const ProgressGroup& group : groups) left.push_back(group.tasks - group.finished);
+  return left;
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(ProgressOptions options)
+    : options_(std::move(options)), forecast_(tasks_left(options_.groups)) {
+  for (const ProgressGroup& group : options_.groups) {
+    total_ += group.tasks;
+    counts_.done += group.finished;
+    group_ends_.push_back(static_cast<std::uint32_t>(total_));
+  }
+  shown_ = counts_;
+  step_shown_ = total_ == 0 ? 0 : ended() * kPlainSteps / total_;
+}
+
+int ProgressLine::ended() const {
+  return counts_.done + counts_.failed + counts_.skipped + counts_.stopped;
+}
+
+int ProgressLine::waiting() const {
+  return std::max(0, total_ - ended() - counts_.running - counts_.retrying);
+}
+
+std::uint32_t ProgressLine::group_of(TaskIndex task) const {
+  const auto group = std::ranges::upper_bound(group_ends_, task.value);
+  return static_cast<std::uint32_t>(group - group_ends_.begin());
+}
+
+void ProgressLine::on(const Turn& turn) {
+  if (finished_) return;
+  const int ran = counts_.running;
+  const std::size_t turns = std::max(turn.events.size(), turn.decisions.size());
+  for (std::size_t i = 0; i < turns; ++i) {
+    if (i < turn.events.size()) {
+      now_ = std::max(now_, turn.events[i].at);
+      if (!started_) last_start_ = now_;
+    }
+    if (!started_ && !options_.terminal) options_.write(start_text() + "\n");
+    if (!started_) shown_at_ = now_;
+    started_ = true;
+    if (i < turn.events.size()) see(turn.events[i]);
+    if (i < turn.decisions.size()) see(turn.decisions[i]);
+  }
+  // A task that ends frees its place for the next one, which may start a turn later.
+  forecast_.at_once(std::max(ran, counts_.running));
+  show();
+}
+
+void ProgressLine::see(const Event& event) {
+  if (const auto* const sampled = std::get_if<Sampled>(&event.what)) {
+    used_ = {};
+    for (const TaskSample& task : sampled->tasks) used_ += task.memory;
+  }
+  if (std::holds_alternative<InterruptAsked>(event.what)) tell_interrupt();
+}
+
+void ProgressLine::see(const Decision& decision) {
+  // What a task is promised is on its command, which comes after the change of its status.
+  for (const Change& change : decision.changes) {
+    match(
+        change, [this](const TaskChanged& it) { see(it); },
+        [this](const GroupChanged& it) { see(it); },
+        [this](const ReasonChanged& it) {
+          if (it.reason.empty()) {
+            reasons_.erase(it.shape);
+          } else {
+            reasons_[it.shape] = it.reason;
+          }
+        });
+  }
+  for (const Command& command : decision.commands) {
+    const auto* const start = std::get_if<StartAttempt>(&command);
+    if (start == nullptr) continue;
+    last_start_ = now_;
+    const auto active = active_.find(start->key.task);
+    if (active == active_.end()) continue;
+    promised_ += start->promise.memory - active->second.promised;
+    active->second.promised = start->promise.memory;
+  }
+}
+
+void ProgressLine::see(const TaskChanged& change) {
+  const TaskIndex task = change.key.task;
+  std::optional<Duration> took;
+  if (const auto active = active_.find(task); active != active_.end()) {
+    took = now_ - active->second.started;
+  }
+  if (change.verdict != Verdict::None) {
+    leave(task);
+    end(change, took);
+    return;
+  }
+  if (change.status == Status::Init || change.status == Status::Unknown) {
+    leave(task);
+    return;
+  }
+  if (change.status == Status::Interrupt) {
+    leave(task);
+    active_[task] = {.doing = Doing::Retrying, .attempt = change.key.attempt, .started = now_};
+    ++counts_.retrying;
+    return;
+  }
+  const auto active = active_.find(task);
+  const bool goes_on = active != active_.end() && active->second.doing == Doing::Running &&
+                       active->second.attempt == change.key.attempt;
+  if (!goes_on) {
+    leave(task);
+    active_[task] = {.doing = Doing::Running, .attempt = change.key.attempt, .started = now_};
+    ++counts_.running;
+  }
+}
+
+void ProgressLine::leave(TaskIndex task) {
+  const auto active = active_.find(task);
+  if (active == active_.end()) return;
+  --(active->second.doing == Doing::Running ? counts_.running : counts_.retrying);
+  promised_ -= active->second.promised;
+  active_.erase(active);
+}
+
+void ProgressLine::end(const TaskChanged& change, std::optional<Duration> took) {
+  const std::uint32_t group = group_of(change.key.task);
+  forecast_.ended(group);
+  switch (change.verdict) {
+    case Verdict::Finished:
+      ++counts_.done;
+      if (took) forecast_.finished(group, *took);
+      break;
+    case Verdict::Failed:
+      ++counts_.failed;
+      tell_failure(change, took);
+      break;
+    case Verdict::Skipped:
+      ++counts_.skipped;
+      break;
+    case Verdict::Stopped:
+      ++counts_.stopped;
+      break;
+    case Verdict::None:
+      break;
+  }
+}
+
+void ProgressLine::tell_failure(const TaskChanged& change, std::optional<Duration> took) {
+  ++failures_told_;
+  if (failures_told_ > kFailureLinesMax) {
+    if (failures_told_ == kFailureLinesMax + 1) {
+      lasting(fmt::format("more than {} tasks failed: 'trainyard status' has the others",
+                          kFailureLinesMax));
+    }
+    return;
+  }
+  const std::string word = word_for({.status = change.status,
+                                     .verdict = change.verdict,
+                                     .failure = change.failure,
+                                     .exit_code = change.exit_code});
+  std::string text = fmt::format("{}: FAILED {}", options_.name_of(change.key.task), word);
+  if (took) text += " after " + to_text(*took);
+  if (!change.message.empty()) text += ": " + change.message;
+  if (took && change.failure != Failure::CannotStart && options_.stderr_of) {
+    text += ", see " + options_.stderr_of(change.key);
+  }
+  lasting(text);
+}
+
+void ProgressLine::see(const GroupChanged& change) {
+  if (change.phase != GroupPhase::Skipped || change.group.value >= options_.groups.size()) return;
+  const std::string& name = options_.groups[change.group.value].name;
+  const std::string why = change.message.empty() ? "" : ": " + change.message;
+  lasting(fmt::format("{}: SKIPPED{}", name, why));
+}
+
+void ProgressLine::tell_interrupt() {
+  ++interrupts_;
+  const std::string running = counted(counts_.running, "running task");
+  if (interrupts_ == 1) {
+    lasting(fmt::format(
+        "interrupted: nothing more starts, {} told to end; once more ends all at once", running));
+  } else if (interrupts_ == 2) {
+    lasting(fmt::format("interrupted again: {} killed", running));
+  }
+}
+
+void ProgressLine::note(std::string_view line) { lasting(line); }
+
+void ProgressLine::lasting(std::string_view line) {
+  if (drawn_) options_.write("\r\x1b[K");
+  options_.write(plain(line) + "\n");
+  drawn_ = false;  // So that the next turn draws the line anew, however soon it comes.
+}
+
+std::string ProgressLine::start_text() const {
+  std::string text = fmt::format("{} in {}: ", counted(total_, "task"),
+                                 counted(std::ssize(options_.groups), "group"));
+  for (std::size_t i = 0; i < options_.groups.size() && i < kGroupsNamed; ++i) {
+    const ProgressGroup& group = options_.groups[i];
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", group.name, with_commas(group.tasks));
+  }
+  if (options_.groups.size() > kGroupsNamed) {
+    text += fmt::format(", and {} more", options_.groups.size() - kGroupsNamed);
+  }
+  if (counts_.done > 0) text += fmt::format("; {} finished before", with_commas(counts_.done));
+  return plain(text);
+}
+
+std::string ProgressLine::line() const {
+  std::string text = fmt::format("{}/{} done", with_commas(counts_.done), with_commas(total_));
+  const auto add = [&text](int count, std::string_view word) {
+    if (count > 0) text += fmt::format(", {} {}", with_commas(count), word);
+  };
+  add(counts_.running, "running");
+  add(counts_.retrying, "retrying");
+  add(waiting(), "waiting");
+  add(counts_.failed, "failed");
+  add(counts_.skipped, "skipped");
+  add(counts_.stopped, "stopped");
+  if (promised_ > Bytes{}) {
+    text += fmt::format(", memory {} of {} promised", to_text(used_), to_text(promised_));
+  }
+  return text + forecast_text() + reason_text();
+}
+
+std::string ProgressLine::forecast_text() const {
+  if (ended() == total_ || interrupts_ > 0) return {};
+  std::vector<RunningTask> running;
+  running.reserve(active_.size());
+  for (const auto& [task, active] : active_) {
+    if (active.doing != Doing::Running) continue;
+    running.push_back({.group = group_of(task), .so_far = now_ - active.started});
+  }
+  const std::optional<Remaining> left = forecast_.remaining(running);
+  if (!left) return {};
+  // Tenths of a second would only flicker.
+  const Duration rounded = (left->time + Duration{999}) / 1000 * 1000;
+  const auto seconds = rounded.count() / 1000;
+  const std::string time = seconds < 60 ? fmt::format("{} s", seconds) : to_text(rounded);
+  return fmt::format(", ETA {}{}", left->at_least ? "over " : "", time);
+}
+
+std::string ProgressLine::reason_text() const {
+  if (reasons_.empty() || waiting() == 0 || interrupts_ > 0) return {};
+  const bool idle = counts_.running == 0;
+  if (!idle && now_ - last_start_ < kReasonAfter) return {};
+  return ", waits: " + plain(reasons_.begin()->second);
+}
+
+void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }
+
+void ProgressLine::draw() {
+  if (drawn_ && now_ - shown_at_ < kRedrawMin) return;
+  // The last column stays free: some terminals begin a new line when it is written to.
+  const int width = std::max(1, options_.width() - 1);
+  options_.write("\r" + cut(line(), width) + "\x1b[K");
+  drawn_ = true;
+  shown_at_ = now_;
+}
+
+void ProgressLine::write_plain() {
+  const int step = total_ == 0 ? 0 : ended() * kPlainSteps / total_;
+  const Duration since = now_ - shown_at_;
+  const bool due = since >= (counts_ == shown_ ? kQuietMax : kPlainEvery);
+  if (!due && step <= step_shown_) return;
+  options_.write(fmt::format("[{}] {}\n", to_text(now_.since_start), line()));
+  shown_at_ = now_;
+  shown_ = counts_;
+  step_shown_ = step;
+}
+
+void ProgressLine::finish() {
+  if (finished_) return;
+  finished_ = true;
+  if (options_.terminal) {
+    if (drawn_) options_.write("\r\x1b[K");
+    return;
+  }
+  if (!started_ || counts_ == shown_) return;
+  options_.write(fmt::format("[{}] {}\n", to_text(now_.since_start), line()));
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,130 @@
+// The progress line: what is going on while a run goes on. Told every turn of the loop, it counts
+// along; it asks nobody, and has no clock but the times of the events.
+//
+// In a terminal it is one line that is drawn over and over, with lasting lines above it for what
+// went wrong. Elsewhere (a log, a CI job) it is a plain line now and then. Belongs to the thread
+// that runs the loop; forecasts are in report/forecast.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/turn.h"
+#include "report/forecast.h"
+#include "report/sink.h"
+
+namespace trainyard::report {
+
+/// A group as the progress line sees it. The tasks of the run are numbered group by group.
+struct ProgressGroup {
+  std::string name;
+  int tasks = 0;
+  int finished = 0;  ///< In an earlier execution: they are done before it begins.
+};
+
+struct ProgressOptions {
+  std::vector<ProgressGroup> groups;
+  /// "train/lr=1".
+  std::move_only_function<std::string(TaskIndex)> name_of;
+  /// Where an attempt's stderr lies, for the lines about failures; may be empty.
+  std::move_only_function<std::string(AttemptKey)> stderr_of;
+  bool terminal = false;
+  std::move_only_function<int()> width;  ///< Columns of the terminal, asked at each drawing.
+  Sink write;
+};
+
+class ProgressLine {
+ public:
+  /// Lasting lines about failures; what comes after is counted only, and `status` has it.
+  static constexpr int kFailureLinesMax = 100;
+  static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
+  static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
+  static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
+  static constexpr Duration kQuietMax{60'000};    ///< Elsewhere, when nothing changes.
+  /// Why tasks wait is said once nothing has started for so long.
+  static constexpr Duration kReasonAfter{5000};
+
+  explicit ProgressLine(ProgressOptions options);
+
+  /// Takes in a turn and shows it.
+  void on(const Turn& turn);
+
+  /// Shows a lasting line of somebody else's between ours.
+  void note(std::string_view line);
+
+  /// Takes the line away (terminal), or leaves a last one. Nothing is shown after that.
+  void finish();
+
+ private:
+  enum class Doing : std::uint8_t { Running, Retrying };
+  struct Active {
+    Doing doing = Doing::Running;
+    std::uint32_t attempt = 0;
+    Instant started;
+    Bytes promised;
+  };
+  struct Counts {
+    int done = 0;
+    int running = 0;
+    int retrying = 0;
+    int failed = 0;
+    int skipped = 0;
+    int stopped = 0;
+    friend bool operator==(const Counts&, const Counts&) = default;
+  };
+
+  void see(const Event& event);
+  void see(const Decision& decision);
+  void see(const TaskChanged& change);
+  void see(const GroupChanged& change);
+  void end(const TaskChanged& change, std::optional<Duration> took);
+  void leave(TaskIndex task);
+  void tell_failure(const TaskChanged& change, std::optional<Duration> took);
+  void tell_interrupt();
+  void lasting(std::string_view line);
+
+  [[nodiscard]] int waiting() const;
+  [[nodiscard]] int ended() const;
+  [[nodiscard]] std::uint32_t group_of(TaskIndex task) const;
+  [[nodiscard]] std::string line() const;
+  [[nodiscard]] std::string forecast_text() const;
+  [[nodiscard]] std::string reason_text() const;
+  [[nodiscard]] std::string start_text() const;
+
+  void show();
+  void draw();
+  void write_plain();
+
+  ProgressOptions options_;
+  int total_ = 0;
+  std::vector<std::uint32_t> group_ends_;  ///< The first task after each group.
+  Instant now_;
+  Counts counts_;
+  std::map<TaskIndex, Active> active_;
+  Bytes promised_;
+  Bytes used_;
+  Forecast forecast_;
+  std::map<ShapeIndex, std::string> reasons_;
+  Instant last_start_;
+  int interrupts_ = 0;
+  int failures_told_ = 0;
+
+  bool started_ = false;
+  bool finished_ = false;
+  bool drawn_ = false;  ///< The terminal's last line is ours.
+  Instant shown_at_;
+  Counts shown_;
+  int step_shown_ = 0;
+};
+
+}  // namespace trainyard::report

@@ -1,0 +1,257 @@
+// What the progress line writes for the turns it is told, letter by letter.
+#include "report/progress.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+/// A line, what it wrote since it was last asked, and turns made of few words.
+class Line {
+ public:
+  explicit Line(std::vector<ProgressGroup> groups, bool terminal = false, int width = 200)
+      : line_({.groups = std::move(groups),
+               .name_of = [](TaskIndex task) { return fmt::format("train/{}", task.value); },
+               .stderr_of =
+                   [](AttemptKey key) {
+                     return fmt::format("runs/x/train/{}/stderr.log", key.task.value);
+                   },
+               .terminal = terminal,
+               .width = [width] { return width; },
+               .write = [this](std::string_view text) { written_ += text; }}) {}
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  std::string begin() { return turn(0, {}); }
+
+  std::string turn(std::int64_t at, Decision decision, What what = TimePassed{}) {
+    Turn turn;
+    turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(what)});
+    turn.decisions.push_back(std::move(decision));
+    line_.on(turn);
+    return std::exchange(written_, {});
+  }
+
+  std::string start(std::int64_t at, std::uint32_t task, std::uint32_t attempt = 1) {
+    const AttemptKey key{.task = {task}, .attempt = attempt};
+    Decision decision;
+    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Available});
+    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Training});
+    decision.commands.emplace_back(StartAttempt{.key = key, .promise = {.memory = gb(1)}});
+    return turn(at, decision);
+  }
+
+  std::string finish_task(std::int64_t at, std::uint32_t task) {
+    return turn(at, {.changes = {TaskChanged{.key = {.task = {task}},
+                                             .status = Status::Exited,
+                                             .verdict = Verdict::Finished}}});
+  }
+
+  std::string fail(std::int64_t at, std::uint32_t task, const std::string& message = "out of it") {
+    return turn(at, {.changes = {TaskChanged{.key = {.task = {task}},
+                                             .status = Status::Exception,
+                                             .verdict = Verdict::Failed,
+                                             .failure = Failure::OutOfMemory,
+                                             .message = message}}});
+  }
+
+  std::string finish() {
+    line_.finish();
+    return std::exchange(written_, {});
+  }
+
+  std::string note(std::string_view text) {
+    line_.note(text);
+    return std::exchange(written_, {});
+  }
+
+ private:
+  std::string written_;
+  ProgressLine line_;
+};
+
+Sampled sampled(std::vector<Bytes> used) {
+  Sampled sampled;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    sampled.tasks.push_back({.key = {.task = {static_cast<std::uint32_t>(i)}}, .memory = used[i]});
+  }
+  return sampled;
+}
+
+TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
+  Line line({{.name = "train", .tasks = 3}}, true);
+  EXPECT_EQ(line.begin(), "\r0/3 done, 3 waiting\x1b[K");
+  EXPECT_EQ(line.start(1000, 0),
+            "\r0/3 done, 1 running, 2 waiting, memory 0 B of 1 GB promised\x1b[K");
+  EXPECT_EQ(line.turn(2000, {}, sampled({mb(310)})),
+            "\r0/3 done, 1 running, 2 waiting, memory 310 MB of 1 GB promised\x1b[K");
+  EXPECT_EQ(line.finish_task(11'000, 0), "\r1/3 done, 2 waiting, ETA 20 s\x1b[K");
+  EXPECT_EQ(line.start(12'000, 1),
+            "\r1/3 done, 1 running, 1 waiting, memory 310 MB of 1 GB promised, ETA 20 s\x1b[K");
+  EXPECT_EQ(line.fail(13'000, 1),
+            "\r\x1b[Ktrain/1: FAILED OUT_OF_MEMORY after 1.0 s: out of it, see "
+            "runs/x/train/1/stderr.log\n"
+            "\r1/3 done, 1 waiting, 1 failed, ETA 10 s\x1b[K");
+  EXPECT_EQ(line.finish(), "\r\x1b[K");
+  EXPECT_THAT(line.start(14'000, 2), IsEmpty());
+}
+
+TEST(ProgressLine, DrawsAtMostTenTimesASecond) {
+  Line line({{.name = "train", .tasks = 1000}}, true);
+  line.begin();
+  int drawings = 0;
+  for (int i = 1; i <= 1000; ++i) {
+    const auto task = static_cast<std::uint32_t>((i - 1) / 2);
+    const std::string text = i % 2 == 1 ? line.start(i, task) : line.finish_task(i, task);
+    drawings += text.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(drawings, 10);
+}
+
+TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
+  for (int width = 1; width < 120; ++width) {
+    Line line({{.name = "train", .tasks = 3}}, true, width);
+    const Decision waits{
+        .changes = {ReasonChanged{.shape = {0}, .reason = "braucht 6 GB 記憶體 für ähnliches"}}};
+    std::string text = line.turn(0, waits);
+    ASSERT_THAT(text, StartsWith("\r"));
+    text = text.substr(1, text.size() - 1 - std::string_view("\x1b[K").size());
+    ASSERT_LE(columns_of(text), width);
+    ASSERT_THAT(plain(text), Not(HasSubstr("\xEF\xBF\xBD")));
+  }
+}
+
+TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
+  Line line({{.name = "prepare", .tasks = 1, .finished = 1}, {.name = "train", .tasks = 4}});
+  EXPECT_EQ(line.begin(), "5 tasks in 2 groups: prepare (1), train (4); 1 finished before\n");
+  EXPECT_EQ(line.start(1000, 1), "");
+  EXPECT_EQ(line.start(1000, 2), "");
+  EXPECT_EQ(line.turn(9999, {}), "");
+  EXPECT_EQ(line.turn(10'000, {}),
+            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB promised\n");
+  EXPECT_EQ(line.turn(65'000, {}), "");
+  EXPECT_EQ(line.turn(70'000, {}),
+            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB promised\n");
+  EXPECT_EQ(line.finish_task(71'000, 1),
+            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B of 1 GB promised, ETA 1:10\n");
+  EXPECT_EQ(line.fail(72'000, 2),
+            "train/2: FAILED OUT_OF_MEMORY after 1:11: out of it, see runs/x/train/2/stderr.log\n"
+            "[1:12] 2/5 done, 2 waiting, 1 failed, ETA 2:20\n");
+  EXPECT_EQ(line.start(73'000, 3), "");
+  EXPECT_EQ(line.finish(),
+            "[1:13] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B of 1 GB "
+            "promised, ETA 2:20\n");
+}
+
+TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
+  Line line({{.name = "train", .tasks = 10'000}});
+  line.begin();
+  int lines = 0;
+  for (std::uint32_t task = 0; task < 10'000; ++task) {
+    line.start(1, task);
+    lines += line.finish_task(1, task).empty() ? 0 : 1;
+  }
+  EXPECT_EQ(lines, 10);
+  EXPECT_EQ(line.finish(), "");
+}
+
+TEST(ProgressLine, TellsABoundedNumberOfFailures) {
+  Line line({{.name = "train", .tasks = 1000}}, true);
+  line.begin();
+  std::string all;
+  for (std::uint32_t task = 0; task < 1000; ++task) all += line.fail(1, task);
+  EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kFailureLinesMax + 1);
+  EXPECT_THAT(all,
+              HasSubstr("\r\x1b[Kmore than 100 tasks failed: 'trainyard status' has the others\n"));
+}
+
+TEST(ProgressLine, CountsARetryingTaskApart) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  EXPECT_EQ(line.turn(2000, {.changes = {TaskChanged{.key = {.task = {0}},
+                                                     .status = Status::Interrupt,
+                                                     .failure = Failure::OutOfMemory}}}),
+            "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
+  EXPECT_EQ(line.start(3000, 0, 2),
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised\x1b[K");
+  // What counts is how long the attempt took that did it.
+  EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
+}
+
+TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  const Decision waits{
+      .changes = {ReasonChanged{.shape = {1}, .reason = "needs 1 of 2 CPUs"},
+                  ReasonChanged{.shape = {0}, .reason = "needs 6 GB, 3.1 GB free"}}};
+  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised";
+  EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
+  EXPECT_EQ(line.turn(6000, {}), counts + ", waits: needs 6 GB, 3.1 GB free\x1b[K");
+  EXPECT_EQ(line.turn(7000, {.changes = {ReasonChanged{.shape = {0}}}}),
+            counts + ", waits: needs 1 of 2 CPUs\x1b[K");
+  EXPECT_EQ(line.turn(8000, {.changes = {ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
+}
+
+TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  EXPECT_THAT(line.turn(2000, {}, InterruptAsked{}),
+              StartsWith("\r\x1b[Kinterrupted: nothing more starts, 1 running task told to end; "
+                         "once more ends all at once\n\r0/2 done"));
+  EXPECT_THAT(line.turn(2001, {}, InterruptAsked{}),
+              StartsWith("\r\x1b[Kinterrupted again: 1 running task killed\n"));
+  EXPECT_THAT(line.turn(2002, {}, InterruptAsked{}), IsEmpty());
+}
+
+TEST(ProgressLine, SaysWhichGroupWasSkippedAndWhy) {
+  Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}});
+  line.begin();
+  EXPECT_EQ(line.turn(1, {.changes = {GroupChanged{.group = {1},
+                                                   .phase = GroupPhase::Skipped,
+                                                   .message = "it needs 'train'"}}}),
+            "eval: SKIPPED: it needs 'train'\n");
+}
+
+TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {
+  Line line({{.name = "train", .tasks = 4}, {.name = "eval", .tasks = 2}}, true);
+  line.begin();
+  line.start(0, 0);
+  line.start(0, 1);
+  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA over 3:20"));
+}
+
+TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {
+  Line line({{.name = "train", .tasks = 1}}, true);
+  line.begin();
+  EXPECT_EQ(line.note("the disk\nis full\x1b[2J"), "\r\x1b[Kthe disk is full[2J\n");
+  EXPECT_EQ(line.turn(1, {}), "\r0/1 done, 1 waiting\x1b[K");
+}
+
+}  // namespace
+}  // namespace trainyard::report

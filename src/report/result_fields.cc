@@ -1,0 +1,192 @@
+#include "report/result_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 7> kMoreIsBetter{
+    "acc", "accuracy", "val_acc", "val_accuracy", "test_acc", "test_accuracy", "score"};
+constexpr std::array<std::string_view, 4> kLessIsBetter{"loss", "val_loss", "test_loss", "error"};
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Field field_of(const std::string& key, const Json& value) {
+  Field field{.key = key};
+  if (value.is_string()) {
+    field.kind = FieldKind::Text;
+    field.text = value.get<std::string>();
+    return field;
+  }
+  field.text = dump(value);
+  if (value.is_boolean()) field.kind = FieldKind::Truth;
+  if (value.is_structured()) field.kind = FieldKind::Nested;
+  if (value.is_number()) {
+    field.kind = value.is_number_integer() ? FieldKind::Integer : FieldKind::Decimal;
+    field.number = value.get<double>();
+  }
+  return field;
+}
+
+bool is_number(const Field& field) {
+  return field.kind == FieldKind::Integer || field.kind == FieldKind::Decimal;
+}
+
+/// So many decimals that the largest value shows five digits or so; -1 where the values lie too
+/// far apart for one form.
+int decimals_for(double smallest, double largest) {
+  if (largest >= 1e7 || (smallest > 0 && smallest < 1e-3)) return -1;
+  if (largest >= 1000) return 1;
+  if (largest >= 100) return 2;
+  return largest >= 10 ? 3 : 4;
+}
+
+std::string show_number(const FieldColumn& column, const Field& field) {
+  if (column.percent) return fmt::format("{:.1f} %", field.number * 100);
+  if (field.kind == FieldKind::Integer && column.decimals <= 0) return field.text;
+  if (column.decimals < 0) return fmt::format("{:.4g}", field.number);
+  return fmt::format("{:.{}f}", field.number, column.decimals);
+}
+
+}  // namespace
+
+Fields read_fields(std::string_view object) {
+  Fields fields;
+  if (object.empty()) return fields;
+  const Json parsed = Json::parse(object, nullptr, false);
+  if (!parsed.is_object()) return fields;
+  fields.reserve(parsed.size());
+  for (const auto& [key, value] : parsed.items()) fields.push_back(field_of(key, value));
+  return fields;
+}
+
+const Field* find_field(const Fields& fields, std::string_view key) {
+  const auto found = std::ranges::find(fields, key, &Field::key);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::string show_field(const FieldColumn& column, const Field* field) {
+  if (field == nullptr || field->kind == FieldKind::Null) return "-";
+  return is_number(*field) ? show_number(column, *field) : field->text;
+}
+
+std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& columns) {
+  std::string rest;
+  for (const Field& field : fields) {
+    if (std::ranges::find(columns, field.key, &FieldColumn::key) != columns.end()) continue;
+    const std::string value = field.kind == FieldKind::Text ? dump(Json(field.text)) : field.text;
+    rest += fmt::format("{}{}:{}", rest.empty() ? "{" : ",", dump(Json(field.key)), value);
+  }
+  return rest.empty() ? rest : rest + "}";
+}
+
+void FieldColumns::look_at(const Fields& fields) {
+  for (const Field& field : fields) {
+    if (field.kind == FieldKind::Nested) continue;
+    auto seen = std::ranges::find(seen_, field.key, &Seen::key);
+    if (seen == seen_.end()) {
+      if (seen_.size() == kKeysMax) continue;
+      seen = seen_.insert(seen_.end(), Seen{.key = field.key});
+    }
+    if (field.kind == FieldKind::Null) continue;
+    seen->any = true;
+    if (!is_number(field)) {
+      seen->numbers_only = false;
+      continue;
+    }
+    const double size = std::abs(field.number);
+    if (size > 0) seen->smallest = seen->smallest > 0 ? std::min(seen->smallest, size) : size;
+    seen->largest = std::max(seen->largest, size);
+    seen->integers_only = seen->integers_only && field.kind == FieldKind::Integer;
+    seen->within_one = seen->within_one && field.number >= 0 && field.number <= 1;
+  }
+}
+
+FieldColumn FieldColumns::column_of(const Seen& seen) {
+  const bool numeric = seen.numbers_only && seen.any;
+  const bool percent = numeric && seen.within_one && is_accuracy(seen.key);
+  const int decimals = seen.integers_only ? 0 : decimals_for(seen.smallest, seen.largest);
+  return {.key = seen.key, .numeric = numeric, .percent = percent, .decimals = decimals};
+}
+
+std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
+  std::vector<FieldColumn> columns;
+  columns.reserve(seen_.size());
+  std::ranges::transform(seen_, std::back_inserter(columns), &FieldColumns::column_of);
+  if (columns.size() <= at_most) return columns;
+  std::ranges::stable_partition(columns, [](const FieldColumn& column) {
+    return is_accuracy(column.key) || score_direction(column.key).has_value();
+  });
+  columns.resize(at_most);
+  return columns;
+}
+
+std::optional<Better> score_direction(std::string_view key) {
+  if (std::ranges::find(kMoreIsBetter, key) != kMoreIsBetter.end()) return Better::More;
+  if (std::ranges::find(kLessIsBetter, key) != kLessIsBetter.end()) return Better::Less;
+  return std::nullopt;
+}
+
+bool is_accuracy(std::string_view key) {
+  const auto word_start = std::find_if(key.rbegin(), key.rend(), [](char c) {
+                            return std::isalnum(static_cast<unsigned char>(c)) == 0;
+                          }).base();
+  const std::string_view word(word_start, key.end());
+  return word == "acc" || word == "accuracy";
+}
+
+void BestSoFar::look_at(const std::string& id, const Fields& fields) {
+  for (const Field& field : fields) {
+    const std::optional<Better> better = score_direction(field.key);
+    if (!better || !is_number(field)) continue;
+    auto known =
+        std::ranges::find(candidates_, field.key, [](const Candidate& it) { return it.best.key; });
+    const bool fresh = known == candidates_.end();
+    if (fresh) {
+      const Best first{.id = id, .key = field.key, .value = field.number, .text = field.text};
+      known = candidates_.insert(candidates_.end(), Candidate{.better = *better, .best = first});
+    }
+    known->within_one = known->within_one && field.number >= 0 && field.number <= 1;
+    const bool wins = *better == Better::More ? field.number > known->best.value
+                                              : field.number < known->best.value;
+    if (!wins) continue;
+    known->best.id = id;
+    known->best.value = field.number;
+    known->best.text = field.text;
+  }
+}
+
+std::optional<Best> BestSoFar::best() const {
+  for (const Better better : {Better::More, Better::Less}) {
+    const auto of_kind = [better](const Candidate& it) { return it.better == better; };
+    const auto count = std::ranges::count_if(candidates_, of_kind);
+    if (count > 1) return std::nullopt;
+    if (count == 0) continue;
+    const Candidate& candidate = *std::ranges::find_if(candidates_, of_kind);
+    Best best = candidate.best;
+    if (candidate.within_one && is_accuracy(best.key)) {
+      best.text = fmt::format("{:.1f} %", best.value * 100);
+    }
+    return best;
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,102 @@
+// What tasks left as results, as columns: which fields there are, how each is shown, and which one
+// is the score. Pure: JSON text in, text out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::report {
+
+enum class FieldKind : std::uint8_t { Null, Truth, Integer, Decimal, Text, Nested };
+
+struct Field {
+  std::string key;
+  FieldKind kind = FieldKind::Null;
+  double number = 0;  ///< Of an Integer or a Decimal.
+  std::string text;   ///< A Text as it is, anything else as JSON.
+};
+
+using Fields = std::vector<Field>;
+
+/// The fields of a JSON object in their order; none when it is no object. Reads a result that the
+/// journal keeps, so within the limits of wire/result_text.h.
+Fields read_fields(std::string_view object);
+
+const Field* find_field(const Fields& fields, std::string_view key);
+
+/// One scalar field over all tasks of a group.
+struct FieldColumn {
+  std::string key;
+  bool numeric = false;  ///< Every value is a number, so it is aligned to the right.
+  bool percent = false;  ///< An accuracy from 0 to 1, shown as "96.4 %".
+  int decimals = -1;     ///< So many for each value; -1: as many as it needs.
+
+  friend bool operator==(const FieldColumn&, const FieldColumn&) = default;
+};
+
+/// "-" for nothing and for null.
+std::string show_field(const FieldColumn& column, const Field* field);
+
+/// A JSON object of the fields that none of `columns` shows; empty when none is left.
+std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& columns);
+
+/// Gathers the scalar fields of many results, at most kKeysMax of them.
+class FieldColumns {
+ public:
+  static constexpr std::size_t kKeysMax = 64;
+
+  void look_at(const Fields& fields);
+
+  /// The first fields that came up; of too many, those that look like scores before the others.
+  [[nodiscard]] std::vector<FieldColumn> first(std::size_t at_most) const;
+
+ private:
+  struct Seen {
+    std::string key;
+    bool numbers_only = true;
+    bool integers_only = true;
+    double smallest = 0;  ///< Of the numbers other than 0, without sign; 0 before the first.
+    double largest = 0;
+    bool within_one = true;  ///< From 0 to 1.
+    bool any = false;        ///< Other than null.
+  };
+  static FieldColumn column_of(const Seen& seen);
+  std::vector<Seen> seen_;
+};
+
+/// Whether more, or less, of it is better. Nothing for a field that is no obvious score.
+enum class Better : std::uint8_t { More, Less };
+std::optional<Better> score_direction(std::string_view key);
+
+/// "acc", "val_acc", "test-accuracy", ...
+bool is_accuracy(std::string_view key);
+
+/// The task that did best by the one obvious score of its group.
+struct Best {
+  std::string id;
+  std::string key;
+  double value = 0;
+  std::string text;  ///< The value as it is shown: "96.4 %".
+};
+
+/// Finds the best task. There is one obvious score when exactly one field like an accuracy came
+/// up, or none and exactly one like a loss; with more than one it does not guess.
+class BestSoFar {
+ public:
+  void look_at(const std::string& id, const Fields& fields);
+  [[nodiscard]] std::optional<Best> best() const;
+
+ private:
+  struct Candidate {
+    Better better;
+    Best best;
+    bool within_one = true;
+  };
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace trainyard::report

@@ -1,0 +1,243 @@
+#include "report/table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/digest.h"
+#include "report/places.h"
+#include "report/result_fields.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr int kGap = 2;
+constexpr int kCellMax = 48;
+constexpr int kNameMin = 20;
+constexpr std::string_view kAnsiReset = "\x1b[0m";
+
+bool is_number(std::string_view text) {
+  double ignored = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, ignored);
+  return status == std::errc{} && stop == end;
+}
+
+std::string_view colour_of(const TaskRow& row) {
+  if (row.standing.verdict == Verdict::Failed) return "\x1b[31m";
+  if (row.standing.verdict == Verdict::Finished) return "\x1b[32m";
+  if (row.standing.verdict != Verdict::None) return "\x1b[2m";
+  return row.standing.status == Status::Interrupt ? "\x1b[33m" : "";
+}
+
+std::string matrix_value(const TaskRow& row, std::string_view key) {
+  for (const auto& [name, value] : row.matrix) {
+    if (name == key) return value;
+  }
+  return "-";
+}
+
+}  // namespace
+
+TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
+    : options_(options), matrix_keys_(digest.matrix_keys()), results_(digest.result_columns()) {
+  for (const std::string& key : matrix_keys_) {
+    columns_.push_back({.title = cut(plain(key), kCellMax)});
+  }
+  if (columns_.empty()) columns_.push_back({.title = "TASK"});
+  status_column_ = columns_.size();
+  columns_.push_back({.title = "STATUS"});
+  columns_.push_back({.title = "TIME", .right = true});
+  columns_.push_back({.title = "ATTEMPTS", .right = true});
+  columns_.push_back({.title = "PEAK MEMORY", .right = true});
+  for (const FieldColumn& column : results_) {
+    columns_.push_back({.title = cut(plain(column.key), kCellMax), .right = column.numeric});
+  }
+  for (Column& column : columns_) column.width = columns_of(column.title);
+}
+
+TaskTable::Cells TaskTable::cells_of(const TaskRow& row) const {
+  Cells cells;
+  cells.reserve(columns_.size());
+  for (const std::string& key : matrix_keys_) cells.push_back(matrix_value(row, key));
+  if (cells.empty()) cells.push_back(row.id);
+  cells.push_back(standing_text(row));
+  const std::optional<Duration> took = duration_of(row);
+  cells.push_back(took ? to_text(*took) : "-");
+  cells.push_back(row.attempt == 0 ? "-" : fmt::format("{}", row.attempt));
+  cells.push_back(row.memory_peak == Bytes{} ? "-" : to_text(row.memory_peak));
+  const Fields fields = read_fields(row.result);
+  for (const FieldColumn& column : results_) {
+    cells.push_back(show_field(column, find_field(fields, column.key)));
+  }
+  for (std::string& cell : cells) cell = cut(plain(cell), kCellMax);
+  return cells;
+}
+
+void TaskTable::widen(const std::vector<Cells>& rows) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (first_ && i < matrix_keys_.size()) {
+      columns_[i].right =
+          std::ranges::all_of(rows, [i](const Cells& cells) { return is_number(cells[i]); });
+    }
+    for (const Cells& cells : rows) {
+      columns_[i].width = std::max(columns_[i].width, columns_of(cells[i]));
+    }
+  }
+}
+
+int TaskTable::total_width() const {
+  int total = -kGap;
+  for (const Column& column : columns_) total += column.width + kGap;
+  return total;
+}
+
+/// Makes the name narrower, and then gives up result columns, the scores last.
+void TaskTable::fit() {
+  if (options_.width <= 0) return;
+  if (matrix_keys_.empty()) {
+    const int over = std::max(0, total_width() - options_.width);
+    columns_[0].width = std::max(std::min(columns_[0].width, kNameMin), columns_[0].width - over);
+  }
+  while (total_width() > options_.width && !results_.empty()) {
+    const auto plain_field = std::find_if(
+        results_.rbegin(), results_.rend(),
+        [](const FieldColumn& column) { return !score_direction(column.key).has_value(); });
+    const auto place =
+        plain_field == results_.rend() ? std::prev(results_.end()) : std::prev(plain_field.base());
+    drop_result(static_cast<std::size_t>(place - results_.begin()));
+  }
+}
+
+void TaskTable::drop_result(std::size_t place) {
+  const std::size_t column = columns_.size() - results_.size() + place;
+  left_out_.insert(left_out_.begin(), columns_[column].title);
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
+  results_.erase(results_.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+std::string TaskTable::heading() const {
+  std::string text;
+  for (const Column& column : columns_) {
+    if (!text.empty()) text.append(kGap, ' ');
+    text +=
+        column.right ? pad_left(column.title, column.width) : pad_right(column.title, column.width);
+  }
+  text.erase(text.find_last_not_of(' ') + 1);
+  return options_.width > 0 ? cut(text, options_.width) : text;
+}
+
+std::string TaskTable::line(const TaskRow& row, const Cells& cells) const {
+  const bool said_why = row.standing.verdict != Verdict::Finished && !row.message.empty();
+  const std::size_t shown = said_why ? columns_.size() - results_.size() : columns_.size();
+  std::string before;
+  std::string status;
+  std::string after;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Column& column = columns_[i];
+    const std::string cell = cut(cells[i], column.width);
+    std::string& part = i < status_column_ ? before : i == status_column_ ? status : after;
+    part += column.right ? pad_left(cell, column.width) : pad_right(cell, column.width);
+    part.append(kGap, ' ');
+  }
+  if (said_why) after += plain(row.message);
+  std::string text = before + status + after;
+  text.erase(text.find_last_not_of(' ') + 1);
+  if (options_.width > 0) text = cut(text, options_.width);
+  // Colours take no room, so they come in once the text has its width.
+  const std::string_view colour = options_.colour ? colour_of(row) : "";
+  const std::size_t status_size = status.find_last_not_of(' ') + 1;
+  if (colour.empty() || text.size() < before.size() + status_size) return text;
+  text.insert(before.size() + status_size, kAnsiReset);
+  text.insert(before.size(), colour);
+  return text;
+}
+
+std::string TaskTable::lines(std::span<const TaskRow> rows) {
+  std::vector<Cells> cells;
+  cells.reserve(rows.size());
+  const auto cells_of_row = [this](const TaskRow& row) { return cells_of(row); };
+  std::ranges::transform(rows, std::back_inserter(cells), cells_of_row);
+  widen(cells);
+  if (first_) fit();
+  if (!left_out_.empty()) {
+    cells.clear();
+    std::ranges::transform(rows, std::back_inserter(cells), cells_of_row);
+  }
+  std::string text;
+  if (first_) text = heading() + "\n";
+  first_ = false;
+  for (std::size_t i = 0; i < rows.size(); ++i) text += line(rows[i], cells[i]) + "\n";
+  return text;
+}
+
+void ShownRows::look_at(const TaskRow& row) {
+  if (!big_) {
+    others_.push_back(row);
+    return;
+  }
+  const bool failed = row.standing.verdict == Verdict::Failed;
+  std::vector<TaskRow>& rows = failed ? failures_ : others_;
+  const int rows_max = failed ? kFailuresShown : kOthersShown;
+  if (std::ssize(rows) < rows_max) rows.push_back(row);
+}
+
+std::vector<TaskRow> ShownRows::take() {
+  std::vector<TaskRow> rows = std::move(failures_);
+  std::ranges::move(others_, std::back_inserter(rows));
+  return rows;
+}
+
+std::string group_heading(const GroupDigest& digest) {
+  const GroupRow& group = digest.group();
+  std::string text = fmt::format("{}: {}", plain(group.name), counted(group.tasks, "task"));
+  if (const std::string counts = counts_text(group); !counts.empty()) text += ", " + counts;
+  if (const auto took = digest.took()) text += " in " + to_text(*took);
+  if (!group.message.empty()) text += ": " + plain(group.message);
+  return text + "\n";
+}
+
+std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table) {
+  std::string text;
+  if (const int more = digest.group().tasks - rows_shown; more > 0) {
+    text += fmt::format("and {} more: trainyard status --all, or reports/{}.html\n",
+                        with_commas(more), plain(report_name(digest.group().name)));
+  }
+  if (!table.left_out().empty()) {
+    text += fmt::format("no room for: {}\n", fmt::join(table.left_out(), ", "));
+  }
+  if (const std::optional<Best> best = digest.best()) {
+    text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
+  }
+  return text;
+}
+
+std::string group_table(const GroupDigest& digest, std::span<const TaskRow> rows,
+                        const TableOptions& options) {
+  const std::string heading = group_heading(digest);
+  // Of a group that never began there is nothing to say task by task.
+  const bool never_began = digest.group().skipped == digest.group().tasks;
+  if (rows.empty() || (never_began && !options.all)) return heading;
+  TaskTable table(digest, options);
+  std::string text = heading + "\n" + table.lines(rows);
+  const std::string footer = group_footer(digest, static_cast<int>(rows.size()), table);
+  return footer.empty() ? text : text + "\n" + footer;
+}
+
+}  // namespace trainyard::report

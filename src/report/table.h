@@ -1,0 +1,87 @@
+// The table of tasks in a terminal or a log: what a run prints at its end, and `status --all`.
+// Pure: rows in, text out. What reads the journal for it is in report/tables.h.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "journal/reader.h"
+#include "report/digest.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+
+struct TableOptions {
+  int width = 0;        ///< Columns of the terminal; 0: as wide as it gets.
+  bool colour = false;  ///< ANSI colours for what went wrong and what went well.
+  bool all = false;     ///< Every task, of big groups too.
+};
+
+/// A group with more tasks than this is shown in part: failures first, then the first others.
+constexpr int kRowsMax = 40;
+constexpr int kFailuresShown = 20;
+constexpr int kOthersShown = 20;
+
+/// The rows of one group as lines. The columns are those of the digest; how wide they are comes
+/// from the rows, and only ever grows from one call to the next.
+class TaskTable {
+ public:
+  TaskTable(const GroupDigest& digest, const TableOptions& options);
+
+  /// Lines for these rows; the first call puts the heading above them.
+  std::string lines(std::span<const TaskRow> rows);
+
+  /// The result columns for which there was no room.
+  [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  struct Column {
+    std::string title;
+    bool right = false;
+    int width = 0;
+  };
+  using Cells = std::vector<std::string>;
+
+  [[nodiscard]] Cells cells_of(const TaskRow& row) const;
+  void widen(const std::vector<Cells>& rows);
+  void fit();
+  void drop_result(std::size_t place);
+  [[nodiscard]] std::string heading() const;
+  [[nodiscard]] std::string line(const TaskRow& row, const Cells& cells) const;
+  [[nodiscard]] int total_width() const;
+
+  TableOptions options_;
+  std::vector<std::string> matrix_keys_;
+  std::vector<FieldColumn> results_;
+  std::vector<Column> columns_;  ///< Names, then the fixed ones, then the results.
+  std::size_t status_column_ = 0;
+  bool first_ = true;
+  std::vector<std::string> left_out_;
+};
+
+/// Which rows of a group are shown: all of a small one, some of a big one.
+class ShownRows {
+ public:
+  explicit ShownRows(int tasks) : big_(tasks > kRowsMax) {}
+  void look_at(const TaskRow& row);
+  [[nodiscard]] std::vector<TaskRow> take();
+
+ private:
+  bool big_;
+  std::vector<TaskRow> failures_;
+  std::vector<TaskRow> others_;
+};
+
+/// "train: 18 tasks, 17 finished, 1 failed in 2:05".
+std::string group_heading(const GroupDigest& digest);
+
+/// The whole text for a group: heading, rows, how many more there are, the best task.
+std::string group_table(const GroupDigest& digest, std::span<const TaskRow> rows,
+                        const TableOptions& options);
+
+/// What comes below the rows of a group.
+std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table);
+
+}  // namespace trainyard::report

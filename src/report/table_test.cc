@@ -1,0 +1,167 @@
+// What a person reads about the tasks of a group, letter by letter.
+#include "report/table.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/digest.h"
+#include "report/terminal_text.h"
+#include "report/test_rows.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string table_of(const GroupRow& group, const std::vector<TaskRow>& rows,
+                     const TableOptions& options = {}) {
+  GroupDigest digest(group);
+  ShownRows shown(group.tasks);
+  for (const TaskRow& row : rows) {
+    digest.look_at(row);
+    shown.look_at(row);
+  }
+  return group_table(digest, shown.take(), options);
+}
+
+TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
+  TaskRow first =
+      finished_row("lr=0.1,seed=2", Duration{12'300}, R"({"test_acc":0.964,"loss":0.12})");
+  first.matrix = {{"lr", "0.1"}, {"seed", "2"}};
+  TaskRow second =
+      finished_row("lr=1e-3,seed=10", Duration{125'000}, R"({"test_acc":0.9,"loss":null})");
+  second.matrix = {{"lr", "1e-3"}, {"seed", "10"}};
+  second.attempt = 2;
+  const GroupRow group{.name = "train", .tasks = 2, .finished = 2};
+  EXPECT_EQ(table_of(group, {first, second}),
+            "train: 2 tasks, 2 finished in 2:05\n"
+            "\n"
+            "  lr  seed  STATUS      TIME  ATTEMPTS  PEAK MEMORY  test_acc    loss\n"
+            " 0.1     2  FINISHED  12.3 s         1       300 MB    96.4 %  0.1200\n"
+            "1e-3    10  FINISHED    2:05         2       300 MB    90.0 %       -\n"
+            "\n"
+            "best: lr=0.1,seed=2 test_acc 96.4 %\n");
+}
+
+TEST(Table, SaysWhyATaskFailedInPlaceOfItsResults) {
+  const GroupRow group{.name = "train", .tasks = 3, .finished = 1, .failed = 1, .skipped = 1};
+  EXPECT_EQ(
+      table_of(group, {finished_row("a", Duration{1000}, R"({"epochs":3})"),
+                       failed_row("b", Failure::OutOfMemory, "took 1.2 GB of 1 GB"),
+                       skipped_row("c", "fail-fast: task 'b' failed")}),
+      "train: 3 tasks, 1 finished, 1 failed, 1 skipped in 2.0 s\n"
+      "\n"
+      "TASK  STATUS                 TIME  ATTEMPTS  PEAK MEMORY  epochs\n"
+      "a     FINISHED              1.0 s         1       300 MB       3\n"
+      "b     FAILED OUT_OF_MEMORY  2.0 s         1       300 MB  took 1.2 GB of 1 GB\n"
+      "c     SKIPPED                   -         -            -  fail-fast: task 'b' failed\n");
+}
+
+TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
+  const GroupRow group{.name = "eval",
+                       .phase = GroupPhase::Skipped,
+                       .message = "it needs 'train', of which 1 task failed",
+                       .tasks = 2,
+                       .skipped = 2};
+  EXPECT_EQ(table_of(group, {skipped_row("a", "x"), skipped_row("b", "x")}),
+            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed\n");
+}
+
+TEST(Table, ColoursTheStatusAloneWhenTold) {
+  const GroupRow group{.name = "g", .tasks = 1, .failed = 1};
+  TaskRow row = failed_row("b", Failure::Exit, "");
+  row.standing.exit_code = 3;
+  EXPECT_EQ(table_of(group, {row}, {.colour = true}),
+            "g: 1 task, 1 failed in 2.0 s\n"
+            "\n"
+            "TASK  STATUS          TIME  ATTEMPTS  PEAK MEMORY\n"
+            "b     \x1b[31mFAILED EXIT 3\x1b[0m  2.0 s         1       300 MB\n");
+}
+
+TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
+  std::vector<TaskRow> rows;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string id = fmt::format("t{}", i);
+    rows.push_back(i % 100 == 99 ? failed_row(id, Failure::Timeout, "over its time limit")
+                                 : finished_row(id, Duration{1000}, ""));
+  }
+  const GroupRow group{.name = "train", .tasks = 10'000, .finished = 9'900, .failed = 100};
+  const std::string text = table_of(group, rows);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 40 + 2);
+  EXPECT_THAT(text, HasSubstr("\nt99 "));
+  EXPECT_THAT(text, HasSubstr("\nt1999 "));
+  EXPECT_THAT(text, Not(HasSubstr("\nt2099 ")));
+  EXPECT_THAT(text, HasSubstr("\nt19 "));
+  EXPECT_THAT(text, Not(HasSubstr("\nt20 ")));
+  EXPECT_THAT(text, HasSubstr("\nand 9,960 more: trainyard status --all, or reports/train.html\n"));
+}
+
+TEST(Table, IsNeverWiderThanTold) {
+  std::vector<TaskRow> rows{
+      finished_row("a-rather-long-name-of-a-task-with-日本語", Duration{1000},
+                   R"({"note":"some words","epochs":3,"test_acc":0.5,"steps":12345,"x":1,"y":2})"),
+      failed_row("b", Failure::Killed, std::string(300, 'm'))};
+  const GroupRow group{.name = "g", .tasks = 2, .finished = 1, .failed = 1};
+  for (int width = 1; width <= 160; ++width) {
+    GroupDigest digest(group);
+    for (const TaskRow& row : rows) digest.look_at(row);
+    TaskTable table(digest, {.width = width});
+    const std::string text = table.lines(rows);
+    for (std::size_t start = 0; start < text.size();) {
+      const std::size_t end = text.find('\n', start);
+      ASSERT_LE(columns_of(std::string_view(text).substr(start, end - start)), width) << text;
+      start = end + 1;
+    }
+  }
+}
+
+TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
+  const GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const std::string text = table_of(
+      group, {finished_row("a", Duration{1000}, R"({"epochs":3,"test_acc":0.5,"steps":7})")},
+      {.width = 64});
+  EXPECT_EQ(text,
+            "g: 1 task, 1 finished in 1.0 s\n"
+            "\n"
+            "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  epochs  test_acc\n"
+            "a     FINISHED  1.0 s         1       300 MB       3    50.0 %\n"
+            "\n"
+            "no room for: steps\n"
+            "best: a test_acc 50.0 %\n");
+}
+
+TEST(Table, LetsNoControlCharacterThrough) {
+  const GroupRow group{.name = "g", .tasks = 1, .failed = 1};
+  const std::string text =
+      table_of(group, {failed_row("a", Failure::Killed, "bad\x1b[2J\r\nthing \xff")});
+  EXPECT_THAT(text, HasSubstr("bad[2J thing \xEF\xBF\xBD\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {
+  const GroupRow group{.name = "g", .tasks = 2, .finished = 2};
+  const TaskRow row = finished_row("abc", Duration{1000}, "");
+  GroupDigest digest(group);
+  digest.look_at(row);
+  TaskTable table(digest, {.all = true});
+  EXPECT_EQ(table.lines(std::vector<TaskRow>{row}),
+            "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY\n"
+            "abc   FINISHED  1.0 s         1       300 MB\n");
+  EXPECT_EQ(table.lines(std::vector<TaskRow>{row}),
+            "abc   FINISHED  1.0 s         1       300 MB\n");
+}
+
+}  // namespace
+}  // namespace trainyard::report
