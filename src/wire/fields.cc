@@ -1,0 +1,40 @@
+#include "wire/fields.h"
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "wire/json_text.h"
+
+namespace trainyard::wire {
+
+Result<nlohmann::json> parse_fields(std::string_view text) {
+  if (text.empty()) return nlohmann::json::object();
+  const auto compact = compact_json(text);
+  if (!compact) return std::unexpected(Error{"fields: " + to_text(compact.error())});
+  nlohmann::json fields = nlohmann::json::parse(compact->text, nullptr, /*allow_exceptions=*/false);
+  check(!fields.is_discarded(), "compact_json gives what can be parsed");
+  if (!fields.is_object()) {
+    return std::unexpected(
+        Error{fmt::format("fields must be an object, not {}", fields.type_name())});
+  }
+  return fields;
+}
+
+std::string fields_text(const nlohmann::json& fields) {
+  return fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<std::string> text_field(const nlohmann::json& fields, const char* name) {
+  const auto member = fields.find(name);
+  if (member == fields.end()) return std::unexpected(Error{fmt::format("'{}' is missing", name)});
+  if (!member->is_string()) return std::unexpected(Error{fmt::format("'{}' must be text", name)});
+  return member->get<std::string>();
+}
+
+}  // namespace trainyard::wire

@@ -1,0 +1,24 @@
+// The JSON fields of a frame as values: read within limits, written so that they can be read.
+// No state; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+
+namespace trainyard::wire {
+
+/// Reads an object as compact_json() does (wire/json_text.h). No bytes are an object without
+/// members.
+Result<nlohmann::json> parse_fields(std::string_view text);
+
+/// Compact, with U+FFFD for what is not UTF-8.
+std::string fields_text(const nlohmann::json& fields);
+
+/// A member that must be there and be text.
+Result<std::string> text_field(const nlohmann::json& fields, const char* name);
+
+}  // namespace trainyard::wire

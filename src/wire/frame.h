@@ -1,0 +1,90 @@
+// Frames: how messages go over a stream. A fixed binary prefix, then JSON fields as text, then raw
+// buffers; docs/protocol.md has it byte by byte. A hub can pass a frame on by its prefix alone.
+//
+// Knows no sockets and does not look into the fields (wire/hello.h and wire/control.h do). A
+// FrameReader belongs to one connection and one thread; the rest has no state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::wire {
+
+/// The version of prefix, hello and requests. Both ends must have the same.
+constexpr std::uint8_t kProtocolVersion = 1;
+constexpr std::size_t kPrefixBytes = 48;
+
+enum class FrameKind : std::uint8_t {
+  Hello = 1,    ///< The first frame of who connects.
+  Welcome = 2,  ///< The answer to it, good or bad.
+  Request = 3,
+  Reply = 4,    ///< Has the sequence of its request.
+  Failure = 5,  ///< Why the connection is about to be closed.
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::Request;
+  std::uint64_t topic = 0;     ///< 0: none. Control connections have none.
+  std::uint32_t origin = 0;    ///< Who sent it, where there are many; 0 on control connections.
+  std::uint64_t sequence = 0;  ///< Chosen by the sender of a request.
+  std::string fields;          ///< A JSON object, or nothing.
+  std::vector<std::string> buffers;  ///< Raw bytes.
+
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+struct FrameLimits {
+  std::size_t fields_bytes_max = std::size_t{1} << 20;
+  std::size_t buffers_max = 64;
+  std::size_t buffers_bytes_max = std::size_t{64} << 20;  ///< Of all buffers of a frame.
+};
+
+/// Of connections that only ask and answer.
+constexpr FrameLimits kControlLimits{
+    .fields_bytes_max = std::size_t{64} << 10, .buffers_max = 0, .buffers_bytes_max = 0};
+
+/// The bytes of a frame. An error says which limit it is over.
+Result<std::string> encode(const Frame& frame, const FrameLimits& limits = {});
+
+/// Takes bytes as they come and gives frames. The first thing that is no frame is the end: the same
+/// error from then on. Holds no more than what came, at most one frame and the last bytes added:
+/// what a length announces is not allocated before it is there.
+class FrameReader {
+ public:
+  explicit FrameReader(FrameLimits limits = {}) : limits_(limits) {}
+
+  /// More bytes. After an error they are dropped.
+  void add(std::string_view bytes);
+
+  /// The next whole frame; nothing when more bytes are needed for it.
+  Result<std::optional<Frame>> next();
+
+  /// Whether some, but not all bytes of a frame have come.
+  [[nodiscard]] bool in_frame() const { return !error_ && taken_ < bytes_.size(); }
+
+ private:
+  /// What the prefix announces.
+  struct Prefix {
+    Frame frame;
+    std::size_t fields_bytes = 0;
+    std::size_t buffers = 0;
+    std::size_t buffers_bytes = 0;
+  };
+
+  Result<std::optional<Frame>> fail(std::string what);
+  [[nodiscard]] Result<Prefix> read_prefix(std::string_view bytes) const;
+  [[nodiscard]] static Result<Frame> read_body(Prefix prefix, std::string_view body);
+
+  FrameLimits limits_;
+  std::string bytes_;
+  std::size_t taken_ = 0;  ///< So many of bytes_ have been given out as frames.
+  std::optional<Error> error_;
+};
+
+}  // namespace trainyard::wire

@@ -1,0 +1,133 @@
+#include "wire/hello.h"
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "wire/fields.h"
+#include "wire/frame.h"
+#include "wire/utf8.h"
+
+namespace trainyard::wire {
+namespace {
+
+constexpr std::array<Role, 4> kRoles{Role::Control, Role::Task, Role::Helper, Role::Rank};
+/// Names and tokens that somebody sends are cut or refused beyond this.
+constexpr std::size_t kNameBytesMax = 256;
+
+Result<Role> parse_role(const std::string& text) {
+  for (const Role role : kRoles) {
+    if (to_text(role) == text) return role;
+  }
+  return std::unexpected(
+      Error{fmt::format("'role': unknown role '{}'; there are control, task, helper and rank",
+                        utf8_prefix(text, kNameBytesMax))});
+}
+
+/// A member that may be missing.
+Result<std::string> optional_text(const nlohmann::json& fields, const char* name) {
+  return fields.contains(name) ? text_field(fields, name) : std::string();
+}
+
+Result<Hello> hello_of(std::string_view text) {
+  const auto fields = parse_fields(text);
+  if (!fields) return std::unexpected(fields.error());
+  const auto role_text = text_field(*fields, "role");
+  if (!role_text) return std::unexpected(role_text.error());
+  const auto role = parse_role(*role_text);
+  if (!role) return std::unexpected(role.error());
+  Hello hello{.role = *role, .version = 0, .program = {}, .token = {}};
+  const auto version = fields->find("version");
+  if (version == fields->end()) return std::unexpected(Error{"'version' is missing"});
+  constexpr std::int64_t kVersionMax = 1'000'000;
+  if (!version->is_number_integer() || *version < 0 || *version > kVersionMax) {
+    return std::unexpected(Error{"'version' must be a whole number"});
+  }
+  hello.version = version->get<int>();
+  auto program = optional_text(*fields, "program");
+  if (!program) return std::unexpected(std::move(program.error()));
+  hello.program = utf8_prefix(*program, kNameBytesMax);
+  auto token = optional_text(*fields, "token");
+  if (!token) return std::unexpected(std::move(token.error()));
+  if (token->size() > kNameBytesMax) return std::unexpected(Error{"'token' is too long"});
+  hello.token = std::move(*token);
+  return hello;
+}
+
+Result<Welcome> welcome_of(std::string_view text) {
+  const auto fields = parse_fields(text);
+  if (!fields) return std::unexpected(fields.error());
+  const auto good = fields->find("ok");
+  if (good == fields->end() || !good->is_boolean()) {
+    return std::unexpected(Error{"'ok' must be true or false"});
+  }
+  auto server = optional_text(*fields, "server");
+  if (!server) return std::unexpected(std::move(server.error()));
+  auto error = optional_text(*fields, "error");
+  if (!error) return std::unexpected(std::move(error.error()));
+  return Welcome{.ok = good->get<bool>(), .server = std::move(*server), .error = std::move(*error)};
+}
+
+}  // namespace
+
+std::string_view to_text(Role role) {
+  switch (role) {
+    case Role::Control:
+      return "control";
+    case Role::Task:
+      return "task";
+    case Role::Helper:
+      return "helper";
+    case Role::Rank:
+      return "rank";
+  }
+  return "unknown";
+}
+
+std::string to_fields(const Hello& hello) {
+  nlohmann::json fields{
+      {"role", to_text(hello.role)}, {"version", hello.version}, {"program", hello.program}};
+  if (!hello.token.empty()) fields["token"] = hello.token;
+  return fields_text(fields);
+}
+
+std::string to_fields(const Welcome& welcome) {
+  nlohmann::json fields{{"ok", welcome.ok}, {"server", welcome.server}};
+  if (!welcome.ok) fields["error"] = welcome.error;
+  return fields_text(fields);
+}
+
+Result<Hello> read_hello(std::string_view fields) {
+  auto hello = hello_of(fields);
+  if (!hello) return std::unexpected(std::move(hello.error()).in("hello"));
+  return hello;
+}
+
+Result<Welcome> read_welcome(std::string_view fields) {
+  auto welcome = welcome_of(fields);
+  if (!welcome) return std::unexpected(std::move(welcome.error()).in("answer to hello"));
+  return welcome;
+}
+
+Welcome answer(const Hello& hello, std::string_view server) {
+  Welcome welcome{.ok = false, .server = std::string(server), .error = {}};
+  if (hello.version != kProtocolVersion) {
+    welcome.error = fmt::format("version {} of the protocol is not spoken here, {} is",
+                                hello.version, kProtocolVersion);
+  } else if (hello.role != Role::Control) {
+    welcome.error =
+        fmt::format("role '{}' is not taken here, only 'control' is", to_text(hello.role));
+  } else {
+    welcome.ok = true;
+  }
+  return welcome;
+}
+
+}  // namespace trainyard::wire

@@ -1,0 +1,39 @@
+// JSON that somebody else wrote, made compact and safe to parse: checked within limits by a scanner
+// that does not recurse, and mended where writers are commonly loose.
+//
+// Not a parser into values: numbers stay as they were written. No state; any thread.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace trainyard::wire {
+
+/// Where text stops being JSON.
+struct JsonFault {
+  int line = 1;    ///< From 1.
+  int column = 1;  ///< From 1, in characters.
+  std::string what;
+
+  friend bool operator==(const JsonFault&, const JsonFault&) = default;
+};
+
+/// "3:14: expected ',' or '}', found ']'"
+std::string to_text(const JsonFault& fault);
+
+struct CompactJson {
+  std::string text;    ///< Valid JSON in valid UTF-8, without spaces between its parts.
+  std::string mended;  ///< What had to be changed, for people; empty when nothing was.
+
+  friend bool operator==(const CompactJson&, const CompactJson&) = default;
+};
+
+/// Reads one JSON value and nothing behind it. A byte order mark before it is skipped. NaN,
+/// Infinity, -Infinity and numbers that overflow a double become null, bad UTF-8 and half
+/// surrogates become U+FFFD; both are told in `mended`. Of members with the same key the last one
+/// stays. Deeper than kJsonDepthMax (wire/result_text.h) is a fault. Costs O(n log n) in the length
+/// of the text, which the caller bounds.
+std::expected<CompactJson, JsonFault> compact_json(std::string_view text);
+
+}  // namespace trainyard::wire

@@ -1,0 +1,45 @@
+#include "wire/result_text.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "wire/json_text.h"
+
+namespace trainyard {
+namespace {
+
+ParsedResult nothing(std::string_view why) {
+  return {.object = {}, .warning = fmt::format("{}: no result kept", why)};
+}
+
+/// What a value that is no object is called, by its first letter.
+std::string_view kind_of(char first) {
+  if (first == '[') return "a list";
+  if (first == '"') return "a string";
+  if (first == 't' || first == 'f') return "true or false";
+  if (first == 'n') return "null";
+  return "a number";
+}
+
+}  // namespace
+
+ParsedResult parse_result(std::string_view text) {
+  if (text.size() > kResultBytesMax) return nothing("is longer than 1 MiB");
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return nothing("is empty");
+  // A list is not searched for further faults: this is the one that matters.
+  if (text[first] == '[') return nothing("is a list, not an object");
+  auto compact = wire::compact_json(text);
+  if (!compact) return nothing(wire::to_text(compact.error()));
+  if (compact->text.front() != '{') {
+    return nothing(fmt::format("is {}, not an object", kind_of(compact->text.front())));
+  }
+  if (compact->text.size() > kResultBytesMax) return nothing("is longer than 1 MiB once mended");
+  return {.object = std::move(compact->text), .warning = std::move(compact->mended)};
+}
+
+}  // namespace trainyard

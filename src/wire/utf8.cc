@@ -1,0 +1,98 @@
+#include "wire/utf8.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace trainyard::wire {
+namespace {
+
+unsigned char byte_at(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]);
+}
+
+bool continues(std::string_view text, std::size_t at) {
+  return at < text.size() && (byte_at(text, at) & 0xC0U) == 0x80U;
+}
+
+/// What may follow the first byte of a character (Unicode, table 3-7).
+struct Form {
+  std::size_t bytes = 0;  ///< 0: no character begins like this.
+  unsigned char second_min = 0x80;
+  unsigned char second_max = 0xBF;
+};
+
+Form form_of(unsigned char first) {
+  if (first < 0x80) return {.bytes = 1};
+  if (first < 0xC2) return {};
+  if (first < 0xE0) return {.bytes = 2};
+  if (first == 0xE0) return {.bytes = 3, .second_min = 0xA0};
+  if (first == 0xED) return {.bytes = 3, .second_max = 0x9F};
+  if (first < 0xF0) return {.bytes = 3};
+  if (first == 0xF0) return {.bytes = 4, .second_min = 0x90};
+  if (first < 0xF4) return {.bytes = 4};
+  if (first == 0xF4) return {.bytes = 4, .second_max = 0x8F};
+  return {};
+}
+
+}  // namespace
+
+Utf8Character utf8_character(std::string_view text) {
+  check(!text.empty(), "a character has at least one byte");
+  const Form form = form_of(byte_at(text, 0));
+  if (form.bytes == 1) return {.valid = true, .bytes = 1};
+  if (form.bytes == 0 || !continues(text, 1)) return {.valid = false, .bytes = 1};
+  const unsigned char second = byte_at(text, 1);
+  if (second < form.second_min || second > form.second_max) return {.valid = false, .bytes = 1};
+  std::size_t bytes = 2;
+  while (bytes < form.bytes && continues(text, bytes)) ++bytes;
+  return {.valid = bytes == form.bytes, .bytes = bytes};
+}
+
+void append_utf8(std::string& text, std::uint32_t code_point) {
+  const auto tail = [code_point](unsigned shift) {
+    return static_cast<char>(0x80U | ((code_point >> shift) & 0x3FU));
+  };
+  if (code_point < 0x80) {
+    text += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    text += static_cast<char>(0xC0U | (code_point >> 6U));
+    text += tail(0);
+  } else if (code_point < 0x10000) {
+    text += static_cast<char>(0xE0U | (code_point >> 12U));
+    text += tail(6);
+    text += tail(0);
+  } else {
+    text += static_cast<char>(0xF0U | (code_point >> 18U));
+    text += tail(12);
+    text += tail(6);
+    text += tail(0);
+  }
+}
+
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
+  std::size_t end = std::min(text.size(), bytes_max);
+  while (end > 0 && continues(text, end)) --end;
+  return text.substr(0, end);
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Character character = utf8_character(text);
+    if (character.valid) {
+      valid.append(text, 0, character.bytes);
+    } else {
+      append_utf8(valid, kReplacementCharacter);
+    }
+    text.remove_prefix(character.bytes);
+  }
+  return valid;
+}
+
+}  // namespace trainyard::wire
