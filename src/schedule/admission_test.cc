@@ -1,0 +1,209 @@
+// Which task starts when, one rule a test. No process is started here, and no time passes but what
+// the events say.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/scheduler.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard {
+namespace {
+
+using schedule_test::at;
+using schedule_test::changes;
+using schedule_test::commands;
+using schedule_test::kMachine;
+using schedule_test::kNoLimits;
+using schedule_test::kStart;
+using schedule_test::PlanBuilder;
+using schedule_test::Yard;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Scheduler, StartsEveryTaskThatFitsAtOnceInTheOrderOfTheJobFile) {
+  const Yard yard(PlanBuilder().tasks(3, gb(3)));
+  EXPECT_THAT(commands(yard.first),
+              ElementsAre("start 0#1 with 3 GB", "start 1#1 with 3 GB", "start 2#1 with 3 GB"));
+  EXPECT_THAT(changes(yard.first),
+              ElementsAre("group 0 running", "0#1 AVAILABLE", "1#1 AVAILABLE", "2#1 AVAILABLE"));
+}
+
+TEST(Scheduler, FollowsTheLifeOfAPlainCommand) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  EXPECT_THAT(changes(yard.started(0)), ElementsAre("0#1 TRAINING"));
+  EXPECT_THAT(changes(yard.ended(0, at(5))),
+              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, HoldsATaskBackUntilThereIsMemoryAndSaysWhy) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 6 GB"));
+  EXPECT_THAT(changes(yard.first),
+              ElementsAre("group 0 running", "0#1 AVAILABLE",
+                          "shape 0: needs 6 GB of memory, 4 GB free, 1 task holds 6 GB"));
+  static_cast<void>(yard.started(0));
+  const Decision later = yard.ended(0, at(9));
+  EXPECT_THAT(commands(later), ElementsAre("start 1#1 with 6 GB"));
+  EXPECT_THAT(changes(later),
+              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "1#1 AVAILABLE", "shape 0: "));
+}
+
+TEST(Scheduler, HoldsATaskBackUntilThereAreCpus) {
+  const Yard yard(PlanBuilder().tasks(3, gb(1), cpus(2)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
+  EXPECT_EQ(changes(yard.first).back(),
+            "shape 0: needs 2 CPUs, 0 of 4 free, 2 tasks hold the others");
+}
+
+TEST(Scheduler, NeverPromisesAByteTwiceThoughItIsNotTakenYet) {
+  Yard yard(PlanBuilder().tasks(3, gb(4)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 1#1 with 4 GB"));
+  // Both run and have taken nothing: the machine looks empty, and is not.
+  EXPECT_THAT(commands(yard.on(at(1), Sampled{.memory_available = gb(10)})), IsEmpty());
+}
+
+TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(5)));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.on(
+      at(1), Sampled{.memory_available = gb(3), .tasks = {{.key = {{0}, 1}, .memory = gb(1)}}}));
+  const Decision later = yard.ended(0, at(2));
+  EXPECT_THAT(commands(later), IsEmpty());
+  EXPECT_EQ(changes(later).back(),
+            "shape 1: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B, others use 6 GB")
+      << "what the ended task had is free again";
+}
+
+TEST(Scheduler, BelievesAMeasurementThatIsHigherThanThePromise) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).tasks(1, gb(9)).tasks(1, gb(4)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 2 GB", "start 2#1 with 4 GB"));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.started(2));
+  static_cast<void>(yard.on(
+      at(1), Sampled{.memory_available = gb(10), .tasks = {{.key = {{0}, 1}, .memory = gb(5)}}}));
+  EXPECT_THAT(commands(yard.ended(2, at(2))), IsEmpty()) << "5 GB are held, 9 GB do not fit beside";
+}
+
+TEST(Scheduler, KeepsWhatTheLimitsKeepFree) {
+  const Limits remain{.memory_remain = gb(5)};
+  EXPECT_THAT(commands(Yard(PlanBuilder().tasks(6, gb(1)), remain).first).size(), 5U);
+  const Limits share{.memory_utilization_max = 0.7};
+  EXPECT_THAT(commands(Yard(PlanBuilder().tasks(9, gb(1)), share).first).size(), 7U);
+}
+
+TEST(Scheduler, StartsNothingWhileOthersUseTheCpusButIsNotStoppedByItsOwnWork) {
+  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
+  EXPECT_THAT(
+      changes(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.9})),
+      ElementsAre("shape 0: others use 90 % of the CPUs, utilization-limit.cpu is 80 %"));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
+  const Decision free =
+      yard.on(at(3), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.1});
+  EXPECT_THAT(commands(free), ElementsAre("start 4#1 with 1 GB"));
+}
+
+TEST(Scheduler, RunsNoMoreProcessesThanItMay) {
+  const Yard by_limit(PlanBuilder().tasks(3, gb(1)), {.processes_max = 1});
+  EXPECT_THAT(commands(by_limit.first), ElementsAre("start 0#1 with 1 GB"));
+  EXPECT_EQ(changes(by_limit.first).back(), "shape 0: max-process lets 1 task run at once");
+  const Yard by_machine(PlanBuilder().tasks(3, gb(1)), kNoLimits,
+                        {.memory = gb(10),
+                         .cpus = cpus(4),
+                         .processes_max = 2,
+                         .processes_max_reason = "512 open files"});
+  EXPECT_EQ(commands(by_machine.first).size(), 2U);
+  EXPECT_EQ(changes(by_machine.first).back(),
+            "shape 0: the machine lets 2 tasks run at once (512 open files)");
+}
+
+TEST(Scheduler, RunsNoMoreTasksOfAGroupThanItsMaxParallel) {
+  Yard yard(PlanBuilder().group({.name = "g", .parallel_max = 1}).tasks(2, gb(1)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
+  EXPECT_EQ(changes(yard.first).back(),
+            "shape 0: max-parallel lets 1 task of its group run at once");
+  EXPECT_THAT(commands(yard.ran(0, at(1))), ElementsAre("start 1#1 with 1 GB"));
+}
+
+TEST(Scheduler, LetsASmallTaskPassABigOneThatDoesNotFit) {
+  const Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(6)).tasks(1, gb(3)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 6 GB", "start 2#1 with 3 GB"));
+}
+
+TEST(Scheduler, ReservesForTheOldestOnceItWasPassedTooOften) {
+  Yard yard(PlanBuilder().tasks(2, gb(3)).tasks(1, gb(9)).tasks(9, gb(3)), {.passes_max = 2});
+  EXPECT_THAT(commands(yard.go(yard.first, kStart)),
+              ElementsAre("start 0#1 with 3 GB", "start 1#1 with 3 GB", "start 3#1 with 3 GB"))
+      << "passed once";
+  EXPECT_THAT(commands(yard.go(yard.ended(0, at(10)), at(10))), ElementsAre("start 4#1 with 3 GB"))
+      << "passed twice";
+  const Decision held = yard.ended(1, at(20));
+  EXPECT_THAT(commands(held), IsEmpty()) << "now it is kept for";
+  EXPECT_EQ(changes(held).back(),
+            "shape 2: would delay an older task that waits for more than is free");
+  EXPECT_THAT(commands(yard.ended(3, at(30))), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(4, at(40))), ElementsAre("start 2#1 with 9 GB"));
+}
+
+TEST(Scheduler, ReservesForTheOldestOnceItWasPassedTooLongAgo) {
+  Yard yard(PlanBuilder().tasks(2, gb(3)).tasks(1, gb(9)).tasks(9, gb(3)),
+            {.passes_max = 1000, .passed_time_max = Duration{60'000}});
+  static_cast<void>(yard.go(yard.first, kStart));
+  EXPECT_THAT(commands(yard.go(yard.ended(0, at(59)), at(59))), ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(1, at(60))), IsEmpty());
+}
+
+TEST(Scheduler, LetsNothingStartThatDelaysTheForecastStartOfAReservedTask) {
+  // Tasks of `quick` take 10 s, one long task of `long` holds memory until 100 s by its limit.
+  Yard yard(PlanBuilder()
+                .group({.name = "long", .needs = {}})
+                .tasks(1, gb(4), {}, Duration{100'000})
+                .group({.name = "big", .needs = {}})
+                .tasks(1, gb(8))
+                .group({.name = "quick", .needs = {}})
+                .tasks(3, gb(4), {}, Duration{30'000})
+                .group({.name = "slow", .needs = {}})
+                .tasks(2, gb(4), {}, Duration{200'000})
+                .group({.name = "tiny", .needs = {}})
+                .tasks(2, gb(1), {}, Duration{500'000}),
+            {.passes_max = 2});
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 2#1 with 4 GB",
+                                                "start 7#1 with 1 GB", "start 8#1 with 1 GB"))
+      << "the big one at index 1 was passed three times";
+  for (const std::uint32_t task : {0U, 2U, 7U, 8U}) static_cast<void>(yard.started(task));
+  // The big one can start at 100 s. Another quick one is gone by 40 s; a slow one would not be.
+  EXPECT_THAT(commands(yard.ended(2, at(10))), ElementsAre("start 3#1 with 4 GB"));
+  static_cast<void>(yard.started(3, at(10)));
+  EXPECT_THAT(commands(yard.ended(3, at(95))), IsEmpty())
+      << "at 95 s not even a quick one is gone by 100 s";
+  EXPECT_THAT(commands(yard.ended(0, at(99))), ElementsAre("start 1#1 with 8 GB"));
+}
+
+TEST(Scheduler, ReservesNothingForATaskThatOthersKeepFromFitting) {
+  // Others hold 5 GB: 9 GB will not fit however many of ours end, so nobody waits in vain for it.
+  Yard yard(PlanBuilder().tasks(2, gb(2)).tasks(1, gb(9)).tasks(4, gb(2)), {.passes_max = 1});
+  static_cast<void>(yard.go(yard.first, kStart));
+  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(5)}));
+  EXPECT_THAT(commands(yard.ended(0, at(2))), IsEmpty()) << "5 GB are left, and promised already";
+  EXPECT_THAT(commands(yard.ended(1, at(3))), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(3, at(4))), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(4, at(5))), ElementsAre("start 6#1 with 2 GB"));
+}
+}  // namespace
+}  // namespace trainyard

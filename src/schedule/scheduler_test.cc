@@ -1,0 +1,234 @@
+// What becomes of tasks and groups, one rule a test. Which task starts when is in
+// admission_test.cc.
+#include "schedule/scheduler.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard {
+namespace {
+
+using schedule_test::at;
+using schedule_test::changes;
+using schedule_test::commands;
+using schedule_test::kMachine;
+using schedule_test::kNoLimits;
+using schedule_test::kStart;
+using schedule_test::PlanBuilder;
+using schedule_test::Yard;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
+  Yard yard(PlanBuilder().tasks(1, gb(4)));
+  static_cast<void>(yard.started(0));
+  const Decision again = yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true}, gb(2));
+  EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 4.8 GB"));
+  EXPECT_THAT(changes(again), ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out "
+                                          "of memory; tried again with 4.8 GB",
+                                          "0#2 AVAILABLE"));
+}
+
+TEST(Scheduler, GivesARetryWhatItWasSeenToUseWhenThatIsMore) {
+  Yard yard(PlanBuilder().tasks(1, gb(4)));
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(commands(yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true}, gb(7))),
+              ElementsAre("start 0#2 with 7 GB"));
+}
+
+TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
+  Yard yard(PlanBuilder().tasks(1, gb(9)), {.train_retries = 2});
+  const KilledBy out_of_memory{.signal = 9, .out_of_memory = true};
+  EXPECT_THAT(commands(yard.ran(0, at(1), out_of_memory)), ElementsAre("start 0#2 with 10 GB"));
+  static_cast<void>(yard.started(0, at(2), 2));
+  const Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
+  EXPECT_THAT(commands(given_up), IsEmpty());
+  EXPECT_THAT(changes(given_up),
+              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: TrainNumbersExceed: out of memory "
+                          "in 2 of 2 tries, last with 10 GB",
+                          "group 0 failed"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, SaysHowATaskFailed) {
+  Yard yard(PlanBuilder().tasks(4, gb(1)));
+  EXPECT_EQ(changes(yard.ran(0, at(1), ExitedWith{3})).back(),
+            "0#1 EXCEPTION FAILED EXIT: ended with exit code 3");
+  EXPECT_EQ(changes(yard.ran(1, at(1), KilledBy{.signal = 11})).back(),
+            "1#1 EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(changes(yard.ended(2, at(1), NotStarted{"no such file"})).back(),
+            "2#1 EXCEPTION FAILED CANNOT_START: no such file");
+  EXPECT_THAT(
+      changes(yard.ended(3, at(1), Vanished{"the keeper died"})),
+      ElementsAre("3#1 TRAINING", "3#1 EXCEPTION FAILED LOST: the keeper died", "group 0 failed"));
+}
+
+TEST(Scheduler, EndsATaskOverItsTimeLimitGentlyAndThenForGood) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}));
+  static_cast<void>(yard.started(0, at(2)));
+  EXPECT_EQ(yard.wakeup(), at(62));
+  EXPECT_THAT(commands(yard.on(at(61), TimePassed{})), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(62), TimePassed{})), ElementsAre("stop 0#1"));
+  EXPECT_EQ(yard.wakeup(), at(72));
+  EXPECT_THAT(commands(yard.on(at(72), TimePassed{})), ElementsAre("kill 0#1"));
+  EXPECT_EQ(yard.wakeup(), std::nullopt);
+  EXPECT_THAT(changes(yard.ended(0, at(73), KilledBy{.signal = 9})),
+              ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00",
+                          "group 0 failed"));
+}
+
+TEST(Scheduler, KeepsAGroupGoingAfterAFailureAndSkipsThoseThatNeedIt) {
+  Yard yard(PlanBuilder()
+                .group({.name = "prepare"})
+                .tasks(2, gb(1))
+                .group({.name = "train", .needs = {{0}}})
+                .tasks(1, gb(1))
+                .group({.name = "test", .needs = {{1}}})
+                .tasks(1, gb(1))
+                .group({.name = "other", .needs = {}})
+                .tasks(1, gb(1)));
+  EXPECT_THAT(changes(yard.first),
+              ElementsAre("group 0 running", "group 3 running",
+                          "shape 1: waits for group 'prepare'", "shape 2: waits for group 'train'",
+                          "0#1 AVAILABLE", "1#1 AVAILABLE", "4#1 AVAILABLE"));
+  EXPECT_THAT(changes(yard.ran(0, at(1), ExitedWith{1})),
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1"));
+  EXPECT_THAT(
+      changes(yard.ran(1, at(2))),
+      ElementsAre("1#1 FINISHED", "1#1 EXITED FINISHED", "group 0 failed",
+                  "2#0 INIT SKIPPED: it needs group 'prepare', where a task failed",
+                  "shape 1: ", "group 1 skipped: it needs group 'prepare', where a task failed",
+                  "3#0 INIT SKIPPED: it needs group 'train', which was skipped",
+                  "shape 2: ", "group 2 skipped: it needs group 'train', which was skipped"));
+  EXPECT_FALSE(yard.over());
+  static_cast<void>(yard.ran(4, at(3)));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, OpensAGroupWhenAllItNeedsHasFinished) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b"})
+                .tasks(1, gb(1))
+                .group({.name = "c", .needs = {{0}, {1}}})
+                .tasks(1, gb(1)));
+  EXPECT_THAT(commands(yard.ran(1, at(1))), IsEmpty());
+  EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 2#1 with 1 GB"));
+}
+
+TEST(Scheduler, EndsAFailFastGroupWithItsFirstFailure) {
+  Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(4, gb(3)));
+  static_cast<void>(yard.started(1));
+  const Decision decision = yard.ran(0, at(1), ExitedWith{1});
+  EXPECT_THAT(commands(decision), ElementsAre("stop 1#1", "stop 2#1"));
+  EXPECT_THAT(
+      changes(decision),
+      ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1",
+                  "3#0 INIT SKIPPED: another task of its group failed (fail-fast)", "shape 0: "));
+  EXPECT_EQ(
+      changes(yard.ended(1, at(2), KilledBy{.signal = 15})).back(),
+      "1#1 EXCEPTION FAILED KILLED: ended because another task of its group failed (fail-fast)");
+}
+
+TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(2, gb(6))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  const Decision once = yard.on(at(1), InterruptAsked{});
+  EXPECT_THAT(commands(once), ElementsAre("stop 0#1"));
+  EXPECT_THAT(changes(once), ElementsAre("1#0 INIT STOPPED: the run was interrupted",
+                                         "2#0 INIT STOPPED: the run was interrupted",
+                                         "group 1 stopped", "shape 0: ", "shape 1: "));
+  EXPECT_THAT(commands(yard.on(at(2), InterruptAsked{})), ElementsAre("kill 0#1"));
+  EXPECT_THAT(commands(yard.on(at(3), InterruptAsked{})), IsEmpty());
+  EXPECT_THAT(changes(yard.ended(0, at(3), KilledBy{.signal = 9})),
+              ElementsAre("0#1 INTERRUPT STOPPED: the run was interrupted", "group 0 stopped"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, KillsATaskOnRequestAndAnswersWhenItIsGone) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(commands(yard.on(at(1), KillAsked{.task = {0}, .request = 7})),
+              ElementsAre("stop 0#1"));
+  EXPECT_THAT(commands(yard.on(at(2), KillAsked{.task = {0}, .request = 8})), IsEmpty())
+      << "it is being stopped already";
+  const Decision gone = yard.ended(0, at(3), KilledBy{.signal = 15});
+  EXPECT_THAT(commands(gone), ElementsAre("answer 7 done", "answer 8 done"));
+  EXPECT_THAT(changes(gone),
+              ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request", "group 0 failed"));
+  EXPECT_THAT(commands(yard.on(at(4), KillAsked{.task = {0}, .request = 9})),
+              ElementsAre("answer 9 not running"));
+}
+
+TEST(Scheduler, TakesAWaitingTaskOutOnRequest) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)));
+  const Decision decision = yard.on(at(1), KillAsked{.task = {1}, .request = 7});
+  EXPECT_THAT(commands(decision), ElementsAre("answer 7 done"));
+  EXPECT_THAT(changes(decision),
+              ElementsAre("1#0 INIT SKIPPED: killed on request before it started", "shape 0: "));
+  EXPECT_EQ(changes(yard.ran(0, at(2))).back(), "group 0 failed");
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, DropsWhatAnOlderAttemptSays) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.ran(0, at(1), KilledBy{.signal = 9, .out_of_memory = true}));
+  const Decision late = yard.ended(0, at(2));
+  EXPECT_THAT(changes(late), IsEmpty());
+  EXPECT_THAT(commands(late), IsEmpty());
+  EXPECT_FALSE(yard.over());
+}
+
+TEST(Scheduler, GoesOnWhereAnEarlierExecutionStopped) {
+  Plan plan = PlanBuilder()
+                  .group({.name = "a"})
+                  .tasks(2, gb(1))
+                  .group({.name = "b", .needs = {{0}}})
+                  .tasks(1, gb(1))
+                  .build();
+  plan.tasks[0].finished_before = true;
+  plan.tasks[1].first_attempt = 4;
+  Scheduler scheduler(plan, kNoLimits, kMachine);
+  const Decision first = scheduler.begin(at(100), {.memory_available = gb(10)});
+  EXPECT_THAT(commands(first), ElementsAre("start 1#4 with 1 GB"));
+  plan.tasks[1].finished_before = true;
+  Scheduler last(plan, kNoLimits, kMachine);
+  EXPECT_THAT(
+      changes(last.begin(at(100), {.memory_available = gb(10)})),
+      ElementsAre("group 0 running", "group 0 finished", "group 1 running", "2#1 AVAILABLE"));
+}
+
+TEST(Scheduler, SaysWhatCanNeverFit) {
+  const Limits limits{.memory_remain = gb(2)};
+  EXPECT_EQ(never_fits({.memory = gb(8)}, limits, kMachine), std::nullopt);
+  EXPECT_EQ(never_fits({.memory = gb(9)}, limits, kMachine),
+            "needs 9 GB of memory, this machine can give 8 GB (10 GB less 2 GB kept free)");
+  EXPECT_EQ(never_fits({.cpus = cpus(6)}, limits, kMachine), "needs 6 CPUs, this machine has 4");
+}
+
+TEST(SchedulerDeathTest, StopsWhenARunBeginsTwice) {
+  Scheduler scheduler(PlanBuilder().tasks(1, gb(1)).build(), kNoLimits, kMachine);
+  static_cast<void>(scheduler.begin(kStart, {.memory_available = gb(10)}));
+  EXPECT_DEATH(static_cast<void>(scheduler.begin(kStart, {})), "a run begins once");
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,153 @@
+// A scheduler on an idle machine, and short ways to tell it things and to say what came out. For
+// the tests of schedule/ only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/scheduler.h"
+
+namespace trainyard::schedule_test {
+
+inline std::string told(const Change& change) {
+  return match(
+      change,
+      [](const TaskChanged& it) {
+        std::string text =
+            fmt::format("{}#{} {}", it.key.task.value, it.key.attempt, to_text(it.status));
+        if (it.verdict != Verdict::None) text += fmt::format(" {}", to_text(it.verdict));
+        if (it.failure != Failure::None) text += fmt::format(" {}", to_text(it.failure));
+        if (!it.message.empty()) text += fmt::format(": {}", it.message);
+        return text;
+      },
+      [](const GroupChanged& it) {
+        constexpr std::array<const char*, 6> kNames{"blocked", "running", "finished",
+                                                    "failed",  "skipped", "stopped"};
+        std::string text = fmt::format("group {} {}", it.group.value,
+                                       kNames.at(static_cast<std::size_t>(it.phase)));
+        return it.message.empty() ? text : text + ": " + it.message;
+      },
+      [](const ReasonChanged& it) {
+        return fmt::format("shape {}: {}", it.shape.value, it.reason);
+      });
+}
+
+inline std::string told(const Command& command) {
+  return match(
+      command,
+      [](const StartAttempt& it) {
+        return fmt::format("start {}#{} with {}", it.key.task.value, it.key.attempt,
+                           to_text(it.promise.memory));
+      },
+      [](const StopAttempt& it) {
+        return fmt::format("{} {}#{}", it.kill ? "kill" : "stop", it.key.task.value,
+                           it.key.attempt);
+      },
+      [](const AnswerKill& it) {
+        return fmt::format("answer {} {}", it.request, it.done ? "done" : "not running");
+      });
+}
+
+inline std::vector<std::string> changes(const Decision& decision) {
+  std::vector<std::string> texts;
+  for (const Change& change : decision.changes) texts.push_back(told(change));
+  return texts;
+}
+
+inline std::vector<std::string> commands(const Decision& decision) {
+  std::vector<std::string> texts;
+  for (const Command& command : decision.commands) texts.push_back(told(command));
+  return texts;
+}
+
+constexpr Bytes kMachineMemory = gb(10);
+inline const Capacity kMachine{.memory = kMachineMemory, .cpus = cpus(4)};
+inline const Limits kNoLimits{.memory_remain = Bytes{0}, .train_retries = 3};
+constexpr Instant kStart{};
+inline Instant at(int seconds) { return {Duration{seconds * 1000}}; }
+
+/// A plan of one group, unless another is opened.
+class PlanBuilder {
+ public:
+  PlanBuilder& group(PlannedGroup group) {
+    plan_.groups.push_back(std::move(group));
+    return *this;
+  }
+  PlanBuilder& tasks(int count, Bytes memory, Cpus cpus = {}, Duration time_limit = {}) {
+    if (plan_.groups.empty()) plan_.groups.push_back({.name = "g"});
+    const auto index = static_cast<std::uint32_t>(plan_.groups.size() - 1);
+    plan_.shapes.push_back(
+        {.group = {index}, .request = {.memory = memory, .cpus = cpus}, .time_limit = time_limit});
+    for (int i = 0; i < count; ++i) {
+      plan_.tasks.push_back({.shape = {static_cast<std::uint32_t>(plan_.shapes.size() - 1)}});
+    }
+    return *this;
+  }
+  [[nodiscard]] Plan build() const { return plan_; }
+
+ private:
+  Plan plan_;
+};
+
+/// A scheduler that has begun on an idle machine, and short ways to tell it things.
+class Yard {
+ public:
+  explicit Yard(const PlanBuilder& plan, const Limits& limits = kNoLimits,
+                const Capacity& machine = kMachine)
+      : scheduler_(plan.build(), limits, machine) {
+    first = scheduler_.begin(kStart, {.memory_available = machine.memory});
+  }
+
+  Decision on(Instant when, What what) {
+    return scheduler_.on({.at = when, .what = std::move(what)});
+  }
+  Decision started(std::uint32_t task, Instant when = kStart, std::uint32_t attempt = 1) {
+    return on(when, AttemptStarted{.key = {{task}, attempt}, .pid = 100});
+  }
+  Decision ended(std::uint32_t task, Instant when, End end = ExitedWith{0}, Bytes peak = {},
+                 std::uint32_t attempt = 1) {
+    return on(when,
+              AttemptEnded{
+                  .key = {{task}, attempt}, .end = std::move(end), .usage = {.memory_peak = peak}});
+  }
+  /// Starts and ends at once.
+  Decision ran(std::uint32_t task, Instant when, End end = ExitedWith{0}) {
+    static_cast<void>(started(task, when));
+    return ended(task, when, std::move(end));
+  }
+  /// Every process that a decision asked for comes to be at once. Returns the decision.
+  Decision go(Decision decision, Instant when) {
+    for (const Command& command : decision.commands) {
+      if (const auto* start = std::get_if<StartAttempt>(&command)) {
+        static_cast<void>(on(when, AttemptStarted{.key = start->key, .pid = 100}));
+      }
+    }
+    return decision;
+  }
+  [[nodiscard]] bool over() const { return scheduler_.ended(); }
+  [[nodiscard]] std::optional<Instant> wakeup() const { return scheduler_.wakeup(); }
+
+  Decision first;
+
+ private:
+  Scheduler scheduler_;
+};
+
+}  // namespace trainyard::schedule_test
