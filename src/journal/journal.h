@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/options.h"
 #include "journal/recorder.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -23,32 +24,40 @@ namespace trainyard {
 /// What is written down about one execution of the program over a run directory.
 struct Execution {
   std::string command_line;
-  std::string version;         ///< trainyard's.
+  std::string version;  ///< trainyard's.
   std::string host;
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
-  std::string socket_path;     ///< Where `trainyard kill` reaches the yard; empty when nowhere.
+  std::string socket_path;  ///< Where `trainyard kill` reaches the yard; empty when nowhere.
   std::int64_t started_unix_ms = 0;  ///< Wall clock, for people only.
-  std::string job_file;        ///< Absolute path.
-  std::string job_text;        ///< As it was.
-  std::string configuration;   ///< What was in force, as `config show` prints it.
-  std::string git_commit;      ///< Of the working directory; empty outside git.
-  std::string git_diff;        ///< Against that commit, at most 1 MiB.
+  std::string job_file;              ///< Absolute path.
+  std::string job_text;              ///< As it was.
+  std::string configuration;         ///< What was in force, as `config show` prints it.
+  std::string git_commit;            ///< Of the working directory; empty outside git.
+  std::string git_diff;              ///< Against that commit, at most 1 MiB.
 };
 
 /// How the names of the plan are asked for, one by one, so that nobody holds them all.
 struct PlanNames {
   std::string job_name;
   std::move_only_function<std::string(TaskIndex) const> task_id;
-  std::move_only_function<std::vector<std::pair<std::string, std::string>>(TaskIndex) const> matrix_values;
+  std::move_only_function<std::vector<std::pair<std::string, std::string>>(TaskIndex) const>
+      matrix_values;
   std::move_only_function<std::uint64_t(TaskIndex) const> fingerprint;
 };
 
 class Journal final : public Recorder {
  public:
-  /// Makes a journal in an empty place and writes down the plan.
+  /// Whether there is a run at `path`: false when there is no journal, or only what a yard left
+  /// that was killed while it made one, so that create() is right. An error when what lies there is
+  /// none of ours, from another version, or damaged.
+  static Result<bool> has_begun(const std::string& path);
+
+  /// Makes a journal and writes down the plan. A kill leaves all of it or a place that has not
+  /// begun. An error when a run has begun there. Costs about 4 microseconds a task.
   static Result<std::unique_ptr<Journal>> create(const std::string& path, const Plan& plan,
-                                                 const PlanNames& names, const Execution& execution);
+                                                 const PlanNames& names, const Execution& execution,
+                                                 JournalOptions options = {});
 
   /// Opens an old one for another execution with a plan that may have been edited. Tasks are known
   /// again by group and id. `plan` comes back with `finished_before` and `first_attempt` filled in.
@@ -60,7 +69,7 @@ class Journal final : public Recorder {
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
   };
   static Result<Resumed> resume(const std::string& path, Plan plan, const PlanNames& names,
-                                const Execution& execution);
+                                const Execution& execution, JournalOptions options = {});
 
   ~Journal() override;
 

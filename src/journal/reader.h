@@ -57,15 +57,15 @@ struct TaskRow {
   std::string id;
   Standing standing;
   Stage stage = Stage::Train;
-  std::uint32_t attempt = 0;  ///< The last one; 0 before the first.
-  std::int64_t pid = 0;       ///< 0 when it does not run.
+  std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
+  std::int64_t pid = 0;            ///< 0 when it does not run.
   std::optional<Instant> started;  ///< Of the last attempt.
   std::optional<Instant> ended;
   Bytes memory_requested;
   Bytes memory_now;   ///< Last sample.
   Bytes memory_peak;  ///< Of the last attempt.
   Duration cpu_time{0};
-  std::string result;   ///< JSON object as text, or empty.
+  std::string result;  ///< JSON object as text, or empty.
   std::string warning;
   std::string message;  ///< Why it failed or was skipped.
   std::vector<std::pair<std::string, std::string>> matrix;
@@ -113,8 +113,8 @@ class JournalReader {
 
   struct TaskFilter {
     std::optional<GroupIndex> group;
-    bool running = false;  ///< Only those that run or retry.
-    bool failed = false;   ///< Only those that failed.
+    bool running = false;       ///< Only those that run or retry.
+    bool failed = false;        ///< Only those that failed.
     std::int64_t at_most = -1;  ///< -1: all.
   };
   /// In the order of the job file; `row` returns false to stop.

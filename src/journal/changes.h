@@ -1,0 +1,29 @@
+// What an edit of the job file changed, in lines for people: a few of them, and how many more.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "journal/plan_rows.h"
+
+namespace trainyard {
+
+/// How many lines at most.
+constexpr std::size_t kChangeLinesMax = 20;
+
+class Changes {
+ public:
+  void add(std::string line);
+  /// Says how the settings of a group differ.
+  void compare(const std::string& group, const GroupSettings& before, const GroupSettings& after);
+
+  /// All lines, or the first ones and "and 31 more".
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+ private:
+  std::vector<std::string> first_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace trainyard

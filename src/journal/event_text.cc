@@ -1,0 +1,179 @@
+#include "journal/event_text.h"
+
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "journal/json_text.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/status.h"
+
+namespace trainyard {
+namespace {
+
+void append_named(std::string& data, std::string_view name, std::string_view text) {
+  fmt::format_to(std::back_inserter(data), ",\"{}\":", name);
+  append_json_string(data, text);
+}
+
+void append(std::string& data, const End& end) {
+  match(
+      end,
+      [&](const ExitedWith& exit) {
+        fmt::format_to(std::back_inserter(data), R"(,"exit":{})", exit.code);
+      },
+      [&](const KilledBy& kill) {
+        fmt::format_to(std::back_inserter(data), R"(,"signal":{})", kill.signal);
+        if (kill.out_of_memory) data += R"(,"out_of_memory":true)";
+      },
+      [&](const NotStarted& none) { append_named(data, "not_started", none.why); },
+      [&](const Vanished& gone) { append_named(data, "vanished", gone.why); });
+}
+
+void append(std::string& data, const TaskChanged& change, const RowNumbers& numbers) {
+  fmt::format_to(std::back_inserter(data), R"({{"task":{},"attempt":{},"status":"{}")",
+                 numbers.of(change.key.task), change.key.attempt, to_text(change.status));
+  if (change.stage == Stage::Load) data += R"(,"stage":"LOAD")";
+  if (change.verdict != Verdict::None) append_named(data, "verdict", to_text(change.verdict));
+  if (change.failure != Failure::None) append_named(data, "failure", to_text(change.failure));
+  if (change.exit_code != 0) {
+    fmt::format_to(std::back_inserter(data), R"(,"exit_code":{})", change.exit_code);
+  }
+  if (!change.message.empty()) append_named(data, "message", change.message);
+  data.push_back('}');
+}
+
+void append(std::string& data, const GroupChanged& change, const RowNumbers& numbers) {
+  constexpr std::array<std::string_view, 6> kPhases{"BLOCKED", "RUNNING", "FINISHED",
+                                                    "FAILED",  "SKIPPED", "STOPPED"};
+  fmt::format_to(std::back_inserter(data), R"({{"group":{},"phase":"{}")", numbers.of(change.group),
+                 kPhases.at(std::to_underlying(change.phase)));
+  if (!change.message.empty()) append_named(data, "message", change.message);
+  data.push_back('}');
+}
+
+void append(std::string& data, const Change& change, const RowNumbers& numbers) {
+  match(
+      change, [&](const TaskChanged& task) { append(data, task, numbers); },
+      [&](const GroupChanged& group) { append(data, group, numbers); },
+      [&](const ReasonChanged& reason) {
+        fmt::format_to(std::back_inserter(data), R"({{"shape":{})", reason.shape.value);
+        append_named(data, "reason", reason.reason);
+        data.push_back('}');
+      });
+}
+
+void append(std::string& data, const Command& command, const RowNumbers& numbers) {
+  match(
+      command,
+      [&](const StartAttempt& start) {
+        fmt::format_to(std::back_inserter(data),
+                       R"({{"start":{},"attempt":{},"memory":{},"cpus_milli":{})",
+                       numbers.of(start.key.task), start.key.attempt, start.promise.memory.count,
+                       start.promise.cpus.milli);
+        if (start.promise.gpus != 0) {
+          fmt::format_to(std::back_inserter(data), R"(,"gpus":{},"gpu_memory":{})",
+                         start.promise.gpus, start.promise.gpu_memory.count);
+        }
+        data.push_back('}');
+      },
+      [&](const StopAttempt& stop) {
+        fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
+                       numbers.of(stop.key.task), stop.key.attempt, stop.kill);
+      },
+      [&](const AnswerKill& answer) {
+        fmt::format_to(std::back_inserter(data), R"({{"answer":{},"done":{}}})", answer.request,
+                       answer.done);
+      });
+}
+
+/// Adds the items that the row has room for; returns how many.
+template <class Item>
+std::size_t append_list(std::string& data, std::string_view name, std::span<const Item> items,
+                        const RowNumbers& numbers) {
+  if (items.empty() || data.size() >= kEventTextMax) return 0;
+  fmt::format_to(std::back_inserter(data), ",\"{}\":", name);
+  std::size_t done = 0;
+  for (; done < items.size() && data.size() < kEventTextMax; ++done) {
+    data.push_back(done == 0 ? '[' : ',');
+    append(data, items[done], numbers);
+  }
+  data.push_back(']');
+  return done;
+}
+
+bool says_nothing(const What& what) {
+  return std::holds_alternative<Sampled>(what) || std::holds_alternative<TimePassed>(what);
+}
+
+}  // namespace
+
+void EventRows::begin(EventRow& row) {
+  const auto about = [&](std::string_view kind, AttemptKey key) {
+    row.kind = kind;
+    row.task = numbers_.of(key.task);
+    row.attempt = key.attempt;
+  };
+  match(
+      event_.what,
+      [&](const AttemptStarted& started) {
+        about("started", started.key);
+        fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
+      },
+      [&](const AttemptEnded& ended) {
+        about("ended", ended.key);
+        append(row.data, ended.end);
+        fmt::format_to(std::back_inserter(row.data), R"(,"memory_peak":{},"cpu_ms":{})",
+                       ended.usage.memory_peak.count, ended.usage.cpu_time.count());
+        if (!ended.result.empty()) {
+          fmt::format_to(std::back_inserter(row.data), R"(,"result_bytes":{})",
+                         ended.result.size());
+        }
+        if (!ended.warning.empty()) append_named(row.data, "warning", ended.warning);
+      },
+      [&](const Sampled&) { row.kind = "sampled"; },
+      [&](const InterruptAsked&) { row.kind = "interrupt"; },
+      [&](const KillAsked& kill) {
+        row.kind = "kill";
+        row.task = numbers_.of(kill.task);
+        fmt::format_to(std::back_inserter(row.data), R"(,"request":{})", kill.request);
+      },
+      [&](const TimePassed&) { row.kind = "time"; });
+}
+
+bool EventRows::next(EventRow& row) {
+  const bool done =
+      changes_done_ == decision_.changes.size() && commands_done_ == decision_.commands.size();
+  if (done && (begun_ || says_nothing(event_.what))) return false;
+  row.kind = "more";
+  row.task.reset();
+  row.attempt.reset();
+  row.data.clear();
+  if (!begun_) begin(row);
+  begun_ = true;
+  changes_done_ +=
+      append_list(row.data, "changes",
+                  std::span<const Change>(decision_.changes).subspan(changes_done_), numbers_);
+  commands_done_ +=
+      append_list(row.data, "commands",
+                  std::span<const Command>(decision_.commands).subspan(commands_done_), numbers_);
+  // Every member was written with a comma before it.
+  if (row.data.empty()) {
+    row.data = "{}";
+  } else {
+    row.data.front() = '{';
+    row.data.push_back('}');
+  }
+  return true;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,192 @@
+#include "journal/journal.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/json_text.h"
+#include "journal/place.h"
+#include "journal/plan_rows.h"
+#include "journal/resume.h"
+#include "journal/schema.h"
+#include "journal/sqlite.h"
+#include "journal/turn_writer.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/turn.h"
+
+namespace trainyard {
+namespace {
+
+/// The write-ahead log is emptied in a quiet moment once it is this long, and in any case once it
+/// is that long: emptying it waits for the disk, which a yard that starts hundreds of tasks a
+/// second feels. In pages of a kibibyte.
+constexpr int kLogPagesQuiet = 2'000;
+constexpr int kLogPagesMax = 16'000;
+
+/// Whether nothing but a look at the machine happened.
+bool is_quiet(const Turn& turn) {
+  return turn.events.size() == 1 && std::holds_alternative<Sampled>(turn.events[0].what) &&
+         turn.decisions[0].commands.empty();
+}
+
+Result<void> fill(Database& database, const Plan& plan, const PlanNames& names,
+                  const Execution& execution, Bookkeeping& book) {
+  Result<void> done = database.run(kSchema);
+  if (!done) return done;
+  Result<Statement> run = database.prepare("INSERT INTO run VALUES (?1, 0)");
+  if (!run) return std::unexpected(std::move(run.error()));
+  done = run->run(names.job_name);
+  for (std::uint32_t i = 0; done && i < plan.groups.size(); ++i) {
+    book.numbers.groups.push_back(i);
+    done = put_group(database, i, GroupIndex{i}, plan);
+  }
+  if (done) done = put_shapes(database, plan, book.numbers);
+  if (done) done = put_execution(database, book.execution, Instant{}, execution);
+  if (!done) return done;
+  Result<TaskRows> tasks = TaskRows::open(database, plan, names, book.numbers);
+  if (!tasks) return std::unexpected(std::move(tasks.error()));
+  book.shape_of_task.reserve(plan.tasks.size());
+  book.ended.resize(plan.tasks.size());
+  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
+    done = tasks->insert(TaskIndex{i});
+    if (!done) return done;
+    book.shape_of_task.push_back(plan.tasks[i].shape.value);
+  }
+  return done;
+}
+
+}  // namespace
+
+struct Journal::State {
+  Database database;
+  std::optional<TurnWriter> writer;  // After the database, whose statements it holds.
+  Statement begin;
+  Statement commit;
+  std::int64_t execution = 1;
+  bool closed = false;
+
+  static Result<std::unique_ptr<State>> make(Result<Database> opened,
+                                             const JournalOptions& options) {
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    Result<Statement> begin = opened->prepare("BEGIN IMMEDIATE");
+    if (!begin) return std::unexpected(std::move(begin.error()));
+    Result<Statement> commit = opened->prepare("COMMIT");
+    if (!commit) return std::unexpected(std::move(commit.error()));
+    if (options.pages_max > 0) {
+      const Result<void> limited =
+          opened->run(fmt::format("PRAGMA max_page_count = {}", options.pages_max));
+      if (!limited) return std::unexpected(limited.error());
+    }
+    return std::make_unique<State>(State{.database = std::move(*opened),
+                                         .writer = std::nullopt,
+                                         .begin = std::move(*begin),
+                                         .commit = std::move(*commit)});
+  }
+
+  /// Runs `work` in a transaction: all of it is there afterwards, or nothing.
+  template <class Work>
+  Result<void> in_transaction(Work work) {
+    Result<void> done = begin.run();
+    if (done) done = work();
+    if (done) done = commit.run();
+    // Some errors, a full disk among them, may have ended the transaction already.
+    if (!done && database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
+    if (writer) done ? writer->keep() : writer->drop();
+    return done;
+  }
+
+  Result<void> start_writing(Bookkeeping book) {
+    execution = book.execution;
+    Result<TurnWriter> opened = TurnWriter::open(database, std::move(book));
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    writer.emplace(std::move(*opened));
+    return {};
+  }
+};
+
+Journal::Journal(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Journal::~Journal() = default;
+
+Result<std::unique_ptr<Journal>> Journal::create(const std::string& path, const Plan& plan,
+                                                 const PlanNames& names, const Execution& execution,
+                                                 JournalOptions options) {
+  Result<std::unique_ptr<State>> state = State::make(open_new(path, options.log), options);
+  if (!state) return std::unexpected(std::move(state.error()));
+  Bookkeeping book;
+  Result<void> done = (*state)->in_transaction(
+      [&] { return fill((*state)->database, plan, names, execution, book); });
+  if (done) done = wait_for_the_disk((*state)->database);
+  if (done) done = (*state)->start_writing(std::move(book));
+  if (!done) return std::unexpected(std::move(done.error()));
+  return std::unique_ptr<Journal>(new Journal(std::move(*state)));
+}
+
+Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, const PlanNames& names,
+                                         const Execution& execution, JournalOptions options) {
+  Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
+  if (!state) return std::unexpected(std::move(state.error()));
+  Database& database = (*state)->database;
+  const Result<std::string> health = database.text("PRAGMA quick_check(1)");
+  if (!health) return std::unexpected(health.error());
+  if (*health != "ok") {
+    return std::unexpected(Error{fmt::format("journal '{}': is damaged ({})", path, *health)});
+  }
+  TakenOver taken;
+  Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
+    Result<TakenOver> over = take_over(database, std::move(plan), names, execution);
+    if (!over) return std::unexpected(std::move(over.error()));
+    taken = std::move(*over);
+    return {};
+  });
+  if (done) done = (*state)->start_writing(std::move(taken.book));
+  if (!done) return std::unexpected(std::move(done.error()));
+  return Resumed{.journal = std::unique_ptr<Journal>(new Journal(std::move(*state))),
+                 .plan = std::move(taken.plan),
+                 .at = taken.at,
+                 .finished = taken.finished,
+                 .changes = std::move(taken.changes)};
+}
+
+Result<bool> Journal::has_begun(const std::string& path) {
+  const Result<Found> found = look_at(path);
+  if (!found) return std::unexpected(found.error());
+  return *found == Found::Journal;
+}
+
+Result<void> Journal::commit(const Turn& turn) {
+  check(!state_->closed, "a journal that is still open when a turn is committed");
+  const Result<void> done = state_->in_transaction([&] { return state_->writer->write(turn); });
+  const int log = state_->database.log_pages();
+  if (log >= kLogPagesMax || (log >= kLogPagesQuiet && is_quiet(turn))) {
+    state_->database.empty_log();
+  }
+  return done;
+}
+
+Result<void> Journal::close(Instant at, const std::string& how) {
+  const Result<void> done = state_->in_transaction([&]() -> Result<void> {
+    Result<Statement> close =
+        state_->database.prepare("UPDATE executions SET ended_ms = ?2, how = ?3 WHERE number = ?1");
+    if (!close) return std::unexpected(std::move(close.error()));
+    std::string data = R"({"how":)";
+    append_json_string(data, how);
+    data.push_back('}');
+    const Result<void> closed = close->run(state_->execution, at, how);
+    return closed ? state_->writer->note(at, "closed", data) : closed;
+  });
+  if (done) state_->closed = true;
+  return done;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,20 @@
+// How a journal is written, where it is not as usual.
+#pragma once
+
+#include <cstdint>
+
+namespace trainyard {
+
+/// How turns are written.
+enum class LogKind : std::uint8_t {
+  ByFileSystem,  ///< Ahead, unless the file system is one that several machines share.
+  Ahead,         ///< A write-ahead log: a turn does not wait for the disk, readers block nobody.
+  Rollback,      ///< Each turn waits for the disk.
+};
+
+struct JournalOptions {
+  LogKind log = LogKind::ByFileSystem;
+  int pages_max = 0;  ///< For tests: as if the disk had so many pages of a kibibyte; 0: no limit.
+};
+
+}  // namespace trainyard

@@ -1,0 +1,307 @@
+#include "journal/reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/place.h"
+#include "journal/reader_rows.h"
+#include "journal/sqlite.h"
+#include "model/command.h"
+#include "model/ids.h"
+
+namespace trainyard {
+namespace {
+
+/// Up to so many tasks, every id is compared with a name that is none.
+constexpr std::int64_t kComparedMax = 5'000;
+constexpr std::size_t kNearMax = 3;
+
+/// Prepares `sql`, gives it `values`, and calls `row` for each row until it returns false.
+template <class Row, class... Values>
+Result<void> each(Database& database, std::string_view sql, Row row, const Values&... values) {
+  Result<Statement> statement = database.prepare(sql);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  statement->ask(values...);
+  while (true) {
+    const Result<bool> more = statement->next();
+    if (!more) return std::unexpected(more.error());
+    if (!*more || !row(*statement)) return {};
+  }
+}
+
+/// The same, collecting what `read` makes of each row.
+template <class Read, class... Values>
+auto collect(Database& database, std::string_view sql, Read read, const Values&... values)
+    -> Result<std::vector<std::invoke_result_t<Read, const Statement&>>> {
+  std::vector<std::invoke_result_t<Read, const Statement&>> rows;
+  const Result<void> done = each(
+      database, sql,
+      [&](const Statement& row) {
+        rows.push_back(read(row));
+        return true;
+      },
+      values...);
+  if (!done) return std::unexpected(done.error());
+  return rows;
+}
+
+/// The first of at most one.
+template <class Row>
+Result<std::optional<Row>> first_of(Result<std::vector<Row>> rows) {
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  if (rows->empty()) return std::nullopt;
+  return std::move(rows->front());
+}
+
+MachineRow read_sample(const Statement& row) {
+  return {.at = {Duration(row.integer(0))},
+          .memory_available = {row.integer(1)},
+          .memory_of_tasks = {row.integer(2)},
+          .cpu_used_by_others = row.real(3)};
+}
+
+std::string with_group(std::string_view group, std::string_view id) {
+  return fmt::format("{}/{}", group, id);
+}
+
+}  // namespace
+
+struct JournalReader::State {
+  Database database;
+  /// A view can be held only where a reader blocks nobody: beside a write-ahead log. Elsewhere each
+  /// call sees its own moment.
+  bool holds_view = false;
+
+  Result<std::vector<std::string>> near(std::string_view name);
+};
+
+JournalReader::JournalReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JournalReader::JournalReader(JournalReader&&) noexcept = default;
+JournalReader& JournalReader::operator=(JournalReader&&) noexcept = default;
+JournalReader::~JournalReader() = default;
+
+Result<JournalReader> JournalReader::open(const std::string& path) {
+  Result<Database> database = open_for_reading(path);
+  if (!database) return std::unexpected(std::move(database.error()));
+  const Result<std::string> mode = database->text("PRAGMA journal_mode");
+  if (!mode) return std::unexpected(mode.error());
+  JournalReader reader(std::make_unique<State>(
+      State{.database = std::move(*database), .holds_view = *mode == "wal"}));
+  const Result<void> view = reader.refresh();
+  if (!view) return std::unexpected(view.error());
+  return reader;
+}
+
+Result<void> JournalReader::refresh() {
+  if (!state_->holds_view) return {};
+  if (state_->database.in_transaction()) {
+    const Result<void> ended = state_->database.run("COMMIT");
+    if (!ended) return ended;
+  }
+  // A transaction sees the moment of its first read.
+  return state_->database.run("BEGIN; SELECT job_name FROM run");
+}
+
+Result<std::string> JournalReader::job_name() {
+  return state_->database.text("SELECT job_name FROM run");
+}
+
+Result<std::vector<ExecutionRow>> JournalReader::executions() {
+  return collect(state_->database, kExecutions, read_execution);
+}
+
+Result<std::vector<GroupRow>> JournalReader::groups() {
+  std::map<std::int64_t, std::size_t> places;
+  std::vector<GroupRow> groups;
+  const Result<void> named =
+      each(state_->database,
+           "SELECT number, position, name, phase, message FROM groups WHERE position IS NOT NULL "
+           "ORDER BY position",
+           [&](const Statement& row) {
+             places[row.integer(0)] = groups.size();
+             groups.push_back({.index = {static_cast<std::uint32_t>(row.integer(1))},
+                               .name = std::string(row.text(2)),
+                               .phase = static_cast<GroupPhase>(std::clamp(row.small(3), 0, 5)),
+                               .message = std::string(row.text(4))});
+             return true;
+           });
+  if (!named) return std::unexpected(named.error());
+  const Result<void> counted =
+      each(state_->database,
+           "SELECT group_number, waiting, running, retrying, finished, failed, skipped, stopped "
+           "FROM shapes",
+           [&](const Statement& row) {
+             const auto place = places.find(row.integer(0));
+             if (place == places.end()) return true;
+             GroupRow& group = groups[place->second];
+             group.waiting += row.small(1);
+             group.running += row.small(2);
+             group.retrying += row.small(3);
+             group.finished += row.small(4);
+             group.failed += row.small(5);
+             group.skipped += row.small(6);
+             group.stopped += row.small(7);
+             for (int column = 1; column <= 7; ++column) group.tasks += row.small(column);
+             return true;
+           });
+  if (!counted) return std::unexpected(counted.error());
+  return groups;
+}
+
+Result<std::vector<WaitingReason>> JournalReader::waiting() {
+  return collect(
+      state_->database,
+      "SELECT g.name, s.waiting, s.memory, s.reason FROM shapes s JOIN groups g "
+      "ON g.number = s.group_number WHERE s.reason <> '' AND s.waiting > 0 ORDER BY s.number",
+      [](const Statement& row) {
+        return WaitingReason{.group_name = std::string(row.text(0)),
+                             .tasks = row.small(1),
+                             .memory = {row.integer(2)},
+                             .reason = std::string(row.text(3))};
+      });
+}
+
+Result<std::optional<MachineRow>> JournalReader::last_sample() {
+  return first_of(
+      collect(state_->database,
+              "SELECT at_ms, memory_available, memory_of_tasks, cpu_used_by_others FROM samples "
+              "ORDER BY number DESC LIMIT 1",
+              read_sample));
+}
+
+Result<std::vector<MachineRow>> JournalReader::samples() {
+  return collect(state_->database,
+                 "SELECT at_ms, memory_available, memory_of_tasks, cpu_used_by_others FROM samples "
+                 "ORDER BY number",
+                 read_sample);
+}
+
+Result<void> JournalReader::tasks(const TaskFilter& filter,
+                                  std::move_only_function<bool(TaskRow)> row) {
+  std::string sql(kTaskColumns);
+  // From the few to the many: CROSS JOIN keeps the order.
+  if (filter.running) {
+    sql +=
+        "FROM live l CROSS JOIN tasks t ON t.number = l.task JOIN groups g "
+        "ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
+        "LEFT JOIN ended e ON e.task = t.number ";
+  } else if (filter.failed) {
+    sql +=
+        "FROM ended e CROSS JOIN tasks t ON t.number = e.task JOIN groups g "
+        "ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
+        "LEFT JOIN live l ON l.task = t.number ";
+  } else {
+    sql += "FROM tasks t ";
+    sql += kTaskJoins;
+  }
+  sql += "WHERE t.position >= 0 ";
+  if (filter.failed) sql += "AND e.verdict = 2 ";
+  if (filter.group) sql += fmt::format("AND g.position = {} ", filter.group->value);
+  sql += fmt::format("ORDER BY t.position LIMIT {}", filter.at_most);
+  return each(state_->database, sql,
+              [&row](const Statement& found) { return row(read_task(found)); });
+}
+
+Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
+  const std::string sql = fmt::format(
+      "{}FROM tasks t {}WHERE t.position >= 0 AND t.id = ?2 AND g.name = ?1 ORDER BY t.position "
+      "LIMIT 1",
+      kTaskColumns, kTaskJoins);
+  return first_of(collect(state_->database, sql, read_task, group, id));
+}
+
+Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  const bool has_group = slash != std::string_view::npos;
+  const std::string sql = fmt::format(
+      "{}FROM tasks t {}WHERE t.position >= 0 AND (t.id = ?1 OR (t.id = ?3 AND g.name = ?2)) "
+      "ORDER BY t.position",
+      kTaskColumns, kTaskJoins);
+  const std::string_view group = has_group ? name.substr(0, slash) : std::string_view();
+  const std::string_view id = has_group ? name.substr(slash + 1) : name;
+  Result<std::vector<TaskRow>> found = collect(state_->database, sql, read_task, name, group, id);
+  if (!found) return std::unexpected(std::move(found.error()));
+  Lookup lookup{.found = std::move(*found), .near = {}};
+  if (!lookup.found.empty()) return lookup;
+  Result<std::vector<std::string>> near = state_->near(name);
+  if (!near) return std::unexpected(std::move(near.error()));
+  lookup.near = std::move(*near);
+  return lookup;
+}
+
+Result<std::vector<std::string>> JournalReader::State::near(std::string_view name) {
+  const bool has_group = name.find('/') != std::string_view::npos;
+  const auto written = [has_group](const Statement& row) {
+    return has_group ? with_group(row.text(0), row.text(1)) : std::string(row.text(1));
+  };
+  std::vector<std::string> near;
+  const Result<std::int64_t> count =
+      database.number("SELECT count(*) FROM tasks WHERE position >= 0");
+  if (!count) return std::unexpected(count.error());
+  if (*count <= kComparedMax) {
+    const Result<std::vector<std::string>> all =
+        collect(database,
+                "SELECT DISTINCT g.name, t.id FROM tasks t JOIN groups g ON g.number = "
+                "t.group_number WHERE t.position >= 0 ORDER BY t.position",
+                written);
+    if (!all) return std::unexpected(all.error());
+    std::vector<std::string_view> candidates(all->begin(), all->end());
+    while (near.size() < kNearMax) {
+      const std::optional<std::string_view> next = nearest(name, candidates);
+      if (!next) break;
+      near.emplace_back(*next);
+      std::erase(candidates, std::string_view(near.back()));
+    }
+  }
+  // Somebody who left the end away meant one that begins so.
+  const Result<void> begun = each(
+      database,
+      "SELECT g.name, t.id FROM tasks t JOIN groups g ON g.number = t.group_number WHERE "
+      "t.position >= 0 AND substr(CASE WHEN ?2 THEN g.name || '/' || t.id ELSE t.id END, 1, "
+      "length(?1)) = ?1 ORDER BY t.position",
+      [&](const Statement& row) {
+        std::string id = written(row);
+        const bool is_new = std::ranges::find(near, id) == near.end();
+        if (near.size() < kNearMax && is_new) near.push_back(std::move(id));
+        return near.size() < kNearMax;
+      },
+      name, has_group ? 1 : 0);
+  if (!begun) return std::unexpected(begun.error());
+  return near;
+}
+
+Result<std::vector<AttemptRow>> JournalReader::attempts(TaskIndex task) {
+  const std::string sql = fmt::format(
+      "SELECT t.position, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
+      "a.memory_peak, a.message FROM tasks t JOIN {} a ON a.task = t.number WHERE t.position = ?1 "
+      "ORDER BY a.attempt",
+      kAllAttempts);
+  return collect(state_->database, sql, read_attempt, task.value);
+}
+
+Result<std::vector<AttemptRow>> JournalReader::attempts_of(GroupIndex group) {
+  const std::string sql = fmt::format(
+      "SELECT t.position, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
+      "a.memory_peak, a.message FROM {} a JOIN tasks t ON t.number = a.task JOIN groups g "
+      "ON g.number = t.group_number WHERE g.position = ?1 AND t.position >= 0 "
+      "ORDER BY t.position, a.attempt",
+      kAllAttempts);
+  return collect(state_->database, sql, read_attempt, group.value);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,119 @@
+#include "journal/reader_rows.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "journal/json_text.h"
+#include "journal/reader.h"
+#include "journal/sqlite.h"
+#include "model/ids.h"
+#include "model/status.h"
+
+namespace trainyard {
+namespace {
+
+Instant instant(const Statement& row, int column) { return {Duration(row.integer(column))}; }
+
+std::optional<Instant> optional_instant(const Statement& row, int column) {
+  if (row.null(column)) return std::nullopt;
+  return instant(row, column);
+}
+
+std::uint32_t index(const Statement& row, int column) {
+  return static_cast<std::uint32_t>(row.integer(column));
+}
+
+/// An enum as it was written; `first` for a number that it cannot have.
+template <class Enum>
+Enum one_of(const Statement& row, int column, Enum first, Enum last) {
+  const std::int64_t number = row.integer(column);
+  if (number < 0 || number > static_cast<std::int64_t>(last)) return first;
+  return static_cast<Enum>(number);
+}
+
+Failure failure(const Statement& row, int column) {
+  return one_of(row, column, Failure::None, Failure::Lost);
+}
+
+}  // namespace
+
+const std::string_view kTaskColumns =
+    "SELECT t.position, g.position, g.name, t.id, coalesce(e.status, l.status, 1), "
+    "coalesce(e.verdict, 0), coalesce(e.failure, l.failure, 0), "
+    "coalesce(e.exit_code, l.exit_code, 0), coalesce(e.stage, l.stage, 1), "
+    "max(coalesce(e.attempt, l.attempt, 0), t.attempt_before), coalesce(l.pid, 0), "
+    "coalesce(e.started_ms, l.started_ms), coalesce(e.ended_ms, l.ended_ms), "
+    "coalesce(nullif(e.memory_requested, 0), nullif(l.memory_requested, 0), s.memory), "
+    "coalesce(l.memory_now, 0), coalesce(e.memory_peak, l.memory_peak, 0), "
+    "coalesce(e.cpu_ms, l.cpu_ms, 0), coalesce(e.result, l.result), "
+    "coalesce(e.warning, l.warning), coalesce(e.message, l.message), t.matrix ";
+
+const std::string_view kTaskJoins =
+    "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
+    "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number ";
+
+TaskRow read_task(const Statement& row) {
+  return {.index = {index(row, 0)},
+          .group = {index(row, 1)},
+          .group_name = std::string(row.text(2)),
+          .id = std::string(row.text(3)),
+          .standing = {.status = one_of(row, 4, Status::Unknown, Status::Interrupt),
+                       .verdict = one_of(row, 5, Verdict::None, Verdict::Stopped),
+                       .failure = failure(row, 6),
+                       .exit_code = row.small(7)},
+          .stage = one_of(row, 8, Stage::Train, Stage::Train),
+          .attempt = index(row, 9),
+          .pid = row.integer(10),
+          .started = optional_instant(row, 11),
+          .ended = optional_instant(row, 12),
+          .memory_requested = {row.integer(13)},
+          .memory_now = {row.integer(14)},
+          .memory_peak = {row.integer(15)},
+          .cpu_time = Duration(row.integer(16)),
+          .result = std::string(row.text(17)),
+          .warning = std::string(row.text(18)),
+          .message = std::string(row.text(19)),
+          .matrix = matrix_from_json(row.text(20))};
+}
+
+const std::string_view kAllAttempts =
+    "(SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message FROM "
+    "attempts UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, exit_code, "
+    "memory_peak, message FROM ended WHERE attempt > 0 UNION ALL SELECT task, attempt, started_ms, "
+    "ended_ms, failure, exit_code, memory_peak, message FROM live WHERE attempt > 0)";
+
+AttemptRow read_attempt(const Statement& row) {
+  return {.key = {.task = {index(row, 0)}, .attempt = index(row, 1)},
+          .started = instant(row, 2),
+          .ended = optional_instant(row, 3),
+          .failure = failure(row, 4),
+          .exit_code = row.small(5),
+          .memory_peak = {row.integer(6)},
+          .message = std::string(row.text(7))};
+}
+
+const std::string_view kExecutions =
+    "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
+    "git_commit, started_unix_ms, started_ms, ended_ms, how FROM executions ORDER BY number";
+
+ExecutionRow read_execution(const Statement& row) {
+  return {.number = row.integer(0),
+          .yard_pid = row.integer(1),
+          .keeper_pid = row.integer(2),
+          .host = std::string(row.text(3)),
+          .socket_path = std::string(row.text(4)),
+          .command_line = std::string(row.text(5)),
+          .version = std::string(row.text(6)),
+          .job_file = std::string(row.text(7)),
+          .git_commit = std::string(row.text(8)),
+          .started_unix_ms = row.integer(9),
+          .started = instant(row, 10),
+          .ended = optional_instant(row, 11),
+          .how = std::string(row.text(12))};
+}
+
+}  // namespace trainyard

@@ -1,0 +1,30 @@
+// What a resumed run takes over from the executions before it, with a job file that may have been
+// edited since: which task is which, what has finished, which attempts are lost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/sqlite.h"
+#include "journal/turn_writer.h"
+#include "model/plan.h"
+
+namespace trainyard {
+
+struct TakenOver {
+  Bookkeeping book;
+  Plan plan;   ///< With `finished_before` and `first_attempt`.
+  Instant at;  ///< Where the time of the run goes on.
+  int finished = 0;
+  std::vector<std::string> changes;
+};
+
+/// Makes the tables say what is so when the new execution begins, inside the caller's transaction.
+Result<TakenOver> take_over(Database& database, Plan plan, const PlanNames& names,
+                            const Execution& execution);
+
+}  // namespace trainyard

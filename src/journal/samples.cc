@@ -1,0 +1,90 @@
+#include "journal/samples.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/schema.h"
+#include "journal/sqlite.h"
+#include "model/event.h"
+
+namespace trainyard {
+
+Result<SampleTable> SampleTable::open(Database& database) {
+  State state;
+  Result<Statement> insert = database.prepare("INSERT INTO samples VALUES (?1, ?2, ?3, ?4, ?5)");
+  if (!insert) return std::unexpected(std::move(insert.error()));
+  Result<Statement> replace = database.prepare(
+      "UPDATE samples SET at_ms = ?2, memory_available = ?3, memory_of_tasks = ?4, "
+      "cpu_used_by_others = ?5 WHERE number = ?1");
+  if (!replace) return std::unexpected(std::move(replace.error()));
+  Result<Statement> rows = database.prepare(
+      "SELECT number, at_ms, (SELECT count(*) FROM samples), (SELECT sample_gap_ms FROM run) "
+      "FROM samples ORDER BY number DESC LIMIT 2");
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  for (int n = 0; n < 2; ++n) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    const Instant at{Duration(rows->integer(1))};
+    if (n == 0) {
+      state = {.rows = rows->small(2),
+               .last_number = rows->integer(0),
+               .last = at,
+               .before_last = at,
+               .gap = Duration(rows->integer(3))};
+    } else {
+      state.before_last = at;
+    }
+  }
+  return SampleTable(database, std::move(*insert), std::move(*replace), state);
+}
+
+Result<void> SampleTable::add(Instant at, const Sampled& sample) {
+  Bytes of_tasks;
+  for (const TaskSample& task : sample.tasks) of_tasks += task.memory;
+  // The first row stays; the last one only when it is far enough from the one before it.
+  const bool last_stays =
+      present_.rows <= 1 || present_.last - present_.before_last >= present_.gap;
+  if (last_stays) {
+    present_.rows += 1;
+    present_.last_number += 1;
+    present_.before_last = present_.last;
+  }
+  present_.last = at;
+  Statement& write = last_stays ? insert_ : replace_;
+  const Result<void> written = write.run(present_.last_number, at, sample.memory_available,
+                                         of_tasks, sample.cpu_used_by_others);
+  if (!written || present_.rows < kSampleRowsMax) return written;
+  return thin();
+}
+
+Result<void> SampleTable::thin() {
+  const Result<std::int64_t> span =
+      database_->number("SELECT max(at_ms) - min(at_ms) FROM samples");
+  if (!span) return std::unexpected(span.error());
+  present_.gap = std::max({present_.gap * 2, Duration(*span) * 2 / kSampleRowsMax, Duration(1)});
+  const Result<void> thinned = database_->run(fmt::format(
+      "DELETE FROM samples WHERE number < {} AND number IN (SELECT number FROM (SELECT number, "
+      "row_number() OVER (ORDER BY number) AS place FROM samples) WHERE place % 2 = 0)",
+      present_.last_number));
+  if (!thinned) return thinned;
+  present_.rows -= static_cast<int>(database_->rows_changed());
+  const Result<void> gap =
+      database_->run(fmt::format("UPDATE run SET sample_gap_ms = {}", present_.gap.count()));
+  if (!gap) return gap;
+  const Result<std::int64_t> before = database_->number(
+      fmt::format("SELECT at_ms FROM samples WHERE number < {} ORDER BY number DESC LIMIT 1",
+                  present_.last_number));
+  if (!before) return std::unexpected(before.error());
+  present_.before_last = Instant{Duration(*before)};
+  return {};
+}
+
+}  // namespace trainyard

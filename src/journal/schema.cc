@@ -1,0 +1,117 @@
+#include "journal/schema.h"
+
+namespace trainyard {
+
+// A task is one row of `tasks`, which does not change while the yard runs, and from its first start
+// one row of `live`, which is replaced by one of `ended` with its verdict. So a turn touches few
+// pages: those of the tasks under way are all in one, and those that end are added one after the
+// other. What is counted often (`shapes`) is counted in the same transaction.
+const char* const kSchema = R"sql(
+PRAGMA application_id = 0x54726E79;
+PRAGMA user_version = 1;
+
+CREATE TABLE run (
+  job_name TEXT NOT NULL,
+  sample_gap_ms INTEGER NOT NULL        -- samples closer than this are thinned
+);
+CREATE TABLE executions (
+  number INTEGER PRIMARY KEY,           -- 1, then one more with each resume
+  started_ms INTEGER NOT NULL,          -- on the clock of the run, as all times in ms
+  ended_ms INTEGER,
+  how TEXT NOT NULL DEFAULT '',         -- how it ended
+  started_unix_ms INTEGER NOT NULL,
+  host TEXT NOT NULL, yard_pid INTEGER NOT NULL, keeper_pid INTEGER NOT NULL,
+  socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,
+  job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
+  configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL
+);
+CREATE TABLE groups (
+  number INTEGER PRIMARY KEY,
+  position INTEGER,                     -- in the job file; NULL when it is no longer in it
+  name TEXT NOT NULL, needs TEXT NOT NULL, parallel_max INTEGER NOT NULL,
+  fail_fast INTEGER NOT NULL,
+  phase INTEGER NOT NULL DEFAULT 0, message TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE shapes (                   -- the tasks of a group that ask for the same, counted
+  number INTEGER PRIMARY KEY, group_number INTEGER NOT NULL,
+  memory INTEGER NOT NULL, cpus_milli INTEGER NOT NULL, gpus INTEGER NOT NULL,
+  gpu_memory INTEGER NOT NULL, time_limit_ms INTEGER NOT NULL,
+  waiting INTEGER NOT NULL DEFAULT 0, running INTEGER NOT NULL DEFAULT 0,
+  retrying INTEGER NOT NULL DEFAULT 0, finished INTEGER NOT NULL DEFAULT 0,
+  failed INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0,
+  stopped INTEGER NOT NULL DEFAULT 0,
+  reason TEXT NOT NULL DEFAULT ''       -- why they wait
+);
+CREATE TABLE tasks (
+  number INTEGER PRIMARY KEY,
+  position INTEGER,                     -- in the job file; NULL when it is no longer in it
+  group_number INTEGER NOT NULL,
+  shape INTEGER,
+  fingerprint INTEGER NOT NULL,         -- of command, environment and request
+  attempt_before INTEGER NOT NULL,      -- the last attempt of earlier executions
+  id TEXT NOT NULL,
+  matrix TEXT                           -- a JSON object
+);
+CREATE INDEX tasks_by_position ON tasks (position);
+CREATE TABLE live (                     -- tasks that have started and have no verdict yet
+  task INTEGER PRIMARY KEY, status INTEGER NOT NULL, stage INTEGER NOT NULL,
+  attempt INTEGER NOT NULL, failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,
+  pid INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,
+  memory_requested INTEGER NOT NULL, memory_now INTEGER NOT NULL, memory_peak INTEGER NOT NULL,
+  cpu_ms INTEGER NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL
+);
+CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
+  task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
+  stage INTEGER NOT NULL, attempt INTEGER NOT NULL, failure INTEGER NOT NULL,
+  exit_code INTEGER NOT NULL, started_ms INTEGER, ended_ms INTEGER,
+  memory_requested INTEGER NOT NULL, memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL,
+  message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL
+);
+CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
+CREATE TABLE attempts (                 -- attempts that another one came after
+  task INTEGER NOT NULL, attempt INTEGER NOT NULL, stage INTEGER NOT NULL,
+  failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,
+  started_ms INTEGER NOT NULL, ended_ms INTEGER, memory_requested INTEGER NOT NULL,
+  memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, message TEXT NOT NULL,
+  PRIMARY KEY (task, attempt)
+) WITHOUT ROWID;
+CREATE TABLE events (                   -- what happened and what was decided; only added to
+  seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+  kind TEXT NOT NULL, task INTEGER, attempt INTEGER,
+  data TEXT NOT NULL                    -- a JSON object
+);
+CREATE TABLE samples (
+  number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, memory_available INTEGER NOT NULL,
+  memory_of_tasks INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL
+);
+
+CREATE VIEW group_list AS
+  SELECT g.position, g.name,
+    CASE g.phase WHEN 0 THEN 'BLOCKED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'FINISHED'
+      WHEN 3 THEN 'FAILED' WHEN 4 THEN 'SKIPPED' ELSE 'STOPPED' END AS phase,
+    sum(s.waiting) AS waiting, sum(s.running) AS running, sum(s.retrying) AS retrying,
+    sum(s.finished) AS finished, sum(s.failed) AS failed, sum(s.skipped) AS skipped,
+    sum(s.stopped) AS stopped, g.message
+  FROM groups g LEFT JOIN shapes s ON s.group_number = g.number
+  WHERE g.position IS NOT NULL GROUP BY g.number ORDER BY g.position;
+CREATE VIEW task_list AS
+  SELECT t.number AS task, t.position, g.name AS "group", t.id,
+    CASE coalesce(e.verdict, 0) WHEN 1 THEN 'FINISHED' WHEN 2 THEN 'FAILED' WHEN 3 THEN 'SKIPPED'
+      WHEN 4 THEN 'STOPPED' ELSE CASE coalesce(l.status, 1) WHEN 1 THEN 'WAITING'
+      WHEN 4 THEN 'WAITING' WHEN 9 THEN 'RETRYING' ELSE 'RUNNING' END END AS state,
+    CASE coalesce(e.failure, l.failure, 0) WHEN 0 THEN '' WHEN 1 THEN 'OUT_OF_MEMORY'
+      WHEN 2 THEN 'TIMEOUT' WHEN 3 THEN 'KILLED' WHEN 4 THEN 'EXIT ' || coalesce(e.exit_code,
+      l.exit_code) WHEN 5 THEN 'CANNOT_START' ELSE 'LOST' END AS failure,
+    coalesce(e.attempt, l.attempt, t.attempt_before) AS attempt,
+    coalesce(e.started_ms, l.started_ms) / 1000.0 AS started_s,
+    coalesce(e.ended_ms, l.ended_ms) / 1000.0 AS ended_s,
+    coalesce(e.memory_peak, l.memory_peak) AS memory_peak,
+    coalesce(e.cpu_ms, l.cpu_ms) / 1000.0 AS cpu_s,
+    coalesce(e.message, l.message, '') AS message, t.matrix,
+    CASE WHEN json_valid(e.result) THEN e.result END AS result
+  FROM tasks t JOIN groups g ON g.number = t.group_number
+    LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number
+  WHERE t.position IS NOT NULL ORDER BY t.position;
+)sql";
+
+}  // namespace trainyard

@@ -1,0 +1,18 @@
+// The tables of a journal. docs/journal.md explains them to the people who query them.
+#pragma once
+
+#include <cstdint>
+
+namespace trainyard {
+
+/// SQLite's application_id of our files, "Trny", and the version of the tables (user_version).
+constexpr std::int64_t kApplicationId = 0x54726E79;
+constexpr std::int64_t kSchemaVersion = 1;
+
+/// Makes all tables and views, and marks the file as ours.
+extern const char* const kSchema;
+
+/// How many rows `samples` has at most.
+constexpr int kSampleRowsMax = 4096;
+
+}  // namespace trainyard

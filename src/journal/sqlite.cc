@@ -1,0 +1,227 @@
+#include "journal/sqlite.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <sqlite3.h>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/result.h"
+
+namespace trainyard {
+namespace {
+
+/// The last error of `database` in words for a person, with what SQLite says about it.
+std::string words_for(sqlite3* database) {
+  const int system = sqlite3_system_errno(database);
+  const std::string said = sqlite3_errmsg(database);
+  const bool full = system == ENOSPC || system == EDQUOT || system == EFBIG;
+  const std::string system_said = full ? std::generic_category().message(system) : "";
+  switch (sqlite3_errcode(database)) {
+    case SQLITE_FULL:
+      return fmt::format("there is no room left on its disk ({})", said);
+    case SQLITE_IOERR:
+      return full ? fmt::format("cannot be written: {} ({})", system_said, said)
+                  : fmt::format("cannot be read or written ({})", said);
+    case SQLITE_CORRUPT:
+      return fmt::format("is damaged ({})", said);
+    case SQLITE_NOTADB:
+      return fmt::format("is not a journal of trainyard ({})", said);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return fmt::format("is held by another process ({})", said);
+    case SQLITE_READONLY:
+      return fmt::format("must not be written ({})", said);
+    case SQLITE_CANTOPEN:
+      return fmt::format("cannot be opened ({})", said);
+    default:
+      return said;
+  }
+}
+
+Error error_of(sqlite3* database, std::string_view path) {
+  return Error{fmt::format("journal '{}': {}", path, words_for(database))};
+}
+
+Error error_of(sqlite3* database) {
+  const char* path = sqlite3_db_filename(database, "main");
+  return error_of(database, path == nullptr ? "" : path);
+}
+
+int flags_for(Database::Access access) {
+  // Each connection belongs to one thread, so SQLite need not lock it.
+  switch (access) {
+    case Database::Access::Read:
+    case Database::Access::ReadUnchanging:
+      return SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    case Database::Access::Write:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+    case Database::Access::Create:
+      return SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI;
+  }
+  return 0;
+}
+
+/// `path` as a URI: the only form that can say "immutable".
+std::string uri_for(std::string_view path, Database::Access access) {
+  std::string uri = path.starts_with('/') ? "file://" : "file:";
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri.push_back(c);
+    }
+  }
+  if (access == Database::Access::ReadUnchanging) uri += "?immutable=1";
+  return uri;
+}
+
+}  // namespace
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Statement::stop() {
+  sqlite3_reset(statement_.get());
+  bind_error_ = SQLITE_OK;
+}
+
+void Statement::bind(int place, std::int64_t value) {
+  const int code = sqlite3_bind_int64(statement_.get(), place, value);
+  if (code != SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::bind(int place, double value) {
+  const int code = sqlite3_bind_double(statement_.get(), place, value);
+  if (code != SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::bind(int place, std::string_view value) {
+  // An empty view may have no address, which SQLite would take for NULL.
+  const char* start = value.empty() ? "" : value.data();
+  const int code =
+      sqlite3_bind_text64(statement_.get(), place, start, value.size(), SQLITE_STATIC, SQLITE_UTF8);
+  if (code != SQLITE_OK) bind_error_ = code;
+}
+
+void Statement::bind(int place, std::nullopt_t) {
+  const int code = sqlite3_bind_null(statement_.get(), place);
+  if (code != SQLITE_OK) bind_error_ = code;
+}
+
+Result<bool> Statement::next() {
+  check(bind_error_ != SQLITE_RANGE, "a statement with a place for each value");
+  if (bind_error_ == SQLITE_OK) {
+    const int code = sqlite3_step(statement_.get());
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) {
+      sqlite3_reset(statement_.get());
+      return false;
+    }
+  }
+  Error error = error_of(sqlite3_db_handle(statement_.get()));
+  stop();
+  return std::unexpected(std::move(error));
+}
+
+Result<void> Statement::finish() {
+  while (true) {
+    Result<bool> row = next();
+    if (!row) return std::unexpected(std::move(row.error()));
+    if (!*row) return {};
+  }
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+int Statement::small(int column) const { return sqlite3_column_int(statement_.get(), column); }
+
+double Statement::real(int column) const { return sqlite3_column_double(statement_.get(), column); }
+
+std::string_view Statement::text(int column) const {
+  const void* start = sqlite3_column_text(statement_.get(), column);
+  if (start == nullptr) return {};
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return {static_cast<const char*>(start), static_cast<std::size_t>(size)};
+}
+
+bool Statement::null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+
+void Database::Close::operator()(sqlite3* database) const {
+  const int code = sqlite3_close(database);
+  check(code == SQLITE_OK, "a database without statements when it is closed");
+}
+
+Result<Database> Database::open(const std::string& path, Access access) {
+  sqlite3* opened = nullptr;
+  const int code =
+      sqlite3_open_v2(uri_for(path, access).c_str(), &opened, flags_for(access), nullptr);
+  Database database(opened);
+  if (code != SQLITE_OK) {
+    if (opened == nullptr) return std::unexpected(Error{"journal: out of memory"});
+    return std::unexpected(error_of(opened, path));
+  }
+  sqlite3_extended_result_codes(opened, 0);
+  return database;
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* prepared = nullptr;
+  const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &prepared, nullptr);
+  if (code != SQLITE_OK) return std::unexpected(error_of(database_.get()));
+  return Statement(prepared);
+}
+
+Result<void> Database::run(const std::string& sql) {
+  const int code = sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) return std::unexpected(error_of(database_.get()));
+  return {};
+}
+
+Result<std::int64_t> Database::number(std::string_view sql) {
+  Result<Statement> statement = prepare(sql);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  const Result<bool> row = statement->next();
+  if (!row) return std::unexpected(row.error());
+  return *row ? statement->integer(0) : 0;
+}
+
+Result<std::string> Database::text(std::string_view sql) {
+  Result<Statement> statement = prepare(sql);
+  if (!statement) return std::unexpected(std::move(statement.error()));
+  const Result<bool> row = statement->next();
+  if (!row) return std::unexpected(row.error());
+  return std::string(*row ? statement->text(0) : "");
+}
+
+bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+std::int64_t Database::rows_changed() const { return sqlite3_changes64(database_.get()); }
+
+void Database::count_log_pages() {
+  sqlite3_wal_hook(
+      database_.get(),
+      [](void* count, sqlite3*, const char*, int pages) {
+        *static_cast<int*>(count) = pages;
+        return SQLITE_OK;
+      },
+      log_pages_.get());
+}
+
+void Database::empty_log() {
+  // What fails here, or has to wait for a reader, is done the next time.
+  sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,324 @@
+#include "journal/turn_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/event_text.h"
+#include "journal/samples.h"
+#include "journal/sqlite.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard {
+namespace {
+
+/// Prepares statement after statement, and keeps the first error.
+class Preparing {
+ public:
+  explicit Preparing(Database& database) : database_(database) {}
+
+  Statement operator()(std::string_view sql) {
+    Result<Statement> statement = database_.prepare(sql);
+    if (statement) return std::move(*statement);
+    if (!error_) error_ = std::move(statement.error());
+    return Statement::none();
+  }
+
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+ private:
+  Database& database_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Place place_of(Status status, Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Finished:
+      return Place::Finished;
+    case Verdict::Failed:
+      return Place::Failed;
+    case Verdict::Skipped:
+      return Place::Skipped;
+    case Verdict::Stopped:
+      return Place::Stopped;
+    case Verdict::None:
+      break;
+  }
+  switch (status) {
+    case Status::Available:
+    case Status::Loading:
+    case Status::Waiting:
+    case Status::Training:
+      return Place::Running;
+    case Status::Interrupt:
+      return Place::Retrying;
+    default:
+      return Place::Waiting;
+  }
+}
+
+Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
+  Preparing prepare(database);
+  Statements statements{
+      .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
+                       "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      .live_put =
+          prepare("INSERT OR REPLACE INTO live VALUES "
+                  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
+      .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
+      .ended_put = prepare("INSERT INTO ended VALUES "
+                           "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
+      .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
+                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+      .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
+                        "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
+                        "skipped = skipped + ?7, stopped = stopped + ?8 WHERE number = ?1"),
+      .reason = prepare("UPDATE shapes SET reason = ?2 WHERE number = ?1"),
+      .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
+  };
+  if (prepare.error()) return std::unexpected(*prepare.error());
+  Result<SampleTable> samples = SampleTable::open(database);
+  if (!samples) return std::unexpected(std::move(samples.error()));
+  return TurnWriter(std::move(statements), std::move(*samples), std::move(book));
+}
+
+Result<void> TurnWriter::write(const Turn& turn) {
+  check(turn.events.size() == turn.decisions.size(), "a decision for each event of a turn");
+  for (std::size_t i = 0; i < turn.events.size(); ++i) {
+    const Event& event = turn.events[i];
+    const Decision& decision = turn.decisions[i];
+    Result<void> done = write_events(event, decision);
+    if (done) done = apply(event);
+    for (const Change& change : decision.changes) {
+      if (done) done = apply(event.at, change);
+    }
+    for (const Command& command : decision.commands) {
+      const auto* start = std::get_if<StartAttempt>(&command);
+      if (done && start != nullptr) done = apply(event.at, *start);
+    }
+    if (!done) return done;
+  }
+  Result<void> done = write_tasks();
+  if (done) done = write_counts();
+  return done;
+}
+
+Result<void> TurnWriter::note(Instant at, std::string_view kind, std::string_view data) {
+  return statements_.event.run(book_.execution, at, kind, std::nullopt, std::nullopt, data);
+}
+
+Result<void> TurnWriter::write_events(const Event& event, const Decision& decision) {
+  EventRows rows(event, decision, book_.numbers);
+  while (rows.next(event_row_)) {
+    const Result<void> written =
+        statements_.event.run(book_.execution, event.at, event_row_.kind, event_row_.task,
+                              event_row_.attempt, event_row_.data);
+    if (!written) return written;
+  }
+  return {};
+}
+
+Result<void> TurnWriter::apply(const Event& event) {
+  if (const auto* started = std::get_if<AttemptStarted>(&event.what)) {
+    Task* row = touch_running(started->key);
+    if (row == nullptr) return {};
+    row->pid = started->pid;
+    row->started = event.at;
+  } else if (const auto* ended = std::get_if<AttemptEnded>(&event.what)) {
+    Task* row = touch_running(ended->key);
+    if (row == nullptr) return {};
+    row->pid = 0;
+    row->ended = event.at;
+    row->memory_now = {};
+    row->memory_peak = std::max(row->memory_peak, ended->usage.memory_peak);
+    row->cpu_time = ended->usage.cpu_time;
+    row->result = ended->result;
+    row->warning = ended->warning;
+  } else if (const auto* sample = std::get_if<Sampled>(&event.what)) {
+    return apply(event.at, *sample);
+  }
+  return {};
+}
+
+Result<void> TurnWriter::apply(Instant at, const Sampled& sample) {
+  for (const TaskSample& seen : sample.tasks) {
+    const Task* known = find(seen.key.task);
+    if (known == nullptr || known->memory_now == seen.memory) continue;
+    Task* row = touch_running(seen.key);
+    if (row == nullptr || row->ended) continue;
+    row->memory_now = seen.memory;
+    row->memory_peak = std::max(row->memory_peak, seen.memory);
+  }
+  return samples_.add(at, sample);
+}
+
+Result<void> TurnWriter::apply(Instant at, const Change& change) {
+  return match(
+      change, [&](const TaskChanged& task) { return apply(at, task); },
+      [&](const GroupChanged& group) {
+        return statements_.phase.run(book_.numbers.of(group.group), std::to_underlying(group.phase),
+                                     group.message);
+      },
+      [&](const ReasonChanged& reason) {
+        return statements_.reason.run(reason.shape.value, reason.reason);
+      });
+}
+
+Result<void> TurnWriter::apply(Instant at, const TaskChanged& change) {
+  const TaskIndex task = change.key.task;
+  check(!book_.ended.at(task.value), "a task that has no verdict before it changes");
+  const Task* before = find(task);
+  const Place from = before == nullptr ? Place::Waiting : place_of(before->status, Verdict::None);
+  count(task, from, place_of(change.status, change.verdict));
+  if (change.verdict != Verdict::None) {
+    book_.ended[task.value] = true;
+    ended_now_.push_back(task.value);
+  }
+  if (before == nullptr && change.verdict != Verdict::None) {
+    // It has not begun in this execution: its verdict is all there is. There may be very many of
+    // these at once.
+    return write_ended(task.value, {.status = change.status,
+                                    .verdict = change.verdict,
+                                    .stage = change.stage,
+                                    .failure = change.failure,
+                                    .exit_code = change.exit_code,
+                                    .ended = at,
+                                    .message = change.message});
+  }
+  const Result<Task*> touched = touch(change.key, at);
+  if (!touched) return std::unexpected(touched.error());
+  Task& row = **touched;
+  row.status = change.status;
+  row.verdict = change.verdict;
+  row.stage = change.stage;
+  // What became of an attempt that is over stays, while the next one is only granted.
+  if (change.status == Status::Available && row.ended) return {};
+  row.failure = change.failure;
+  row.exit_code = change.exit_code;
+  row.message = change.message;
+  if (change.verdict != Verdict::None && !row.ended) row.ended = at;
+  return {};
+}
+
+Result<void> TurnWriter::apply(Instant at, const StartAttempt& start) {
+  const Result<Task*> touched = touch(start.key, at);
+  if (!touched) return std::unexpected(touched.error());
+  (*touched)->started = at;
+  (*touched)->memory_requested = start.promise.memory;
+  return {};
+}
+
+const TurnWriter::Task* TurnWriter::find(TaskIndex task) const {
+  if (const auto found = touched_.find(task.value); found != touched_.end()) return &found->second;
+  if (const auto found = live_.find(task.value); found != live_.end()) return &found->second;
+  return nullptr;
+}
+
+TurnWriter::Task* TurnWriter::touch_running(AttemptKey key) {
+  const Task* known = find(key.task);
+  // What an attempt says that another one came after is in the events, and nowhere else.
+  if (known == nullptr || known->attempt != key.attempt) return nullptr;
+  return &touched_.try_emplace(key.task.value, *known).first->second;
+}
+
+Result<TurnWriter::Task*> TurnWriter::touch(AttemptKey key, Instant at) {
+  const Task* known = find(key.task);
+  Task& row =
+      touched_.try_emplace(key.task.value, known == nullptr ? Task{} : *known).first->second;
+  if (row.attempt >= key.attempt) return &row;
+  if (row.attempt > 0) {
+    const Result<void> put = statements_.attempt_put.run(
+        book_.numbers.of(key.task), row.attempt, std::to_underlying(row.stage),
+        std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
+        row.memory_requested, row.memory_peak, row.cpu_time, row.message);
+    if (!put) return std::unexpected(put.error());
+  }
+  row = {.attempt = key.attempt, .status = row.status, .stage = row.stage, .started = at};
+  return &row;
+}
+
+void TurnWriter::count(TaskIndex task, Place from, Place to) {
+  if (from == to) return;
+  PlaceCounts& counts = counts_[book_.shape_of_task.at(task.value)];
+  counts.at(std::to_underlying(from)) -= 1;
+  counts.at(std::to_underlying(to)) += 1;
+}
+
+Result<void> TurnWriter::write_tasks() {
+  for (const auto& [task, row] : touched_) {
+    const std::uint32_t number = book_.numbers.of(TaskIndex{task});
+    Result<void> done;
+    if (row.verdict != Verdict::None) {
+      done = write_ended(task, row);
+      if (done && live_.contains(task)) done = statements_.live_delete.run(number);
+    } else {
+      done = statements_.live_put.run(
+          number, std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
+          std::to_underlying(row.failure), row.exit_code, row.pid, row.started, row.ended,
+          row.memory_requested, row.memory_now, row.memory_peak, row.cpu_time, row.message,
+          row.warning, row.result);
+    }
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
+  const std::optional<Instant> started =
+      row.attempt == 0 ? std::nullopt : std::optional(row.started);
+  return statements_.ended_put.run(
+      book_.numbers.of(TaskIndex{task}), std::to_underlying(row.verdict),
+      std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
+      std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
+      row.memory_peak, row.cpu_time, row.message, row.warning, row.result);
+}
+
+Result<void> TurnWriter::write_counts() {
+  for (const auto& [shape, by] : counts_) {
+    const Result<void> done =
+        statements_.counts.run(shape, by[0], by[1], by[2], by[3], by[4], by[5], by[6]);
+    if (!done) return done;
+  }
+  return {};
+}
+
+void TurnWriter::keep() {
+  for (auto& [task, row] : touched_) {
+    if (row.verdict != Verdict::None) {
+      live_.erase(task);
+    } else {
+      live_.insert_or_assign(task, std::move(row));
+    }
+  }
+  touched_.clear();
+  counts_.clear();
+  ended_now_.clear();
+  samples_.keep();
+}
+
+void TurnWriter::drop() {
+  for (const std::uint32_t task : ended_now_) book_.ended[task] = false;
+  touched_.clear();
+  counts_.clear();
+  ended_now_.clear();
+  samples_.drop();
+}
+
+}  // namespace trainyard

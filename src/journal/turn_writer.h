@@ -1,0 +1,123 @@
+// Turns as rows: what each event and change does to the tables, and how often.
+//
+// Writes inside a transaction that somebody else begins and ends. Remembers of a waiting or ended
+// task four bytes and a bit, and of one under way its row. One thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/event_text.h"
+#include "journal/samples.h"
+#include "journal/sqlite.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard {
+
+/// Where the tasks of a shape are, in the order of the columns of `shapes`.
+enum class Place : std::uint8_t { Waiting, Running, Retrying, Finished, Failed, Skipped, Stopped };
+using PlaceCounts = std::array<int, 7>;
+
+/// The place of a task that has started.
+Place place_of(Status status, Verdict verdict);
+
+/// What of a plan the writer must know.
+struct Bookkeeping {
+  std::int64_t execution = 1;
+  RowNumbers numbers;
+  std::vector<std::uint32_t> shape_of_task;
+  std::vector<bool> ended;  ///< Which tasks have their verdict.
+};
+
+class TurnWriter {
+ public:
+  /// `database` must outlive it and stay where it is.
+  static Result<TurnWriter> open(Database& database, Bookkeeping book);
+
+  /// Writes all of the turn, or stops at the first error, after which the transaction must be given
+  /// up.
+  Result<void> write(const Turn& turn);
+  /// Adds an event of the journal's own.
+  Result<void> note(Instant at, std::string_view kind, std::string_view data);
+
+  /// After the transaction: what was written is there, or not.
+  void keep();
+  void drop();
+
+ private:
+  /// A row of `live`, or of `ended` as soon as it has a verdict.
+  struct Task {
+    std::uint32_t attempt = 0;
+    Status status = Status::Init;
+    Verdict verdict = Verdict::None;
+    Stage stage = Stage::Train;
+    Failure failure = Failure::None;
+    int exit_code = 0;
+    std::int64_t pid = 0;
+    Instant started;
+    std::optional<Instant> ended;
+    Bytes memory_requested;
+    Bytes memory_now;
+    Bytes memory_peak;
+    Duration cpu_time{0};
+    std::string message;
+    std::string warning;
+    std::string result;
+  };
+  struct Statements {
+    Statement event;
+    Statement live_put;
+    Statement live_delete;
+    Statement ended_put;
+    Statement attempt_put;
+    Statement counts;
+    Statement reason;
+    Statement phase;
+  };
+
+  TurnWriter(Statements statements, SampleTable samples, Bookkeeping book)
+      : statements_(std::move(statements)), samples_(std::move(samples)), book_(std::move(book)) {}
+
+  Result<void> write_events(const Event& event, const Decision& decision);
+  Result<void> apply(const Event& event);
+  Result<void> apply(Instant at, const Change& change);
+  Result<void> apply(Instant at, const TaskChanged& change);
+  Result<void> apply(Instant at, const StartAttempt& start);
+  Result<void> apply(Instant at, const Sampled& sample);
+  Result<void> write_tasks();
+  Result<void> write_ended(std::uint32_t task, const Task& row);
+  Result<void> write_counts();
+
+  /// The task as it is by now in this turn; nothing when it is not under way.
+  const Task* find(TaskIndex task) const;
+  /// The same to be changed, in the attempt of `key`: a new one puts the one before aside.
+  Result<Task*> touch(AttemptKey key, Instant at);
+  Task* touch_running(AttemptKey key);
+  void count(TaskIndex task, Place from, Place to);
+
+  Statements statements_;
+  SampleTable samples_;
+  Bookkeeping book_;
+  EventRow event_row_;
+  std::unordered_map<std::uint32_t, Task> live_;
+
+  // What this turn has changed so far.
+  std::map<std::uint32_t, Task> touched_;
+  std::map<std::uint32_t, PlaceCounts> counts_;
+  std::vector<std::uint32_t> ended_now_;
+};
+
+}  // namespace trainyard
