@@ -23,6 +23,7 @@ void GroupDigest::look_at(const TaskRow& row) {
   look_at_matrix(row);
   if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
+  warned_ = warned_ || !row.warning.empty();
   if (row.result.empty()) return;
   const Fields fields = read_fields(row.result);
   columns_.look_at(fields);

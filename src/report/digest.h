@@ -2,8 +2,10 @@
 // which columns there are, the best task, the time it took. Small whatever the number of tasks.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,10 @@ class GroupDigest {
   [[nodiscard]] std::vector<FieldColumn> result_columns() const {
     return columns_.first(kResultColumnsMax);
   }
+  /// Whether there is more to say about results than these columns do, warnings included.
+  [[nodiscard]] bool more_than_columns() const {
+    return warned_ || columns_.more_than(kResultColumnsMax);
+  }
   [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
 
   /// From the first start to the last end of the attempts that count; nothing before that.
@@ -41,6 +47,7 @@ class GroupDigest {
 
   GroupRow group_;
   bool first_row_ = true;
+  bool warned_ = false;
   std::vector<std::string> matrix_keys_;
   FieldColumns columns_;
   BestSoFar best_;

@@ -243,7 +243,7 @@ TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {
   line.begin();
   line.start(0, 0);
   line.start(0, 1);
-  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA over 3:20"));
+  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA over 1:40"));
 }
 
 TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {

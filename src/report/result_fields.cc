@@ -99,6 +99,7 @@ std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& c
 
 void FieldColumns::look_at(const Fields& fields) {
   for (const Field& field : fields) {
+    nested_ = nested_ || field.kind == FieldKind::Nested;
     if (field.kind == FieldKind::Nested) continue;
     auto seen = std::ranges::find(seen_, field.key, &Seen::key);
     if (seen == seen_.end()) {

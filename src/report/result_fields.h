@@ -54,6 +54,11 @@ class FieldColumns {
   /// The first fields that came up; of too many, those that look like scores before the others.
   [[nodiscard]] std::vector<FieldColumn> first(std::size_t at_most) const;
 
+  /// Whether results had anything beside what `first(at_most)` shows.
+  [[nodiscard]] bool more_than(std::size_t at_most) const {
+    return nested_ || seen_.size() > at_most;
+  }
+
  private:
   struct Seen {
     std::string key;
@@ -66,6 +71,7 @@ class FieldColumns {
   };
   static FieldColumn column_of(const Seen& seen);
   std::vector<Seen> seen_;
+  bool nested_ = false;
 };
 
 /// Whether more, or less, of it is better. Nothing for a field that is no obvious score.

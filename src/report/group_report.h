@@ -1,0 +1,44 @@
+// Everything that the report of one group is made of, as values and one way to go through its
+// tasks. Filled by report/write_reports.h, or by hand in a test.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "report/digest.h"
+#include "report/places.h"
+
+namespace trainyard::report {
+
+/// What the reports of all groups have in common.
+struct ReportHead {
+  std::string job;
+  ExecutionRow execution;  ///< The last one.
+  Grouping grouping = Grouping::ByGroup;
+  Instant now;  ///< The end of the run, or its last sign of life.
+};
+
+enum class Which : std::uint8_t { All, Failed };
+using TaskVisitor = std::move_only_function<bool(TaskRow)>;
+
+/// Goes through the tasks of the group in the order of the job file, as often as it is asked; the
+/// visitor returns false to stop.
+using TaskSource = std::move_only_function<Result<void>(Which, TaskVisitor)>;
+
+struct GroupReport {
+  const ReportHead& head;
+  const GroupDigest& digest;
+  std::span<const AttemptRow> attempts;
+  std::span<const MachineRow> samples;
+  std::function<std::string(TaskIndex)> id_of;
+  std::function<bool(AttemptKey)> was_stopped;  ///< Ended with the whole run, by an interrupt.
+  TaskSource& tasks;
+};
+
+}  // namespace trainyard::report

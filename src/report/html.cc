@@ -1,0 +1,274 @@
+#include "report/html.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/command.h"
+#include "model/status.h"
+#include "report/digest.h"
+#include "report/group_report.h"
+#include "report/html_assets.h"
+#include "report/html_rows.h"
+#include "report/html_text.h"
+#include "report/html_timeline.h"
+#include "report/json_rows.h"
+#include "report/sink.h"
+#include "report/terminal_text.h"
+#include "report/timeline.h"
+
+namespace trainyard::report {
+namespace {
+
+/// "2025-03-04 15:06 UTC"; nothing for a time that nobody wrote down.
+std::string date_text(std::int64_t unix_ms) {
+  if (unix_ms <= 0) return {};
+  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds{unix_ms}};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(time - day).count();
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", int{date.year()}, unsigned{date.month()},
+                     unsigned{date.day()}, minutes / 60, minutes % 60);
+}
+
+std::string_view chip_look(GroupPhase phase) {
+  if (phase == GroupPhase::Finished) return "ok";
+  return phase == GroupPhase::Failed ? "bad" : "";
+}
+
+std::string fact(std::string_view name, std::string_view value) {
+  if (value.empty()) return {};
+  return fmt::format("<span>{}{}{}</span>", name, name.empty() ? "" : " ", html(value));
+}
+
+std::string header(const GroupReport& report) {
+  const GroupRow& group = report.digest.group();
+  const ExecutionRow& execution = report.head.execution;
+  std::string text = fmt::format(
+      "<header>\n<p class=\"job\">{}</p>\n<div class=\"title\"><h1>{}</h1>"
+      "<span class=\"chip {}\">{}</span></div>\n<p class=\"facts\">",
+      html(report.head.job), html(group.name), chip_look(group.phase), word_for_phase(group.phase));
+  text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
+  text += fact("commit", execution.git_commit.substr(0, 12));
+  if (execution.number > 1) text += fact("execution", fmt::format("{}", execution.number));
+  text += fact("", execution.command_line) + "</p>\n";
+  if (!group.message.empty())
+    text += fmt::format("<p class=\"cause\">{}</p>\n", html(group.message));
+  return text + "</header>\n";
+}
+
+std::string share_bar(const GroupRow& group) {
+  struct Part {
+    int count;
+    std::string_view look;
+    std::string_view word;
+  };
+  const std::array<Part, 5> parts{
+      {{.count = group.finished, .look = "ok", .word = "finished"},
+       {.count = group.failed, .look = "bad", .word = "failed"},
+       {.count = group.running + group.retrying, .look = "run", .word = "running"},
+       {.count = group.skipped + group.stopped, .look = "off", .word = "skipped or stopped"},
+       {.count = group.waiting, .look = "", .word = "waiting"}}};
+  std::string text = "<div class=\"share\">";
+  for (const Part& part : parts) {
+    if (part.count == 0) continue;
+    text += fmt::format("<i class=\"{}\" style=\"flex:{}\" title=\"{} {}\"></i>", part.look,
+                        part.count, with_commas(part.count), part.word);
+  }
+  return text + "</div>\n";
+}
+
+std::string tile(std::string_view name, std::string_view value, std::string_view look = "") {
+  return fmt::format("<div class=\"tile\"><dt>{}</dt><dd{}>{}</dd></div>\n", name,
+                     look.empty() ? "" : fmt::format(" class=\"{}\"", look), html(value));
+}
+
+std::string tiles(const GroupReport& report) {
+  const GroupRow& group = report.digest.group();
+  std::string text = "<dl class=\"tiles\">\n" + tile("Total", with_commas(group.tasks)) +
+                     tile("Successful", with_commas(group.finished)) +
+                     tile("Failed", with_commas(group.failed), group.failed > 0 ? "bad" : "") +
+                     tile("Skipped", with_commas(group.skipped));
+  if (group.stopped > 0) text += tile("Stopped", with_commas(group.stopped));
+  const int open = group.running + group.retrying + group.waiting;
+  if (open > 0) text += tile("Not ended yet", with_commas(open));
+  const std::optional<Duration> took = report.digest.took();
+  text += tile("Took", took ? to_text(*took) : "-");
+  if (const std::optional<Best> best = report.digest.best()) {
+    text +=
+        fmt::format("<div class=\"tile wide\"><dt>Best {}</dt><dd>{}<small>{}</small></dd></div>\n",
+                    html(best->key), html(best->text), html(best->id));
+  }
+  return text + "</dl>\n";
+}
+
+/// Only what is in the picture.
+std::string legend(const Timeline& timeline) {
+  struct Entry {
+    Outcome outcome;
+    std::string_view look;
+    std::string_view word;
+  };
+  constexpr std::array<Entry, 5> kEntries{
+      {{.outcome = Outcome::Finished, .look = "ok", .word = "finished"},
+       {.outcome = Outcome::OutOfMemory, .look = "oom", .word = "out of memory"},
+       {.outcome = Outcome::Failed, .look = "bad", .word = "failed"},
+       {.outcome = Outcome::Running, .look = "run", .word = "running"},
+       {.outcome = Outcome::Stopped, .look = "off", .word = "stopped"}}};
+  std::string text = "<div class=\"legend\">";
+  for (const Entry& entry : kEntries) {
+    const bool shown = std::ranges::any_of(timeline.bars, [&entry](const Bar& bar) {
+      const bool some_finished = entry.outcome == Outcome::Finished && bar.failed < bar.attempts;
+      return bar.outcome == entry.outcome || (bar.attempts > 1 && some_finished);
+    });
+    if (!shown) continue;
+    text += fmt::format("<span><i class=\"{}\"></i>{}</span>", entry.look, entry.word);
+  }
+  return text + "</div>";
+}
+
+std::string timeline_section(const GroupReport& report) {
+  if (report.attempts.empty()) return {};
+  const Timeline timeline = lay_out(report.attempts, report.head.now, report.was_stopped);
+  std::string text = "<section>\n<div class=\"bar\"><h2>Timeline</h2>" + legend(timeline) +
+                     "</div>\n<div class=\"scroll drawing\">\n";
+  text += timeline_svg(timeline, report.samples, report.id_of) + "</div>\n";
+  if (timeline.merged) {
+    text += fmt::format(
+        "<p class=\"note\">{} in {} bars: neighbours in a lane are drawn as one.</p>\n",
+        counted(std::ssize(report.attempts), "attempt"), with_commas(std::ssize(timeline.bars)));
+  }
+  if (timeline.left_out > 0) {
+    text += fmt::format("<p class=\"note\">{} lanes are drawn; {} lie in further ones.</p>\n",
+                        timeline.lanes, counted(timeline.left_out, "attempt"));
+  }
+  return text + "</section>\n";
+}
+
+Result<void> write_failures(GroupReport& report, Sink& sink) {
+  const int failed = report.digest.group().failed;
+  if (failed == 0) return {};
+  sink("<section>\n<div class=\"bar\"><h2>Exceptions</h2></div>\n");
+  if (failed > kHtmlFailuresMax) {
+    sink(fmt::format("<p class=\"note\">The first {} of {}; the JSON file has all.</p>\n",
+                     with_commas(kHtmlFailuresMax), with_commas(failed)));
+  }
+  sink("<div class=\"scroll tall\"><table>\n" + html_failure_head() + "<tbody>\n");
+  int rows = 0;
+  Result<void> read = report.tasks(Which::Failed, [&](const TaskRow& row) {
+    sink(html_failure_row(row, report.head.grouping));
+    return ++rows < kHtmlFailuresMax;
+  });
+  sink("</tbody></table></div>\n</section>\n");
+  return read;
+}
+
+Result<void> write_rows(GroupReport& report, Sink& sink) {
+  const HtmlTaskTable table(report.digest, report.head);
+  sink(table.head() + "<tbody>\n");
+  const bool all = report.digest.group().tasks <= kHtmlRowsMax;
+  int rows = 0;
+  if (!all) {
+    Result<void> read = report.tasks(Which::Failed, [&](const TaskRow& row) {
+      sink(table.row(row));
+      return ++rows < kHtmlRowsMax;
+    });
+    if (!read) return read;
+  }
+  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
+    if (rows == kHtmlRowsMax) return false;
+    if (!all && row.standing.verdict == Verdict::Failed) return true;
+    sink(table.row(row));
+    return ++rows < kHtmlRowsMax;
+  });
+  sink("</tbody>\n");
+  return read;
+}
+
+Result<void> write_tasks(GroupReport& report, Sink& sink) {
+  const int tasks = report.digest.group().tasks;
+  sink(
+      "<section>\n<div class=\"bar\"><h2>Tasks</h2>"
+      "<input id=\"filter\" type=\"search\" placeholder=\"Filter tasks\" aria-label=\"Filter "
+      "tasks\" "
+      "hidden></div>\n");
+  if (tasks > kHtmlRowsMax) {
+    sink(fmt::format("<p class=\"note\">{} of {}, failures first; the JSON file has all.</p>\n",
+                     with_commas(kHtmlRowsMax), with_commas(tasks)));
+  }
+  sink("<div class=\"scroll\"><table id=\"tasks\">\n");
+  Result<void> written = write_rows(report, sink);
+  sink("</table></div>\n</section>\n");
+  return written;
+}
+
+template <class Rows, class Print>
+void write_list(const Rows& rows, Sink& sink, Print print) {
+  bool first = true;
+  for (const auto& row : rows) {
+    sink((first ? "\n" : ",\n") + print(row));
+    first = false;
+  }
+}
+
+}  // namespace
+
+Result<void> write_html(GroupReport& report, Sink& sink) {
+  const std::string name = html(report.digest.group().name);
+  sink(
+      fmt::format("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                  // Nothing is loaded from anywhere, whatever may have come into the page.
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+                  "<title>{} - {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
+                  name, html(report.head.job), kStyle));
+  sink(header(report) + share_bar(report.digest.group()) + tiles(report));
+  sink(timeline_section(report));
+  if (Result<void> written = write_failures(report, sink); !written) return written;
+  if (Result<void> written = write_tasks(report, sink); !written) return written;
+  sink(fmt::format(
+      "<footer><span>trainyard {}</span><span>{}</span></footer>\n"
+      "</main>\n<script>{}</script>\n</body>\n</html>\n",
+      html(report.head.execution.version), html(report.head.execution.job_file), kScript));
+  return {};
+}
+
+Result<void> write_report_json(GroupReport& report, Sink& sink) {
+  const std::optional<Best> best = report.digest.best();
+  const std::optional<Duration> took = report.digest.took();
+  sink(fmt::format(
+      "{{\"schema\":1,\n\"job\":{},\n\"group\":{},\n\"execution\":{},\n\"took_ms\":{},\n"
+      "\"best\":{},\n\"tasks\":[",
+      json_text(report.head.job), json_of(report.digest.group()), json_of(report.head.execution),
+      took ? fmt::format("{}", took->count()) : "null", best ? json_of(*best) : "null"));
+  bool first = true;
+  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
+    sink((first ? "\n" : ",\n") + json_of(row, report.head.grouping, report.head.now));
+    first = false;
+    return true;
+  });
+  if (!read) return read;
+  sink("],\n\"attempts\":[");
+  write_list(report.attempts, sink,
+             [&](const AttemptRow& row) { return json_of(row, report.id_of(row.key.task)); });
+  sink("],\n\"samples\":[");
+  write_list(report.samples, sink, [](const MachineRow& row) { return json_of(row); });
+  sink("]}\n");
+  return {};
+}
+
+}  // namespace trainyard::report

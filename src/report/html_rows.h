@@ -1,0 +1,38 @@
+// The two tables of a report: tasks, and what went wrong. Row by row, so that nobody holds them
+// all. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "journal/reader.h"
+#include "report/digest.h"
+#include "report/group_report.h"
+#include "report/places.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+
+class HtmlTaskTable {
+ public:
+  HtmlTaskTable(const GroupDigest& digest, const ReportHead& head);
+
+  [[nodiscard]] std::string head() const;
+  [[nodiscard]] std::string row(const TaskRow& row) const;
+
+ private:
+  [[nodiscard]] std::string names(const TaskRow& row) const;
+  [[nodiscard]] std::string results(const TaskRow& row) const;
+
+  std::vector<std::string> matrix_keys_;
+  std::vector<FieldColumn> columns_;
+  bool more_;
+  std::string best_id_;
+  const ReportHead& head_;
+};
+
+/// Heading, and a row for each failure: task, stage, what, message, log.
+std::string html_failure_head();
+std::string html_failure_row(const TaskRow& row, Grouping grouping);
+
+}  // namespace trainyard::report

@@ -1,0 +1,15 @@
+// Text as it may stand in HTML. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainyard::report {
+
+/// In one line, with everything escaped that could end an element or an attribute.
+std::string html(std::string_view text);
+
+/// A relative path as a link, percent-encoded; slashes stay.
+std::string link_to(std::string_view path);
+
+}  // namespace trainyard::report

@@ -1,0 +1,28 @@
+// Rows of the journal as JSON, one compact object each, with names that stay as they are: programs
+// read them (docs/reports.md lists them). What is not known is null. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "report/places.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+
+/// A JSON string, quoted; bad UTF-8 is replaced.
+std::string json_text(std::string_view text);
+
+/// `now`, for how long a task that runs has run.
+std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant> now);
+std::string json_of(const AttemptRow& row, std::string_view id);
+std::string json_of(const GroupRow& row);
+std::string json_of(const ExecutionRow& row);
+std::string json_of(const WaitingReason& row);
+std::string json_of(const MachineRow& row);
+std::string json_of(const Best& best);
+
+}  // namespace trainyard::report

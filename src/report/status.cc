@@ -1,0 +1,163 @@
+#include "report/status.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "report/digest.h"
+#include "report/json_rows.h"
+#include "report/places.h"
+#include "report/sink.h"
+#include "report/status_text.h"
+#include "report/table.h"
+
+namespace trainyard::report {
+namespace {
+
+/// So many rows are in memory at once, however many a group has.
+constexpr std::size_t kChunk = 1000;
+
+RunState state_of(const ExecutionRow& execution, bool yard_lives) {
+  if (execution.ended) return RunState::Ended;
+  return yard_lives ? RunState::Running : RunState::Died;
+}
+
+Instant now_of(const StatusView& view, const StatusRequest& request) {
+  if (view.execution.ended) return *view.execution.ended;
+  Instant now = view.execution.started;
+  if (view.machine) now = std::max(now, view.machine->at);
+  if (view.state == RunState::Died) return now;
+  // The clock on the wall may have been set back since.
+  const Duration by_clock{request.now_unix_ms - view.execution.started_unix_ms};
+  return std::max(now, view.execution.started + by_clock);
+}
+
+Result<std::vector<TaskRow>> read_tasks(JournalReader& reader,
+                                        const JournalReader::TaskFilter& filter) {
+  std::vector<TaskRow> rows;
+  Result<void> read = reader.tasks(filter, [&rows](TaskRow row) {
+    rows.push_back(std::move(row));
+    return true;
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
+  return rows;
+}
+
+/// Every task of a group, however many there are: chunk by chunk.
+Result<void> write_all_rows(JournalReader& reader, TaskTable& table, GroupIndex group, Sink& sink) {
+  std::vector<TaskRow> chunk;
+  Result<void> read = reader.tasks({.group = group}, [&](TaskRow row) {
+    chunk.push_back(std::move(row));
+    if (chunk.size() < kChunk) return true;
+    sink(table.lines(chunk));
+    chunk.clear();
+    return true;
+  });
+  if (read && !chunk.empty()) sink(table.lines(chunk));
+  return read;
+}
+
+Result<void> write_table(JournalReader& reader, const GroupRow& group, const TableOptions& options,
+                         Sink& sink) {
+  GroupDigest digest(group);
+  ShownRows shown(group.tasks);
+  Result<void> read = reader.tasks({.group = group.index}, [&](const TaskRow& row) {
+    digest.look_at(row);
+    if (!options.all) shown.look_at(row);
+    return true;
+  });
+  if (!read) return read;
+  if (!options.all) {
+    sink(group_table(digest, shown.take(), options));
+    return {};
+  }
+  sink(group_heading(digest) + "\n");
+  TaskTable table(digest, options);
+  read = write_all_rows(reader, table, group.index, sink);
+  const std::string footer = group_footer(digest, group.tasks, table);
+  if (read && !footer.empty()) sink("\n" + footer);
+  return read;
+}
+
+}  // namespace
+
+Result<StatusView> read_status(JournalReader& reader, const StatusRequest& request) {
+  StatusView view{.run_directory = request.run_directory};
+  auto job = reader.job_name();
+  if (!job) return std::unexpected(std::move(job.error()));
+  view.job = std::move(*job);
+  auto executions = reader.executions();
+  if (!executions) return std::unexpected(std::move(executions.error()));
+  if (!executions->empty()) view.execution = std::move(executions->back());
+  auto groups = reader.groups();
+  if (!groups) return std::unexpected(std::move(groups.error()));
+  view.groups = std::move(*groups);
+  auto waiting = reader.waiting();
+  if (!waiting) return std::unexpected(std::move(waiting.error()));
+  view.waiting = std::move(*waiting);
+  auto machine = reader.last_sample();
+  if (!machine) return std::unexpected(std::move(machine.error()));
+  view.machine = *machine;
+  auto running = read_tasks(reader, {.running = true});
+  if (!running) return std::unexpected(std::move(running.error()));
+  view.running = std::move(*running);
+  auto failed = read_tasks(reader, {.failed = true, .at_most = kFailedShown});
+  if (!failed) return std::unexpected(std::move(failed.error()));
+  view.failed = std::move(*failed);
+
+  view.state = state_of(view.execution, request.yard_lives);
+  view.now = now_of(view, request);
+  const std::vector<TaskRow>& started = view.running.empty() ? view.failed : view.running;
+  if (!started.empty()) view.grouping = grouping_of(request.run_directory, started.front());
+  return view;
+}
+
+Result<void> write_status(JournalReader& reader, const StatusRequest& request,
+                          const TableOptions& table, Sink& sink) {
+  const Result<StatusView> view = read_status(reader, request);
+  if (!view) return std::unexpected(view.error());
+  sink(status_text(*view));
+  if (!table.all) return {};
+  sink("\n");
+  return write_tables(reader, table, sink);
+}
+
+Result<void> write_status_json(JournalReader& reader, const StatusRequest& request, bool all,
+                               Sink& sink) {
+  const Result<StatusView> view = read_status(reader, request);
+  if (!view) return std::unexpected(view.error());
+  if (!all) {
+    sink(status_json(*view));
+    return {};
+  }
+  sink(status_json_open(*view) + ",\n\"tasks\":[");
+  bool first = true;
+  Result<void> read = reader.tasks({}, [&](const TaskRow& row) {
+    sink((first ? "\n" : ",\n") + json_of(row, view->grouping, view->now));
+    first = false;
+    return true;
+  });
+  if (read) sink("]}\n");
+  return read;
+}
+
+Result<void> write_tables(JournalReader& reader, const TableOptions& options, Sink& sink) {
+  const Result<std::vector<GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(groups.error());
+  bool first = true;
+  for (const GroupRow& group : *groups) {
+    if (!first) sink("\n");
+    first = false;
+    Result<void> written = write_table(reader, group, options, sink);
+    if (!written) return written;
+  }
+  return {};
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,36 @@
+// `trainyard status` and the table at the end of a run, read from the journal. Reads it and writes
+// text; asks no clock and no process: the caller says what time it is and whether the yard lives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "journal/reader.h"
+#include "report/sink.h"
+#include "report/status_text.h"
+#include "report/table.h"
+
+namespace trainyard::report {
+
+struct StatusRequest {
+  std::string run_directory;  ///< As the user wrote it: it stands in what is shown.
+  bool yard_lives = false;    ///< Somebody holds the run directory's lock.
+  std::int64_t now_unix_ms = 0;
+};
+
+/// Costs O(groups + running), not O(tasks).
+Result<StatusView> read_status(JournalReader& reader, const StatusRequest& request);
+
+/// Text for people; with `table.all` the table of every task follows, of any number.
+Result<void> write_status(JournalReader& reader, const StatusRequest& request,
+                          const TableOptions& table, Sink& sink);
+
+/// JSON for programs; with `all` every task in "tasks".
+Result<void> write_status_json(JournalReader& reader, const StatusRequest& request, bool all,
+                               Sink& sink);
+
+/// The tables of all groups: what a run ends with.
+Result<void> write_tables(JournalReader& reader, const TableOptions& options, Sink& sink);
+
+}  // namespace trainyard::report

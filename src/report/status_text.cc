@@ -1,0 +1,233 @@
+#include "report/status_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/digest.h"
+#include "report/json_rows.h"
+#include "report/places.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using Cells = std::vector<std::string>;
+constexpr int kNameMax = 60;
+constexpr std::size_t kReasonsShown = 20;
+
+/// Lines of cells in columns: the first one to the left, the others to the right.
+std::string aligned(const std::vector<Cells>& rows) {
+  std::vector<int> widths;
+  for (const Cells& cells : rows) {
+    widths.resize(std::max(widths.size(), cells.size()), 0);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], columns_of(cells[i]));
+    }
+  }
+  std::string text;
+  for (const Cells& cells : rows) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      text += i == 0 ? pad_right(cells[i], widths[i]) : "  " + pad_left(cells[i], widths[i]);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string name_of(const TaskRow& row) {
+  return cut(plain(row.group_name + "/" + row.id), kNameMax);
+}
+
+std::string_view word_for_state(RunState state) {
+  switch (state) {
+    case RunState::Running:
+      return "running";
+    case RunState::Ended:
+      return "ended";
+    case RunState::Died:
+      return "died";
+  }
+  return "unknown";
+}
+
+Duration took(const StatusView& view) {
+  return std::max(Duration{0}, view.now - view.execution.started);
+}
+
+std::string header(const StatusView& view) {
+  const std::string after = to_text(took(view));
+  const std::string directory = plain(view.run_directory);
+  std::string text = plain(view.job) + ": ";
+  switch (view.state) {
+    case RunState::Running:
+      text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
+                          plain(view.execution.host));
+      break;
+    case RunState::Ended:
+      text += fmt::format("{} after {}", plain(view.execution.how), after);
+      break;
+    case RunState::Died:
+      text += fmt::format("died, last heard of after {}; 'trainyard run --resume {}' goes on",
+                          after, directory);
+      break;
+  }
+  if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
+  return text + "\nrun-dir: " + directory + "\n";
+}
+
+std::string groups_text(const StatusView& view) {
+  struct Count {
+    std::string_view title;
+    int GroupRow::* count;
+    bool always;
+  };
+  constexpr std::array<Count, 8> kCounts{
+      {{.title = "TASKS", .count = &GroupRow::tasks, .always = true},
+       {.title = "FINISHED", .count = &GroupRow::finished, .always = true},
+       {.title = "RUNNING", .count = &GroupRow::running, .always = true},
+       {.title = "RETRYING", .count = &GroupRow::retrying, .always = false},
+       {.title = "WAITING", .count = &GroupRow::waiting, .always = true},
+       {.title = "FAILED", .count = &GroupRow::failed, .always = true},
+       {.title = "SKIPPED", .count = &GroupRow::skipped, .always = false},
+       {.title = "STOPPED", .count = &GroupRow::stopped, .always = false}}};
+  std::vector<Cells> rows{{"GROUP", "STATE"}};
+  for (const GroupRow& group : view.groups) {
+    rows.push_back({cut(plain(group.name), kNameMax), std::string(word_for_phase(group.phase))});
+  }
+  for (const Count& count : kCounts) {
+    const bool any = std::ranges::any_of(
+        view.groups, [&count](const GroupRow& group) { return group.*count.count > 0; });
+    if (!count.always && !any) continue;
+    rows[0].emplace_back(count.title);
+    for (std::size_t i = 0; i < view.groups.size(); ++i) {
+      rows[i + 1].push_back(with_commas(view.groups[i].*count.count));
+    }
+  }
+  std::string text = "\n" + aligned(rows);
+  for (const GroupRow& group : view.groups) {
+    if (group.message.empty()) continue;
+    text += fmt::format("{}: {}\n", plain(group.name), plain(group.message));
+  }
+  return text;
+}
+
+std::string running_text(const StatusView& view) {
+  if (view.running.empty() || view.state != RunState::Running) return {};
+  std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
+  const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TaskRow& row = view.running[i];
+    const std::optional<Duration> so_far = duration_of(row, view.now);
+    rows.push_back({name_of(row), word_for(row.standing), fmt::format("{}", row.attempt),
+                    so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
+                    to_text(row.memory_requested)});
+  }
+  int all = 0;
+  for (const GroupRow& group : view.groups) all += group.running + group.retrying;
+  std::string text = "\n" + aligned(rows);
+  if (const auto more = all - static_cast<int>(shown); more > 0) {
+    text += fmt::format("and {} more: trainyard status --all\n", with_commas(more));
+  }
+  return text;
+}
+
+std::string waiting_text(const StatusView& view) {
+  if (view.waiting.empty() || view.state != RunState::Running) return {};
+  std::string text = "\nwaiting:\n";
+  const std::size_t shown = std::min(view.waiting.size(), kReasonsShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const WaitingReason& reason = view.waiting[i];
+    text += fmt::format("  {}, {}: {}\n", plain(reason.group_name), counted(reason.tasks, "task"),
+                        plain(reason.reason));
+  }
+  if (view.waiting.size() > shown) {
+    text += fmt::format("  and {} more kinds of tasks\n", view.waiting.size() - shown);
+  }
+  return text;
+}
+
+std::string failed_text(const StatusView& view) {
+  if (view.failed.empty()) return {};
+  std::string text = "\nfailed:\n";
+  const std::size_t shown = std::min<std::size_t>(view.failed.size(), kFailedShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TaskRow& row = view.failed[i];
+    text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id), word_for(row.standing));
+    if (const auto after = duration_of(row)) text += " after " + to_text(*after);
+    if (!row.message.empty()) text += ": " + plain(row.message);
+    text += '\n';
+    if (row.attempt == 0) continue;
+    text +=
+        fmt::format("    {}/{}/{}\n", plain(view.run_directory),
+                    plain(task_directory_of(row, view.grouping)), log_name("stderr", row.attempt));
+  }
+  int all = 0;
+  for (const GroupRow& group : view.groups) all += group.failed;
+  if (const auto more = all - static_cast<int>(shown); more > 0) {
+    text += fmt::format("  and {} more: trainyard status --all\n", with_commas(more));
+  }
+  return text;
+}
+
+template <class Rows, class Print>
+std::string json_list(const Rows& rows, Print print) {
+  std::string text = "[";
+  for (const auto& row : rows) {
+    if (text.size() > 1) text += ',';
+    text += print(row);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string status_text(const StatusView& view) {
+  std::string text = header(view);
+  if (view.machine && view.state == RunState::Running) {
+    text += fmt::format("memory: {} used by tasks, {} available\n",
+                        to_text(view.machine->memory_of_tasks),
+                        to_text(view.machine->memory_available));
+  }
+  return text + groups_text(view) + running_text(view) + waiting_text(view) + failed_text(view);
+}
+
+std::string status_json_open(const StatusView& view) {
+  const auto task = [&view](const TaskRow& row) { return json_of(row, view.grouping, view.now); };
+  const auto as_json = [](const auto& row) { return json_of(row); };
+  const std::array<std::pair<std::string_view, std::string>, 11> members{
+      {{"schema", "1"},
+       {"job", json_text(view.job)},
+       {"run_directory", json_text(view.run_directory)},
+       {"state", json_text(word_for_state(view.state))},
+       {"elapsed_ms", fmt::format("{}", took(view).count())},
+       {"execution", json_of(view.execution)},
+       {"machine", view.machine ? json_of(*view.machine) : "null"},
+       {"groups", json_list(view.groups, as_json)},
+       {"waiting", json_list(view.waiting, as_json)},
+       {"running", json_list(view.running, task)},
+       {"failed", json_list(view.failed, task)}}};
+  std::string text = "{";
+  for (const auto& [name, value] : members) {
+    text += fmt::format("{}\"{}\":{}", text.size() == 1 ? "" : ",\n", name, value);
+  }
+  return text;
+}
+
+std::string status_json(const StatusView& view) { return status_json_open(view) + "}\n"; }
+
+}  // namespace trainyard::report

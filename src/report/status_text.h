@@ -1,0 +1,49 @@
+// What `trainyard status` shows of a run, living or dead, as text and as JSON. Pure: what reads the
+// journal for it is in report/status.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "report/places.h"
+
+namespace trainyard::report {
+
+/// How many tasks of a kind the text shows.
+constexpr int kRunningShown = 40;
+constexpr int kFailedShown = 10;
+
+enum class RunState : std::uint8_t {
+  Running,
+  Ended,
+  Died,  ///< Nobody wrote down an end, and nobody runs it any more.
+};
+
+struct StatusView {
+  std::string job;
+  std::string run_directory;
+  RunState state = RunState::Running;
+  Instant now;             ///< The end, where it has ended; the last sign of life, where it died.
+  ExecutionRow execution;  ///< The last one.
+  std::vector<GroupRow> groups;
+  std::vector<TaskRow> running;  ///< Those that retry too.
+  std::vector<TaskRow> failed;   ///< The first ones.
+  std::vector<WaitingReason> waiting;
+  std::optional<MachineRow> machine;
+  Grouping grouping = Grouping::ByGroup;
+};
+
+/// For people. Of the tasks at most kRunningShown and kFailedShown.
+std::string status_text(const StatusView& view);
+
+/// For programs, all but the brace at the end: more members may follow (see report/status.h).
+std::string status_json_open(const StatusView& view);
+
+/// For programs, whole.
+std::string status_json(const StatusView& view);
+
+}  // namespace trainyard::report

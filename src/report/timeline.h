@@ -1,0 +1,46 @@
+// Where the attempts of a group lie in a picture: in lanes, so that those that ran side by side lie
+// below each other, and few enough to draw. Pure; report/html_timeline.h draws it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+
+namespace trainyard::report {
+
+enum class Outcome : std::uint8_t { Finished, Running, Stopped, OutOfMemory, Failed };
+
+/// One attempt, or several that are too short to be seen one by one.
+struct Bar {
+  int lane = 0;
+  Duration from{0};  ///< Since the timeline's start.
+  Duration to{0};
+  AttemptKey key;                       ///< The first one.
+  Outcome outcome = Outcome::Finished;  ///< The worst one.
+  int attempts = 1;
+  int failed = 0;  ///< Of them, out of memory included.
+};
+
+struct Timeline {
+  static constexpr std::size_t kBarsMax = 2000;
+  static constexpr int kLanesMax = 200;
+
+  Instant start;
+  Duration span{0};
+  std::vector<Bar> bars;  ///< Lane by lane, in order of time.
+  int lanes = 0;
+  int left_out = 0;     ///< Attempts that lie in lanes over the limit.
+  bool merged = false;  ///< A bar may be several attempts.
+};
+
+/// `now` is the end of what still runs. `was_stopped`: the attempt was ended with the whole run.
+Timeline lay_out(std::span<const AttemptRow> attempts, Instant now,
+                 const std::function<bool(AttemptKey)>& was_stopped);
+
+}  // namespace trainyard::report

@@ -1,0 +1,135 @@
+#include "report/write_reports.h"
+
+#include <algorithm>
+#include <expected>
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "io/files.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "report/digest.h"
+#include "report/group_report.h"
+#include "report/html.h"
+#include "report/places.h"
+#include "report/sink.h"
+
+namespace trainyard::report {
+namespace {
+
+/// A file that is as long as it gets (so not one for io::write_file_atomically), and that takes the
+/// place of the old one once it is whole.
+Result<void> write_whole(const std::string& path,
+                         std::move_only_function<Result<void>(Sink&)> write) {
+  const std::string unfinished = path + ".new";
+  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
+  Sink sink = [&file](std::string_view text) {
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  };
+  Result<void> written = write(sink);
+  file.close();
+  std::error_code fault;
+  if (written && file) std::filesystem::rename(unfinished, path, fault);
+  if (written && file && !fault) return {};
+  std::error_code ignored;
+  std::filesystem::remove(unfinished, ignored);
+  if (!written) return std::unexpected(std::move(written.error()).in(path));
+  return std::unexpected(Error{"cannot write " + path});
+}
+
+struct TaskName {
+  std::string id;
+  std::uint32_t stopped_attempt = 0;
+};
+
+/// What the first way through a group's tasks leaves.
+struct Survey {
+  GroupDigest digest;
+  std::map<TaskIndex, TaskName> names;
+};
+
+Result<Survey> survey(JournalReader& reader, const GroupRow& group, ReportHead& head,
+                      const std::string& run_directory) {
+  Survey found{.digest = GroupDigest(group), .names = {}};
+  bool grouping_known = false;
+  Result<void> read = reader.tasks({.group = group.index}, [&](const TaskRow& row) {
+    found.digest.look_at(row);
+    const bool stopped = row.standing.verdict == Verdict::Stopped;
+    found.names[row.index] = {.id = row.id, .stopped_attempt = stopped ? row.attempt : 0};
+    if (!grouping_known && row.attempt > 0) {
+      head.grouping = grouping_of(run_directory, row);
+      grouping_known = true;
+    }
+    return true;
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
+  return found;
+}
+
+Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHead head,
+                         const std::vector<MachineRow>& samples, const std::string& run_directory) {
+  const Result<Survey> found = survey(reader, group, head, run_directory);
+  if (!found) return std::unexpected(found.error());
+  const Result<std::vector<AttemptRow>> attempts = reader.attempts_of(group.index);
+  if (!attempts) return std::unexpected(attempts.error());
+  TaskSource tasks = [&reader, &group](Which which, TaskVisitor visitor) {
+    return reader.tasks({.group = group.index, .failed = which == Which::Failed},
+                        std::move(visitor));
+  };
+  const auto name_of = [&found](TaskIndex task) {
+    const auto name = found->names.find(task);
+    return name == found->names.end() ? TaskName{} : name->second;
+  };
+  GroupReport report{
+      .head = head,
+      .digest = found->digest,
+      .attempts = *attempts,
+      .samples = samples,
+      .id_of = [&name_of](TaskIndex task) { return name_of(task).id; },
+      .was_stopped =
+          [&name_of](AttemptKey key) { return name_of(key.task).stopped_attempt == key.attempt; },
+      .tasks = tasks};
+  const std::string path = run_directory + "/reports/" + report_name(group.name);
+  Result<void> page =
+      write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
+  if (!page) return page;
+  return write_whole(path + ".json",
+                     [&report](Sink& sink) { return write_report_json(report, sink); });
+}
+
+}  // namespace
+
+Result<void> write_reports(JournalReader& reader, const std::string& run_directory) {
+  Result<std::string> job = reader.job_name();
+  if (!job) return std::unexpected(std::move(job.error()));
+  Result<std::vector<ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(std::move(executions.error()));
+  const Result<std::vector<GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(groups.error());
+  const Result<std::vector<MachineRow>> samples = reader.samples();
+  if (!samples) return std::unexpected(samples.error());
+  Result<void> made = io::make_directories(run_directory + "/reports");
+  if (!made) return made;
+
+  ReportHead head{.job = std::move(*job)};
+  if (!executions->empty()) head.execution = std::move(executions->back());
+  head.now = head.execution.ended.value_or(head.execution.started);
+  if (!samples->empty()) head.now = std::max(head.now, samples->back().at);
+  for (const GroupRow& group : *groups) {
+    Result<void> written = write_group(reader, group, head, *samples, run_directory);
+    if (!written) return written;
+  }
+  return {};
+}
+
+}  // namespace trainyard::report
