@@ -1,0 +1,96 @@
+#include "mnist/network.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <Eigen/Core>
+
+#include "mnist/random.h"
+
+namespace mnist {
+namespace {
+
+constexpr float kMeanDecay = 0.9F;
+constexpr float kSquareDecay = 0.999F;
+constexpr float kEpsilon = 1e-8F;
+
+}  // namespace
+
+Network::Parameter::Parameter(Eigen::Index rows, Eigen::Index columns)
+    : value(Eigen::MatrixXf::Zero(rows, columns)), gradient(value), mean(value), square(value) {}
+
+void Network::Parameter::draw(Random& random) {
+  // Uniform on [-limit, limit] has variance 2 / inputs, which keeps the signal's size through ReLU.
+  const float limit = std::sqrt(6.0F / static_cast<float>(value.cols()));
+  for (float& weight : value.reshaped()) weight = limit * (2 * random.unit() - 1);
+}
+
+void Network::Parameter::step(float rate, float epsilon) {
+  mean += (1 - kMeanDecay) * (gradient - mean);
+  square.array() += (1 - kSquareDecay) * (gradient.array().square() - square.array());
+  value.array() -= rate * mean.array() / (square.array().sqrt() + epsilon);
+}
+
+Network::Network(NetworkShape shape, Random& random)
+    : weights_in_(shape.hidden, shape.inputs),
+      bias_in_(shape.hidden, 1),
+      weights_out_(shape.outputs, shape.hidden),
+      bias_out_(shape.outputs, 1) {
+  weights_in_.draw(random);
+  weights_out_.draw(random);
+}
+
+BatchResult Network::forward(const Batch& images, std::span<const std::uint8_t> labels) {
+  hidden_.noalias() = weights_in_.value * images;
+  hidden_ = (hidden_.colwise() + bias_in_.value.col(0)).cwiseMax(0.0F);
+  errors_.noalias() = weights_out_.value * hidden_;
+  errors_.colwise() += bias_out_.value.col(0);
+
+  BatchResult result;
+  for (Eigen::Index i = 0; i < errors_.cols(); ++i) {
+    auto column = errors_.col(i);
+    const Eigen::Index label = labels[static_cast<std::size_t>(i)];
+    Eigen::Index guess = 0;
+    // The largest value is taken off first, so that no exponential overflows.
+    column.array() -= column.maxCoeff(&guess);
+    const float truth = column(label);
+    column = column.array().exp();
+    const float sum = column.sum();
+    result.loss += std::log(sum) - truth;
+    result.correct += guess == label ? 1 : 0;
+    column /= sum;
+    column(label) -= 1;
+  }
+  return result;
+}
+
+BatchResult Network::train(const Batch& images, std::span<const std::uint8_t> labels,
+                           float learning_rate) {
+  const BatchResult result = forward(images, labels);
+  errors_ /= static_cast<float>(images.cols());
+
+  hidden_errors_.noalias() = weights_out_.value.transpose() * errors_;
+  hidden_errors_.array() *= (hidden_.array() > 0).cast<float>();
+  weights_out_.gradient.noalias() = errors_ * hidden_.transpose();
+  bias_out_.gradient = errors_.rowwise().sum();
+  weights_in_.gradient.noalias() = hidden_errors_ * images.transpose();
+  bias_in_.gradient = hidden_errors_.rowwise().sum();
+
+  ++steps_;
+  const auto steps = static_cast<float>(steps_);
+  // Adam's correction for means that began at zero, moved into the rate and the epsilon.
+  const float square_bias = std::sqrt(1 - std::pow(kSquareDecay, steps));
+  const float rate = learning_rate * square_bias / (1 - std::pow(kMeanDecay, steps));
+  for (Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    parameter->step(rate, kEpsilon * square_bias);
+  }
+  return result;
+}
+
+BatchResult Network::evaluate(const Batch& images, std::span<const std::uint8_t> labels) {
+  return forward(images, labels);
+}
+
+}  // namespace mnist
