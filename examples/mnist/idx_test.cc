@@ -51,10 +51,12 @@ std::vector<Byte> gzip(std::vector<Byte> bytes) {
   return packed;
 }
 
-std::string fault(std::vector<Byte> bytes) {
-  const auto array = parse_idx(std::move(bytes));
-  return array ? "none" : array.error();
+template <class T>
+std::string fault(const Result<T>& result) {
+  return result ? "none" : result.error();
 }
+
+std::string fault(std::vector<Byte> bytes) { return fault(parse_idx(std::move(bytes))); }
 
 /// A directory that is gone after the test.
 class Files {
@@ -145,17 +147,17 @@ TEST(Expand, RefusesGzipThatIsCutOffAnywhere) {
 TEST(Expand, RefusesDamagedGzipAndWhatFollowsIt) {
   auto damaged = gzip(two_images());
   damaged[damaged.size() - 8] ^= 1;  // In the checksum.
-  EXPECT_EQ(expand(damaged, kPlenty).error(), "the gzip data is damaged");
+  EXPECT_EQ(fault(expand(damaged, kPlenty)), "the gzip data is damaged");
   auto longer = gzip(two_images());
   longer.push_back(0);
-  EXPECT_EQ(expand(longer, kPlenty).error(), "1 bytes follow the gzip data");
+  EXPECT_EQ(fault(expand(longer, kPlenty)), "1 bytes follow the gzip data");
 }
 
 TEST(Expand, StopsAtItsBound) {
   const auto packed = gzip(std::vector<Byte>(1000, 7));
   EXPECT_TRUE(expand(packed, 1000));
-  EXPECT_EQ(expand(packed, 999).error(), "expands to more than 999 bytes");
-  EXPECT_EQ(expand(two_images(), 21).error(), "more than 21 bytes");
+  EXPECT_EQ(fault(expand(packed, 999)), "expands to more than 999 bytes");
+  EXPECT_EQ(fault(expand(two_images(), 21)), "more than 21 bytes");
 }
 
 TEST(Dataset, JoinsImagesAndTheirLabels) {
@@ -171,8 +173,7 @@ TEST(Dataset, JoinsImagesAndTheirLabels) {
 TEST(Dataset, RefusesImagesAndLabelsThatDoNotBelongTogether) {
   const auto images = parse_idx(two_images());
   const auto refused = [](const IdxArray& a, const IdxArray& b) {
-    const auto data = make_dataset(a, b);
-    return data ? "none" : data.error();
+    return fault(make_dataset(a, b));
   };
   EXPECT_EQ(refused(*images, *parse_idx(labels({1, 2, 3}))), "2 images, but 3 labels");
   EXPECT_EQ(refused(*images, *parse_idx(labels({1, 10}))), "label 1 is 10, labels are 0 to 9");
@@ -195,15 +196,15 @@ TEST(LoadDataset, TakesThePlainFileBeforeTheCompressedOne) {
 
 TEST(LoadDataset, NamesTheFileThatIsWrong) {
   const Files files;
-  EXPECT_THAT(load_dataset(files.path(), "train").error(),
+  EXPECT_THAT(fault(load_dataset(files.path(), "train")),
               EndsWith("/train-images-idx3-ubyte.gz: cannot be opened"));
   files.write("train-images-idx3-ubyte", two_images());
   files.write("train-labels-idx1-ubyte", {0, 0, 8});
-  EXPECT_THAT(load_dataset(files.path(), "train").error(),
+  EXPECT_THAT(fault(load_dataset(files.path(), "train")),
               EndsWith("/train-labels-idx1-ubyte: 3 bytes, an IDX file has at least 4"));
   std::filesystem::remove(files.path() + "/train-labels-idx1-ubyte");
   std::filesystem::create_directory(files.path() + "/train-labels-idx1-ubyte");
-  EXPECT_THAT(load_dataset(files.path(), "train").error(), HasSubstr("/train-labels-idx1-ubyte: "));
+  EXPECT_THAT(fault(load_dataset(files.path(), "train")), HasSubstr("/train-labels-idx1-ubyte: "));
 }
 
 }  // namespace
