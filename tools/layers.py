@@ -9,7 +9,7 @@ import re
 import sys
 
 LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "sim", "config", "report", "cli"]
-QUIET = {"base", "model", "schedule", "wire"}
+QUIET = {"base", "model", "schedule", "wire", "sim"}
 LINES_MAX = 500
 ONLY_HERE = {
     "boost/": {"io"},

@@ -50,7 +50,9 @@ class Pending {
             not_started.push_back(it.key);
             return false;
           },
-          [&](const StopAttempt& it) { return !std::ranges::contains(not_started, it.key); },
+          [&](const StopAttempt& it) {
+            return std::ranges::find(not_started, it.key) == not_started.end();
+          },
           [](const AnswerKill&) { return true; });
       if (acts) {
         machine.carry_out(command);

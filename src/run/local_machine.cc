@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/match.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "io/event_loop.h"
 #include "io/files.h"
@@ -22,6 +24,24 @@
 #include "wire/result_text.h"
 
 namespace trainyard {
+
+namespace {
+
+/// What the task left for us, if anything. A bad result is a warning, not a failure.
+void read_result(const std::string& path, AttemptEnded& ended) {
+  const Result<std::optional<std::string>> left =
+      io::read_plain_file(path, Bytes{static_cast<std::int64_t>(kResultBytesMax)});
+  if (!left) {
+    ended.warning = left.error().message;
+    return;
+  }
+  if (!*left) return;
+  ParsedResult parsed = parse_result(**left);
+  ended.result = std::move(parsed.object);
+  ended.warning = std::move(parsed.warning);
+}
+
+}  // namespace
 
 LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options)
     : loop_(loop),
@@ -111,13 +131,7 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   if (attempt.memory_peak > Bytes{}) ended.usage.memory_peak = attempt.memory_peak;
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
-    const io::BoundedFile left = io::read_regular_file(attempt.result_path, kResultBytesMax);
-    if (left.exists) {
-      ParsedResult parsed =
-          left.problem.empty() ? parse_result(left.text) : ParsedResult{.warning = left.problem};
-      ended.result = std::move(parsed.object);
-      ended.warning = std::move(parsed.warning);
-    }
+    read_result(attempt.result_path, ended);
   }
   running_.erase(found);
   inbox_.push_back({.at = now(), .what = std::move(ended)});

@@ -1,0 +1,57 @@
+// The subcommands, one function each, and what the command line says to them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.h"
+
+namespace trainyard::cli {
+
+struct RunOptions {
+  std::string job_file;  ///< May be empty with `resume`: then that of the run is taken.
+  std::string config_file;
+  std::string run_directory;
+  std::vector<std::string> settings;
+  std::string resume;        ///< The run directory to go on with; empty for a new run.
+  std::string command_line;  ///< As typed, for the journal.
+  bool dry_run = false;
+  bool json = false;
+};
+ExitCode run_command(const RunOptions& options);
+
+struct StatusOptions {
+  std::string run_directory;  ///< Empty: the one under ./runs that was written to last.
+  bool json = false;
+  bool watch = false;
+  bool all = false;
+};
+ExitCode status_command(const StatusOptions& options);
+
+struct LogsOptions {
+  std::string task;
+  std::string run_directory;
+  int attempt = 0;  ///< 0: the last.
+  bool follow = false;
+  bool only_stdout = false;
+  bool only_stderr = false;
+};
+ExitCode logs_command(const LogsOptions& options);
+
+struct KillOptions {
+  std::string task;
+  std::string run_directory;
+};
+ExitCode kill_command(const KillOptions& options);
+
+struct ConfigOptions {
+  std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
+  std::string config_file;
+  std::vector<std::string> settings;
+  bool json = false;
+  bool force = false;  ///< For `init`: write over a file that is there.
+};
+ExitCode config_show_command(const ConfigOptions& options);
+ExitCode config_init_command(const ConfigOptions& options);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,33 @@
+#include "cli/find_task.h"
+
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "journal/reader.h"
+
+namespace trainyard::cli {
+
+Result<TaskRow> find_task(JournalReader& reader, const std::string& name) {
+  Result<JournalReader::Lookup> lookup = reader.look_up(name);
+  if (!lookup) return std::unexpected(std::move(lookup.error()));
+  if (lookup->found.size() == 1) return std::move(lookup->found.front());
+  std::string text;
+  if (lookup->found.empty()) {
+    text = fmt::format("no task is called '{}'", name);
+    for (const std::string& near : lookup->near) {
+      text +=
+          fmt::format("{} '{}'", &near == &lookup->near.front() ? ", did you mean" : " or", near);
+    }
+    if (!lookup->near.empty()) text += "?";
+  } else {
+    text = fmt::format("several tasks are called '{}':", name);
+    for (const TaskRow& row : lookup->found) text += fmt::format(" {}/{}", row.group_name, row.id);
+  }
+  return std::unexpected(Error{std::move(text)});
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,177 @@
+// The command line: reads it, calls one function, says its exit code.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/version.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr std::array<std::string_view, 5> kCommands{"run", "status", "logs", "kill", "config"};
+
+std::string joined(int count, const char* const* words) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", words[i]);
+  return text;
+}
+
+/// What may be said to every command that reads the configuration.
+void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
+  command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)");
+  command.add_option("--set", settings, "A setting, as in --set scheduler.max-process=4")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+void add_run_directory(CLI::App& command, std::string& directory) {
+  command.add_option("--run-dir", directory, "Which run (default: the latest under ./runs)");
+}
+
+struct CommandLine {
+  RunOptions run;
+  StatusOptions status;
+  LogsOptions logs;
+  KillOptions kill;
+  ConfigOptions config;
+};
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file");
+  run->add_option("job", options.job_file, "The job file (YAML)");
+  run->add_option("--run-dir", options.run_directory,
+                  "Where logs and results go (default: the job file's, else runs/<name>)");
+  run->add_option("--resume", options.resume,
+                  "Go on with the run in this directory: finished tasks are kept");
+  run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
+  run->add_flag("--json", options.json, "Print the results as JSON");
+  add_configuration(*run, options.config_file, options.settings);
+  run->footer(
+      "Examples:\n"
+      "  trainyard run sweep.yaml\n"
+      "  trainyard run sweep.yaml --dry-run\n"
+      "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
+      "  trainyard run --resume runs/sweep\n"
+      "\n"
+      "Ctrl-C ends the run: running tasks get TERM, then KILL; a second Ctrl-C ends them at once.\n"
+      "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was run, 130 interrupted.");
+  return run;
+}
+
+CLI::App* add_status(CLI::App& app, StatusOptions& options) {
+  CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
+  status->add_option("run-dir", options.run_directory,
+                     "Which run (default: the latest under ./runs)");
+  status->add_flag("--json", options.json, "For programs");
+  status->add_flag("--watch,-w", options.watch, "Show it again each second until the run ends");
+  status->add_flag("--all,-a", options.all, "Every task, not only those that run or failed");
+  status->footer(
+      "Examples:\n"
+      "  trainyard status\n"
+      "  trainyard status runs/sweep --watch\n"
+      "  trainyard status runs/sweep --json --all");
+  return status;
+}
+
+CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
+  CLI::App* logs = app.add_subcommand("logs", "Show what a task wrote");
+  logs->add_option("task", options.task, "Its id, or <group>/<id>")->required();
+  add_run_directory(*logs, options.run_directory);
+  logs->add_option("--attempt", options.attempt, "Of which attempt (default: the last)")
+      ->check(CLI::PositiveNumber);
+  logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
+  logs->add_flag("--stdout", options.only_stdout, "Standard output alone");
+  logs->add_flag("--stderr", options.only_stderr, "Standard error alone");
+  logs->footer(
+      "Progress bars that draw over themselves are folded to what is left of them.\n"
+      "Examples:\n"
+      "  trainyard logs lr=0.1,seed=2\n"
+      "  trainyard logs train/lr=0.1,seed=2 -f\n"
+      "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr");
+  return logs;
+}
+
+CLI::App* add_kill(CLI::App& app, KillOptions& options) {
+  CLI::App* kill = app.add_subcommand("kill", "End one task of a run; the others go on");
+  kill->add_option("task", options.task, "Its id, or <group>/<id>")->required();
+  add_run_directory(*kill, options.run_directory);
+  kill->footer("Example:\n  trainyard kill train/lr=0.1,seed=2");
+  return kill;
+}
+
+/// Whether what went wrong is a first word that is no command: then the nearest one is named.
+bool names_unknown_command(int argc, const char* const* argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  const std::string_view word = argv[1];
+  for (const std::string_view command : kCommands) {
+    if (word == command) return false;
+  }
+  const auto near = nearest(word, kCommands);
+  fail(near ? fmt::format("unknown command '{}', did you mean '{}'?", word, *near)
+            : fmt::format("unknown command '{}'; 'trainyard --help' lists them", word));
+  return true;
+}
+
+ExitCode main(int argc, const char* const* argv) {
+  CLI::App app{"Runs many training tasks on the machine you have."};
+  app.name("trainyard");
+  app.set_version_flag("--version", kProgram);
+  app.require_subcommand(1);
+  app.footer("'trainyard <command> --help' says more. Start with: trainyard run sweep.yaml");
+
+  CommandLine line;
+  line.run.command_line = joined(argc, argv);
+  const CLI::App* run = add_run(app, line.run);
+  const CLI::App* status = add_status(app, line.status);
+  const CLI::App* logs = add_logs(app, line.logs);
+  const CLI::App* kill = add_kill(app, line.kill);
+  CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
+  config->require_subcommand(1);
+  CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
+  show->add_option("job", line.config.job_file, "A job file whose 'config:' counts too");
+  show->add_flag("--json", line.config.json, "For programs");
+  add_configuration(*show, line.config.config_file, line.config.settings);
+  const CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
+  CLI::App* init_options = config->get_subcommand("init");
+  init_options->add_flag("--force", line.config.force, "Write over one that is there");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return ExitCode::Success;
+    }
+    if (!names_unknown_command(argc, argv)) {
+      fail(fmt::format("{}\n'trainyard --help' shows how it is used", error.what()));
+    }
+    return ExitCode::Usage;
+  }
+  if (run->parsed()) {
+    if (line.run.job_file.empty() && line.run.resume.empty()) {
+      return fail(
+          "which job file? 'trainyard run sweep.yaml', or 'trainyard run --resume <run-dir>'");
+    }
+    if (!line.run.resume.empty() && !line.run.run_directory.empty()) {
+      return fail("--resume names the run directory already: leave --run-dir out");
+    }
+    return run_command(line.run);
+  }
+  if (status->parsed()) return status_command(line.status);
+  if (logs->parsed()) return logs_command(line.logs);
+  if (kill->parsed()) return kill_command(line.kill);
+  return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
+}
+
+}  // namespace
+}  // namespace trainyard::cli
+
+int main(int argc, char** argv) { return static_cast<int>(trainyard::cli::main(argc, argv)); }

@@ -1,0 +1,328 @@
+// `trainyard run`: where the parts are put together.
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/run_place.h"
+#include "cli/run_view.h"
+#include "cli/version.h"
+#include "config/configuration.h"
+#include "config/dry_run.h"
+#include "config/job.h"
+#include "config/mistake.h"
+#include "io/capacity.h"
+#include "io/clock.h"
+#include "io/control_server.h"
+#include "io/control_socket.h"
+#include "io/environment.h"
+#include "io/event_loop.h"
+#include "io/files.h"
+#include "io/helper_command.h"
+#include "io/keeper.h"
+#include "io/process_table.h"
+#include "io/terminal.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "run/drive.h"
+#include "run/local_machine.h"
+#include "schedule/scheduler.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// How many tasks a dry run writes out; of more than these nobody reads them all.
+constexpr std::int64_t kDryRunTasksMax = 1000;
+
+/// What stands in the journal at its beginning: the plan, and where the time goes on.
+struct Begun {
+  std::unique_ptr<Journal> journal;
+  Plan plan;
+  Instant at;
+  std::vector<std::string> notes;
+};
+
+std::string output_of(std::vector<std::string> arguments, const std::string& directory) {
+  Result<io::HelperOutput> output =
+      io::run_helper({.arguments = std::move(arguments), .directory = directory});
+  if (!output || output->exit_code > 0) return {};
+  return std::move(output->text);
+}
+
+Execution describe(const RunOptions& options, const Job& job, const io::Keeper& keeper,
+                   const io::ControlServer* server) {
+  std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.places().directory);
+  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
+  return {
+      .command_line = options.command_line,
+      .version = kVersion,
+      .host = io::host_name(),
+      .yard_pid = getpid(),
+      .keeper_pid = keeper.pid(),
+      .socket_path = server == nullptr ? "" : server->path(),
+      .started_unix_ms = io::unix_milliseconds(),
+      .job_file = job.places().file,
+      .job_text = job.text(),
+      .configuration = show(job.configuration()),
+      .git_commit = commit,
+      .git_diff = commit.empty() ? "" : output_of({"git", "diff", "HEAD"}, job.places().directory)};
+}
+
+PlanNames names_of(const Job& job) {
+  return {.job_name = job.name(),
+          .task_id = [&job](TaskIndex task) { return job.task_id(task); },
+          .matrix_values = [&job](TaskIndex task) { return job.matrix_values(task); },
+          .fingerprint = [&job](TaskIndex task) { return job.fingerprint(task); }};
+}
+
+Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Execution& execution) {
+  const std::string path = journal_path(job.places().run_directory);
+  const Result<bool> begun = Journal::has_begun(path);
+  if (!begun) return std::unexpected(begun.error());
+  if (options.resume.empty() || !*begun) {
+    Result<std::unique_ptr<Journal>> journal =
+        Journal::create(path, job.plan(), names_of(job), execution);
+    if (!journal) return std::unexpected(std::move(journal.error()));
+    return Begun{.journal = std::move(*journal), .plan = job.plan(), .at = {}, .notes = {}};
+  }
+  Result<Journal::Resumed> resumed = Journal::resume(path, job.plan(), names_of(job), execution);
+  if (!resumed) return std::unexpected(std::move(resumed.error()));
+  Begun result{.journal = std::move(resumed->journal),
+               .plan = std::move(resumed->plan),
+               .at = resumed->at,
+               .notes = std::move(resumed->changes)};
+  result.notes.insert(result.notes.begin(),
+                      fmt::format("resumed: {} of {} tasks have finished and are kept",
+                                  resumed->finished, result.plan.tasks.size()));
+  return result;
+}
+
+/// The job file that a run directory was last run with.
+Result<std::string> job_file_of(const std::string& run_directory) {
+  const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
+  if (!begun) return std::unexpected(begun.error());
+  const Error nothing{fmt::format(
+      "no run has begun in '{}': start one with 'trainyard run <job file> --run-dir {}'",
+      run_directory, run_directory)};
+  if (!*begun) return std::unexpected(nothing);
+  Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const Result<std::vector<ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (executions->empty()) return std::unexpected(nothing);
+  return executions->back().job_file;
+}
+
+/// Where the command line's words point, with what a resumed run knows filled in.
+Result<LoadOptions> load_options(const RunOptions& options) {
+  Result<std::string> here = io::current_directory();
+  if (!here) return std::unexpected(std::move(here.error()));
+  LoadOptions load{.job_file = options.job_file,
+                   .config_file = options.config_file,
+                   .settings = options.settings,
+                   .run_directory = options.run_directory,
+                   .current_directory = *here,
+                   .environment_names = io::environment_names()};
+  if (options.resume.empty()) return load;
+  load.run_directory = options.resume;
+  if (load.job_file.empty()) {
+    Result<std::string> file = job_file_of(io::absolute_path(options.resume, *here));
+    if (!file) return std::unexpected(std::move(file.error()));
+    load.job_file = std::move(*file);
+  }
+  return load;
+}
+
+/// What a person should know before the first task starts.
+std::vector<std::string> notes_about(const Job& job, const io::CapacityReading& machine) {
+  std::vector<std::string> notes;
+  for (const std::string& note : machine.notes) notes.push_back("machine: " + note);
+  const Capacity& capacity = machine.capacity;
+  const bool unbounded = std::ranges::any_of(
+      job.plan().shapes, [](const Shape& shape) { return shape.request.cpus.milli == 0; });
+  const auto tasks = static_cast<std::int64_t>(job.plan().tasks.size());
+  if (unbounded && capacity.processes_max > 0 && tasks > capacity.processes_max) {
+    notes.push_back(fmt::format("at most {} tasks at once: {}", capacity.processes_max,
+                                capacity.processes_max_reason));
+  }
+  return notes;
+}
+
+/// One execution: everything that lives from the first task to the last.
+class Session {
+ public:
+  Session(const RunOptions& options, Job job, io::Keeper keeper, io::CapacityReading machine)
+      : options_(options),
+        job_(std::move(job)),
+        keeper_(std::make_unique<io::Keeper>(std::move(keeper))),
+        capacity_(std::move(machine)) {}
+
+  ExitCode run();
+
+ private:
+  void listen();
+  void serve(const wire::ControlRequest& request, io::Reply reply);
+  void watch_signals();
+  ExitCode finish(const Result<void>& driven, Instant at);
+
+  const RunOptions& options_;
+  Job job_;
+  std::unique_ptr<io::Keeper> keeper_;
+  io::CapacityReading capacity_;
+  io::EventLoop loop_;
+  std::optional<io::ControlServer> server_;
+  std::unique_ptr<Journal> journal_;
+  std::optional<LocalMachine> machine_;
+  bool interrupted_ = false;
+};
+
+ExitCode Session::run() {
+  listen();
+  const Execution execution = describe(options_, job_, *keeper_, server_ ? &*server_ : nullptr);
+  Result<Begun> begun = begin_journal(options_, job_, execution);
+  if (!begun) return fail(begun.error());
+  journal_ = std::move(begun->journal);
+
+  const Limits limits_in_force = limits(job_.configuration(), capacity_.capacity);
+  machine_.emplace(
+      loop_, *keeper_,
+      LocalMachine::Options{.capacity = capacity_.capacity,
+                            .begins = begun->at,
+                            .sample_every = sample_interval(job_.configuration()),
+                            .launch = [this](AttemptKey key) { return job_.launch(key); }});
+  watch_signals();
+  RunView view(job_, begun->plan);
+  for (const std::string& note : notes_about(job_, capacity_)) view.note(note);
+  for (const std::string& note : begun->notes) view.note(note);
+  Instant last = begun->at;
+  std::vector<Observer> observers;
+  observers.emplace_back([&](const Turn& turn) {
+    last = turn.events.back().at;
+    view.on(turn);
+  });
+  Scheduler scheduler(std::move(begun->plan), limits_in_force, capacity_.capacity);
+  const Result<void> driven = drive(scheduler, *machine_, *journal_, observers);
+  view.finish();
+  return finish(driven, last);
+}
+
+void Session::listen() {
+  Result<io::ControlServer> server = io::ControlServer::listen(
+      loop_, {.program = kProgram, .parents = io::socket_parents()},
+      {.on_request = [this](const wire::ControlRequest& request,
+                            io::Reply reply) { serve(request, std::move(reply)); },
+       .on_trouble = [](std::string_view) {}});
+  if (server) {
+    server_.emplace(std::move(*server));
+  } else {
+    io::write_text(io::kStandardError,
+                   fmt::format("trainyard: 'trainyard kill' will not reach this run: {}\n",
+                               server.error().message));
+  }
+}
+
+void Session::serve(const wire::ControlRequest& request, io::Reply reply) {
+  match(
+      request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
+      [&](const wire::Kill& kill) {
+        const std::optional<TaskIndex> task = job_.find(kill.group, kill.id);
+        if (!task || !machine_) {
+          reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
+          return;
+        }
+        machine_->ask_to_kill(*task, [reply = std::move(reply)](bool done) mutable {
+          reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
+        });
+      });
+}
+
+void Session::watch_signals() {
+  // A lost terminal does not end the run, and neither does a reader of its output that goes away.
+  loop_.watch_signals({SIGINT, SIGTERM, SIGHUP, SIGPIPE}, [this](int signal) {
+    if (signal != SIGINT && signal != SIGTERM) return;
+    interrupted_ = true;
+    machine_->ask_to_interrupt();
+  });
+}
+
+ExitCode Session::finish(const Result<void>& driven, Instant at) {
+  const bool keeper_gone = machine_->keeper_gone();
+  // What is left of the tasks is ended before anything is said about them.
+  machine_.reset();
+  keeper_.reset();
+  server_.reset();
+  if (keeper_gone) {
+    static_cast<void>(io::end_processes_with("TRAINYARD_RUN_DIR=" + job_.places().run_directory,
+                                             Duration{5'000}));
+  }
+  const std::string how = !driven        ? "gave up: " + driven.error().message
+                          : interrupted_ ? "interrupted"
+                          : keeper_gone  ? "the keeper died"
+                                         : "ended";
+  const Result<void> closed = journal_->close(at, how);
+  journal_.reset();
+  if (!driven) {
+    return fail(fmt::format("{}; go on later with 'trainyard run --resume {}'",
+                            driven.error().message, job_.places().run_directory),
+                ExitCode::TaskFailed);
+  }
+  if (!closed) return fail(closed.error(), ExitCode::TaskFailed);
+  const ExitCode result = show_results(job_.places().run_directory, options_.json);
+  if (keeper_gone) {
+    return fail("the keeper of the task processes died; go on with 'trainyard run --resume'",
+                ExitCode::TaskFailed);
+  }
+  return interrupted_ ? ExitCode::Interrupted : result;
+}
+
+ExitCode dry_run(const RunOptions& options, const LoadOptions& load) {
+  const io::CapacityReading machine = io::read_capacity();
+  const std::expected<Job, Mistakes> job = Job::load(load, machine.capacity);
+  if (!job) return fail(job.error());
+  print(options.json ? dry_run_json(*job, kDryRunTasksMax) : dry_run_text(*job, kDryRunTasksMax));
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+ExitCode run_command(const RunOptions& options) {
+  if (options.dry_run) {
+    const Result<LoadOptions> load = load_options(options);
+    return load ? dry_run(options, *load) : fail(load.error());
+  }
+  // First of all: the keeper must not inherit a thread, a database or a socket.
+  Result<io::Keeper> keeper = io::Keeper::fork({});
+  if (!keeper) return fail(keeper.error(), ExitCode::TaskFailed);
+  const Result<LoadOptions> load = load_options(options);
+  if (!load) return fail(load.error());
+  io::CapacityReading machine = io::read_capacity();
+  std::expected<Job, Mistakes> job = Job::load(*load, machine.capacity);
+  if (!job) return fail(job.error());
+  const std::string run_directory = job->places().run_directory;
+  const Result<io::RunLock> lock =
+      options.resume.empty() ? take_new_place(run_directory) : take_old_place(run_directory);
+  if (!lock) return fail(lock.error());
+  return Session(options, std::move(*job), std::move(*keeper), std::move(machine)).run();
+}
+
+}  // namespace trainyard::cli

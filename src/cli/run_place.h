@@ -1,0 +1,25 @@
+// The directory of a run: is it free, who is in it, what did the last one leave.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "io/files.h"
+
+namespace trainyard::cli {
+
+/// <run-dir>/journal.db
+std::string journal_path(const std::string& run_directory);
+
+/// The run directory that a command means: the one that was named, or else the one under ./runs
+/// whose journal was written to last. Absolute.
+Result<std::string> find_run(const std::string& named);
+
+/// Makes the directory of a new run and locks it. An error when a run is or has been in it, with
+/// the ways out.
+Result<io::RunLock> take_new_place(const std::string& run_directory);
+
+/// Locks the directory of an old run and ends what it left running.
+Result<io::RunLock> take_old_place(const std::string& run_directory);
+
+}  // namespace trainyard::cli

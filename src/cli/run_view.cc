@@ -1,0 +1,92 @@
+#include "cli/run_view.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/run_place.h"
+#include "config/job.h"
+#include "io/clock.h"
+#include "io/terminal.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "report/progress.h"
+#include "report/sink.h"
+#include "report/status.h"
+#include "report/table.h"
+#include "report/write_reports.h"
+
+namespace trainyard::cli {
+namespace {
+
+std::vector<report::ProgressGroup> groups_of(const Plan& plan) {
+  std::vector<report::ProgressGroup> groups;
+  groups.reserve(plan.groups.size());
+  for (const PlannedGroup& group : plan.groups) groups.push_back({.name = group.name});
+  for (const PlannedTask& task : plan.tasks) {
+    report::ProgressGroup& group = groups[plan.shapes[task.shape.value].group.value];
+    ++group.tasks;
+    if (task.finished_before) ++group.finished;
+  }
+  return groups;
+}
+
+report::ProgressOptions progress_of(const Job& job, const Plan& plan) {
+  return {.groups = groups_of(plan),
+          .name_of =
+              [&job](TaskIndex task) {
+                return fmt::format("{}/{}", job.plan().groups[job.group_of(task).value].name,
+                                   job.task_id(task));
+              },
+          .stderr_of = [&job](AttemptKey key) { return job.launch(key).stderr_path; },
+          .terminal = io::is_terminal(io::kStandardError),
+          .width = [] { return io::terminal_width(io::kStandardError); },
+          .write = [](std::string_view text) { io::write_text(io::kStandardError, text); }};
+}
+
+/// Whether all tasks of a run have finished.
+Result<ExitCode> verdict_of(JournalReader& reader) {
+  const Result<std::vector<GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(groups.error());
+  for (const GroupRow& group : *groups) {
+    if (group.finished < group.tasks) return ExitCode::TaskFailed;
+  }
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+RunView::RunView(const Job& job, const Plan& plan) : progress_(progress_of(job, plan)) {}
+
+ExitCode show_results(const std::string& run_directory, bool json) {
+  Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
+  if (!reader) return fail(reader.error(), ExitCode::TaskFailed);
+  if (const Result<void> written = report::write_reports(*reader, run_directory); !written) {
+    fail(written.error());
+  }
+  report::Sink sink = print;
+  const bool terminal = io::is_terminal(io::kStandardOutput);
+  const Result<void> shown =
+      json ? report::write_status_json(
+                 *reader, {.run_directory = run_directory, .now_unix_ms = io::unix_milliseconds()},
+                 true, sink)
+           : report::write_tables(*reader,
+                                  {.width = terminal ? io::terminal_width(io::kStandardOutput) : 0,
+                                   .colour = terminal},
+                                  sink);
+  if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
+  if (!json) print(fmt::format("reports: {}/reports\n", run_directory));
+  const Result<ExitCode> verdict = verdict_of(*reader);
+  return verdict ? *verdict : fail(verdict.error(), ExitCode::TaskFailed);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,27 @@
+// Reading a file that grows: what is new since the last look.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace trainyard::io {
+
+/// A file that need not be there yet. One that became shorter is read from its beginning again.
+class Tail {
+ public:
+  explicit Tail(std::string path) : path_(std::move(path)) {}
+
+  /// The next piece, at most 64 KiB; empty when there is nothing new.
+  Result<std::string> read_more();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::int64_t offset_ = 0;
+};
+
+}  // namespace trainyard::io

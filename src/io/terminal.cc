@@ -1,0 +1,36 @@
+#include "io/terminal.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <string_view>
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace trainyard::io {
+
+bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  constexpr int kUsual = 80;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  return size.ws_col;
+}
+
+void write_text(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return;
+    pollfd wait{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    if (poll(&wait, 1, -1) < 0 && errno != EINTR) return;
+  }
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,22 @@
+// The terminal at the other end of a descriptor, if there is one.
+//
+// Not a user interface: it knows how wide it is and takes text. Any thread.
+#pragma once
+
+#include <string_view>
+
+namespace trainyard::io {
+
+constexpr int kStandardOutput = 1;
+constexpr int kStandardError = 2;
+
+bool is_terminal(int descriptor);
+
+/// Columns; 80 when nobody can say.
+int terminal_width(int descriptor);
+
+/// Writes all of it, waiting where it must. A reader that has gone away is no error of ours: the
+/// rest is dropped.
+void write_text(int descriptor, std::string_view text);
+
+}  // namespace trainyard::io
