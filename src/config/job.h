@@ -32,10 +32,13 @@ struct JobPlaces {
 
 struct LoadOptions {
   std::string job_file;
-  std::string config_file;              ///< --config; empty: ./trainyard.yaml if there is one.
-  std::vector<std::string> settings;    ///< --set key=value, in order.
-  std::string run_directory;            ///< --run-dir; empty: the job file's, else runs/<name>.
-  std::string current_directory;        ///< Absolute; what relative paths on the command line mean.
+  std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
+  std::vector<std::string> settings;  ///< --set key=value, in order.
+  std::string run_directory;          ///< --run-dir; empty: the job file's, else runs/<name>.
+  std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
+  /// The names of the variables that the yard itself was started with: what it has, OMP_NUM_THREADS
+  /// for one, is not set for tasks.
+  std::vector<std::string> environment_names;
 };
 
 class Job {
@@ -44,8 +47,8 @@ class Job {
   /// is the machine, for "can never hold". Costs about 2 microseconds a task.
   static std::expected<Job, Mistakes> load(const LoadOptions& options, const Capacity& capacity);
 
-  /// The same for text that is already in memory, as a resumed run's job file is. `name` stands for
-  /// the file in mistakes.
+  /// The same for text that is already in memory, as a resumed run's job file is. options.job_file
+  /// stands for it in mistakes, and says where it lies; it is not read.
   static std::expected<Job, Mistakes> parse(std::string_view text, const LoadOptions& options,
                                             const Capacity& capacity);
 
@@ -57,6 +60,10 @@ class Job {
   [[nodiscard]] const std::string& text() const;  ///< The job file as it was.
   [[nodiscard]] const JobPlaces& places() const;
   [[nodiscard]] const Configuration& configuration() const;
+  [[nodiscard]] const Capacity& capacity() const;  ///< What it was checked against.
+
+  /// The configuration with this capacity: what the scheduler is to keep.
+  [[nodiscard]] Limits limits() const;
 
   /// Groups, shapes and tasks, all to be run from attempt 1.
   [[nodiscard]] const Plan& plan() const;
@@ -68,13 +75,15 @@ class Job {
   /// <run-dir>/<group>/<id>, or <run-dir>/<id> without task.directory-grouping.
   [[nodiscard]] std::string task_directory(TaskIndex task) const;
 
-  /// The matrix values of a task in order of their keys, as typed; empty without a matrix.
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> matrix_values(TaskIndex task) const;
+  /// The matrix values of a task in the order of the job file, as typed; empty without a matrix.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> matrix_values(
+      TaskIndex task) const;
 
   /// Everything that is needed to start an attempt. Cannot fail: load() has checked it.
   [[nodiscard]] Launch launch(AttemptKey key) const;
 
-  /// A hash over command, environment and request of a task (not its place in the file), to see
+  /// A hash over command, environment, working directory and request of a task as the job file says
+  /// them (not its place in the file, nor where the run directory is, nor the defaults), to see
   /// whether an edited job file changed it.
   [[nodiscard]] std::uint64_t fingerprint(TaskIndex task) const;
 

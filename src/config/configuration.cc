@@ -1,0 +1,266 @@
+#include "config/configuration.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "config/configuration_reader.h"
+#include "config/mistake.h"
+#include "config/setting_value.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+constexpr std::array<SettingInfo, kSettingCount> kSettings{{
+    {.key = "workdir",
+     .kind = SettingKind::Directory,
+     .fallback = "auto",
+     .description = "Where runs go: run-dir is relative to it. A relative path starts at the file "
+                    "that says it.\nauto: the directory of the job file."},
+    {.key = "debug",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description = "Write down more of what trainyard does."},
+    {.key = "gpu-priority.strategy",
+     .kind = SettingKind::Strategy,
+     .fallback = "TOTAL-MEM",
+     .description = "In which order GPUs are taken: PCI, TOTAL-MEM, REMAIN-MEM or PERFORMANCE. For "
+                    "GPUs,\nwhich this version cannot give yet. The old spelling 'stratety' works "
+                    "too."},
+    {.key = "gpu-priority.reverse",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description = "The same order backwards."},
+    {.key = "utilization-limit.cpu",
+     .kind = SettingKind::Share,
+     .fallback = "0.8",
+     .description = "Start nothing while programs other than this run use more than this share of "
+                    "the CPUs."},
+    {.key = "utilization-limit.memory",
+     .kind = SettingKind::Share,
+     .fallback = "1.0",
+     .description =
+         "How much of the machine's memory may be in use, as a share. remain-limit.memory "
+         "counts too:\nthe stricter of the two holds."},
+    {.key = "utilization-limit.cuda-memory",
+     .kind = SettingKind::Share,
+     .fallback = "1.0",
+     .description = "The same for the memory of each GPU."},
+    {.key = "remain-limit.memory",
+     .kind = SettingKind::SizeOrAuto,
+     .fallback = "auto",
+     .description = "How much memory stays free. auto: 4 GB or 10 % of the machine, whichever is "
+                    "less."},
+    {.key = "remain-limit.cuda-memory",
+     .kind = SettingKind::SizeOrAuto,
+     .fallback = "auto",
+     .description = "The same for each GPU. auto: 4 GB or 10 % of it, whichever is less."},
+    {.key = "task.directory-grouping",
+     .kind = SettingKind::Flag,
+     .fallback = "true",
+     .description = "A directory for each group, with the tasks' directories in it. false: all "
+                    "tasks' directories\nstraight in the run directory; ids must then differ over "
+                    "all groups."},
+    {.key = "task.allow-duplicate-id",
+     .kind = SettingKind::Flag,
+     .fallback = "true",
+     .description = "Whether tasks of different groups may have the same id. Within a group they "
+                    "never may."},
+    {.key = "scheduler.default-memory",
+     .kind = SettingKind::SizeOrAuto,
+     .fallback = "auto",
+     .description =
+         "What a task that says nothing about memory is promised. auto: for each of its "
+         "CPUs the\nmachine's memory (less what stays free) divided by its CPUs, at most "
+         "2 GB."},
+    {.key = "scheduler.default-cuda-memory",
+     .kind = SettingKind::Size,
+     .fallback = "2GB",
+     .description = "What a task that asks for a GPU and says nothing about its memory is promised "
+                    "on each."},
+    {.key = "scheduler.auto-adjust",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description = "Learn from finished tasks what the next ones need. Accepted, and without "
+                    "effect in this version."},
+    {.key = "scheduler.max-waiting",
+     .kind = SettingKind::Count,
+     .fallback = "0",
+     .description = "How many tasks may have loaded and wait for a device. 0: no limit."},
+    {.key = "scheduler.max-process",
+     .kind = SettingKind::Count,
+     .fallback = "0",
+     .description = "How many tasks may run at once. 0: as many as their CPUs and memory allow."},
+    {.key = "scheduler.interval",
+     .kind = SettingKind::Seconds,
+     .fallback = "60",
+     .description = "Look at the machine at least this often, in seconds. It is looked at every "
+                    "second\nanyway; less than 1 makes it more often. Decisions follow events at "
+                    "once."},
+    {.key = "scheduler.load-nretry",
+     .kind = SettingKind::Count,
+     .fallback = "3",
+     .description = "How often a task is loaded again after it ran out of memory while loading."},
+    {.key = "scheduler.train-nretry",
+     .kind = SettingKind::Count,
+     .fallback = "3",
+     .description = "How often a task is run again after it ran out of memory."},
+    {.key = "smtp.enable",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description = "Mail the report of each group."},
+    {.key = "smtp.server-host",
+     .kind = SettingKind::Text,
+     .fallback = "",
+     .description = "The mail server."},
+    {.key = "smtp.server-port",
+     .kind = SettingKind::Port,
+     .fallback = "25",
+     .description = "Its port."},
+    {.key = "smtp.user",
+     .kind = SettingKind::Text,
+     .fallback = "",
+     .description = "Who the mail is from."},
+    {.key = "smtp.password",
+     .kind = SettingKind::Secret,
+     .fallback = "",
+     .description = "The user's password. Never shown."},
+    {.key = "smtp.receiver",
+     .kind = SettingKind::Text,
+     .fallback = "",
+     .description = "Who gets the mail."},
+    {.key = "smtp.min-interval",
+     .kind = SettingKind::Seconds,
+     .fallback = "3600",
+     .description = "At least this many seconds between two mails."},
+    {.key = "smtp.max-numbers",
+     .kind = SettingKind::Count,
+     .fallback = "10",
+     .description = "At most this many mails a run."},
+}};
+
+constexpr std::string_view kAuto = "auto";
+
+/// The smaller of `most` and a tenth.
+Bytes tenth(Bytes whole, Bytes most) { return {std::min(whole.count / 10, most.count)}; }
+
+}  // namespace
+
+std::span<const SettingInfo> settings() { return kSettings; }
+
+Configuration::Configuration() {
+  values_.reserve(kSettingCount);
+  for (const SettingInfo& info : kSettings) {
+    values_.push_back({.text = std::string(info.fallback), .origin = "default"});
+  }
+}
+
+const std::string& Configuration::text(Setting setting) const {
+  return values_[static_cast<std::size_t>(setting)].text;
+}
+
+const std::string& Configuration::origin(Setting setting) const {
+  return values_[static_cast<std::size_t>(setting)].origin;
+}
+
+void Configuration::set(Setting setting, std::string text, std::string origin) {
+  values_[static_cast<std::size_t>(setting)] = {.text = std::move(text),
+                                                .origin = std::move(origin)};
+}
+
+bool Configuration::flag(Setting setting) const {
+  const auto value = parse_flag(text(setting));
+  check(value.has_value(), "a checked flag");
+  return *value;
+}
+
+double Configuration::share(Setting setting) const {
+  const auto value = parse_share(text(setting));
+  check(value.has_value(), "a checked share");
+  return *value;
+}
+
+int Configuration::count(Setting setting) const {
+  const auto value = parse_count(text(setting));
+  check(value.has_value(), "a checked number");
+  return *value;
+}
+
+Duration Configuration::duration(Setting setting) const {
+  const auto value = parse_seconds(text(setting));
+  check(value.has_value(), "a checked length of time");
+  return *value;
+}
+
+std::optional<Bytes> Configuration::size(Setting setting) const {
+  if (text(setting) == kAuto) return std::nullopt;
+  const auto value = parse_bytes(text(setting));
+  check(value.has_value(), "a checked amount of memory");
+  return *value;
+}
+
+std::expected<Configuration, Mistakes> load_configuration(const ConfigurationSources& sources) {
+  MistakeList mistakes;
+  Configuration configuration;
+  apply_config_file(configuration, sources, mistakes);
+  apply_settings(configuration, sources, mistakes);
+  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  return configuration;
+}
+
+Limits limits(const Configuration& configuration, const Capacity& capacity) {
+  Limits limits;
+  limits.cpu_utilization_max = configuration.share(Setting::UtilizationLimitCpu);
+  limits.memory_utilization_max = configuration.share(Setting::UtilizationLimitMemory);
+  limits.memory_remain =
+      configuration.size(Setting::RemainLimitMemory).value_or(tenth(capacity.memory, gb(4)));
+  limits.processes_max = configuration.count(Setting::SchedulerMaxProcess);
+  limits.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);
+  limits.load_retries = configuration.count(Setting::SchedulerLoadRetries);
+  limits.train_retries = configuration.count(Setting::SchedulerTrainRetries);
+  return limits;
+}
+
+Bytes memory_to_give(const Limits& limits, const Capacity& capacity) {
+  const double unused =
+      (1.0 - limits.memory_utilization_max) * static_cast<double>(capacity.memory.count);
+  const Bytes kept{std::max(limits.memory_remain.count, static_cast<std::int64_t>(unused))};
+  return {std::max<std::int64_t>(0, capacity.memory.count - kept.count)};
+}
+
+Bytes default_memory(const Configuration& configuration, const Capacity& capacity, Cpus cpus) {
+  if (const auto fixed = configuration.size(Setting::SchedulerDefaultMemory)) return *fixed;
+  const Bytes given = memory_to_give(limits(configuration, capacity), capacity);
+  const std::int64_t machine_milli = std::max<std::int64_t>(capacity.cpus.milli, 1);
+  // In doubles: bytes times thousandths of CPUs may be more than 64 bits hold.
+  const double each =
+      std::min(static_cast<double>(gb(2).count),
+               static_cast<double>(given.count) * 1000.0 / static_cast<double>(machine_milli));
+  const double share = each * static_cast<double>(cpus.milli) / 1000.0;
+  // Whole megabytes read better, and the shares of all CPUs together still fit.
+  const auto megabytes = static_cast<std::int64_t>(share / static_cast<double>(mb(1).count));
+  return mb(megabytes);
+}
+
+Duration sample_interval(const Configuration& configuration) {
+  constexpr Duration kShortest{100};
+  constexpr Duration kUsual{1000};
+  return std::clamp(configuration.duration(Setting::SchedulerInterval), kShortest, kUsual);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,204 @@
+#include "config/configuration_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "config/configuration.h"
+#include "config/mistake.h"
+#include "config/setting_value.h"
+#include "config/text_file.h"
+#include "config/yaml_reader.h"
+
+namespace trainyard {
+namespace {
+
+/// How fedflow spelled it, in all its versions.
+constexpr std::string_view kOldStrategy = "gpu-priority.stratety";
+
+std::optional<Setting> find_setting(std::string_view key) {
+  if (key == kOldStrategy) return Setting::GpuPriorityStrategy;
+  const auto found = std::ranges::find(settings(), key, &SettingInfo::key);
+  if (found == settings().end()) return std::nullopt;
+  return static_cast<Setting>(found - settings().begin());
+}
+
+/// Whether keys start with it: "scheduler".
+bool is_section(std::string_view key) {
+  return std::ranges::any_of(settings(), [key](const SettingInfo& info) {
+    return info.key.starts_with(key) && info.key.substr(key.size()).starts_with('.');
+  });
+}
+
+std::string unknown_key(std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const SettingInfo& info : settings()) {
+    names.push_back(info.key);
+    const auto dot = info.key.find('.');
+    const std::string_view section = info.key.substr(0, dot);
+    if (dot != std::string_view::npos && names.end() == std::ranges::find(names, section)) {
+      names.push_back(section);
+    }
+  }
+  if (const auto meant = nearest(key, names)) {
+    return fmt::format("unknown key '{}', did you mean '{}'?", key, *meant);
+  }
+  // Somebody who wrote max-process meant scheduler.max-process.
+  for (const SettingInfo& info : settings()) {
+    const auto dot = info.key.find('.');
+    if (dot != std::string_view::npos && info.key.substr(dot + 1) == key) {
+      return fmt::format("unknown key '{}', did you mean '{}'?", key, info.key);
+    }
+  }
+  return fmt::format("unknown key '{}'", key);
+}
+
+std::string absolute_path(const std::string& directory, const std::string& path) {
+  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
+  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
+
+/// One layer that is a file.
+class MappingReader {
+ public:
+  MappingReader(Configuration& configuration, const YamlDocument& document,
+                const std::string& directory, MistakeList& mistakes)
+      : configuration_(configuration),
+        document_(document),
+        directory_(directory),
+        mistakes_(mistakes) {}
+
+  void read(const YamlNode& node, const std::string& prefix) {
+    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      read_key(*node.items[i], *node.items[i + 1], prefix + node.items[i]->text);
+    }
+  }
+
+ private:
+  void complain(const YamlNode& node, std::string message) {
+    mistakes_.add(document_.mistake(node, std::move(message)));
+  }
+
+  void read_key(const YamlNode& key_node, const YamlNode& value, const std::string& key) {
+    const auto setting = find_setting(key);
+    if (setting) {
+      read_value(*setting, value, key);
+    } else if (!is_section(key)) {
+      complain(key_node, unknown_key(key));
+    } else if (value.kind == YamlKind::Mapping) {
+      read(value, key + ".");
+    } else if (value.kind != YamlKind::Null) {
+      complain(value, fmt::format("'{}' wants keys of its own, as in {{{}: ...}}", key,
+                                  first_key_of(key)));
+    }
+  }
+
+  static std::string_view first_key_of(std::string_view section) {
+    const auto found = std::ranges::find_if(
+        settings(), [section](const SettingInfo& info) { return info.key.starts_with(section); });
+    return found->key.substr(section.size() + 1);
+  }
+
+  void read_value(Setting setting, const YamlNode& value, const std::string& key) {
+    const SettingInfo& info = settings()[static_cast<std::size_t>(setting)];
+    if (value.kind == YamlKind::List || value.kind == YamlKind::Mapping) {
+      complain(value, fmt::format("'{}' wants a single value", key));
+      return;
+    }
+    // A key without a value is what it was.
+    if (value.kind == YamlKind::Null) return;
+    Result<std::string> text = parse_setting(info.kind, value.text);
+    if (!text) {
+      complain(value, fmt::format("{}: {}", key, text.error().message));
+      return;
+    }
+    if (info.kind == SettingKind::Directory && *text != "auto") {
+      *text = absolute_path(directory_, *text);
+    }
+    configuration_.set(setting, std::move(*text),
+                       fmt::format("{}:{}", document_.file(), value.place.line));
+  }
+
+  Configuration& configuration_;
+  const YamlDocument& document_;
+  const std::string& directory_;
+  MistakeList& mistakes_;
+};
+
+}  // namespace
+
+void apply_mapping(Configuration& configuration, const YamlDocument& document, const YamlNode& node,
+                   const std::string& directory, MistakeList& mistakes) {
+  if (node.kind == YamlKind::Null) return;
+  if (node.kind != YamlKind::Mapping) {
+    mistakes.add(document.mistake(
+        node, "a configuration is keys with values, as in {scheduler: {max-process: 4}}"));
+    return;
+  }
+  MappingReader(configuration, document, directory, mistakes).read(node, "");
+}
+
+void apply_config_file(Configuration& configuration, const ConfigurationSources& sources,
+                       MistakeList& mistakes) {
+  const std::string name = sources.config_file.empty() ? "trainyard.yaml" : sources.config_file;
+  const std::string path = absolute_path(sources.current_directory, name);
+  std::error_code failed;
+  if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
+  const Result<std::string> text = read_text_file(path, Source::PlainFileOrPipe);
+  if (!text) {
+    mistakes.add(
+        {.file = name, .message = fmt::format("cannot be read: {}", text.error().message)});
+    return;
+  }
+  const YamlDocument document(*text, name);
+  mistakes.add(document.mistakes());
+  if (document.root() == nullptr) return;
+  apply_mapping(configuration, document, *document.root(),
+                std::filesystem::path(path).parent_path().string(), mistakes);
+}
+
+void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
+                    MistakeList& mistakes) {
+  for (const std::string& given : sources.settings) {
+    const auto complain = [&](std::string message) {
+      mistakes.add({.file = fmt::format("--set {}", given), .message = std::move(message)});
+    };
+    const auto equals = given.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      complain("wants a key and a value, as in --set scheduler.max-process=4");
+      continue;
+    }
+    const std::string key = given.substr(0, equals);
+    const auto setting = find_setting(key);
+    if (!setting) {
+      complain(is_section(key) ? fmt::format("'{}' has keys of its own; say which", key)
+                               : unknown_key(key));
+      continue;
+    }
+    const SettingInfo& info = settings()[static_cast<std::size_t>(*setting)];
+    const std::string value = given.substr(equals + 1);
+    Result<std::string> text = parse_setting(info.kind, value);
+    if (text && find_bad_byte(*text)) text = std::unexpected(Error{"the value is not text"});
+    if (!text) {
+      complain(text.error().message);
+      continue;
+    }
+    if (info.kind == SettingKind::Directory && *text != "auto") {
+      *text = absolute_path(sources.current_directory, *text);
+    }
+    configuration.set(*setting, std::move(*text), "--set");
+  }
+}
+
+}  // namespace trainyard

@@ -1,0 +1,194 @@
+#include "config/dry_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "config/configuration.h"
+#include "config/job.h"
+#include "config/shell_quote.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+double as_number(Cpus cpus) { return static_cast<double>(cpus.milli) / 1000; }
+
+std::string command_line(const Launch& launch) {
+  std::vector<std::string> words;
+  words.reserve(launch.arguments.size());
+  for (const std::string& argument : launch.arguments) words.push_back(shell_word(argument));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string counted(std::size_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string request_text(const Request& request) {
+  return fmt::format("{} CPU{}, {} of memory", as_number(request.cpus),
+                     request.cpus == cpus(1) ? "" : "s", to_text(request.memory));
+}
+
+std::string limits_text(const Job& job) {
+  const Limits limits = job.limits();
+  const Capacity& machine = job.capacity();
+  const Bytes given = memory_to_give(limits, machine);
+  std::string text =
+      fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
+                  as_number(machine.cpus), to_text(machine.memory), to_text(given),
+                  to_text(machine.memory - given));
+  text += limits.processes_max > 0
+              ? fmt::format("at once: at most {}\n",
+                            counted(static_cast<std::size_t>(limits.processes_max), "task"))
+              : std::string("at once: as many tasks as their CPUs and memory allow\n");
+  if (machine.processes_max > 0) {
+    text += fmt::format("at once: at most {} processes ({})\n", machine.processes_max,
+                        machine.processes_max_reason);
+  }
+  return text;
+}
+
+std::string group_text(const Job& job, std::size_t number) {
+  const PlannedGroup& group = job.plan().groups[number];
+  std::vector<std::string> facts;
+  for (const GroupIndex need : group.needs) {
+    facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].name));
+  }
+  if (group.parallel_max > 0)
+    facts.push_back(fmt::format("at most {} at once", group.parallel_max));
+  if (group.fail_fast) facts.emplace_back("ends with the first failure");
+  return facts.empty() ? fmt::format("group {}\n", group.name)
+                       : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
+}
+
+std::string task_text(const Job& job, TaskIndex index) {
+  const Launch launch = job.launch({.task = index});
+  const Shape& shape = job.plan().shapes[job.plan().tasks[index.value].shape.value];
+  std::string text = fmt::format("  task {}\n", job.task_id(index));
+  const auto line = [&text](std::string_view name, std::string_view value) {
+    text += fmt::format("    {:<12} {}\n", name, value);
+  };
+  line("command", command_line(launch));
+  line("directory", launch.working_directory);
+  line("asks for", request_text(shape.request));
+  line("time limit", shape.time_limit.count() == 0 ? "none" : to_text(shape.time_limit));
+  line("stdout", launch.stdout_path);
+  line("stderr", launch.stderr_path);
+  line("result", launch.result_path);
+  std::string_view name = "environment";
+  for (const std::string& variable : launch.environment) {
+    const auto equals = variable.find('=');
+    line(name, variable.substr(0, equals + 1) + shell_word(variable.substr(equals + 1)));
+    name = "";
+  }
+  return text;
+}
+
+std::size_t shown_tasks(const Job& job, std::int64_t tasks_max) {
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, tasks_max));
+  return std::min(job.plan().tasks.size(), most);
+}
+
+Json task_json(const Job& job, TaskIndex index) {
+  const Launch launch = job.launch({.task = index});
+  const Shape& shape = job.plan().shapes[job.plan().tasks[index.value].shape.value];
+  Json matrix = Json::object();
+  for (const auto& [key, value] : job.matrix_values(index)) matrix[key] = value;
+  Json environment = Json::object();
+  for (const std::string& variable : launch.environment) {
+    const auto equals = variable.find('=');
+    environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  return {{"group", job.plan().groups[shape.group.value].name},
+          {"id", job.task_id(index)},
+          {"matrix", matrix},
+          {"command", launch.arguments},
+          {"working_directory", launch.working_directory},
+          {"task_directory", launch.task_directory},
+          {"environment", environment},
+          {"stdout", launch.stdout_path},
+          {"stderr", launch.stderr_path},
+          {"result", launch.result_path},
+          {"cpus", as_number(shape.request.cpus)},
+          {"memory_bytes", shape.request.memory.count},
+          {"time_limit_ms", shape.time_limit.count()}};
+}
+
+}  // namespace
+
+std::string dry_run_text(const Job& job, std::int64_t tasks_max) {
+  const Plan& plan = job.plan();
+  std::string text =
+      fmt::format("job {}: {} in {}\n", job.name(), counted(plan.tasks.size(), "task"),
+                  counted(plan.groups.size(), "group"));
+  text += fmt::format("job file: {}\n", job.places().file);
+  text += fmt::format("run directory: {}\n", job.places().run_directory);
+  text += limits_text(job);
+  std::size_t groups = 0;
+  const std::size_t shown = shown_tasks(job, tasks_max);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TaskIndex task{static_cast<std::uint32_t>(i)};
+    if (job.group_of(task).value >= groups) {
+      groups = job.group_of(task).value;
+      text += "\n" + group_text(job, groups);
+      ++groups;
+    }
+    text += task_text(job, task);
+  }
+  if (shown < plan.tasks.size()) {
+    text += fmt::format("\nand {} more\n", counted(plan.tasks.size() - shown, "task"));
+  }
+  return text;
+}
+
+std::string dry_run_json(const Job& job, std::int64_t tasks_max) {
+  const Limits limits = job.limits();
+  Json json{{"name", job.name()},
+            {"job_file", job.places().file},
+            {"run_directory", job.places().run_directory},
+            {"machine",
+             {{"cpus", as_number(job.capacity().cpus)},
+              {"memory_bytes", job.capacity().memory.count},
+              {"memory_to_give_bytes", memory_to_give(limits, job.capacity()).count},
+              {"processes_max", job.capacity().processes_max}}},
+            {"tasks_max", limits.processes_max},
+            {"configuration", Json::parse(show_json(job.configuration()))}};
+  Json groups = Json::array();
+  for (const PlannedGroup& group : job.plan().groups) {
+    Json needs = Json::array();
+    for (const GroupIndex need : group.needs) needs.push_back(job.plan().groups[need.value].name);
+    groups.push_back({{"name", group.name},
+                      {"needs", needs},
+                      {"max_parallel", group.parallel_max},
+                      {"fail_fast", group.fail_fast}});
+  }
+  json["groups"] = groups;
+  json["task_count"] = job.plan().tasks.size();
+  Json tasks = Json::array();
+  for (std::size_t i = 0; i < shown_tasks(job, tasks_max); ++i) {
+    tasks.push_back(task_json(job, {static_cast<std::uint32_t>(i)}));
+  }
+  json["tasks"] = tasks;
+  return dump(json);
+}
+
+}  // namespace trainyard

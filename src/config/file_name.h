@@ -1,0 +1,21 @@
+// Which names may become directories: of jobs, of groups and of tasks.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainyard {
+
+constexpr std::size_t kFileNameMax = 200;
+
+/// Why a name is no safe name of a file, as the end of a sentence that starts with the name:
+/// "has a '/'", "is empty". Nothing when it is safe.
+std::optional<std::string> why_unsafe(std::string_view name);
+
+/// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
+/// that neither a group nor a task may have its name.
+bool taken_in_run_directory(std::string_view name);
+
+}  // namespace trainyard

@@ -1,0 +1,56 @@
+#include "config/job_binding.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "config/job_spec.h"
+#include "config/placeholder.h"
+
+namespace trainyard {
+
+std::size_t count_tasks(const GroupSpec& group) { return group.matrix.size() * group.tasks.size(); }
+
+TaskOrigin origin_of(const GroupSpec& group, std::size_t index) {
+  return {.combination = index / group.tasks.size(), .task = index % group.tasks.size()};
+}
+
+void bind_combination(const GroupSpec& group, std::size_t combination, Bindings& bindings) {
+  const std::size_t keys = group.matrix.keys().size();
+  bindings.resize(kMatrixSlots + keys);
+  bindings[kGroupSlot] = group.name;
+  for (std::size_t key = 0; key < keys; ++key) {
+    bindings[kMatrixSlots + key] = group.matrix.value(combination, key);
+  }
+}
+
+std::string make_id(const GroupSpec& group, TaskOrigin origin, const Bindings& bindings) {
+  const TaskSpec& task = group.tasks[origin.task];
+  if (task.id) return task.id->text.fill(bindings);
+  if (!group.has_matrix) return fmt::format("{}-{}", group.name, origin.task + 1);
+  std::string id = combination_text(group, bindings);
+  if (group.tasks.size() > 1) id = fmt::format("task={},{}", origin.task + 1, id);
+  return id;
+}
+
+const std::optional<Text>& first_said(const std::optional<Text>& of_task,
+                                      const std::optional<Text>& of_group) {
+  return of_task ? of_task : of_group;
+}
+
+std::string combination_text(const GroupSpec& group, const Bindings& bindings) {
+  std::string text;
+  for (std::size_t key = 0; key < group.matrix.keys().size(); ++key) {
+    const std::optional<std::string>& value = bindings[kMatrixSlots + key];
+    if (!value) continue;
+    if (!text.empty()) text += ',';
+    text += group.matrix.keys()[key];
+    text += '=';
+    text += *value;
+  }
+  return text;
+}
+
+}  // namespace trainyard

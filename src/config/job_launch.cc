@@ -1,0 +1,175 @@
+// What a task is started with: Job::launch() and Job::fingerprint().
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "config/job.h"
+#include "config/job_binding.h"
+#include "config/job_spec.h"
+#include "config/job_state.h"
+#include "config/placeholder.h"
+#include "config/setting_value.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// What the job file sets: the group's, with the task's over it, in the order of their names' first
+/// appearance.
+Variables said_variables(const GroupSpec& group, const TaskSpec& task, const Bindings& bindings) {
+  Variables variables;
+  for (const Wants* wants : {&group.wants, &task.wants}) {
+    for (const auto& [name, text] : wants->environment) {
+      const auto found =
+          std::ranges::find(variables, name, [](const auto& one) { return one.first; });
+      if (found == variables.end()) {
+        variables.emplace_back(name, text.text.fill(bindings));
+      } else {
+        found->second = text.text.fill(bindings);
+      }
+    }
+  }
+  return variables;
+}
+
+/// "stdout.log" for the first attempt, "stdout.2.log" for the second.
+std::string attempt_file(const std::string& directory, std::string_view name,
+                         std::string_view ending, std::uint32_t attempt) {
+  if (attempt == 1) return fmt::format("{}/{}.{}", directory, name, ending);
+  return fmt::format("{}/{}.{}.{}", directory, name, attempt, ending);
+}
+
+/// FNV-1a, 64 bits: the same on every machine, unlike std::hash.
+class Fingerprint {
+ public:
+  void add(std::string_view text) {
+    for (const char byte : text) add_byte(static_cast<std::uint8_t>(byte));
+    add_byte(0xFF);  // In no UTF-8 text: "ab","c" is not "a","bc".
+  }
+  void add(std::int64_t number) {
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+      add_byte(static_cast<std::uint8_t>(static_cast<std::uint64_t>(number) >> shift));
+    }
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  void add_byte(std::uint8_t byte) {
+    value_ ^= byte;
+    value_ *= 0x100000001b3U;
+  }
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+/// A number that the job file says; -1 where it says nothing.
+template <class Parse, class Number>
+std::int64_t said_number(const std::optional<Text>& text, const Bindings& bindings, Parse parse,
+                         Number number) {
+  if (!text) return -1;
+  const auto value = parse(text->text.fill(bindings));
+  check(value.has_value(), "a value that was checked when the job was loaded");
+  return number(*value);
+}
+
+}  // namespace
+
+Launch Job::launch(AttemptKey key) const {
+  State::Bound bound = state_->bind(key.task);
+  const TaskSpec& task = *bound.task;
+  const GroupSpec& group = *bound.group;
+  Launch launch;
+  launch.task_directory = state_->directory_of(group, bound.id);
+  launch.stdout_path = attempt_file(launch.task_directory, "stdout", "log", key.attempt);
+  launch.stderr_path = attempt_file(launch.task_directory, "stderr", "log", key.attempt);
+  launch.result_path = attempt_file(launch.task_directory, "result", "json", key.attempt);
+  bound.bindings[kTaskDirSlot] = launch.task_directory;
+  bound.bindings[kRunDirSlot] = state_->places.run_directory;
+
+  if (task.in_shell) launch.arguments = {"/bin/sh", "-c"};
+  for (const Template& argument : task.arguments) {
+    launch.arguments.push_back(argument.fill(bound.bindings));
+  }
+  const auto& directory = first_said(task.wants.working_directory, group.wants.working_directory);
+  launch.working_directory = state_->places.directory;
+  if (directory) {
+    const std::filesystem::path said = directory->text.fill(bound.bindings);
+    launch.working_directory =
+        (std::filesystem::path(state_->places.directory) / said).lexically_normal().string();
+    while (launch.working_directory.size() > 1 && launch.working_directory.ends_with('/')) {
+      launch.working_directory.pop_back();
+    }
+  }
+
+  const Variables said = said_variables(group, task, bound.bindings);
+  const auto add = [&launch](std::string_view name, std::string_view value) {
+    launch.environment.push_back(fmt::format("{}={}", name, value));
+  };
+  const auto add_unless_set = [&](std::string_view name, std::string_view value) {
+    const auto& outside = state_->environment_names;
+    const bool set_inside =
+        std::ranges::any_of(said, [name](const auto& one) { return one.first == name; });
+    if (!set_inside && std::ranges::find(outside, name) == outside.end()) add(name, value);
+  };
+  add("TRAINYARD_TASK_ID", bound.id);
+  add("TRAINYARD_GROUP", group.name);
+  add("TRAINYARD_RUN_DIR", state_->places.run_directory);
+  add("TRAINYARD_TASK_DIR", launch.task_directory);
+  add("TRAINYARD_RESULT", launch.result_path);
+  add("TRAINYARD_ATTEMPT", fmt::to_string(key.attempt));
+  const Request& request =
+      state_->plan.shapes[state_->plan.tasks[key.task.value].shape.value].request;
+  const std::string threads = fmt::to_string(std::max<std::int64_t>(1, request.cpus.milli / 1000));
+  for (const std::string_view name :
+       {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    add_unless_set(name, threads);
+  }
+  add_unless_set("PYTHONUNBUFFERED", "1");
+  for (const auto& [name, value] : said) add(name, value);
+  return launch;
+}
+
+std::uint64_t Job::fingerprint(TaskIndex index) const {
+  State::Bound bound = state_->bind(index);
+  const TaskSpec& task = *bound.task;
+  const Wants& own = task.wants;
+  const Wants& all = bound.group->wants;
+  // A run directory that was moved is the same run.
+  bound.bindings[kTaskDirSlot] = "{task_dir}";
+  bound.bindings[kRunDirSlot] = "{run_dir}";
+  Fingerprint print;
+  print.add(task.in_shell ? "sh" : "exec");
+  for (const Template& argument : task.arguments) print.add(argument.fill(bound.bindings));
+  print.add("env");
+  for (const auto& [name, value] : said_variables(*bound.group, task, bound.bindings)) {
+    print.add(name);
+    print.add(value);
+  }
+  const auto& directory = first_said(own.working_directory, all.working_directory);
+  print.add("directory");
+  print.add(directory ? directory->text.fill(bound.bindings) : "");
+  const auto bytes = [](Bytes value) { return value.count; };
+  print.add(said_number(first_said(own.memory, all.memory), bound.bindings, parse_bytes, bytes));
+  print.add(
+      said_number(first_said(own.gpu_memory, all.gpu_memory), bound.bindings, parse_bytes, bytes));
+  print.add(said_number(first_said(own.gpus, all.gpus), bound.bindings, parse_count,
+                        [](int value) { return std::int64_t{value}; }));
+  print.add(said_number(first_said(own.cpus, all.cpus), bound.bindings, parse_cpus,
+                        [](Cpus value) { return value.milli; }));
+  return print.value();
+}
+
+}  // namespace trainyard

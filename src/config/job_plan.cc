@@ -1,0 +1,362 @@
+#include "config/job_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "config/configuration.h"
+#include "config/file_name.h"
+#include "config/job_binding.h"
+#include "config/job_needs.h"
+#include "config/job_spec.h"
+#include "config/mistake.h"
+#include "config/placeholder.h"
+#include "config/setting_value.h"
+#include "config/yaml_reader.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/scheduler.h"
+
+namespace trainyard {
+namespace {
+
+struct Wanted {
+  Request request;
+  Duration time_limit{0};
+  friend auto operator<=>(const Wanted&, const Wanted&) = default;
+};
+
+class PlanMaker {
+ public:
+  PlanMaker(const JobSpec& spec, const PlanBasis& basis, const YamlDocument& document,
+            MistakeList& mistakes)
+      : spec_(spec), basis_(basis), document_(document), mistakes_(mistakes) {}
+
+  PlannedJob make() {
+    const std::vector<std::vector<GroupIndex>> needs = resolve_needs(spec_, document_, mistakes_);
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
+      const GroupSpec& group = spec_.groups[i];
+      job_.plan.groups.push_back({.name = group.name,
+                                  .needs = needs[i],
+                                  .parallel_max = group.parallel_max,
+                                  .fail_fast = group.fail_fast});
+      job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
+      if (taken_in_run_directory(group.name) && grouping()) {
+        complain(group.place, group,
+                 fmt::format("the name '{}' is one that trainyard uses in the run directory itself",
+                             group.name));
+      }
+      if (group.matrix_broken || group.tasks.empty()) continue;
+      if (job_.plan.tasks.size() + count_tasks(group) > kTasksMax) {
+        complain(group.place, group, fmt::format("the job has more than {} tasks", kTasksMax));
+        break;
+      }
+      add_group(i);
+    }
+    check_shapes();
+    check_ids();
+    job_.plan.shapes.shrink_to_fit();
+    job_.plan.tasks.shrink_to_fit();
+    return std::move(job_);
+  }
+
+ private:
+  struct NumberedId {
+    std::uint64_t hash = 0;
+    std::uint32_t task = 0;
+    friend auto operator<=>(const NumberedId&, const NumberedId&) = default;
+  };
+  /// Whose shape it is: the first task that has it.
+  struct ShapeOwner {
+    std::size_t group = 0;
+    TaskOrigin origin;
+  };
+
+  [[nodiscard]] bool grouping() const {
+    return basis_.configuration.flag(Setting::TaskDirectoryGrouping);
+  }
+
+  void complain(Place place, const GroupSpec& group, std::string_view message) {
+    mistakes_.add(document_.mistake(place, fmt::format("group '{}': {}", group.name, message)));
+  }
+
+  void add_group(std::size_t number) {
+    const GroupSpec& group = spec_.groups[number];
+    group_number_ = number;
+    shapes_.clear();
+    same_for_all_.assign(group.tasks.size(), std::nullopt);
+    complained_.clear();
+    job_.plan.tasks.reserve(job_.plan.tasks.size() + count_tasks(group));
+    ids_.reserve(ids_.size() + count_tasks(group));
+    std::vector<std::size_t> sparse;
+    for (std::size_t key = 0; key < group.matrix.keys().size(); ++key) {
+      if (!group.matrix.everywhere(key)) sparse.push_back(kMatrixSlots + key);
+    }
+    for (std::size_t combination = 0; combination < group.matrix.size(); ++combination) {
+      bind_combination(group, combination, bindings_);
+      for (std::size_t task = 0; task < group.tasks.size(); ++task) {
+        const TaskOrigin origin{.combination = combination, .task = task};
+        if (!sparse.empty() && !has_all_values(group, origin)) continue;
+        add_task(group, origin);
+      }
+    }
+  }
+
+  /// Each kind of complaint once for each task of the file, not for each combination.
+  bool first_time(std::size_t task, std::string_view about) {
+    return complained_.emplace(task, about).second;
+  }
+
+  bool has_all_values(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    bool has_all = true;
+    const auto look = [&](const Template& text, Place place) {
+      const auto slot = text.missing(bindings_);
+      if (!slot || *slot < kMatrixSlots) return;
+      has_all = false;
+      const std::string& key = group.matrix.keys()[*slot - kMatrixSlots];
+      if (!first_time(origin.task, key)) return;
+      complain(place, group,
+               fmt::format("'{{{}}}' has no value in the combination {}", key,
+                           combination_text(group, bindings_)));
+    };
+    for (const auto* wants : {&group.wants, &task.wants}) {
+      for (const auto* text : {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->cpus,
+                               &wants->time_limit, &wants->working_directory}) {
+        if (*text) look((*text)->text, (*text)->place);
+      }
+      for (const auto& [name, text] : wants->environment) look(text.text, text.place);
+    }
+    for (const Template& argument : task.arguments) look(argument, task.command_place);
+    if (task.id) look(task.id->text, task.id->place);
+    return has_all;
+  }
+
+  void add_task(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    const std::string id = make_id(group, origin, bindings_);
+    bindings_[kTaskIdSlot] = id;
+    check_id(group, origin, id);
+    ids_.push_back({.hash = std::hash<std::string_view>{}(id),
+                    .task = static_cast<std::uint32_t>(job_.plan.tasks.size())});
+
+    std::optional<ShapeIndex>& same = same_for_all_[origin.task];
+    ShapeIndex shape;
+    if (same) {
+      shape = *same;
+    } else {
+      shape = shape_of(group, origin);
+      if (!wants_depend(group.wants) && !wants_depend(task.wants)) same = shape;
+    }
+    job_.plan.tasks.push_back({.shape = shape});
+  }
+
+  static bool wants_depend(const Wants& wants) {
+    return std::ranges::any_of(
+        std::initializer_list<const std::optional<Text>*>{
+            &wants.memory, &wants.gpu_memory, &wants.gpus, &wants.cpus, &wants.time_limit},
+        [](const std::optional<Text>* text) { return *text && (*text)->text.uses_any(); });
+  }
+
+  void check_id(const GroupSpec& group, TaskOrigin origin, const std::string& id) {
+    const TaskSpec& task = group.tasks[origin.task];
+    const auto why = why_unsafe(id);
+    const bool taken = !why && !grouping() && taken_in_run_directory(id);
+    if ((!why && !taken) || !first_time(origin.task, "id")) return;
+    const Place place = task.id ? task.id->place : task.place;
+    if (taken) {
+      complain(
+          place, group,
+          fmt::format("the id '{}' is one that trainyard uses in the run directory itself", id));
+    } else {
+      complain(place, group,
+               fmt::format("the id '{}' {}, and it is to be the name of a directory{}", id, *why,
+                           task.id ? "" : "; give the task an 'id' of its own"));
+    }
+  }
+
+  ShapeIndex shape_of(const GroupSpec& group, TaskOrigin origin) {
+    const Wanted wanted = wanted_by(group, origin);
+    const auto next = static_cast<std::uint32_t>(job_.plan.shapes.size());
+    const auto [known, fresh] = shapes_.try_emplace(wanted, ShapeIndex{next});
+    if (fresh) {
+      job_.plan.shapes.push_back({.group = {static_cast<std::uint32_t>(group_number_)},
+                                  .request = wanted.request,
+                                  .time_limit = wanted.time_limit});
+      owners_.push_back({.group = group_number_, .origin = origin});
+    }
+    return known->second;
+  }
+
+  /// The value of a text in this combination; complains when it has none.
+  template <class Parse>
+  auto value_of(const GroupSpec& group, TaskOrigin origin, const std::optional<Text>& text,
+                std::string_view key, Parse parse)
+      -> std::optional<std::decay_t<decltype(*parse(""))>> {
+    if (!text) return std::nullopt;
+    const bool fixed = !text->text.uses_any();
+    const std::string filled = fixed ? text->text.text() : text->text.fill(bindings_);
+    const auto value = parse(filled);
+    if (value) return *value;
+    if (first_time(origin.task, fmt::format("{} {}", key, filled))) {
+      complain(text->place, group,
+               fmt::format("{}: {} (in the combination {})", key, value.error().message,
+                           combination_text(group, bindings_)));
+    }
+    return std::nullopt;
+  }
+
+  Wanted wanted_by(const GroupSpec& group, TaskOrigin origin) {
+    const Wants& own = group.tasks[origin.task].wants;
+    const Wants& all = group.wants;
+    const auto value = [&](const std::optional<Text> Wants::* which, std::string_view key,
+                           auto parse) {
+      return value_of(group, origin, first_said(own.*which, all.*which), key, parse);
+    };
+    Wanted wanted;
+    wanted.request.cpus = value(&Wants::cpus, "cpus", parse_cpus).value_or(cpus(1));
+    const auto memory = value(&Wants::memory, "memory", parse_bytes);
+    wanted.request.memory =
+        memory ? *memory
+               : default_memory(basis_.configuration, basis_.capacity, wanted.request.cpus);
+    const auto gpu_memory = value(&Wants::gpu_memory, "gpu-memory", parse_bytes);
+    wanted.request.gpus = value(&Wants::gpus, "gpus", parse_count).value_or(0);
+    if (gpu_memory && gpu_memory->count > 0) {
+      wanted.request.gpus = std::max(wanted.request.gpus, 1);
+      wanted.request.gpu_memory = *gpu_memory;
+    } else if (wanted.request.gpus > 0) {
+      wanted.request.gpu_memory =
+          basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+    }
+    wanted.time_limit =
+        value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
+    return wanted;
+  }
+
+  void check_shapes() {
+    const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+      const ShapeOwner& owner = owners_[i];
+      const GroupSpec& group = spec_.groups[owner.group];
+      const TaskSpec& task = group.tasks[owner.origin.task];
+      const Request& request = job_.plan.shapes[i].request;
+      const auto said_at = [&](const std::optional<Text> Wants::* which) {
+        const std::optional<Text>& text = first_said(task.wants.*which, group.wants.*which);
+        return text ? text->place : task.place;
+      };
+      bind_combination(group, owner.origin.combination, bindings_);
+      const std::string id = make_id(group, owner.origin, bindings_);
+      if (request.gpus > 0) {
+        const bool by_number = first_said(task.wants.gpus, group.wants.gpus).has_value();
+        complain(said_at(by_number ? &Wants::gpus : &Wants::gpu_memory), group,
+                 fmt::format("task '{}' asks for a GPU, and GPUs are not supported yet", id));
+      }
+      if (const auto why = never_fits(request, limits, basis_.capacity)) {
+        const bool memory = request.memory > memory_to_give(limits, basis_.capacity);
+        complain(said_at(memory ? &Wants::memory : &Wants::cpus), group,
+                 fmt::format("task '{}' can never run here: {}", id, *why));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t group_of(std::uint32_t task) const {
+    const auto after = std::ranges::upper_bound(job_.group_starts, task);
+    return static_cast<std::size_t>(after - job_.group_starts.begin()) - 1;
+  }
+
+  struct Named {
+    const GroupSpec* group = nullptr;
+    const TaskSpec* task = nullptr;
+    std::string id;
+    [[nodiscard]] Place place() const { return task->id ? task->id->place : task->place; }
+  };
+  Named named(std::uint32_t index) {
+    const GroupSpec& group = spec_.groups[group_of(index)];
+    const TaskOrigin origin = origin_of(group, index - job_.group_starts[group_of(index)]);
+    bind_combination(group, origin.combination, bindings_);
+    return {.group = &group,
+            .task = &group.tasks[origin.task],
+            .id = make_id(group, origin, bindings_)};
+  }
+
+  void check_ids() {
+    // Tasks that were left out for another mistake have no number, and the others not theirs.
+    if (!mistakes_.empty()) return;
+    const bool over_groups =
+        !grouping() || !basis_.configuration.flag(Setting::TaskAllowDuplicateId);
+    std::ranges::sort(ids_);
+    for (std::size_t i = 1; i < ids_.size(); ++i) {
+      if (ids_[i].hash != ids_[i - 1].hash) continue;
+      const Named first = named(ids_[i - 1].task);
+      const Named second = named(ids_[i].task);
+      if (first.id != second.id) continue;
+      if (first.group != second.group && !over_groups) continue;
+      complain_of_twins(first, second);
+    }
+  }
+
+  void complain_of_twins(const Named& first, const Named& second) {
+    if (!twins_.emplace(first.task, second.task).second) return;
+    const Place other = first.place();
+    if (first.task == second.task) {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is the same for several combinations of the matrix; "
+                           "put placeholders in it that tell them apart",
+                           second.id));
+    } else if (first.group == second.group) {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is taken twice; the other is at {}:{}:{}", second.id,
+                           document_.file(), other.line, other.column));
+    } else {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is also in group '{}' at {}:{}:{}, and {}", second.id,
+                           first.group->name, document_.file(), other.line, other.column,
+                           grouping() ? "task.allow-duplicate-id is false"
+                                      : "without task.directory-grouping they would share a "
+                                        "directory"));
+    }
+  }
+
+  const JobSpec& spec_;
+  const PlanBasis& basis_;
+  const YamlDocument& document_;
+  MistakeList& mistakes_;
+  PlannedJob job_;
+
+  // Of the group that is being multiplied.
+  std::size_t group_number_ = 0;
+  Bindings bindings_{Bindings(kMatrixSlots)};
+  std::map<Wanted, ShapeIndex> shapes_;
+  std::vector<std::optional<ShapeIndex>> same_for_all_;
+  std::set<std::pair<std::size_t, std::string>> complained_;
+
+  std::vector<NumberedId> ids_;
+  std::vector<ShapeOwner> owners_;
+  std::set<std::pair<const TaskSpec*, const TaskSpec*>> twins_;
+};
+
+}  // namespace
+
+PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const YamlDocument& document,
+                    MistakeList& mistakes) {
+  return PlanMaker(spec, basis, document, mistakes).make();
+}
+
+}  // namespace trainyard

@@ -1,0 +1,32 @@
+// How values are read that are neither an amount of memory nor a length of time with a unit.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "config/configuration.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+/// `true` or `false`. The error for `yes`, `on` and the like says which was meant.
+Result<bool> parse_flag(std::string_view text);
+
+/// 0 to 1, or 0% to 100%.
+Result<double> parse_share(std::string_view text);
+
+/// A whole number from 0 to 1,000,000,000.
+Result<int> parse_count(std::string_view text);
+
+/// A bare number is seconds; else as parse_duration().
+Result<Duration> parse_seconds(std::string_view text);
+
+/// A number of CPUs from 0 to 100,000 with at most three decimals.
+Result<Cpus> parse_cpus(std::string_view text);
+
+/// Reads a value of a kind; what comes back is how it is kept. The error says what would be right.
+Result<std::string> parse_setting(SettingKind kind, std::string_view text);
+
+}  // namespace trainyard

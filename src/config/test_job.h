@@ -1,0 +1,52 @@
+// Jobs made of text, for the tests of this folder.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "config/job.h"
+#include "config/mistake.h"
+#include "model/resources.h"
+
+namespace trainyard::testing_only {
+
+/// 4 CPUs and 20 GB, of which 2 GB stay free by default.
+inline Capacity small_machine() { return {.memory = gb(20), .cpus = cpus(4)}; }
+
+inline LoadOptions in_job_directory() {
+  return {.job_file = "sweep.yaml", .current_directory = "/job"};
+}
+
+/// What is wrong with a job file, as people read it.
+inline std::vector<std::string> mistakes_of(std::string_view text,
+                                            const LoadOptions& options = in_job_directory()) {
+  std::vector<std::string> lines;
+  const auto job = Job::parse(text, options, small_machine());
+  if (job) return lines;
+  for (const Mistake& mistake : job.error()) lines.push_back(to_text(mistake));
+  return lines;
+}
+
+inline Job job_of(std::string_view text, const LoadOptions& options = in_job_directory(),
+                  const Capacity& machine = small_machine()) {
+  auto job = Job::parse(text, options, machine);
+  if (!job) {
+    for (const Mistake& mistake : job.error())
+      std::fprintf(stderr, "%s\n", to_text(mistake).c_str());
+  }
+  check(job.has_value(), "a job file without mistakes");
+  return std::move(*job);
+}
+
+inline std::vector<std::string> ids_of(const Job& job) {
+  std::vector<std::string> ids;
+  for (std::uint32_t i = 0; i < job.plan().tasks.size(); ++i) ids.push_back(job.task_id({i}));
+  return ids;
+}
+
+}  // namespace trainyard::testing_only

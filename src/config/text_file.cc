@@ -1,0 +1,111 @@
+#include "config/text_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <fstream>
+#include <ios>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+
+namespace trainyard {
+namespace {
+
+Error last_error() { return {std::generic_category().message(errno)}; }
+
+/// How long the character is that starts here; 0 when it is none. Overlong forms, surrogates and
+/// what lies beyond Unicode are none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [text](std::size_t at) {
+    return at < text.size() ? static_cast<std::uint8_t>(text[at]) : std::uint8_t{0};
+  };
+  const auto follows = [&byte](std::size_t at, int low = 0x80, int high = 0xBF) {
+    return byte(at) >= low && byte(at) <= high;
+  };
+  const int first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const int low = first == 0xE0 ? 0xA0 : 0x80;
+    const int high = first == 0xED ? 0x9F : 0xBF;
+    return follows(1, low, high) && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const int low = first == 0xF0 ? 0x90 : 0x80;
+    const int high = first == 0xF4 ? 0x8F : 0xBF;
+    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool allowed(char byte) {
+  const auto value = static_cast<std::uint8_t>(byte);
+  return (value >= 0x20 && value != 0x7F) || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+}  // namespace
+
+Result<std::string> read_text_file(const std::string& path, Source source) {
+  std::error_code failed;
+  const std::filesystem::file_status status = std::filesystem::status(path, failed);
+  if (failed) return std::unexpected(Error{failed.message()});
+  if (std::filesystem::is_directory(status)) return std::unexpected(Error{"is a directory"});
+  // status() does not say that there is no such file in `failed`.
+  if (!std::filesystem::exists(status)) {
+    return std::unexpected(Error{std::generic_category().message(ENOENT)});
+  }
+  const bool pipe = std::filesystem::is_fifo(status) && source == Source::PlainFileOrPipe;
+  if (!std::filesystem::is_regular_file(status) && !pipe) {
+    return std::unexpected(Error{"is not a plain file"});
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::unexpected(last_error());
+  std::string text;
+  constexpr std::size_t kBlock = std::size_t{64} << 10U;
+  while (file && text.size() <= kTextFileMax) {
+    const std::size_t had = text.size();
+    text.resize(had + kBlock);
+    file.read(text.data() + had, static_cast<std::streamsize>(kBlock));
+    text.resize(had + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) return std::unexpected(last_error());
+  if (text.size() > kTextFileMax) return std::unexpected(Error{"is larger than 16 MiB"});
+  return text;
+}
+
+std::optional<BadByte> find_bad_byte(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (static_cast<std::uint8_t>(text[at]) < 0x80) {
+      if (!allowed(text[at])) {
+        return BadByte{.offset = at,
+                       .why = fmt::format("the control character 0x{:02x} is not allowed",
+                                          static_cast<unsigned>(text[at]))};
+      }
+      ++at;
+      continue;
+    }
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0) return BadByte{.offset = at, .why = "is not UTF-8 text"};
+    at += length;
+  }
+  return std::nullopt;
+}
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char byte) { return (static_cast<std::uint8_t>(byte) & 0xC0U) != 0x80U; }));
+}
+
+}  // namespace trainyard
