@@ -1,9 +1,10 @@
 #include "journal/journal.h"
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -74,6 +75,7 @@ struct Journal::State {
   Statement begin;
   Statement commit;
   std::int64_t execution = 1;
+  int empty_log_at = kLogPagesMax;
   bool closed = false;
 
   static Result<std::unique_ptr<State>> make(Result<Database> opened,
@@ -104,6 +106,16 @@ struct Journal::State {
     if (!done && database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
     if (writer) done ? writer->keep() : writer->drop();
     return done;
+  }
+
+  /// Empties the write-ahead log when it is time. It starts anew with the next turn, unless
+  /// somebody reads in it; then there is no point in trying with each turn.
+  void shorten_log(bool quiet) {
+    const int pages = database.log_pages();
+    if (pages < kLogPagesQuiet) empty_log_at = kLogPagesMax;
+    if (pages < empty_log_at && !(quiet && pages >= kLogPagesQuiet)) return;
+    database.empty_log();
+    empty_log_at = std::max(pages, kLogPagesMax) + kLogPagesQuiet;
   }
 
   Result<void> start_writing(Bookkeeping book) {
@@ -167,10 +179,7 @@ Result<bool> Journal::has_begun(const std::string& path) {
 Result<void> Journal::commit(const Turn& turn) {
   check(!state_->closed, "a journal that is still open when a turn is committed");
   const Result<void> done = state_->in_transaction([&] { return state_->writer->write(turn); });
-  const int log = state_->database.log_pages();
-  if (log >= kLogPagesMax || (log >= kLogPagesQuiet && is_quiet(turn))) {
-    state_->database.empty_log();
-  }
+  state_->shorten_log(is_quiet(turn));
   return done;
 }
 

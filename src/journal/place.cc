@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -152,11 +153,16 @@ Result<Database> open_for_reading(const std::string& path) {
   Result<void> ready = database->run("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -2000");
   if (ready) ready = expect_journal(*database, path);
   if (ready) return database;
-  // Beside a file in a directory that must not be written SQLite cannot put what it shares with a
-  // writer; then there is no writer, and the file is whole unless a log lies beside it.
+  if (::access(directory_of(path).c_str(), W_OK) == 0) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  // In a directory that must not be written SQLite cannot make what it shares with a writer. Then
+  // there is no writer, and the file is whole unless a log lies beside it.
   std::error_code error;
   if (exists(path + "-wal") && fs::file_size(path + "-wal", error) > 0) {
-    return std::unexpected(std::move(ready.error()));
+    return std::unexpected(std::move(ready.error())
+                               .in("the last turns lie in the -wal file beside the journal, which "
+                                   "can only be read in a directory that may be written"));
   }
   Result<Database> unchanging = Database::open(path, Database::Access::ReadUnchanging);
   if (!unchanging || !expect_journal(*unchanging, path)) {

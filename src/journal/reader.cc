@@ -107,12 +107,15 @@ Result<JournalReader> JournalReader::open(const std::string& path) {
   return reader;
 }
 
+Result<void> JournalReader::rest() {
+  if (!state_->database.in_transaction()) return {};
+  return state_->database.run("COMMIT");
+}
+
 Result<void> JournalReader::refresh() {
   if (!state_->holds_view) return {};
-  if (state_->database.in_transaction()) {
-    const Result<void> ended = state_->database.run("COMMIT");
-    if (!ended) return ended;
-  }
+  const Result<void> ended = rest();
+  if (!ended) return ended;
   // A transaction sees the moment of its first read.
   return state_->database.run("BEGIN; SELECT job_name FROM run");
 }
@@ -219,8 +222,8 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
 
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
   const std::string sql = fmt::format(
-      "{}FROM tasks t {}WHERE t.position >= 0 AND t.id = ?2 AND g.name = ?1 ORDER BY t.position "
-      "LIMIT 1",
+      "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.name = ?1 "
+      "ORDER BY +t.position LIMIT 1",
       kTaskColumns, kTaskJoins);
   return first_of(collect(state_->database, sql, read_task, group, id));
 }
@@ -229,8 +232,8 @@ Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
   const std::size_t slash = name.find('/');
   const bool has_group = slash != std::string_view::npos;
   const std::string sql = fmt::format(
-      "{}FROM tasks t {}WHERE t.position >= 0 AND (t.id = ?1 OR (t.id = ?3 AND g.name = ?2)) "
-      "ORDER BY t.position",
+      "{}FROM tasks t {}WHERE +t.position >= 0 AND (t.id = ?1 OR (t.id = ?3 AND g.name = ?2)) "
+      "ORDER BY +t.position",
       kTaskColumns, kTaskJoins);
   const std::string_view group = has_group ? name.substr(0, slash) : std::string_view();
   const std::string_view id = has_group ? name.substr(slash + 1) : name;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -105,9 +106,14 @@ class JournalReader {
   /// A consistent view for the calls until the next refresh(); open() makes the first.
   Result<void> refresh();
 
+  /// Lets go of the view. Whoever waits between two looks calls this, because the yard cannot make
+  /// its log short again under a view that is held. Calls until the next refresh() each see their
+  /// own moment.
+  Result<void> rest();
+
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
-  Result<std::vector<GroupRow>> groups();  ///< Costs O(groups), not O(tasks).
+  Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
   Result<std::optional<MachineRow>> last_sample();
 

@@ -1,0 +1,129 @@
+// What each event and each decision looks like in the table of events.
+#include "journal/event_text.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "journal/test_run.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/status.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// Rows as "kind task.attempt data".
+std::vector<std::string> rows_of(const What& what, const Decision& decision = {},
+                                 const RowNumbers& numbers = {.tasks = {}, .groups = {0, 1}}) {
+  const Event event{.at = at(5), .what = what};
+  EventRows rows(event, decision, numbers);
+  std::vector<std::string> texts;
+  EventRow row;
+  while (rows.next(row)) {
+    const std::string task = row.task ? fmt::format("{}", *row.task) : "-";
+    const std::string attempt = row.attempt ? fmt::format("{}", *row.attempt) : "-";
+    texts.push_back(fmt::format("{} {}.{} {}", row.kind, task, attempt, row.data));
+  }
+  return texts;
+}
+
+TEST(EventText, TellsHowAProcessCameAndWent) {
+  EXPECT_THAT(rows_of(AttemptStarted{.key = key(3, 2), .pid = 77}),
+              ElementsAre(R"(started 3.2 {"pid":77})"));
+  EXPECT_THAT(rows_of(AttemptEnded{.key = key(3), .end = ExitedWith{1}}),
+              ElementsAre(R"(ended 3.1 {"exit":1,"memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(
+      rows_of(AttemptEnded{.key = key(3),
+                           .end = KilledBy{.signal = 9, .out_of_memory = true},
+                           .usage = {.memory_peak = mb(1), .cpu_time = Duration(20)},
+                           .result = "{}",
+                           .warning = "bad \"x\""}),
+      ElementsAre(R"(ended 3.1 {"signal":9,"out_of_memory":true,"memory_peak":1000000,"cpu_ms":20,)"
+                  R"("result_bytes":2,"warning":"bad \"x\""})"));
+  EXPECT_THAT(
+      rows_of(AttemptEnded{.key = key(0), .end = NotStarted{"no such file"}}),
+      ElementsAre(R"(ended 0.1 {"not_started":"no such file","memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(rows_of(AttemptEnded{.key = key(0), .end = Vanished{"keeper"}}),
+              ElementsAre(R"(ended 0.1 {"vanished":"keeper","memory_peak":0,"cpu_ms":0})"));
+}
+
+TEST(EventText, TellsWhatPeopleAskedFor) {
+  EXPECT_THAT(rows_of(InterruptAsked{}), ElementsAre("interrupt -.- {}"));
+  EXPECT_THAT(rows_of(KillAsked{.task = {4}, .request = 9}),
+              ElementsAre(R"(kill 4.- {"request":9})"));
+}
+
+TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
+  EXPECT_THAT(rows_of(Sampled{}), IsEmpty());
+  EXPECT_THAT(rows_of(TimePassed{}), IsEmpty());
+  EXPECT_THAT(rows_of(TimePassed{}, {.commands = {StopAttempt{.key = key(1), .kill = true}}}),
+              ElementsAre(R"(time -.- {"commands":[{"stop":1,"attempt":1,"kill":true}]})"));
+  EXPECT_THAT(rows_of(Sampled{}, {.changes = {ReasonChanged{.shape = {2}, .reason = "why"}}}),
+              ElementsAre(R"(sampled -.- {"changes":[{"shape":2,"reason":"why"}]})"));
+}
+
+TEST(EventText, TellsEveryChangeAndCommand) {
+  const Decision decision{
+      .changes = {TaskChanged{.key = key(1, 2), .status = Status::Training},
+                  TaskChanged{.key = key(0),
+                              .status = Status::Exception,
+                              .verdict = Verdict::Failed,
+                              .failure = Failure::Exit,
+                              .stage = Stage::Load,
+                              .exit_code = 3,
+                              .message = "exit code 3"},
+                  GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "needs a"},
+                  GroupChanged{.group = {0}, .phase = GroupPhase::Running}},
+      .commands = {
+          StartAttempt{
+              .key = key(2),
+              .promise = {.memory = mb(1), .cpus = cpus(2), .gpus = 1, .gpu_memory = mb(3)}},
+          AnswerKill{.request = 8, .done = true}}};
+  EXPECT_THAT(
+      rows_of(InterruptAsked{}, decision, {.tasks = {10, 11, 12}, .groups = {5, 6}}),
+      ElementsAre(R"(interrupt -.- {"changes":[{"task":11,"attempt":2,"status":"TRAINING"},)"
+                  R"({"task":10,"attempt":1,"status":"EXCEPTION","stage":"LOAD",)"
+                  R"("verdict":"FAILED","failure":"EXIT","exit_code":3,"message":"exit code 3"},)"
+                  R"({"group":6,"phase":"SKIPPED","message":"needs a"},)"
+                  R"({"group":5,"phase":"RUNNING"}],)"
+                  R"("commands":[{"start":12,"attempt":1,"memory":1000000,"cpus_milli":2000,)"
+                  R"("gpus":1,"gpu_memory":3000000},{"answer":8,"done":true}]})"));
+}
+
+TEST(EventText, SplitsALongDecisionIntoRowsOfBoundedLength) {
+  constexpr std::uint32_t kTasks = 5'000;
+  Decision decision;
+  for (std::uint32_t i = 0; i < kTasks; ++i) {
+    decision.changes.emplace_back(
+        TaskChanged{.key = key(i, 0), .status = Status::Init, .verdict = Verdict::Stopped});
+    decision.commands.emplace_back(StopAttempt{.key = key(i)});
+  }
+  const std::vector<std::string> rows = rows_of(InterruptAsked{}, decision);
+  ASSERT_GT(rows.size(), 2U);
+  std::size_t changes = 0;
+  std::size_t commands = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_TRUE(rows[i].starts_with(i == 0 ? "interrupt -.- {" : "more -.- {")) << rows[i];
+    EXPECT_LT(rows[i].size(), kEventTextMax + 200);
+    for (std::size_t at = 0; (at = rows[i].find("{\"task\"", at)) != std::string::npos; ++at) {
+      ++changes;
+    }
+    for (std::size_t at = 0; (at = rows[i].find("{\"stop\"", at)) != std::string::npos; ++at) {
+      ++commands;
+    }
+  }
+  EXPECT_EQ(changes, kTasks);
+  EXPECT_EQ(commands, kTasks);
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,362 @@
+// What is written into a journal can be read from it, by turns and whole turns only.
+#include "journal/journal.h"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/result.h"
+#include "journal/reader.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST(Journal, HoldsTheWholePlanFromTheStart) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "fetch", .ids = {"data"}, .memory = gb(1)},
+                    {.name = "train", .ids = {"lr=1e-3,\"é\"/\n", "b'c"}, .memory = gb(2)}};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(),
+                                      {.command_line = "trainyard run sweep.yaml",
+                                       .version = "0.1.0",
+                                       .host = "here",
+                                       .yard_pid = 10,
+                                       .keeper_pid = 11,
+                                       .socket_path = "/run/s",
+                                       .started_unix_ms = 1'700'000'000'000,
+                                       .job_file = "/job/sweep.yaml",
+                                       .job_text = "name: sweep\n",
+                                       .configuration = "debug: false\n",
+                                       .git_commit = "abc",
+                                       .git_diff = "+x"}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(must(reader.job_name()), "sweep");
+
+  const std::vector<ExecutionRow> executions = must(reader.executions());
+  ASSERT_EQ(executions.size(), 1U);
+  EXPECT_EQ(executions[0].number, 1);
+  EXPECT_EQ(executions[0].command_line, "trainyard run sweep.yaml");
+  EXPECT_EQ(executions[0].version, "0.1.0");
+  EXPECT_EQ(executions[0].host, "here");
+  EXPECT_EQ(executions[0].yard_pid, 10);
+  EXPECT_EQ(executions[0].keeper_pid, 11);
+  EXPECT_EQ(executions[0].socket_path, "/run/s");
+  EXPECT_EQ(executions[0].job_file, "/job/sweep.yaml");
+  EXPECT_EQ(executions[0].git_commit, "abc");
+  EXPECT_EQ(executions[0].started_unix_ms, 1'700'000'000'000);
+  EXPECT_EQ(executions[0].started, at(0));
+  EXPECT_EQ(executions[0].ended, std::nullopt);
+
+  const std::vector<GroupRow> groups = must(reader.groups());
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].name, "fetch");
+  EXPECT_EQ(groups[0].tasks, 1);
+  EXPECT_EQ(groups[1].name, "train");
+  EXPECT_EQ(groups[1].index, GroupIndex{1});
+  EXPECT_EQ(groups[1].tasks, 2);
+  EXPECT_EQ(groups[1].waiting, 2);
+
+  const std::vector<TaskRow> tasks = all_tasks(reader);
+  ASSERT_EQ(tasks.size(), 3U);
+  EXPECT_EQ(tasks[1].index, TaskIndex{1});
+  EXPECT_EQ(tasks[1].group, GroupIndex{1});
+  EXPECT_EQ(tasks[1].group_name, "train");
+  EXPECT_EQ(tasks[1].id, "lr=1e-3,\"é\"/\n");
+  EXPECT_EQ(word_for(tasks[1].standing), "WAITING");
+  EXPECT_EQ(tasks[1].attempt, 0U);
+  EXPECT_EQ(tasks[1].started, std::nullopt);
+  EXPECT_EQ(tasks[1].memory_requested, gb(2));
+  EXPECT_THAT(tasks[1].matrix, ElementsAre(Pair("id", "lr=1e-3,\"é\"/\n"), Pair("lr", "1e-3")));
+}
+
+TEST(Journal, FollowsATaskThroughItsLife) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const auto task = [&reader] {
+    must(reader.refresh());
+    return must(reader.find("train", "0")).value();
+  };
+
+  must(journal->commit(granted(at(10), {key(0)})));
+  TaskRow row = task();
+  EXPECT_EQ(row.standing.status, Status::Available);
+  EXPECT_EQ(row.attempt, 1U);
+  EXPECT_EQ(row.pid, 0);
+  EXPECT_EQ(row.memory_requested, mb(600));
+
+  must(journal->commit(started(at(20), key(0), 77)));
+  must(journal->commit(turn_of(
+      {.at = at(30), .what = Sampled{.memory_available = gb(7), .tasks = {{key(0), mb(250)}}}})));
+  row = task();
+  EXPECT_EQ(row.standing.status, Status::Training);
+  EXPECT_EQ(row.pid, 77);
+  EXPECT_EQ(row.started, at(20));
+  EXPECT_EQ(row.memory_now, mb(250));
+  EXPECT_EQ(row.memory_peak, mb(250));
+  EXPECT_EQ(must(reader.last_sample())->memory_of_tasks, mb(250));
+
+  must(journal->commit(finished(at(40), key(0), R"({"accuracy":0.98})")));
+  row = task();
+  EXPECT_EQ(word_for(row.standing), "FINISHED");
+  EXPECT_EQ(row.standing.status, Status::Exited);
+  EXPECT_EQ(row.pid, 0);
+  EXPECT_EQ(row.started, at(20));
+  EXPECT_EQ(row.ended, at(40));
+  EXPECT_EQ(row.memory_requested, mb(600));
+  EXPECT_EQ(row.memory_now, mb(0));
+  EXPECT_EQ(row.memory_peak, mb(300));
+  EXPECT_EQ(row.cpu_time, Duration(900));
+  EXPECT_EQ(row.result, R"({"accuracy":0.98})");
+  EXPECT_EQ(row.message, "");
+
+  const std::vector<AttemptRow> attempts = must(reader.attempts({0}));
+  ASSERT_EQ(attempts.size(), 1U);
+  EXPECT_EQ(attempts[0].key, key(0, 1));
+  EXPECT_EQ(attempts[0].started, at(20));
+  EXPECT_EQ(attempts[0].ended, at(40));
+  EXPECT_EQ(attempts[0].failure, Failure::None);
+  EXPECT_EQ(word_for(all_tasks(reader).at(1).standing), "WAITING");
+}
+
+TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const TaskChanged interrupt{.key = key(0),
+                              .status = Status::Interrupt,
+                              .failure = Failure::OutOfMemory,
+                              .message = "killed by the kernel, out of memory"};
+  const AttemptEnded killed{.key = key(0),
+                            .end = KilledBy{.signal = 9, .out_of_memory = true},
+                            .usage = {.memory_peak = mb(512)},
+                            .result = "{}",
+                            .warning = "odd"};
+  must(journal->commit(granted(at(1), {key(0)}) + started(at(2), key(0), 77)));
+  must(journal->commit(turn_of({.at = at(3), .what = killed}, {.changes = {interrupt}})));
+  must(reader.refresh());
+  EXPECT_THAT(words(all_tasks(reader, {.running = true})), ElementsAre("0 RETRYING"));
+  EXPECT_EQ(must(reader.groups()).at(0).retrying, 1);
+  EXPECT_EQ(all_tasks(reader)[0].message, "killed by the kernel, out of memory");
+  EXPECT_EQ(all_tasks(reader)[0].warning, "odd");
+
+  must(journal->commit(granted(at(4), {key(0, 2)})));
+  must(journal->commit(started(at(5), key(0, 2), 78)));
+  // What the first attempt still says does not count.
+  must(journal->commit(
+      turn_of({.at = at(6), .what = AttemptEnded{.key = key(0, 1), .end = ExitedWith{9}}})));
+  must(journal->commit(failed(at(7), key(0, 2), 3)));
+  must(reader.refresh());
+  const std::vector<AttemptRow> attempts = must(reader.attempts_of({0}));
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].key, key(0, 1));
+  EXPECT_EQ(attempts[0].started, at(2));
+  EXPECT_EQ(attempts[0].ended, at(3));
+  EXPECT_EQ(attempts[0].failure, Failure::OutOfMemory);
+  EXPECT_EQ(attempts[0].memory_peak, mb(512));
+  EXPECT_EQ(attempts[0].message, "killed by the kernel, out of memory");
+  EXPECT_EQ(attempts[1].key, key(0, 2));
+  EXPECT_EQ(attempts[1].ended, at(7));
+  EXPECT_EQ(attempts[1].failure, Failure::Exit);
+  EXPECT_EQ(attempts[1].exit_code, 3);
+  const TaskRow row = all_tasks(reader, {.failed = true}).at(0);
+  EXPECT_EQ(word_for(row.standing), "EXIT 3");
+  EXPECT_EQ(row.attempt, 2U);
+  EXPECT_EQ(row.warning, "");
+  EXPECT_THAT(all_tasks(reader, {.running = true}), IsEmpty());
+}
+
+TEST(Journal, KeepsARetryThatIsDecidedInOneTurn) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1), {key(0)})));
+  const Turn turn = turn_of(
+      {.at = at(2), .what = AttemptEnded{.key = key(0), .end = KilledBy{.signal = 9}}},
+      {.changes = {TaskChanged{
+                       .key = key(0), .status = Status::Interrupt, .failure = Failure::OutOfMemory},
+                   // Granted before its new attempt has a number: the old one's fate stays.
+                   TaskChanged{.key = key(0), .status = Status::Available}},
+       .commands = {StartAttempt{.key = key(0, 2), .promise = {.memory = mb(750)}}}});
+  must(journal->commit(turn));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const std::vector<AttemptRow> attempts = must(reader.attempts({0}));
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].failure, Failure::OutOfMemory);
+  EXPECT_EQ(attempts[0].ended, at(2));
+  EXPECT_EQ(attempts[1].failure, Failure::None);
+  EXPECT_EQ(attempts[1].ended, std::nullopt);
+  const TaskRow row = all_tasks(reader).at(0);
+  EXPECT_EQ(row.standing.status, Status::Available);
+  EXPECT_EQ(row.memory_requested, mb(750));
+  EXPECT_EQ(row.attempt, 2U);
+}
+
+TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
+  const TemporaryDirectory directory;
+  const TestJob job(
+      {{.name = "a", .ids = {"1", "2"}, .memory = gb(6)}, {.name = "b", .ids = {"3"}}});
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  must(journal->commit(turn_of(
+      {.at = at(1), .what = Sampled{}},
+      {.changes = {ReasonChanged{.shape = {0}, .reason = "needs 6 GB, 3.1 GB free"},
+                   GroupChanged{.group = {0}, .phase = GroupPhase::Running},
+                   GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "a failed"},
+                   TaskChanged{.key = key(2, 0),
+                               .verdict = Verdict::Skipped,
+                               .message = "its group was skipped"}}})));
+  must(reader.refresh());
+  const std::vector<WaitingReason> waiting = must(reader.waiting());
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].group_name, "a");
+  EXPECT_EQ(waiting[0].tasks, 2);
+  EXPECT_EQ(waiting[0].memory, gb(6));
+  EXPECT_EQ(waiting[0].reason, "needs 6 GB, 3.1 GB free");
+  const std::vector<GroupRow> groups = must(reader.groups());
+  EXPECT_EQ(groups[0].phase, GroupPhase::Running);
+  EXPECT_EQ(groups[1].phase, GroupPhase::Skipped);
+  EXPECT_EQ(groups[1].message, "a failed");
+  EXPECT_EQ(groups[1].skipped, 1);
+  EXPECT_EQ(groups[1].waiting, 0);
+  const TaskRow skipped = all_tasks(reader, {.group = GroupIndex{1}}).at(0);
+  EXPECT_EQ(word_for(skipped.standing), "SKIPPED");
+  EXPECT_EQ(skipped.message, "its group was skipped");
+  EXPECT_EQ(skipped.attempt, 0U);
+  EXPECT_THAT(must(reader.attempts({2})), IsEmpty());
+
+  must(journal->commit(turn_of({.at = at(2), .what = TimePassed{}},
+                               {.changes = {ReasonChanged{.shape = {0}, .reason = ""}}})));
+  must(reader.refresh());
+  EXPECT_THAT(must(reader.waiting()), IsEmpty());
+}
+
+TEST(Journal, WritesDownEachEventOnceAndInOrder) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1), {key(0)}) + started(at(2), key(0), 77)));
+  must(journal->commit(turn_of({.at = at(3), .what = Sampled{}})));
+  must(journal->commit(turn_of({.at = at(4), .what = TimePassed{}})));
+  must(journal->commit(turn_of({.at = at(5), .what = KillAsked{.task = {1}, .request = 4}},
+                               {.commands = {AnswerKill{.request = 4, .done = false}}})));
+  must(journal->commit(finished(at(6), key(0), "{}")));
+  must(journal->close(at(7), "finished"));
+  Database database = must(Database::open(directory.journal(), Database::Access::Read));
+  EXPECT_EQ(
+      must(database.text("SELECT group_concat(seq || ':' || execution || ':' || at_ms || ':' "
+                         "|| kind || ':' || ifnull(task, '-') || ':' || ifnull(attempt, '-'), "
+                         "' ') FROM events")),
+      "1:1:1:sampled:-:- 2:1:2:started:0:1 3:1:5:kill:1:- 4:1:6:ended:0:1 5:1:7:closed:-:-");
+  EXPECT_EQ(must(database.number("SELECT min(json_valid(data)) FROM events")), 1);
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(must(reader.executions()).at(0).ended, at(7));
+  EXPECT_EQ(must(reader.executions()).at(0).how, "finished");
+}
+
+TEST(Journal, LeavesNothingOfATurnThatFailedAndTakesItLaterWithMore) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(3)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1), {key(0), key(1)})));
+  must(journal->commit(turn_of({.at = at(2), .what = Sampled{.memory_available = gb(9)}})));
+  Database other = must(Database::open(directory.journal(), Database::Access::Write));
+  must(
+      other.run("CREATE TRIGGER broken BEFORE INSERT ON ended WHEN NEW.task = 1 "
+                "BEGIN SELECT raise(ABORT, 'made to fail'); END"));
+
+  Turn turn = finished(at(3), key(0), "{}") +
+              turn_of({.at = at(4), .what = Sampled{.memory_available = gb(1)}}) +
+              granted(at(4), {key(2)}) + failed(at(5), key(1), 1);
+  const Result<void> refused = journal->commit(turn);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("made to fail"));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 RUNNING", "1 RUNNING", "2 WAITING"));
+  EXPECT_EQ(must(reader.last_sample())->memory_available, gb(9));
+  EXPECT_EQ(must(reader.groups()).at(0).running, 2);
+  EXPECT_EQ(must(other.number("SELECT count(*) FROM events")), 1);
+
+  must(other.run("DROP TRIGGER broken"));
+  must(journal->commit(turn + failed(at(6), key(2), 2)));
+  must(reader.refresh());
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 EXIT 1", "2 EXIT 2"));
+  const GroupRow group = must(reader.groups()).at(0);
+  EXPECT_EQ(group.finished, 1);
+  EXPECT_EQ(group.failed, 2);
+  EXPECT_EQ(group.running, 0);
+  EXPECT_EQ(group.waiting, 0);
+  EXPECT_EQ(must(other.number("SELECT count(*) FROM events")), 5);
+}
+
+TEST(Journal, TakesAResultOfAMebibyte) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  const std::string result = R"({"x":")" + std::string((1U << 20U) - 8, 'y') + R"("})";
+  must(journal->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), result)));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(all_tasks(reader).at(0).result, result);
+}
+
+TEST(Journal, KeepsItsLogShortBesideAReaderThatRests) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  std::uintmax_t longest = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const Turn turn = turn_of({.at = at(i), .what = KillAsked{.task = {0}}});
+    must(journal->commit(turn));
+    if (i % 100 != 0) continue;
+    must(reader.refresh());
+    must(reader.rest());
+    longest = std::max(longest, std::filesystem::file_size(directory.journal() + "-wal"));
+  }
+  // 16,000 pages of a kibibyte, and what one turn may add.
+  EXPECT_LT(longest, 18U << 20U);
+  EXPECT_GT(longest, 4U << 20U);
+}
+
+TEST(Journal, LeavesOneFileWhenItIsClosed) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->close(at(5), "interrupted"));
+  journal.reset();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    files.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(files, ElementsAre("journal.sqlite"));
+}
+
+TEST(JournalDeathTest, StopsWhenATaskHasAlreadyItsVerdict) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "")));
+  EXPECT_DEATH(static_cast<void>(journal->commit(failed(at(3), key(0), 1))),
+               "a task that has no verdict before it changes");
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,60 @@
+// JSON by hand: what is written can be read back, whatever is in it.
+#include "journal/json_text.h"
+
+#include <cstddef>
+#include <random>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST(MatrixJson, KeepsTheOrderOfItsKeys) {
+  const MatrixValues values{{"seed", "0"}, {"lr", "1e-3"}};
+  EXPECT_EQ(matrix_to_json(values), R"({"seed":"0","lr":"1e-3"})");
+  EXPECT_EQ(matrix_from_json(matrix_to_json(values)), values);
+}
+
+TEST(MatrixJson, IsNothingForATaskWithoutAMatrix) {
+  EXPECT_EQ(matrix_to_json({}), "");
+  EXPECT_THAT(matrix_from_json(""), IsEmpty());
+}
+
+TEST(MatrixJson, EscapesWhatJsonCannotHold) {
+  const MatrixValues values{{"q\"", "back\\slash"}, {"tab\t", std::string("\0\x1f\x7f", 3)}};
+  EXPECT_EQ(matrix_to_json(values), R"({"q\"":"back\\slash","tab\u0009":"\u0000\u001f\u007f"})");
+  EXPECT_EQ(matrix_from_json(matrix_to_json(values)), values);
+}
+
+TEST(MatrixJson, LeavesOutWhatItCannotRead) {
+  EXPECT_THAT(matrix_from_json(R"({"a":"1","b":2})"), ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(matrix_from_json(R"({"a":"1\u00)"), IsEmpty());
+  EXPECT_THAT(matrix_from_json(R"({"a":"\u12345"})"), IsEmpty());
+  EXPECT_THAT(matrix_from_json(R"({"a":"\n"})"), IsEmpty());
+  EXPECT_THAT(matrix_from_json("[]"), IsEmpty());
+}
+
+TEST(MatrixJson, ComesBackWhateverTheBytesAre) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    MatrixValues values;
+    for (std::size_t i = 0; i <= random() % 4; ++i) {
+      std::string key;
+      std::string value;
+      for (std::size_t n = random() % 12; n > 0; --n) key.push_back(static_cast<char>(random()));
+      for (std::size_t n = random() % 12; n > 0; --n) value.push_back(static_cast<char>(random()));
+      values.emplace_back(key, value);
+    }
+    EXPECT_EQ(matrix_from_json(matrix_to_json(values)), values);
+  }
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,147 @@
+// What a reader sees beside a yard that goes on, and how tasks are found by name.
+#include "journal/reader.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "journal/journal.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+#include "model/ids.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> ids(const std::vector<TaskRow>& rows) {
+  std::vector<std::string> ids;
+  ids.reserve(rows.size());
+  for (const TaskRow& row : rows) ids.push_back(row.group_name + "/" + row.id);
+  return ids;
+}
+
+TEST(JournalReader, SeesOneMomentUntilItLooksAgain) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  // The yard goes on under a view that is held, and the view stays as it is.
+  for (int i = 0; i < 50; ++i) {
+    must(journal->commit(turn_of({.at = at(i), .what = KillAsked{.task = {1}}})));
+  }
+  must(journal->commit(granted(at(60), {key(0)})));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 WAITING", "1 WAITING"));
+  EXPECT_EQ(must(reader.groups()).at(0).running, 0);
+  must(reader.refresh());
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 RUNNING", "1 WAITING"));
+  EXPECT_EQ(must(reader.groups()).at(0).running, 1);
+
+  must(reader.rest());
+  must(journal->commit(started(at(70), key(0), 7) + finished(at(80), key(0), "")));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 WAITING"));
+}
+
+TEST(JournalReader, FiltersTasks) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1", "2"}}};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1), {key(4), key(2), key(1), key(0)})));
+  must(journal->commit(failed(at(2), key(4), 1) + failed(at(3), key(1), 2)));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(ids(all_tasks(reader)), ElementsAre("a/1", "a/2", "a/3", "b/1", "b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.running = true})), ElementsAre("a/1", "a/3"));
+  EXPECT_THAT(ids(all_tasks(reader, {.failed = true})), ElementsAre("a/2", "b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.group = GroupIndex{1}})), ElementsAre("b/1", "b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.group = GroupIndex{1}, .failed = true})), ElementsAre("b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.running = true, .at_most = 1})), ElementsAre("a/1"));
+  int seen = 0;
+  must(reader.tasks({}, [&seen](const TaskRow&) { return ++seen < 2; }));
+  EXPECT_EQ(seen, 2);
+}
+
+TEST(JournalReader, FindsTasksByIdAndByGroupAndId) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"x", "y"}}, {.name = "b", .ids = {"x", "a/x"}}};
+  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(must(reader.find("b", "x"))->index, TaskIndex{2});
+  EXPECT_EQ(must(reader.find("a", "z")), std::nullopt);
+  EXPECT_THAT(ids(must(reader.look_up("y")).found), ElementsAre("a/y"));
+  EXPECT_THAT(ids(must(reader.look_up("x")).found), ElementsAre("a/x", "b/x"));
+  EXPECT_THAT(ids(must(reader.look_up("b/x")).found), ElementsAre("b/x"));
+  EXPECT_THAT(ids(must(reader.look_up("a/x")).found), ElementsAre("a/x", "b/a/x"));
+  EXPECT_THAT(must(reader.look_up("x")).near, IsEmpty());
+}
+
+TEST(JournalReader, NamesTheNearestWhenThereIsNone) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "train", .ids = {"lr=0.1,seed=0", "lr=0.1,seed=1", "lr=0.2,seed=0"}},
+                    {.name = "test", .ids = {"all", "lr=0.1,seed=0"}}};
+  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(must(reader.look_up("lr=0.1,sed=1")).near,
+              ElementsAre("lr=0.1,seed=1", "lr=0.1,seed=0", "lr=0.2,seed=0"));
+  EXPECT_THAT(must(reader.look_up("tets/all")).near, ElementsAre("test/all"));
+  EXPECT_THAT(must(reader.look_up("lr=0.2")).near, ElementsAre("lr=0.2,seed=0"));
+  EXPECT_THAT(must(reader.look_up("something else")).near, IsEmpty());
+  EXPECT_THAT(must(reader.look_up("something else")).found, IsEmpty());
+}
+
+TEST(JournalReader, ComparesOnlyBeginningsAmongVeryManyTasks) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(6'000)};
+  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(must(reader.look_up("train/599")).found.size(), 1U);
+  EXPECT_THAT(must(reader.look_up("train/5990x")).near, IsEmpty());
+  EXPECT_THAT(must(reader.look_up("trai")).near, IsEmpty());
+  EXPECT_THAT(must(reader.look_up("train/")).near, ElementsAre("train/0", "train/1", "train/2"));
+}
+
+TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("INSERT INTO ended VALUES (0, 99, -4, 7, 1, 88, 0, 0, 0, 0, 0, 0, '', '', ''); "
+                "UPDATE groups SET phase = 77; UPDATE tasks SET matrix = '{broken'"));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const TaskRow row = all_tasks(reader).at(0);
+  EXPECT_EQ(row.standing.status, Status::Unknown);
+  EXPECT_EQ(row.standing.verdict, Verdict::None);
+  EXPECT_EQ(row.standing.failure, Failure::None);
+  EXPECT_THAT(row.matrix, IsEmpty());
+  EXPECT_EQ(must(reader.groups()).at(0).phase, GroupPhase::Stopped);
+}
+
+TEST(JournalReader, GivesPeopleViewsToQuery) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"x", "y", "z"}}};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(journal->commit(granted(at(1000), {key(0), key(1)}) + started(at(1500), key(0), 7) +
+                       finished(at(4000), key(0), R"({"accuracy":0.9})") +
+                       failed(at(5000), key(1), 3)));
+  Database database = must(Database::open(directory.journal(), Database::Access::Read));
+  EXPECT_EQ(must(database.text("SELECT group_concat(id || ' ' || state || ' ' || failure, '; ') "
+                               "FROM task_list")),
+            "x FINISHED ; y FAILED EXIT 3; z WAITING ");
+  EXPECT_EQ(must(database.text("SELECT \"group\" || ' ' || (ended_s - started_s) || ' ' || "
+                               "json_extract(result, '$.accuracy') || ' ' || "
+                               "json_extract(matrix, '$.lr') FROM task_list WHERE id = 'x'")),
+            "a 2.5 0.9 1e-3");
+  EXPECT_EQ(must(database.text("SELECT name || ' ' || phase || ' ' || waiting || ' ' || finished "
+                               "|| ' ' || failed FROM group_list")),
+            "a BLOCKED 1 1 1");
+}
+
+}  // namespace
+}  // namespace trainyard

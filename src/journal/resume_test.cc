@@ -1,0 +1,291 @@
+// What a resumed run takes over, also from a job file that was edited.
+#include "journal/resume.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "journal/changes.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Journal::Resumed resume(const TemporaryDirectory& directory, const TestJob& job) {
+  return must(Journal::resume(directory.journal(), job.plan, job.names(), {.host = "again"}));
+}
+
+/// Tasks of a plan as "first attempt", with a + for those that have finished before.
+std::vector<std::string> attempts_of(const Plan& plan) {
+  std::vector<std::string> texts;
+  for (const PlannedTask& task : plan.tasks) {
+    texts.push_back(fmt::format("{}{}", task.first_attempt, task.finished_before ? "+" : ""));
+  }
+  return texts;
+}
+
+Turn stopped(Instant when, const std::vector<AttemptKey>& keys) {
+  Decision decision;
+  for (const AttemptKey& key : keys) {
+    decision.changes.emplace_back(
+        TaskChanged{.key = key, .status = Status::Exception, .verdict = Verdict::Stopped});
+  }
+  return turn_of({.at = when, .what = InterruptAsked{}}, decision);
+}
+
+TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a",
+                     .ids = {"finished", "failed", "skipped", "stopped", "waiting", "running",
+                             "retrying", "stopped-running"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1), key(5), key(6), key(7)})));
+    must(journal->commit(finished(at(20), key(0), R"({"acc":1})") + failed(at(30), key(1), 2)));
+    must(journal->commit(
+        turn_of({.at = at(40), .what = AttemptEnded{.key = key(6), .end = KilledBy{.signal = 9}}},
+                {.changes = {TaskChanged{.key = key(2, 0), .verdict = Verdict::Skipped},
+                             TaskChanged{.key = key(6),
+                                         .status = Status::Interrupt,
+                                         .failure = Failure::OutOfMemory,
+                                         .message = "oom"}}})));
+    must(journal->commit(stopped(at(50), {key(3, 0), key(7)})));
+  }  // It is gone without close(): it died.
+  const Journal::Resumed resumed = resume(directory, job);
+  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2+", "2", "1", "1", "1", "2", "2", "2"));
+  EXPECT_EQ(resumed.finished, 1);
+  EXPECT_EQ(resumed.at, at(50));
+  EXPECT_THAT(resumed.changes, IsEmpty());
+
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)),
+              ElementsAre("finished FINISHED", "failed WAITING", "skipped WAITING",
+                          "stopped WAITING", "waiting WAITING", "running WAITING",
+                          "retrying WAITING", "stopped-running WAITING"));
+  EXPECT_EQ(all_tasks(reader)[0].result, R"({"acc":1})");
+  EXPECT_EQ(all_tasks(reader)[1].attempt, 1U);
+  const GroupRow group = must(reader.groups()).at(0);
+  EXPECT_EQ(group.tasks, 8);
+  EXPECT_EQ(group.finished, 1);
+  EXPECT_EQ(group.waiting, 7);
+
+  const AttemptRow lost = must(reader.attempts({5})).at(0);
+  EXPECT_EQ(lost.failure, Failure::Lost);
+  EXPECT_EQ(lost.ended, at(50));
+  EXPECT_EQ(lost.message, "the yard died while it ran");
+  const AttemptRow retried = must(reader.attempts({6})).at(0);
+  EXPECT_EQ(retried.failure, Failure::OutOfMemory);
+  EXPECT_EQ(retried.ended, at(40));
+  EXPECT_EQ(retried.message, "oom");
+  EXPECT_EQ(must(reader.attempts({1})).at(0).exit_code, 2);
+  EXPECT_THAT(must(reader.attempts({4})), IsEmpty());
+
+  const std::vector<ExecutionRow> executions = must(reader.executions());
+  ASSERT_EQ(executions.size(), 2U);
+  EXPECT_EQ(executions[0].ended, at(50));
+  EXPECT_EQ(executions[0].how, "died");
+  EXPECT_EQ(executions[1].number, 2);
+  EXPECT_EQ(executions[1].host, "again");
+  EXPECT_EQ(executions[1].started, at(50));
+  EXPECT_EQ(executions[1].ended, std::nullopt);
+}
+
+TEST(Resume, CountsAnAttemptThatWasOnlyPromised) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
+    std::unique_ptr<Journal> journal;
+    if (attempt == 1) {
+      journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    } else {
+      Journal::Resumed resumed = resume(directory, job);
+      EXPECT_EQ(resumed.plan.tasks[0].first_attempt, attempt);
+      journal = std::move(resumed.journal);
+    }
+    must(journal->commit(granted(at(attempt), {key(0, attempt)})));
+  }
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(must(reader.attempts({0})).size(), 3U);
+  EXPECT_EQ(all_tasks(reader)[0].attempt, 3U);
+}
+
+TEST(Resume, KeepsTheNumberOfATaskThatWasSkippedOrStoppedSince) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(0)}) + failed(at(2), key(0), 1)));
+  must(resume(directory, job).journal->commit(stopped(at(3), {key(0, 1)})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 STOPPED"));
+  EXPECT_EQ(all_tasks(reader)[0].attempt, 1U);
+  EXPECT_THAT(must(reader.attempts({0})).size(), 1U);
+  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2"));
+}
+
+TEST(Resume, GoesOnWithTheTimeOfTheRun) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(1)};
+  {
+    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    must(journal->commit(turn_of({.at = at(9'000), .what = Sampled{}})));
+  }
+  EXPECT_EQ(resume(directory, job).at, at(9'000));
+  must(resume(directory, job).journal->close(at(12'000), "interrupted"));
+  EXPECT_EQ(resume(directory, job).at, at(12'000));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  std::vector<std::string> how;
+  for (const ExecutionRow& row : must(reader.executions())) how.push_back(row.how);
+  EXPECT_THAT(how, ElementsAre("died", "died", "interrupted", ""));
+}
+
+TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
+  const TemporaryDirectory directory;
+  const TestJob before{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1"}}};
+  must(must(Journal::create(directory.journal(), before.plan, before.names(), {}))
+           ->commit(granted(at(1), {key(0), key(2), key(3)}) + finished(at(2), key(0), "{}") +
+                    failed(at(3), key(2), 1) + finished(at(4), key(3), "[b]")));
+  const TestJob after{{.name = "b", .ids = {"0", "1"}}, {.name = "a", .ids = {"3", "4", "1"}}};
+  Journal::Resumed resumed = resume(directory, after);
+  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("1", "2+", "2", "1", "2+"));
+  EXPECT_THAT(resumed.changes, ElementsAre("group 'b': needs was [\"a\"] and is []",
+                                           "group 'a': needs was [] and is [\"b\"]",
+                                           "task 'a/2' is no longer in the job file",
+                                           "task 'b/0' is new", "task 'a/4' is new"));
+  must(resumed.journal->commit(granted(at(5), {key(0), key(2, 2)}) + failed(at(6), key(0), 7) +
+                               finished(at(7), key(2, 2), "")));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)),
+              ElementsAre("0 EXIT 7", "1 FINISHED", "3 FINISHED", "4 WAITING", "1 FINISHED"));
+  EXPECT_EQ(all_tasks(reader)[1].result, "[b]");
+  EXPECT_EQ(all_tasks(reader)[2].attempt, 2U);
+  EXPECT_EQ(must(reader.attempts({2})).size(), 2U);
+  const std::vector<GroupRow> groups = must(reader.groups());
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].name, "b");
+  EXPECT_EQ(groups[0].failed, 1);
+  EXPECT_EQ(groups[0].finished, 1);
+  EXPECT_EQ(groups[1].finished, 2);
+  EXPECT_EQ(groups[1].waiting, 1);
+  // The same row through both executions, so that events can be followed.
+  Database database = must(Database::open(directory.journal(), Database::Access::Read));
+  EXPECT_EQ(must(database.number("SELECT count(DISTINCT task) FROM events WHERE task = (SELECT "
+                                 "number FROM tasks WHERE id = '3') AND kind = 'ended'")),
+            1);
+}
+
+TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
+  const TemporaryDirectory directory;
+  const TestJob whole{{.name = "a", .ids = {"1", "2"}}, {.name = "b", .ids = {"1"}}};
+  const TestJob part{{.name = "a", .ids = {"2"}}};
+  must(must(Journal::create(directory.journal(), whole.plan, whole.names(), {}))
+           ->commit(granted(at(1), {key(0), key(2)}) + finished(at(2), key(0), "{}") +
+                    finished(at(3), key(2), "{}")));
+  EXPECT_THAT(resume(directory, part).changes,
+              ElementsAre("group 'b' is no longer in the job file; its results are kept",
+                          "task 'a/1' is no longer in the job file; its result is kept"));
+  {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_THAT(words(all_tasks(reader)), ElementsAre("2 WAITING"));
+    EXPECT_EQ(must(reader.groups()).size(), 1U);
+    EXPECT_EQ(must(reader.groups())[0].tasks, 1);
+    EXPECT_EQ(must(reader.find("a", "1")), std::nullopt);
+    EXPECT_THAT(must(reader.attempts_of({0})), IsEmpty());
+  }
+  const Journal::Resumed resumed = resume(directory, whole);
+  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2+", "1", "2+"));
+  EXPECT_THAT(resumed.changes,
+              ElementsAre("group 'b' is new", "task 'a/1' is in the job file again"));
+}
+
+TEST(Resume, SaysWhatAnEditChanged) {
+  const TemporaryDirectory directory;
+  TestJob job{{.name = "a", .ids = {"1", "2"}, .parallel_max = 2}};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "{}")));
+  job.plan.groups[0].parallel_max = 0;
+  job.plan.groups[0].fail_fast = true;
+  job.fingerprints = {8, 9};
+  const std::vector<std::string> wanted{
+      "task 'a/1' was changed after it had finished; its result is kept"};
+  EXPECT_THAT(resume(directory, job).changes,
+              ElementsAre("group 'a': max-parallel was 2 and is no limit",
+                          "group 'a': fail-fast was false and is true", wanted[0],
+                          "task 'a/2' was changed"));
+  // It still has the result of the other command; the rest is known by now.
+  EXPECT_EQ(resume(directory, job).changes, wanted);
+  job.fingerprints = {1, 9};
+  EXPECT_THAT(resume(directory, job).changes, IsEmpty());
+}
+
+TEST(Resume, SaysAtMostTwentyLines) {
+  const TemporaryDirectory directory;
+  TestJob job{numbered(50)};
+  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  job.fingerprints.assign(50, 2);
+  const std::vector<std::string> changes = resume(directory, job).changes;
+  ASSERT_EQ(changes.size(), kChangeLinesMax);
+  EXPECT_EQ(changes[18], "task 'train/18' was changed");
+  EXPECT_EQ(changes[19], "and 31 more");
+  job.fingerprints.assign(20, 3);
+  job.fingerprints.resize(50, 2);
+  EXPECT_EQ(resume(directory, job).changes.back(), "task 'train/19' was changed");
+}
+
+TEST(Resume, TellsTasksWithOneIdApartByTheirOrder) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"x", "x", "x"}}};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(1)}) + finished(at(2), key(1), "{}")));
+  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("1", "2+", "1"));
+  const TestJob moved{{.name = "a", .ids = {"new", "x", "x", "x"}}};
+  const Journal::Resumed resumed = resume(directory, moved);
+  EXPECT_EQ(resumed.finished, 1);
+  EXPECT_THAT(resumed.changes, ElementsAre("task 'a/new' is new"));
+}
+
+TEST(Resume, RunsAFinishedTaskAgainThatSomebodyMarkedStopped) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "{}")));
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("UPDATE ended SET verdict = 4 WHERE task = (SELECT number FROM tasks WHERE id = "
+                "'0')"));
+  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2", "1"));
+}
+
+TEST(Resume, LeavesEverythingAsItWasWhenItFails) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(0)})));
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("CREATE TRIGGER broken BEFORE INSERT ON executions "
+                "BEGIN SELECT raise(ABORT, 'made to fail'); END"));
+  const auto resumed = Journal::resume(directory.journal(), job.plan, job.names(), {});
+  ASSERT_FALSE(resumed.has_value());
+  EXPECT_THAT(resumed.error().message, HasSubstr("made to fail"));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 RUNNING", "1 WAITING"));
+  EXPECT_EQ(must(reader.executions()).at(0).how, "");
+}
+
+}  // namespace
+}  // namespace trainyard

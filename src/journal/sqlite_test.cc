@@ -1,0 +1,99 @@
+// The wrapper around SQLite: what goes in comes out, and errors say where.
+#include "journal/sqlite.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/test_run.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Database, GivesBackWhatWasBound) {
+  const TemporaryDirectory directory;
+  Database database = must(Database::open(directory.journal(), Database::Access::Create));
+  must(database.run("CREATE TABLE t (a, b, c, d, e, f, g)"));
+  const std::string with_nul("a\0b", 3);
+  Statement insert = must(database.prepare("INSERT INTO t VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"));
+  must(insert.run(std::int64_t{-5}, 0.25, with_nul, std::string(), std::nullopt, gb(3),
+                  std::optional<Instant>(at(7))));
+  EXPECT_EQ(database.rows_changed(), 1);
+
+  Statement row = must(database.prepare("SELECT a, b, c, d, e, f, g FROM t"));
+  ASSERT_TRUE(must(row.next()));
+  EXPECT_EQ(row.integer(0), -5);
+  EXPECT_EQ(row.real(1), 0.25);
+  EXPECT_EQ(row.text(2), with_nul);
+  EXPECT_EQ(row.text(3), "");
+  EXPECT_FALSE(row.null(3));
+  EXPECT_TRUE(row.null(4));
+  EXPECT_EQ(row.integer(5), 3'000'000'000);
+  EXPECT_EQ(row.integer(6), 7);
+  EXPECT_FALSE(must(row.next()));
+}
+
+TEST(Database, OpensAPathThatAUriWouldMisread) {
+  const TemporaryDirectory directory;
+  const std::string path = (directory.path() / "a?mode=memory#1%41.sqlite").string();
+  must(must(Database::open(path, Database::Access::Create)).run("CREATE TABLE t (a)"));
+  EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST(Database, NamesTheFileInEveryError) {
+  const TemporaryDirectory directory;
+  Result<Database> missing = Database::open(directory.journal(), Database::Access::Write);
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_EQ(missing.error().message, "journal '" + directory.journal() +
+                                         "': cannot be opened (unable to open database file)");
+
+  Database database = must(Database::open(directory.journal(), Database::Access::Create));
+  const Result<void> wrong = database.run("SELEKT 1");
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().message,
+            "journal '" + directory.journal() + "': near \"SELEKT\": syntax error");
+  const Result<Statement> unprepared = database.prepare("SELECT a FROM nowhere");
+  ASSERT_FALSE(unprepared.has_value());
+  EXPECT_EQ(unprepared.error().message,
+            "journal '" + directory.journal() + "': no such table: nowhere");
+}
+
+TEST(Database, SaysWhenTheDiskIsFull) {
+  const TemporaryDirectory directory;
+  Database database = must(Database::open(directory.journal(), Database::Access::Create));
+  must(database.run("PRAGMA max_page_count = 3; CREATE TABLE t (a)"));
+  const Result<void> full = database.run("INSERT INTO t VALUES (zeroblob(100000))");
+  ASSERT_FALSE(full.has_value());
+  EXPECT_EQ(full.error().message, "journal '" + directory.journal() +
+                                      "': there is no room left on its disk (database or disk is "
+                                      "full)");
+  EXPECT_FALSE(database.in_transaction());
+}
+
+TEST(Database, SaysWhenAnotherProcessHoldsIt) {
+  const TemporaryDirectory directory;
+  Database one = must(Database::open(directory.journal(), Database::Access::Create));
+  must(one.run("CREATE TABLE t (a); BEGIN IMMEDIATE"));
+  Database other = must(Database::open(directory.journal(), Database::Access::Write));
+  const Result<void> held = other.run("INSERT INTO t VALUES (1)");
+  ASSERT_FALSE(held.has_value());
+  EXPECT_THAT(held.error().message, HasSubstr("is held by another process (database is locked)"));
+}
+
+TEST(StatementDeathTest, StopsWhenThereAreMoreValuesThanPlaces) {
+  const TemporaryDirectory directory;
+  Database database = must(Database::open(directory.journal(), Database::Access::Create));
+  Statement statement = must(database.prepare("SELECT ?1"));
+  EXPECT_DEATH(static_cast<void>(statement.run(1, 2)), "a statement with a place for each value");
+}
+
+}  // namespace
+}  // namespace trainyard

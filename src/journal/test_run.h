@@ -1,0 +1,185 @@
+// Runs for the tests of the journal: small plans, turns about them, and a directory that goes away.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "journal-test-XXXXXX").string();
+    check(mkdtemp(name.data()) != nullptr, "a temporary directory for a test");
+    path_ = name;
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::string journal() const { return (path_ / "journal.sqlite").string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// One group of a job file, as a test writes it down.
+struct TestGroup {
+  std::string name = "train";
+  std::vector<std::string> ids;
+  Bytes memory = mb(500);
+  int parallel_max = 0;
+  bool fail_fast = false;
+  std::uint64_t fingerprint = 1;
+};
+
+/// A job file: its plan and its names. Must outlive the calls that get names().
+class TestJob {
+ public:
+  TestJob(std::initializer_list<TestGroup> groups) {
+    for (const TestGroup& group : groups) {
+      const auto i = static_cast<std::uint32_t>(plan.groups.size());
+      plan.groups.push_back(
+          {.name = group.name,
+           .needs = i == 0 ? std::vector<GroupIndex>{} : std::vector<GroupIndex>{{i - 1}},
+           .parallel_max = group.parallel_max,
+           .fail_fast = group.fail_fast});
+      plan.shapes.push_back({.group = {i}, .request = {.memory = group.memory, .cpus = cpus(1)}});
+      for (const std::string& id : group.ids) {
+        plan.tasks.push_back({.shape = {i}});
+        ids.push_back(id);
+        fingerprints.push_back(group.fingerprint);
+      }
+    }
+  }
+
+  [[nodiscard]] PlanNames names() const {
+    return {.job_name = "sweep",
+            .task_id = [this](TaskIndex task) { return ids.at(task.value); },
+            .matrix_values =
+                [this](TaskIndex task) {
+                  return std::vector<std::pair<std::string, std::string>>{
+                      {"id", ids.at(task.value)}, {"lr", "1e-3"}};
+                },
+            .fingerprint = [this](TaskIndex task) { return fingerprints.at(task.value); }};
+  }
+
+  Plan plan;
+  std::vector<std::string> ids;
+  std::vector<std::uint64_t> fingerprints;
+};
+
+/// A group with tasks "0", "1", ...
+inline TestGroup numbered(int count) {
+  TestGroup group;
+  for (int i = 0; i < count; ++i) group.ids.push_back(fmt::format("{}", i));
+  return group;
+}
+
+/// What is in a Result, or the end of the test program with the error's words.
+template <class Value>
+Value must(Result<Value> result) {
+  if (!result) ADD_FAILURE() << result.error().message;
+  check(result.has_value(), "a Result without an error in a test");
+  return std::move(*result);
+}
+inline void must(Result<void> result) { EXPECT_TRUE(result.has_value()) << result.error().message; }
+
+inline Instant at(std::int64_t milliseconds) { return {Duration(milliseconds)}; }
+inline AttemptKey key(std::uint32_t task, std::uint32_t attempt = 1) { return {{task}, attempt}; }
+
+inline Turn turn_of(Event event, Decision decision = {}) {
+  return {.events = {std::move(event)}, .decisions = {std::move(decision)}};
+}
+inline Turn operator+(Turn a, const Turn& b) {
+  a.events.insert(a.events.end(), b.events.begin(), b.events.end());
+  a.decisions.insert(a.decisions.end(), b.decisions.begin(), b.decisions.end());
+  return a;
+}
+
+/// A look at the machine at which these tasks are granted their start.
+inline Turn granted(Instant when, const std::vector<AttemptKey>& keys) {
+  Decision decision;
+  for (const AttemptKey& key : keys) {
+    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Available});
+    decision.commands.emplace_back(
+        StartAttempt{.key = key, .promise = {.memory = mb(600), .cpus = cpus(1)}});
+  }
+  return turn_of({.at = when, .what = Sampled{.memory_available = gb(8)}}, std::move(decision));
+}
+
+inline Turn started(Instant when, AttemptKey key, std::int64_t pid) {
+  return turn_of({.at = when, .what = AttemptStarted{.key = key, .pid = pid}},
+                 {.changes = {TaskChanged{.key = key, .status = Status::Training}}});
+}
+
+inline Turn finished(Instant when, AttemptKey key, std::string result) {
+  return turn_of(
+      {.at = when,
+       .what = AttemptEnded{.key = key,
+                            .end = ExitedWith{0},
+                            .usage = {.memory_peak = mb(300), .cpu_time = Duration(900)},
+                            .result = std::move(result)}},
+      {.changes = {
+           TaskChanged{.key = key, .status = Status::Finished},
+           TaskChanged{.key = key, .status = Status::Exited, .verdict = Verdict::Finished}}});
+}
+
+inline Turn failed(Instant when, AttemptKey key, int code) {
+  return turn_of(
+      {.at = when,
+       .what =
+           AttemptEnded{.key = key, .end = ExitedWith{code}, .usage = {.memory_peak = mb(200)}}},
+      {.changes = {TaskChanged{.key = key,
+                               .status = Status::Exception,
+                               .verdict = Verdict::Failed,
+                               .failure = Failure::Exit,
+                               .exit_code = code,
+                               .message = fmt::format("exit code {}", code)}}});
+}
+
+inline std::vector<TaskRow> all_tasks(JournalReader& reader,
+                                      const JournalReader::TaskFilter& filter = {}) {
+  std::vector<TaskRow> rows;
+  must(reader.tasks(filter, [&rows](TaskRow row) {
+    rows.push_back(std::move(row));
+    return true;
+  }));
+  return rows;
+}
+
+/// Ids and words of tasks, as "a FINISHED".
+inline std::vector<std::string> words(const std::vector<TaskRow>& rows) {
+  std::vector<std::string> words;
+  words.reserve(rows.size());
+  for (const TaskRow& row : rows) words.push_back(row.id + " " + word_for(row.standing));
+  return words;
+}
+
+}  // namespace trainyard
