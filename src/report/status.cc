@@ -125,7 +125,9 @@ Result<void> write_status(JournalReader& reader, const StatusRequest& request,
   sink(status_text(*view));
   if (!table.all) return {};
   sink("\n");
-  return write_tables(reader, table, sink);
+  TableOptions now = table;
+  now.now = view->now;
+  return write_tables(reader, now, sink);
 }
 
 Result<void> write_status_json(JournalReader& reader, const StatusRequest& request, bool all,

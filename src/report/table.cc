@@ -78,7 +78,7 @@ TaskTable::Cells TaskTable::cells_of(const TaskRow& row) const {
   for (const std::string& key : matrix_keys_) cells.push_back(matrix_value(row, key));
   if (cells.empty()) cells.push_back(row.id);
   cells.push_back(standing_text(row));
-  const std::optional<Duration> took = duration_of(row);
+  const std::optional<Duration> took = duration_of(row, options_.now);
   cells.push_back(took ? to_text(*took) : "-");
   cells.push_back(row.attempt == 0 ? "-" : fmt::format("{}", row.attempt));
   cells.push_back(row.memory_peak == Bytes{} ? "-" : to_text(row.memory_peak));

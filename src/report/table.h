@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "journal/reader.h"
 #include "report/digest.h"
 #include "report/result_fields.h"
@@ -17,6 +19,7 @@ struct TableOptions {
   int width = 0;        ///< Columns of the terminal; 0: as wide as it gets.
   bool colour = false;  ///< ANSI colours for what went wrong and what went well.
   bool all = false;     ///< Every task, of big groups too.
+  std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
 };
 
 /// A group with more tasks than this is shown in part: failures first, then the first others.

@@ -1,0 +1,161 @@
+// What `trainyard status` shows, letter by letter.
+#include "report/status_text.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/command.h"
+#include "model/status.h"
+#include "report/test_rows.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TaskRow running_row(std::string_view id) {
+  TaskRow row = started_row(id);
+  row.standing = {.status = Status::Training};
+  row.started = Instant{Duration{60'000}};
+  row.pid = 77;
+  row.memory_now = mb(120);
+  return row;
+}
+
+StatusView view_of_a_live_run() {
+  StatusView view{.job = "mnist", .run_directory = "runs/mnist", .now = Instant{Duration{185'000}}};
+  view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
+  view.groups = {{.name = "prepare", .phase = GroupPhase::Finished, .tasks = 1, .finished = 1},
+                 {.name = "train",
+                  .phase = GroupPhase::Running,
+                  .tasks = 12'000,
+                  .finished = 5,
+                  .failed = 1,
+                  .running = 1,
+                  .waiting = 11'993}};
+  view.running = {running_row("lr=0.1")};
+  view.failed = {failed_row("lr=1", Failure::OutOfMemory, "took 1.2 GB of 1 GB")};
+  view.failed[0].attempt = 3;
+  view.waiting = {{.group_name = "train",
+                   .tasks = 11'993,
+                   .memory = gb(6),
+                   .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
+  view.machine = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
+  return view;
+}
+
+TEST(Status, ShowsALiveRun) {
+  EXPECT_EQ(status_text(view_of_a_live_run()),
+            "mnist: running for 3:05, process 42 on node7\n"
+            "run-dir: runs/mnist\n"
+            "memory: 120 MB used by tasks, 3.1 GB available\n"
+            "\n"
+            "GROUP       STATE   TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
+            "prepare  FINISHED       1         1        0        0       0\n"
+            "train     RUNNING  12,000         5        1   11,993       1\n"
+            "\n"
+            "TASK           STATUS  ATTEMPT  TIME  MEMORY    OF\n"
+            "train/lr=0.1  RUNNING        1  2:05  120 MB  1 GB\n"
+            "\n"
+            "waiting:\n"
+            "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB\n"
+            "\n"
+            "failed:\n"
+            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
+            "    runs/mnist/train/lr=1/stderr.3.log\n");
+}
+
+TEST(Status, ShowsHowARunEnded) {
+  StatusView view{.job = "mnist",
+                  .run_directory = "runs/mnist",
+                  .state = RunState::Ended,
+                  .now = Instant{Duration{7'509'000}}};
+  view.execution = {.number = 2, .started = Instant{Duration{0}}, .how = "finished"};
+  view.groups = {{.name = "eval",
+                  .phase = GroupPhase::Skipped,
+                  .message = "it needs 'train', of which 1 task failed",
+                  .tasks = 2,
+                  .skipped = 2}};
+  EXPECT_EQ(status_text(view),
+            "mnist: finished after 2:05:09 (execution 2)\n"
+            "run-dir: runs/mnist\n"
+            "\n"
+            "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
+            "eval   SKIPPED      2         0        0        0       0        2\n"
+            "eval: it needs 'train', of which 1 task failed\n");
+}
+
+TEST(Status, SaysHowToGoOnWithARunThatDied) {
+  StatusView view = view_of_a_live_run();
+  view.state = RunState::Died;
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, HasSubstr("mnist: died, last heard of after 3:05; 'trainyard run --resume "
+                              "runs/mnist' goes on\n"));
+  EXPECT_THAT(text, Not(HasSubstr("waiting:")));
+}
+
+TEST(Status, ShowsABoundedNumberOfTasks) {
+  StatusView view = view_of_a_live_run();
+  view.groups[1].running = 5000;
+  view.groups[1].failed = 300;
+  view.running.assign(5000, running_row("r"));
+  view.failed.assign(kFailedShown, failed_row("f", Failure::Lost, ""));
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, HasSubstr("\nand 4,960 more: trainyard status --all\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 290 more: trainyard status --all\n"));
+  EXPECT_LT(text.size(), 8000U);
+}
+
+TEST(Status, LetsNoControlCharacterThrough) {
+  StatusView view = view_of_a_live_run();
+  view.failed[0].message = "\x1b]0;title\x07 done\r\n";
+  view.waiting[0].reason = "a\nb";
+  view.groups[0].name = "\x1b[2Jprepare";
+  EXPECT_THAT(status_text(view), Not(HasSubstr("\x1b")));
+}
+
+TEST(Status, GivesJsonWithStableNames) {
+  const nlohmann::json json = nlohmann::json::parse(status_json(view_of_a_live_run()));
+  EXPECT_EQ(json.at("schema"), 1);
+  EXPECT_EQ(json.at("job"), "mnist");
+  EXPECT_EQ(json.at("run_directory"), "runs/mnist");
+  EXPECT_EQ(json.at("state"), "running");
+  EXPECT_EQ(json.at("elapsed_ms"), 185'000);
+  EXPECT_EQ(json.at("execution").at("yard_pid"), 42);
+  EXPECT_EQ(json.at("machine").at("memory_available_bytes"), 3'100'000'000);
+  EXPECT_EQ(json.at("groups").at(1).at("waiting"), 11'993);
+  EXPECT_EQ(json.at("waiting").at(0).at("memory_requested_bytes"), 6'000'000'000);
+  EXPECT_EQ(json.at("running").at(0), nlohmann::json::parse(R"({
+    "group": "train", "id": "lr=0.1", "word": "RUNNING", "status": "TRAINING", "verdict": null,
+    "failure": null, "exit_code": null, "stage": "TRAIN", "attempt": 1, "pid": 77, "matrix": {},
+    "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
+    "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
+    "memory_peak_bytes": 300000000, "result": null, "warning": null, "message": null,
+    "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
+  EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
+  EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");
+}
+
+TEST(Status, GivesJsonWhateverIsInTheText) {
+  StatusView view = view_of_a_live_run();
+  view.failed[0].message = "bad \xff \" \\ \n </script>";
+  view.failed[0].result = "[1, 2";
+  view.machine.reset();
+  const nlohmann::json json = nlohmann::json::parse(status_json(view));
+  EXPECT_EQ(json.at("failed").at(0).at("message"), "bad \xEF\xBF\xBD \" \\ \n </script>");
+  EXPECT_TRUE(json.at("failed").at(0).at("result").is_null());
+  EXPECT_TRUE(json.at("machine").is_null());
+}
+
+}  // namespace
+}  // namespace trainyard::report

@@ -1,0 +1,258 @@
+// Reports and status from a real journal.
+#include "report/write_reports.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "report/sink.h"
+#include "report/status.h"
+#include "report/status_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A run of two groups in a directory of its own: 'train' of three tasks, of which the first has
+/// finished, the second failed and the third runs, and 'eval' of one that waits.
+class ReportsOfARun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string made = (std::filesystem::temp_directory_path() / "reports.XXXXXX").string();
+    ASSERT_NE(::mkdtemp(made.data()), nullptr);
+    directory_ = made;
+    Plan plan;
+    plan.groups = {{.name = "train"}, {.name = "eval", .needs = {{0}}}};
+    plan.shapes = {{.group = {0}, .request = {.memory = gb(1), .cpus = cpus(1)}},
+                   {.group = {1}, .request = {.memory = gb(2), .cpus = cpus(1)}}};
+    plan.tasks = {{.shape = {0}}, {.shape = {0}}, {.shape = {0}}, {.shape = {1}}};
+    PlanNames names;
+    names.job_name = "mnist";
+    names.task_id = [](TaskIndex task) { return fmt::format("lr={}", task.value); };
+    names.matrix_values = [](TaskIndex task) {
+      return std::vector<std::pair<std::string, std::string>>{
+          {"lr", fmt::format("{}", task.value)}};
+    };
+    names.fingerprint = [](TaskIndex task) { return std::uint64_t{task.value}; };
+    auto journal = Journal::create(journal_path(), plan, names,
+                                   {.command_line = "trainyard run sweep.yaml",
+                                    .version = "0.1.0",
+                                    .host = "node7",
+                                    .yard_pid = 42,
+                                    .started_unix_ms = 1'741'100'000'000});
+    ASSERT_TRUE(journal.has_value()) << journal.error().message;
+    journal_ = std::move(*journal);
+    run();
+  }
+
+  void TearDown() override {
+    journal_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  void commit(std::int64_t at, What what, Decision decision) {
+    Turn turn;
+    turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(what)});
+    turn.decisions.push_back(std::move(decision));
+    const Result<void> written = journal_->commit(turn);
+    ASSERT_TRUE(written.has_value()) << written.error().message;
+  }
+
+  void start(std::int64_t at, std::uint32_t task) {
+    const AttemptKey key{.task = {task}};
+    commit(at, TimePassed{},
+           {.changes = {GroupChanged{.group = {0}, .phase = GroupPhase::Running},
+                        TaskChanged{.key = key, .status = Status::Available}},
+            .commands = {StartAttempt{.key = key, .promise = {.memory = gb(1)}}}});
+    commit(at, AttemptStarted{.key = key, .pid = 1000 + task},
+           {.changes = {TaskChanged{.key = key, .status = Status::Training}}});
+  }
+
+  void run() {
+    start(1000, 0);
+    start(1000, 1);
+    commit(5000,
+           Sampled{.memory_available = gb(3),
+                   .tasks = {{.key = {.task = {0}}, .memory = mb(300)},
+                             {.key = {.task = {1}}, .memory = mb(200)}}},
+           {});
+    commit(13'300,
+           AttemptEnded{.key = {.task = {0}},
+                        .end = ExitedWith{},
+                        .usage = {.memory_peak = mb(310), .cpu_time = Duration{9000}},
+                        .result = R"({"test_acc":0.964})"},
+           {.changes = {TaskChanged{.key = {.task = {0}}, .status = Status::Finished},
+                        TaskChanged{.key = {.task = {0}},
+                                    .status = Status::Exited,
+                                    .verdict = Verdict::Finished}}});
+    commit(14'000, AttemptEnded{.key = {.task = {1}}, .end = ExitedWith{.code = 3}},
+           {.changes = {TaskChanged{.key = {.task = {1}},
+                                    .status = Status::Exception,
+                                    .verdict = Verdict::Failed,
+                                    .failure = Failure::Exit,
+                                    .exit_code = 3,
+                                    .message = "exited with code 3"}}});
+    start(15'000, 2);
+    commit(20'000,
+           Sampled{.memory_available = gb(2), .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
+           {.changes = {ReasonChanged{.shape = {1}, .reason = "group 'train' has not ended"}}});
+  }
+
+  [[nodiscard]] std::string journal_path() const { return directory_ + "/journal.db"; }
+
+  JournalReader reader() {
+    Result<JournalReader> reader = JournalReader::open(journal_path());
+    EXPECT_TRUE(reader.has_value()) << reader.error().message;
+    return std::move(*reader);
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const {
+    std::ifstream in(directory_ + "/" + name, std::ios::binary);
+    EXPECT_TRUE(in.is_open()) << name;
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  std::string directory_;
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST_F(ReportsOfARun, AreWrittenForEveryGroup) {
+  JournalReader source = reader();
+  const Result<void> written = write_reports(source, directory_);
+  ASSERT_TRUE(written.has_value()) << written.error().message;
+  const std::string page = file("reports/train.html");
+  EXPECT_THAT(page, HasSubstr("<tr title=\"lr=0\">"));
+  EXPECT_THAT(page, HasSubstr("96.4 %"));
+  EXPECT_THAT(page, HasSubstr("exited with code 3"));
+  const nlohmann::json json = nlohmann::json::parse(file("reports/train.json"));
+  ASSERT_EQ(json.at("tasks").size(), 3U);
+  EXPECT_EQ(json.at("tasks").at(0).at("duration_ms"), 12'300);
+  EXPECT_EQ(json.at("tasks").at(1).at("word"), "EXIT 3");
+  EXPECT_EQ(json.at("tasks").at(2).at("word"), "RUNNING");
+  EXPECT_EQ(json.at("attempts").size(), 3U);
+  EXPECT_EQ(nlohmann::json::parse(file("reports/eval.json")).at("tasks").size(), 1U);
+  EXPECT_THAT(file("reports/eval.html"), HasSubstr("<h1>eval</h1>"));
+  // And nothing more.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_ + "/reports"),
+                          std::filesystem::directory_iterator()),
+            4);
+}
+
+TEST_F(ReportsOfARun, StayAsTheyWereWhenTheyCannotBeWritten) {
+  std::ofstream(directory_ + "/reports") << "in the way";
+  JournalReader source = reader();
+  EXPECT_FALSE(write_reports(source, directory_).has_value());
+  EXPECT_EQ(file("reports"), "in the way");
+}
+
+TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
+  JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  const StatusRequest request{
+      .run_directory = "runs/mnist", .yard_lives = true, .now_unix_ms = 1'741'100'030'000};
+  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
+  EXPECT_EQ(text,
+            "mnist: running for 30.0 s, process 42 on node7\n"
+            "run-dir: runs/mnist\n"
+            "memory: 120 MB used by tasks, 2 GB available\n"
+            "\n"
+            "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
+            "train  RUNNING      3         1        1        0       1\n"
+            "eval   BLOCKED      1         0        0        1       0\n"
+            "\n"
+            "TASK         STATUS  ATTEMPT    TIME  MEMORY    OF\n"
+            "train/lr=2  RUNNING        1  15.0 s  120 MB  1 GB\n"
+            "\n"
+            "waiting:\n"
+            "  eval, 1 task: group 'train' has not ended\n"
+            "\n"
+            "failed:\n"
+            "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n"
+            "    runs/mnist/train/lr=1/stderr.log\n");
+}
+
+TEST_F(ReportsOfARun, TellADeadRunFromALiveOne) {
+  JournalReader source = reader();
+  const auto died = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
+  ASSERT_TRUE(died.has_value());
+  EXPECT_EQ(died->state, RunState::Died);
+  EXPECT_EQ(died->now, Instant{Duration{20'000}});
+  ASSERT_TRUE(journal_->close(Instant{Duration{21'000}}, "interrupted").has_value());
+  ASSERT_TRUE(source.refresh().has_value());
+  const auto ended = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->state, RunState::Ended);
+  EXPECT_THAT(status_text(*ended), HasSubstr("mnist: interrupted after 21.0 s\n"));
+}
+
+TEST_F(ReportsOfARun, GoByTheRunsOwnTimeWhenTheClockIsSetBack) {
+  JournalReader source = reader();
+  const auto view = read_status(source, {.yard_lives = true, .now_unix_ms = 1'000});
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->now, Instant{Duration{20'000}});
+}
+
+TEST_F(ReportsOfARun, ListEveryTaskOnlyWhenAsked) {
+  JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  ASSERT_TRUE(write_status_json(source, {.yard_lives = true}, true, sink).has_value());
+  EXPECT_EQ(nlohmann::json::parse(text).at("tasks").size(), 4U);
+  text.clear();
+  ASSERT_TRUE(write_status_json(source, {.yard_lives = true}, false, sink).has_value());
+  EXPECT_FALSE(nlohmann::json::parse(text).contains("tasks"));
+}
+
+TEST_F(ReportsOfARun, EndWithATableOfTasks) {
+  JournalReader source = reader();
+  for (const bool all : {false, true}) {
+    std::string text;
+    Sink sink = [&text](std::string_view part) { text += part; };
+    ASSERT_TRUE(write_tables(source, {.all = all}, sink).has_value());
+    EXPECT_EQ(text,
+              "train: 3 tasks, 1 finished, 1 failed, 1 running in 13.0 s\n"
+              "\n"
+              "lr  STATUS           TIME  ATTEMPTS  PEAK MEMORY  test_acc\n"
+              " 0  FINISHED       12.3 s         1       310 MB    96.4 %\n"
+              " 1  FAILED EXIT 3  13.0 s         1       200 MB  exited with code 3\n"
+              " 2  RUNNING             -         1       120 MB         -\n"
+              "\n"
+              "best: lr=0 test_acc 96.4 %\n"
+              "\n"
+              "eval: 1 task, 1 waiting\n"
+              "\n"
+              "lr  STATUS   TIME  ATTEMPTS  PEAK MEMORY\n"
+              " 3  WAITING     -         -            -\n")
+        << all;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::report
