@@ -103,7 +103,11 @@ Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
     } else {
       if (!unwritten_since) unwritten_since = now;
       const bool too_long = now - *unwritten_since >= patience.journal;
-      if (too_long || asks_for_the_end(turn.events)) {
+      const bool asked = asks_for_the_end(turn.events);
+      if (too_long || asked) {
+        // What runs would go on without anybody who writes down what becomes of it.
+        if (!asked) pending.add(scheduler.on({.at = now, .what = InterruptAsked{}}));
+        pending.carry_out_stops(machine);
         return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
       }
       pending.carry_out_stops(machine);

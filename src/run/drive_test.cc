@@ -140,7 +140,8 @@ TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "the journal cannot be written: disk full");
   EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2",
-                                 "could not write 3"));
+                                 "could not write 3", "stop 0"))
+      << "what runs is told to end";
   EXPECT_EQ(machine.waited_until, at(2)) << "it offers the turn again after a second";
 }
 
@@ -152,7 +153,8 @@ TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
   std::vector<Observer> observers;
 
   EXPECT_FALSE(drive(scheduler, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2"));
+  EXPECT_THAT(
+      story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2", "stop 0"));
 }
 
 TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {

@@ -27,8 +27,8 @@ std::optional<Vacancy> forecast(const Request& request, Bytes memory_free, Cpus 
     ++next;
   }
   if (!fits()) return std::nullopt;
-  // What ends at the same moment is free by then too.
-  while (next < releases.size() && releases[next].at == at) {
+  // What ends at the same moment is free by then too. Of those that end some day nobody knows.
+  while (at.has_value() && next < releases.size() && releases[next].at == at) {
     memory_free += releases[next].memory;
     cpus_free = cpus_free + releases[next].cpus;
     ++next;

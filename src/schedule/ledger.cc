@@ -27,12 +27,15 @@ Ledger::Ledger(const Limits& limits, const Capacity& capacity)
 void Ledger::see(const Sampled& reading) {
   available_ = reading.memory_available;
   cpu_used_by_others_ = reading.cpu_used_by_others;
-  for (const TaskSample& sample : reading.tasks) {
-    const auto found = holdings_.find(sample.key.task);
-    if (found == holdings_.end()) continue;
-    take_out(found->second);
-    found->second.measured = sample.memory;
-    put_in(found->second);
+  // What the reading does not mention had no memory then: it is just being started, or gone and its
+  // end is still to be heard of. Both lists are in order of task.
+  auto sample = reading.tasks.begin();
+  for (auto& [task, holding] : holdings_) {
+    while (sample != reading.tasks.end() && sample->key.task < task) ++sample;
+    const bool seen = sample != reading.tasks.end() && sample->key.task == task;
+    take_out(holding);
+    holding.measured = seen ? sample->memory : Bytes{};
+    put_in(holding);
   }
 }
 

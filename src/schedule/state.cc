@@ -21,6 +21,7 @@
 #include "model/status.h"
 #include "schedule/ending.h"
 #include "schedule/ledger.h"
+#include "schedule/task_table.h"
 
 namespace trainyard {
 namespace {
@@ -74,9 +75,13 @@ void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& o
   ledger_.see(machine);
   // Groups that ended in an earlier execution end again first, so that the others see it.
   look_at_blocked_groups(out);
+  std::vector<bool> open(shapes_.size(), false);
+  for (TaskIndex task{0}; tasks.knows(task); ++task.value) {
+    if (tasks[task].verdict == Verdict::None) open[tasks[task].shape.value] = true;
+  }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     const GroupIndex group = shapes_[index].group;
-    if (groups_.phase(group) != GroupPhase::Blocked) continue;
+    if (groups_.phase(group) != GroupPhase::Blocked || !open[index]) continue;
     std::string names;
     for (const GroupIndex needed : groups_.planned(group).needs) {
       const GroupPhase phase = groups_.phase(needed);
@@ -109,7 +114,8 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
   if (found == running_.end() || found->second.key != event.key) return;
   const TaskIndex task = event.key.task;
   if (!found->second.seen && !std::holds_alternative<NotStarted>(event.end)) {
-    started(at, {.key = event.key, .pid = 0}, out);
+    // Nobody saw when it began: it counts from when it was asked for.
+    started(found->second.started, {.key = event.key, .pid = 0}, out);
   }
   set_deadline(found->second, std::nullopt);
   const Running running = std::move(found->second);
@@ -145,9 +151,19 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
   close_group_if_over(group, out);
 }
 
+bool Scheduler::State::somebody_waits(ShapeIndex shape) const {
+  const GroupIndex group = shapes_[shape.value].group;
+  if (groups_.phase(group) == GroupPhase::Running) return waiting_.waiting_in(shape) > 0;
+  const auto [first, last] = members_[group.value];
+  for (TaskIndex task = first; task < last; ++task.value) {
+    if (tasks[task].shape == shape && tasks[task].verdict == Verdict::None) return true;
+  }
+  return false;
+}
+
 bool Scheduler::State::worth_another_try(TaskIndex task, const Ending& ending) const {
   return ending.failure == Failure::OutOfMemory && interrupts_ == 0 &&
-         tasks[task].train_tries < limits_.train_retries;
+         tasks[task].train_tries < std::min(limits_.train_retries, TaskTable::kTriesMax);
 }
 
 void Scheduler::State::retry(const Running& running, const Usage& usage, const Ending& ending,
@@ -163,6 +179,7 @@ void Scheduler::State::retry(const Running& running, const Usage& usage, const E
       .failure = ending.failure,
       .message = fmt::format("{}; tried again with {}", ending.message, to_text(request.memory))});
   waiting_.add(task, tasks[task].shape, group_of(task), request);
+  fresh_lanes_ = true;
 }
 
 void Scheduler::State::interrupted(Instant at, Decision& out) {
@@ -210,10 +227,14 @@ void Scheduler::State::kill_asked(Instant at, const KillAsked& event, Decision& 
   const GroupIndex group = group_of(event.task);
   const ShapeIndex shape = tasks[event.task].shape;
   if (groups_.phase(group) == GroupPhase::Running) waiting_.remove(event.task);
-  conclude_waiting(event.task, Verdict::Skipped, "killed on request before it started", out);
-  if (waiting_.waiting_in(shape) == 0 && groups_.phase(group) == GroupPhase::Running) {
-    clear_reason(shape, out);
-  }
+  const bool tried = tasks[event.task].status == Status::Interrupt;
+  conclude_waiting(event.task, Verdict::Skipped,
+                   tried ? "killed on request while it waited for another try"
+                         : "killed on request before it started",
+                   out);
+  if (!somebody_waits(shape)) clear_reason(shape, out);
+  const bool failed = tasks[event.task].verdict == Verdict::Failed;
+  if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);
 }
 
@@ -262,6 +283,13 @@ void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, De
 
 void Scheduler::State::conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message,
                                         Decision& out) {
+  passed_.erase(task);
+  // One that waits for another try has started, and cannot be skipped any more.
+  if (verdict == Verdict::Skipped && tasks[task].status == Status::Interrupt) {
+    conclude(task, Status::Exception,
+             {.verdict = Verdict::Failed, .failure = Failure::Killed, .message = message}, out);
+    return;
+  }
   conclude(task, tasks[task].status, {.verdict = verdict, .message = message}, out);
 }
 

@@ -72,9 +72,9 @@ struct Scheduler::State {
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
     Request promise;
   };
-  /// Who has been passed by younger tasks, and how often.
+  /// How often younger tasks started while this one was the oldest that lacked room, and since
+  /// when.
   struct Passed {
-    TaskIndex task;
     int times = 0;
     Instant since;
   };
@@ -105,13 +105,15 @@ struct Scheduler::State {
   void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
   void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out);
   [[nodiscard]] bool worth_another_try(TaskIndex task, const Ending& ending) const;
+  [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
   void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
 
   // Of starting.
   [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
                                Instant at) const;
   [[nodiscard]] std::optional<Vacancy> vacancy_for(const WaitingRoom::Lane& lane, Instant at) const;
-  [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at);
+  void pass(TaskIndex task, Instant at);
+  [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
   [[nodiscard]] int processes_max() const;
@@ -131,12 +133,12 @@ struct Scheduler::State {
   Ledger ledger_;
   WaitingRoom waiting_;
   std::map<TaskIndex, Running> running_;
-  std::optional<Passed> passed_;
+  std::map<TaskIndex, Passed> passed_;   ///< Waiting tasks that were passed.
   std::vector<Durations> durations_;     ///< By group.
   std::vector<Cause> causes_;            ///< By shape: what was last told.
   std::vector<std::uint32_t> noted_in_;  ///< By shape: in which pass.
   std::uint32_t pass_ = 0;
-  bool fresh_lanes_ = false;  ///< A group was opened since the last pass.
+  bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;
 };
 

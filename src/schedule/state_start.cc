@@ -39,8 +39,9 @@ std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("
 void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   if (interrupts_ > 0) return;
   ++pass_;
-  std::optional<TaskIndex> oldest_blocked;
+  std::optional<std::pair<TaskIndex, std::uint32_t>> oldest_blocked;  ///< And its lane.
   std::optional<Vacancy> kept;
+  bool owed = false;
   int looked = 0;
   auto it = waiting_.order().begin();
   while (it != waiting_.order().end() && looked < kLookahead) {
@@ -54,17 +55,22 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
         kept->memory_spare -= lane.request.memory;
         kept->cpus_spare = kept->cpus_spare - lane.request.cpus;
       }
-      if (oldest_blocked) {
-        if (passed_->times++ == 0) passed_->since = at;
-      }
       start(place.second, at, out);
+      if (oldest_blocked) {
+        pass(oldest_blocked->first, at);
+        if (!owed && passed_too_often(oldest_blocked->first, at)) {
+          owed = true;
+          kept = vacancy_for(waiting_.lane(oldest_blocked->second), at);
+        }
+      }
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(place);
       continue;
     }
     if (is_lack_of_room(cause) && !oldest_blocked) {
-      oldest_blocked = place.first;
-      if (passed_too_often(place.first, at)) kept = vacancy_for(lane, at);
+      oldest_blocked = place;
+      owed = passed_too_often(place.first, at);
+      if (owed) kept = vacancy_for(lane, at);
     }
     note_reason(lane, cause, out);
     ++looked;
@@ -96,7 +102,7 @@ void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
   groups_.task_started(group_of(task));
   running_.try_emplace(task, Running{.key = key, .started = at, .promise = request});
   out.commands.emplace_back(StartAttempt{.key = key, .promise = request});
-  if (passed_ && passed_->task == task) passed_.reset();
+  passed_.erase(task);
   if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);
 }
 
@@ -107,13 +113,16 @@ int Scheduler::State::processes_max() const {
   return std::min(wanted, possible);
 }
 
-bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) {
-  if (!passed_ || passed_->task != task) {
-    passed_ = Passed{.task = task, .since = at};
-    return false;
-  }
-  if (passed_->times == 0) return false;
-  return passed_->times >= limits_.passes_max || at - passed_->since >= limits_.passed_time_max;
+void Scheduler::State::pass(TaskIndex task, Instant at) {
+  const auto [it, first] = passed_.try_emplace(task, Passed{.times = 0, .since = at});
+  ++it->second.times;
+}
+
+bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) const {
+  const auto found = passed_.find(task);
+  if (found == passed_.end()) return false;
+  const Passed& passed = found->second;
+  return passed.times >= limits_.passes_max || at - passed.since >= limits_.passed_time_max;
 }
 
 std::optional<Vacancy> Scheduler::State::vacancy_for(const WaitingRoom::Lane& lane,

@@ -13,6 +13,9 @@ namespace trainyard {
 
 class TaskTable {
  public:
+  /// Nobody tries a stage of a task more often, whatever the limits say.
+  static constexpr int kTriesMax = 255;
+
   struct Task {
     ShapeIndex shape;
     std::uint32_t attempt = 0;        ///< The one it is in or was in last; 0 before its first here.

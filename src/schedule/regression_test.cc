@@ -1,0 +1,162 @@
+// Rules that were broken once, each found by the simulation (sim/) and named here.
+#include <cstdint>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard {
+namespace {
+
+using schedule_test::at;
+using schedule_test::changes;
+using schedule_test::commands;
+using schedule_test::kStart;
+using schedule_test::PlanBuilder;
+using schedule_test::Yard;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr KilledBy kOutOfMemory{.signal = 9, .out_of_memory = true};
+
+TEST(Scheduler, CountsTheMemoryOfATaskOnceWhoseEndIsHeardAfterTheNextSample) {
+  Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(7)));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(
+      yard.on(at(1), Sampled{.memory_available = gb(4), .tasks = {{{{0}, 1}, gb(6)}}}));
+  // It is gone, and others have taken 4 of its 6 GB, when the next sample is made.
+  static_cast<void>(yard.on(at(2), Sampled{.memory_available = gb(6)}));
+  EXPECT_THAT(commands(yard.ended(0, at(3))), IsEmpty()) << "6 GB are there, not 12";
+  EXPECT_THAT(commands(yard.on(at(4), Sampled{.memory_available = gb(7)})),
+              ElementsAre("start 1#1 with 7 GB"));
+}
+
+TEST(Scheduler, LetsAtMostSoManyPassInOneGo) {
+  const Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(9)).tasks(9, Bytes{0}, cpus(1)),
+                  {.passes_max = 2});
+  EXPECT_THAT(commands(yard.first),
+              ElementsAre("start 0#1 with 6 GB", "start 2#1 with 0 B", "start 3#1 with 0 B",
+                          "start 4#1 with 0 B", "start 5#1 with 0 B"))
+      << "after two passes only what takes nothing from it";
+  const Yard other(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(10)).tasks(9, gb(1)),
+                   {.passes_max = 2});
+  EXPECT_THAT(commands(other.first),
+              ElementsAre("start 0#1 with 6 GB", "start 2#1 with 1 GB", "start 3#1 with 1 GB"));
+}
+
+TEST(Scheduler, RemembersHowOftenATaskWasPassedThoughAnotherWasTheOldestMeanwhile) {
+  Yard yard(PlanBuilder().tasks(1, gb(4)).tasks(1, gb(9)).tasks(9, gb(3)), {.passes_max = 3});
+  const End failed = ExitedWith{1};
+  EXPECT_THAT(commands(yard.first),
+              ElementsAre("start 0#1 with 4 GB", "start 2#1 with 3 GB", "start 3#1 with 3 GB"))
+      << "task 1 is passed twice";
+  // Task 0 comes back, asks for 7 GB, and is passed three times.
+  EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, gb(7))),
+              ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(2, at(2), failed)), ElementsAre("start 5#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(3, at(3), failed)), ElementsAre("start 6#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(4, at(4), failed)), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(5, at(5), failed)), ElementsAre("start 0#2 with 7 GB"));
+  // Now task 1 is the oldest again.
+  EXPECT_THAT(commands(yard.ended(6, at(6), failed)), ElementsAre("start 7#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(7, at(7), failed)), IsEmpty()) << "that was the third time";
+}
+
+TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOnce) {
+  // Nobody knows how long these run. 7 GB are free when one more of them has ended, and then
+  // nothing is left beside.
+  Yard yard(PlanBuilder().tasks(3, gb(3)).tasks(1, gb(7)).tasks(9, gb(3)), {.passes_max = 1});
+  EXPECT_THAT(commands(yard.ended(0, at(1), ExitedWith{1})), ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(1, at(2), ExitedWith{1})), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(2, at(3), ExitedWith{1})), ElementsAre("start 3#1 with 7 GB"));
+}
+
+TEST(Scheduler, TakesBackTheReasonOfABlockedTaskThatIsKilled) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(2, gb(1)));
+  EXPECT_THAT(changes(yard.on(at(1), KillAsked{.task = {1}, .request = 1})),
+              ElementsAre("1#0 INIT SKIPPED: killed on request before it started"))
+      << "the other still waits";
+  EXPECT_THAT(changes(yard.on(at(2), KillAsked{.task = {2}, .request = 2})),
+              ElementsAre("2#0 INIT SKIPPED: killed on request before it started", "shape 1: "));
+}
+
+TEST(Scheduler, GivesNoReasonForABlockedShapeWhoseTasksHaveAllFinishedBefore) {
+  Plan plan = PlanBuilder()
+                  .group({.name = "a"})
+                  .tasks(1, gb(1))
+                  .group({.name = "b", .needs = {{0}}})
+                  .tasks(1, gb(1))
+                  .tasks(1, gb(2))
+                  .build();
+  plan.tasks[1].finished_before = true;
+  Scheduler scheduler(plan, schedule_test::kNoLimits, schedule_test::kMachine);
+  EXPECT_THAT(changes(scheduler.begin(kStart, {.memory_available = gb(10)})),
+              ElementsAre("group 0 running", "shape 2: waits for group 'a'", "0#1 AVAILABLE"));
+}
+
+TEST(Scheduler, FailsATaskThatIsKilledWhileItWaitsForAnotherTry) {
+  Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(2, gb(4)).tasks(1, gb(9)));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.started(1));
+  EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, gb(7))), IsEmpty());
+  const Decision killed = yard.on(at(2), KillAsked{.task = {0}, .request = 5});
+  EXPECT_THAT(
+      changes(killed),
+      ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it waited for "
+                  "another try",
+                  "shape 0: ", "2#0 INIT SKIPPED: another task of its group failed (fail-fast)",
+                  "shape 1: "));
+  EXPECT_THAT(commands(killed), ElementsAre("answer 5 done", "stop 1#1"));
+}
+
+TEST(Scheduler, FailsATaskThatWaitsForAnotherTryWhenItsGroupFailsFast) {
+  Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(2, gb(4)));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.started(1));
+  static_cast<void>(yard.ended(0, at(1), kOutOfMemory, gb(7)));
+  EXPECT_THAT(changes(yard.ended(1, at(2), ExitedWith{1})),
+              ElementsAre("1#1 EXCEPTION FAILED EXIT: ended with exit code 1",
+                          "0#1 EXCEPTION FAILED KILLED: another task of its group failed "
+                          "(fail-fast)",
+                          "shape 0: ", "group 0 failed"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Scheduler, GivesUpOnATaskSomeDayHoweverManyTriesItMayHave) {
+  Yard yard(PlanBuilder().tasks(1, gb(10)), {.train_retries = 1'000'000});
+  std::uint32_t attempt = 1;
+  while (attempt < 1'000 && !yard.over()) {
+    static_cast<void>(yard.ended(0, at(1), kOutOfMemory, {}, attempt++));
+  }
+  EXPECT_TRUE(yard.over());
+  EXPECT_EQ(attempt, 256U);
+}
+
+TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
+  // When task 130 has ended 130 older ones come, and wait for what task 131 holds.
+  PlanBuilder plan;
+  plan.group({.name = "later", .needs = {{1}}});
+  for (int i = 0; i < 130; ++i) plan.tasks(1, gb(8) + Bytes{i});
+  plan.group({.name = "first", .needs = {}}).tasks(1, gb(1));
+  Yard yard(plan.group({.name = "beside", .needs = {}}).tasks(1, gb(4)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 130#1 with 1 GB", "start 131#1 with 4 GB"));
+  EXPECT_THAT(commands(yard.ended(130, at(1))), IsEmpty());
+  const Decision back = yard.ended(131, at(2), kOutOfMemory);
+  EXPECT_THAT(commands(back), ElementsAre("start 0#1 with 8 GB"));
+  EXPECT_EQ(changes(back).back(), "shape 131: older tasks are looked at first");
+}
+
+}  // namespace
+}  // namespace trainyard
