@@ -13,7 +13,6 @@
 #include <span>
 #include <string>
 #include <variant>
-#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -21,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/resources.h"
 
 namespace trainyard::io {
 
@@ -32,7 +32,8 @@ struct ProcessStarted {
 struct ProcessEnded {
   AttemptKey key;
   End end;
-  Usage usage;  ///< From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
+  Usage
+      usage;  ///< From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
 };
 /// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
 struct KeeperGone {
@@ -46,29 +47,38 @@ struct KeeperOptions {
 
 class Keeper {
  public:
-  /// Forks the keeper. Call it first thing: there must be no other thread.
+  /// Forks the keeper. Call it first thing: there must be no other thread. Tasks find the
+  /// environment and the resource limits that this process has now.
   static Result<Keeper> fork(KeeperOptions options);
 
   Keeper(Keeper&&) noexcept;
   Keeper& operator=(Keeper&&) noexcept;
-  /// Closes the socket, so that the keeper ends everything and goes, and waits for it, at most twice
-  /// the grace. After that no process of a task is left.
+  /// Closes the socket, so that the keeper ends everything and goes, and waits for it, at most
+  /// twice the grace and 5 s. After that no process of a task is left.
   ~Keeper();
 
   [[nodiscard]] std::int64_t pid() const;
 
-  /// Told everything the keeper says, from run_once() of `loop`, in order. `loop` must outlive this.
+  /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
+  /// call. `loop` must outlive this, and the listener may not destroy it.
   using Listener = std::move_only_function<void(std::span<const KeeperNews>)>;
   void listen(EventLoop& loop, Listener listener);
 
   /// Starts a process in a session and process group of its own: makes the task directory (and
   /// parents), both log files anew, removes an old result file, standard input /dev/null, all
   /// descriptors closed, all signals default, and exec. Answered by ProcessStarted then
-  /// ProcessEnded, or by ProcessEnded with NotStarted that says which of these steps failed and why.
-  /// ProcessEnded comes after every process of the attempt is gone.
+  /// ProcessEnded, or by ProcessEnded with NotStarted that says which of these steps failed and
+  /// why. ProcessEnded comes after every process of the attempt is gone: those that are in its
+  /// session, or descend from it, or have its TRAINYARD_TASK_DIR and TRAINYARD_ATTEMPT in their
+  /// environment. Should some of them outlive SIGKILL by 2 s (a dead network disk), it comes all
+  /// the same.
+  ///
+  /// Sent in the next run_once(), together with everything else of that turn. Waits only when more
+  /// than 32 MiB have gathered.
   void start(AttemptKey key, const Launch& launch);
 
   /// Sends TERM or KILL to every process of the attempt, those in sessions of their own included.
+  /// One that has ended, or is not known, is left alone.
   void stop(AttemptKey key, bool kill);
 
  private:

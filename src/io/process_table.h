@@ -1,6 +1,6 @@
 // Looking at the processes of the machine: who belongs to which attempt, and what they use.
 //
-// Reads /proc, starts nothing, stops nothing. One thread.
+// Reads /proc, starts nothing, stops nothing (but for end_processes_with). One thread.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,17 @@
 namespace trainyard::io {
 
 struct TreeUsage {
-  Bytes memory;  ///< Anonymous memory (RssAnon) of all living processes of the tree.
+  Bytes memory;          ///< Anonymous memory (RssAnon) of all living processes of the tree.
   Duration cpu_time{0};  ///< User and system of the living and of those they have waited for.
   int processes = 0;
 };
 
 struct MachineReading {
-  Bytes memory_available;         ///< Of the machine, or less where a cgroup leaves less.
-  double cpu_used_by_others = 0;  ///< 0 to 1 of our CPUs, since the last reading; 0 at the first.
-  std::vector<TreeUsage> trees;   ///< For each root asked for, in order.
+  Bytes memory_available;  ///< Of the machine, or less where a cgroup leaves less.
+  /// 0 to 1 of our CPUs, since the last reading; 0 at the first. What we and all our descendants
+  /// used (those that have ended too) is not theirs. Time that a hypervisor took away is.
+  double cpu_used_by_others = 0;
+  std::vector<TreeUsage> trees;  ///< For each root asked for, in order.
 };
 
 class ProcessTable {
@@ -45,7 +47,8 @@ class ProcessTable {
 };
 
 /// Ends every process that has NAME=value in its environment (TERM, KILL after `grace`), ourselves
-/// excepted: what a dead run left behind. Returns how many there were.
+/// and those we descend from excepted: what a dead run left behind. Returns how many there were. An
+/// error when some are still there 5 s after KILL.
 Result<int> end_processes_with(const std::string& name_and_value, Duration grace);
 
 }  // namespace trainyard::io

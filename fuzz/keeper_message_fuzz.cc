@@ -1,0 +1,53 @@
+// Whatever bytes come: the reader hands out messages or refuses, and what it hands out can be said
+// again and means the same.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "io/keeper.h"
+#include "io/keeper_message.h"
+
+namespace {
+
+using namespace trainyard::io;  // NOLINT(google-build-using-namespace): all of this is about it.
+
+std::string said_again(const KeeperMessage& message) {
+  std::string bytes;
+  trainyard::match(
+      message,
+      [&](const StartMessage& it) {
+        trainyard::check(append_start(bytes, it.key, it.launch).has_value(), "a launch that fits");
+      },
+      [&](const StopMessage& it) { append_stop(bytes, it); },
+      [&](const ProcessStarted& it) { append_started(bytes, it); },
+      [&](const ProcessEnded& it) { append_ended(bytes, it); });
+  return bytes;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  KeeperMessageReader reader;
+  // In two pieces, cut where the input says.
+  const std::size_t cut = size == 0 ? 0 : data[0] % size;
+  for (const std::string_view piece : {input.substr(0, cut), input.substr(cut)}) {
+    reader.add(piece);
+    for (;;) {
+      const auto message = reader.next();
+      if (!message) return 0;
+      if (!*message) break;
+      const std::string once = said_again(**message);
+      KeeperMessageReader again;
+      again.add(once);
+      const auto same = again.next();
+      trainyard::check(same.has_value() && same->has_value(), "a message of our own");
+      trainyard::check(said_again(**same) == once, "the same message twice");
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,239 @@
+#include "io/files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "io/descriptor.h"
+
+namespace trainyard::io {
+namespace {
+
+Error too_large(const std::string& path, Bytes at_most) {
+  return {fmt::format("'{}' is larger than {}", path, to_text(at_most))};
+}
+
+Result<std::string> read_to_end(const Descriptor& file, const std::string& path, Bytes at_most) {
+  constexpr std::size_t kChunk = std::size_t{64} << 10;
+  const auto most = static_cast<std::size_t>(at_most.count);
+  std::string text;
+  for (;;) {
+    const std::size_t had = text.size();
+    // One byte more than allowed, to see whether there is more.
+    text.resize(std::min(had + kChunk, most + 1));
+    const ssize_t got = ::read(file.get(), text.data() + had, text.size() - had);
+    if (got < 0 && errno == EINTR) {
+      text.resize(had);
+      continue;
+    }
+    if (got < 0) return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+    text.resize(had + static_cast<std::size_t>(got));
+    if (got == 0) return text;
+    if (text.size() > most) return std::unexpected(too_large(path, at_most));
+  }
+}
+
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(file.get(), text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+/// So that the name of a new file is on disk as well as what is in it.
+Result<void> sync_directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const std::string where = directory.empty() ? "." : directory;
+  const Descriptor opened(::open(where.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory (EINVAL); there is nothing to be done about it.
+  if (!opened.is_open() || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
+    return std::unexpected(system_error(fmt::format("cannot write to '{}'", where), errno));
+  }
+  return {};
+}
+
+std::string lock_path(const std::string& run_directory) { return run_directory + "/lock"; }
+
+/// A lock of the open file, not of the process (F_OFD_*): it is not lost when something else in
+/// this process opens and closes the same file, and it can be asked about without being taken.
+struct flock whole_file_lock() {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+std::int64_t pid_in(const Descriptor& file) {
+  std::array<char, 24> text{};
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+  std::int64_t pid = 0;
+  if (got > 0) std::from_chars(text.data(), text.data() + got, pid);
+  return pid;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, Bytes at_most) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  return read_to_end(file, path, at_most);
+}
+
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most) {
+  // Not blocking, as opening a fifo waits for a writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) {
+    if (errno == ENOENT) return std::nullopt;
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  struct stat about{};
+  if (::fstat(file.get(), &about) != 0) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  if (S_ISDIR(about.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is a directory, not a file", path)});
+  }
+  if (!S_ISREG(about.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
+  }
+  if (about.st_size > at_most.count) {
+    return std::unexpected(Error{fmt::format("'{}' has {}, more than the {} it may have", path,
+                                             to_text(Bytes{about.st_size}), to_text(at_most))});
+  }
+  return read_to_end(file, path, at_most);
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
+  }
+  Result<void> written = write_all(file, text, fresh);
+  if (written && ::fsync(file.get()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
+  }
+  if (written && ::rename(fresh.c_str(), path.c_str()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  if (!written) {
+    static_cast<void>(::unlink(fresh.c_str()));
+    return written;
+  }
+  return sync_directory_of(path);
+}
+
+Result<void> make_directories(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return {};
+  int error = errno;
+  if (error == ENOENT) {
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (!parent.empty() && parent != path) {
+      if (Result<void> made = make_directories(parent); !made) return made;
+      if (::mkdir(path.c_str(), 0777) == 0) return {};
+      error = errno;
+    }
+  }
+  struct stat about{};
+  if (error == EEXIST && ::stat(path.c_str(), &about) == 0) {
+    if (S_ISDIR(about.st_mode)) return {};
+    error = ENOTDIR;
+  }
+  return std::unexpected(system_error(fmt::format("cannot make the directory '{}'", path), error));
+}
+
+Result<std::string> make_private_directory(std::string_view prefix) {
+  std::error_code error;
+  std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  if (error) parent = "/tmp";
+  std::string path = (parent / fmt::format("{}XXXXXX", prefix)).string();
+  if (::mkdtemp(path.data()) == nullptr) {
+    return std::unexpected(
+        system_error(fmt::format("cannot make a directory in '{}'", parent.string()), errno));
+  }
+  return path;
+}
+
+std::string absolute_path(std::string_view path, const std::string& base) {
+  std::string result = (std::filesystem::path(base) / path).lexically_normal().string();
+  if (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
+
+Result<std::string> current_directory() {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::current_path(error);
+  if (error)
+    return std::unexpected(system_error("cannot find the current directory", error.value()));
+  return path.string();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+Result<RunLock> RunLock::take(const std::string& run_directory) {
+  const std::string path = lock_path(run_directory);
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  struct flock lock = whole_file_lock();
+  if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
+    const int error = errno;
+    if (error != EAGAIN && error != EACCES) {
+      return std::unexpected(system_error(fmt::format("cannot lock '{}'", path), error));
+    }
+    const std::int64_t pid = pid_in(file);
+    const std::string who = pid > 0 ? fmt::format("process {}", pid) : "another process";
+    return std::unexpected(Error{fmt::format("'{}' is in use by {}", run_directory, who)});
+  }
+  const std::string pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(file.get(), 0) != 0) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  if (Result<void> written = write_all(file, pid, path); !written) {
+    return std::unexpected(std::move(written).error());
+  }
+  return RunLock(std::move(file));
+}
+
+std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
+  const Descriptor file(::open(lock_path(run_directory).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return std::nullopt;
+  struct flock lock = whole_file_lock();
+  // Whether a lock for reading could be had: for writing, the file would have to be writable.
+  lock.l_type = F_RDLCK;
+  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return pid_in(file);
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,61 @@
+// Files and directories: whole small files in and out, the lock of a run directory, and paths.
+//
+// Not for data sets or logs: nothing here streams. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "io/descriptor.h"
+
+namespace trainyard::io {
+
+/// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file. A larger
+/// one is an error, and no more of it than that is read.
+Result<std::string> read_file(const std::string& path, Bytes at_most);
+
+/// The same for a file that somebody we do not trust left: it must be a plain file, so that reading
+/// it neither waits nor has an effect. Nothing when there is no such file.
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most);
+
+/// Puts `text` in the place of whatever is at `path`: after a crash of the machine at any moment,
+/// either the old or the new is there, whole. Writes <path>.new first.
+Result<void> write_file_atomically(const std::string& path, std::string_view text);
+
+/// Makes the directory and those above it that are missing. One that is there already is fine.
+Result<void> make_directories(const std::string& path);
+
+/// Makes an empty directory that nobody but us may look into, in $TMPDIR or /tmp. `prefix` starts
+/// its name.
+Result<std::string> make_private_directory(std::string_view prefix);
+
+/// `path` seen from `base` (absolute), without `.`, `..` and a slash at the end. Follows no links.
+std::string absolute_path(std::string_view path, const std::string& base);
+
+Result<std::string> current_directory();
+
+/// "localhost" when the machine has no name.
+std::string host_name();
+
+/// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
+/// The file <run-dir>/lock stays.
+class RunLock {
+ public:
+  /// The directory must be there. An error says which process holds it.
+  static Result<RunLock> take(const std::string& run_directory);
+
+  /// Which process holds it now; nothing when none does. 0 for one that cannot be named: it took
+  /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.
+  static std::optional<std::int64_t> holder(const std::string& run_directory);
+
+ private:
+  explicit RunLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
+};
+
+}  // namespace trainyard::io

@@ -1,0 +1,147 @@
+// Whole files in and out, directories, paths, and who holds the lock of a run directory.
+#include "io/files.h"
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "io/test_yard.h"
+
+namespace trainyard::io {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+TEST(Files, ReadsAWholeFileUpToItsBound) {
+  const TemporaryDirectory place;
+  const std::string text(100'000, 'x');
+  ASSERT_TRUE(write_file_atomically(place / "a", text));
+  EXPECT_EQ(read_file(place / "a", Bytes{100'000}).value(), text);
+  EXPECT_EQ(read_file(place / "a", Bytes{99'999}).error().message,
+            "'" + place.path() + "/a' is larger than 100 kB");
+  EXPECT_EQ(read_file(place / "b", mib(1)).error().message,
+            "cannot read '" + place.path() + "/b': no such file or directory");
+  EXPECT_THAT(read_file(place.path(), mib(1)).error().message, EndsWith("is a directory"));
+}
+
+TEST(Files, ReadsAFileWithoutASizeAndNoMoreOfItThanAllowed) {
+  EXPECT_THAT(read_file("/proc/self/status", mib(1)).value(), HasSubstr("Pid:"));
+  EXPECT_EQ(read_file("/dev/zero", kib(64)).error().message, "'/dev/zero' is larger than 66 kB");
+}
+
+TEST(Files, TakesOnlyAPlainFileFromATask) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(read_plain_file(place / "a", mib(1)).value(), std::nullopt);
+  ASSERT_TRUE(write_file_atomically(place / "a", "{}"));
+  EXPECT_EQ(read_plain_file(place / "a", mib(1)).value(), "{}");
+
+  // A fifo that nobody writes to would be waited for.
+  ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(read_plain_file(place / "fifo", mib(1)).error().message,
+            "'" + place.path() + "/fifo' is not a plain file");
+  EXPECT_EQ(read_plain_file(place.path(), mib(1)).error().message,
+            "'" + place.path() + "' is a directory, not a file");
+  EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message, HasSubstr("not a plain file"));
+}
+
+TEST(Files, RefusesAHugeFileWithoutReadingIt) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "huge", ""));
+  std::filesystem::resize_file(place / "huge", 1'000'000'000'000);
+  EXPECT_EQ(read_plain_file(place / "huge", mib(1)).error().message,
+            "'" + place.path() + "/huge' has 1 TB, more than the 1 MB it may have");
+}
+
+TEST(Files, ReplacesAFileAsAWhole) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "a", "old"));
+  ASSERT_TRUE(write_file_atomically(place / "a", "new"));
+  EXPECT_EQ(content_of(place / "a"), "new");
+  EXPECT_FALSE(std::filesystem::exists(place / "a.new"));
+
+  // What cannot be replaced is left as it was, and so is the directory.
+  ASSERT_TRUE(make_directories(place / "d/e"));
+  EXPECT_FALSE(write_file_atomically(place / "d", "text"));
+  EXPECT_TRUE(std::filesystem::is_directory(place / "d/e"));
+  EXPECT_FALSE(std::filesystem::exists(place / "d.new"));
+}
+
+TEST(Files, MakesADirectoryWithThoseAboveIt) {
+  const TemporaryDirectory place;
+  EXPECT_TRUE(make_directories(place / "a/b/c"));
+  EXPECT_TRUE(make_directories(place / "a/b/c"));
+  EXPECT_TRUE(std::filesystem::is_directory(place / "a/b/c"));
+  ASSERT_TRUE(write_file_atomically(place / "file", ""));
+  EXPECT_EQ(make_directories(place / "file").error().message,
+            "cannot make the directory '" + place.path() + "/file': not a directory");
+  EXPECT_THAT(make_directories(place / "file/x").error().message, EndsWith("not a directory"));
+}
+
+TEST(Files, MakesADirectoryThatOnlyWeMayEnter) {
+  const TemporaryDirectory place;
+  struct stat about{};
+  ASSERT_EQ(::stat(place.path().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777U, 0700U);
+}
+
+TEST(Files, MakesPathsAbsoluteAndShort) {
+  EXPECT_EQ(absolute_path("a/b", "/base"), "/base/a/b");
+  EXPECT_EQ(absolute_path("./a/../b/", "/base"), "/base/b");
+  EXPECT_EQ(absolute_path("/x//y/.", "/base"), "/x/y");
+  EXPECT_EQ(absolute_path("../..", "/base"), "/");
+  EXPECT_EQ(absolute_path(".", "/base/"), "/base");
+  EXPECT_EQ(absolute_path("", "/base"), "/base");
+  EXPECT_EQ(current_directory().value(), std::filesystem::current_path().string());
+  EXPECT_FALSE(host_name().empty());
+}
+
+TEST(RunLock, IsHeldByOneAndSaysByWhom) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  {
+    const auto lock = RunLock::take(place.path());
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(RunLock::holder(place.path()), ::getpid());
+    const auto second = RunLock::take(place.path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().message,
+              "'" + place.path() + "' is in use by process " + std::to_string(::getpid()));
+  }
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, GoesWithAProcessThatIsKilled) {
+  const TemporaryDirectory place;
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const auto lock = RunLock::take(place.path());
+    for (;;) ::pause();
+  }
+  EXPECT_TRUE(eventually([&] { return RunLock::holder(place.path()) == holder; }));
+  EXPECT_FALSE(RunLock::take(place.path()));
+  ::kill(holder, SIGKILL);
+  ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, NeedsADirectory) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(RunLock::take(place / "none").error().message,
+            "cannot write '" + place.path() + "/none/lock': no such file or directory");
+}
+
+}  // namespace
+}  // namespace trainyard::io

@@ -1,0 +1,322 @@
+#include "io/keeper.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "io/cgroup.h"
+#include "io/descriptor.h"
+#include "io/event_loop.h"
+#include "io/keeper_message.h"
+#include "io/keeper_process.h"
+#include "io/pidfd.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+namespace {
+
+/// What waits to be sent at most, before start() waits for the keeper to take some of it.
+constexpr std::size_t kOutgoingMax = std::size_t{32} << 20;
+/// For how long, before we take the keeper for dead.
+constexpr Duration kPatience{30'000};
+/// What the keeper may need beside the grace, to see the end of what it killed.
+constexpr Duration kKeeperLast{5000};
+
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t kOwnThreads = 2;  // The sanitizer has one of its own.
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+constexpr std::size_t kOwnThreads = 2;
+#else
+constexpr std::size_t kOwnThreads = 1;
+#endif
+#else
+constexpr std::size_t kOwnThreads = 1;
+#endif
+
+Result<void> check_that_there_is_one_thread() {
+  std::vector<std::string> others;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    if (entry.path().filename() == std::to_string(::getpid())) continue;
+    std::string name = read_small_file(entry.path() / "comm");
+    if (name.ends_with('\n')) name.pop_back();
+    others.push_back(fmt::format("'{}'", name));
+  }
+  if (others.size() < kOwnThreads) return {};
+  return std::unexpected(
+      Error{fmt::format("cannot fork the keeper beside other threads ({}); start them after it",
+                        fmt::join(others, ", "))});
+}
+
+/// Leaves the fresh fork nothing but its end of the socket, as descriptor 3, and standard error.
+Descriptor keep_only(Descriptor socket) {
+  constexpr int kSocket = STDERR_FILENO + 1;
+  // Out of the way of 0 to 2, which may have been free.
+  const int high = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, kSocket + 1);
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int output = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  check(high >= 0 && input >= 0 && output >= 0, "descriptors for the keeper");
+  const bool has_error = ::fcntl(STDERR_FILENO, F_GETFD) >= 0;
+  ::dup2(input, STDIN_FILENO);
+  if (!has_error || input == STDERR_FILENO || output == STDERR_FILENO) {
+    ::dup2(output, STDERR_FILENO);
+  }
+  ::dup2(output, STDOUT_FILENO);
+  static_cast<void>(socket.release());
+  ::dup3(high, kSocket, O_CLOEXEC);
+  ::close_range(kSocket + 1, ~0U, 0);
+  return Descriptor(kSocket);
+}
+
+void become_keeper(Descriptor socket, KeeperOptions options) {
+  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  // What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
+  // processes.
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::setsid();
+  ::prctl(PR_SET_NAME, "trainyard-keep");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  // Stays out of directories that somebody may want to unmount.
+  static_cast<void>(::chdir("/"));
+  KeeperProcess(keep_only(std::move(socket)), options).run();
+}
+
+std::string how_it_ended(pid_t pid, int status) {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("the keeper (process {}) was killed by signal {}", pid, WTERMSIG(status));
+  }
+  return fmt::format("the keeper (process {}) has ended", pid);
+}
+
+}  // namespace
+
+struct Keeper::State {
+  State(Descriptor its_socket, pid_t its_pid, KeeperOptions its_options)
+      : socket(std::move(its_socket)), pid(its_pid), options(its_options) {}
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+  ~State();
+
+  void plan_flush();
+  void flush();
+  void wait_for_room();
+  void read();
+  void tell_own_news();
+  void be_gone(std::vector<KeeperNews>& news, std::string why);
+  std::optional<int> wait_for_end(Duration most);
+
+  Descriptor socket;
+  pid_t pid = 0;
+  KeeperOptions options;
+  EventLoop* loop = nullptr;
+  Listener listener;
+  KeeperMessageReader reader;
+  std::string outgoing;
+  std::vector<KeeperNews> own_news;  ///< What did not come from the keeper.
+  bool flush_planned = false;
+  bool gone = false;
+  bool reaped = false;
+  /// Shared, so that a callback that the loop still holds can see that this is no more.
+  std::shared_ptr<State*> alive = std::make_shared<State*>(this);
+};
+
+Keeper::State::~State() {
+  if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
+  socket.close();
+  if (reaped || wait_for_end(2 * options.stop_grace + kKeeperLast)) return;
+  ::kill(pid, SIGKILL);
+  static_cast<void>(::waitpid(pid, nullptr, 0));
+}
+
+std::optional<int> Keeper::State::wait_for_end(Duration most) {
+  if (!wait_until_ended(open_pidfd(pid), most)) return std::nullopt;
+  int status = 0;
+  if (::waitpid(pid, &status, WNOHANG) == 0) return std::nullopt;
+  reaped = true;
+  return status;
+}
+
+void Keeper::State::plan_flush() {
+  if (loop == nullptr || flush_planned || gone) return;
+  flush_planned = true;
+  loop->before_waiting([weak = std::weak_ptr(alive)] {
+    const auto state = weak.lock();
+    if (state != nullptr) (*state)->flush();
+  });
+}
+
+void Keeper::State::flush() {
+  flush_planned = false;
+  std::size_t sent = 0;
+  int error = 0;
+  while (sent < outgoing.size() && error == 0) {
+    const ssize_t put = ::send(socket.get(), outgoing.data() + sent, outgoing.size() - sent,
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (put >= 0) sent += static_cast<std::size_t>(put);
+    if (put < 0 && errno != EINTR) error = errno;
+  }
+  outgoing.erase(0, sent);
+  if (error == 0) return;
+  if (error != EAGAIN) {
+    // Nobody is there. Reading tells how that came.
+    outgoing.clear();
+    return;
+  }
+  flush_planned = true;
+  loop->when_writable(socket.get(), [this] { flush(); });
+}
+
+void Keeper::State::wait_for_room() {
+  while (outgoing.size() > kOutgoingMax / 2 && !gone) {
+    pollfd waiting{.fd = socket.get(), .events = POLLOUT, .revents = 0};
+    if (::poll(&waiting, 1, static_cast<int>(kPatience.count())) == 0) {
+      be_gone(own_news, fmt::format("the keeper (process {}) does not listen any more", pid));
+      tell_own_news();
+      return;
+    }
+    const ssize_t put =
+        ::send(socket.get(), outgoing.data(), outgoing.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (put > 0) outgoing.erase(0, static_cast<std::size_t>(put));
+    if (put < 0 && errno != EAGAIN && errno != EINTR) outgoing.clear();
+  }
+}
+
+void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why) {
+  if (std::exchange(gone, true)) return;
+  loop->unwatch(socket.get());
+  outgoing.clear();
+  news.emplace_back(KeeperGone{std::move(why)});
+}
+
+void Keeper::State::read() {
+  std::vector<KeeperNews> news;
+  std::array<char, 65536> buffer;  // NOLINT(*-member-init): written by recv, and large.
+  const auto take = [&news](KeeperMessage message) {
+    return match(
+        std::move(message), [&](ProcessStarted it) { return news.emplace_back(it), true; },
+        [&](ProcessEnded it) { return news.emplace_back(std::move(it)), true; },
+        [](const auto&) { return false; });
+  };
+  std::string broken;
+  while (broken.empty()) {
+    const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) break;
+    if (got <= 0) {
+      const std::optional<int> status = wait_for_end(Duration(1000));
+      broken = status ? how_it_ended(pid, *status)
+                      : fmt::format("the keeper (process {}) has closed its socket", pid);
+      break;
+    }
+    reader.add({buffer.data(), static_cast<std::size_t>(got)});
+    for (;;) {
+      Result<std::optional<KeeperMessage>> message = reader.next();
+      if (message && !*message) break;
+      if (message && take(std::move(**message))) continue;
+      broken = fmt::format("the keeper (process {}) has sent nonsense", pid);
+      break;
+    }
+    if (got < static_cast<ssize_t>(buffer.size())) break;
+  }
+  if (!broken.empty()) be_gone(news, std::move(broken));
+  if (!news.empty()) listener(news);
+}
+
+void Keeper::State::tell_own_news() {
+  loop->post([weak = std::weak_ptr(alive)] {
+    const auto shared = weak.lock();
+    if (shared == nullptr) return;
+    State& state = **shared;
+    const std::vector<KeeperNews> news = std::exchange(state.own_news, {});
+    if (!news.empty()) state.listener(news);
+  });
+}
+
+Keeper::Keeper(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Keeper::Keeper(Keeper&&) noexcept = default;
+Keeper& Keeper::operator=(Keeper&&) noexcept = default;
+Keeper::~Keeper() = default;
+
+Result<Keeper> Keeper::fork(KeeperOptions options) {
+  if (Result<void> single = check_that_there_is_one_thread(); !single) {
+    return std::unexpected(std::move(single).error());
+  }
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return std::unexpected(system_error("cannot make a socket for the keeper", errno));
+  }
+  Descriptor ours(ends[0]);
+  Descriptor its(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::unexpected(system_error("cannot fork the keeper", errno));
+  if (pid == 0) {
+    become_keeper(std::move(its), options);
+    ::_exit(0);
+  }
+  return Keeper(std::make_unique<State>(std::move(ours), pid, options));
+}
+
+std::int64_t Keeper::pid() const { return state_->pid; }
+
+void Keeper::listen(EventLoop& loop, Listener listener) {
+  State* const state = state_.get();
+  check(state->loop == nullptr, "one listener to a keeper");
+  state->loop = &loop;
+  state->listener = std::move(listener);
+  loop.watch_readable(state->socket.get(), [state] { state->read(); });
+  state->plan_flush();
+  if (!state->own_news.empty()) state->tell_own_news();
+}
+
+void Keeper::start(AttemptKey key, const Launch& launch) {
+  if (state_->gone) return;
+  if (Result<void> added = append_start(state_->outgoing, key, launch); !added) {
+    state_->own_news.emplace_back(
+        ProcessEnded{.key = key, .end = NotStarted{added.error().message}, .usage = {}});
+    if (state_->loop != nullptr) state_->tell_own_news();
+    return;
+  }
+  state_->plan_flush();
+  if (state_->loop != nullptr && state_->outgoing.size() > kOutgoingMax) state_->wait_for_room();
+}
+
+void Keeper::stop(AttemptKey key, bool kill) {
+  if (state_->gone) return;
+  append_stop(state_->outgoing, {.key = key, .kill = kill});
+  state_->plan_flush();
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,261 @@
+#include "io/keeper_message.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "io/keeper.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+
+namespace trainyard::io {
+namespace {
+
+enum class Kind : std::uint8_t { Start = 1, Stop = 2, Started = 3, Ended = 4 };
+enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
+using Length = std::uint32_t;
+
+/// Writes one message; its length is filled in when it is complete.
+class Writer {
+ public:
+  Writer(std::string& bytes, Kind kind, AttemptKey key) : bytes_(bytes), start_(bytes.size()) {
+    number(Length{0});
+    number(static_cast<std::uint8_t>(kind));
+    number(key.task.value);
+    number(key.attempt);
+  }
+
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  void number(Number value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(value));
+    std::memcpy(bytes_.data() + at, &value, sizeof(value));
+  }
+  void text(std::string_view value) {
+    number(static_cast<Length>(value.size()));
+    bytes_.append(value);
+  }
+  void texts(const std::vector<std::string>& values) {
+    number(static_cast<Length>(values.size()));
+    for (const std::string& value : values) text(value);
+  }
+  void finish() {
+    const auto length = static_cast<Length>(bytes_.size() - start_ - sizeof(Length));
+    std::memcpy(bytes_.data() + start_, &length, sizeof(length));
+  }
+
+ private:
+  std::string& bytes_;
+  std::size_t start_;
+};
+
+/// Reads the fields of one body. After a field that is not there all others are empty, and the
+/// whole is bad.
+class Reader {
+ public:
+  explicit Reader(std::string_view body) : rest_(body) {}
+
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  Number number() {
+    Number value{};
+    const std::string_view bytes = take(sizeof(value));
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof(value));
+    return value;
+  }
+  std::string text() {
+    const auto length = number<Length>();
+    return std::string(take(length));
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> values;
+    // Not reserved: the count may be a lie, each text costs its sender at least its length.
+    for (auto count = number<Length>(); count > 0 && !bad_; --count) values.push_back(text());
+    return values;
+  }
+  AttemptKey key() {
+    const auto task = number<std::uint32_t>();
+    return {.task = {task}, .attempt = number<std::uint32_t>()};
+  }
+  void refuse() { bad_ = true; }
+  /// Whether the fields made up the body, all of it.
+  [[nodiscard]] bool well() const { return !bad_ && rest_.empty(); }
+
+ private:
+  std::string_view take(std::size_t length) {
+    if (bad_ || length > rest_.size()) {
+      bad_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool bad_ = false;
+};
+
+Launch read_launch(Reader& reader) {
+  Launch launch;
+  launch.arguments = reader.texts();
+  launch.environment = reader.texts();
+  launch.working_directory = reader.text();
+  launch.task_directory = reader.text();
+  launch.stdout_path = reader.text();
+  launch.stderr_path = reader.text();
+  launch.result_path = reader.text();
+  return launch;
+}
+
+End read_end(Reader& reader) {
+  switch (static_cast<EndKind>(reader.number<std::uint8_t>())) {
+    case EndKind::Exited:
+      return ExitedWith{reader.number<std::int32_t>()};
+    case EndKind::Killed: {
+      const auto signal = reader.number<std::int32_t>();
+      return KilledBy{.signal = signal, .out_of_memory = reader.number<std::uint8_t>() != 0};
+    }
+    case EndKind::NotStarted:
+      return NotStarted{reader.text()};
+    case EndKind::Vanished:
+      return Vanished{reader.text()};
+  }
+  reader.refuse();
+  return ExitedWith{};
+}
+
+KeeperMessage read_message(Reader& reader) {
+  const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
+  const AttemptKey key = reader.key();
+  switch (kind) {
+    case Kind::Start:
+      return StartMessage{.key = key, .launch = read_launch(reader)};
+    case Kind::Stop:
+      return StopMessage{.key = key, .kill = reader.number<std::uint8_t>() != 0};
+    case Kind::Started:
+      return ProcessStarted{.key = key, .pid = reader.number<std::int64_t>()};
+    case Kind::Ended: {
+      End end = read_end(reader);
+      const auto memory = reader.number<std::int64_t>();
+      const auto cpu = reader.number<std::int64_t>();
+      return ProcessEnded{.key = key,
+                          .end = std::move(end),
+                          .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)}};
+    }
+  }
+  reader.refuse();
+  return StopMessage{};
+}
+
+std::size_t size_of(const Launch& launch) {
+  std::size_t size = 0;
+  for (const std::string& text : launch.arguments) size += sizeof(Length) + text.size();
+  for (const std::string& text : launch.environment) size += sizeof(Length) + text.size();
+  for (const std::string* text : {&launch.working_directory, &launch.task_directory,
+                                  &launch.stdout_path, &launch.stderr_path, &launch.result_path}) {
+    size += sizeof(Length) + text->size();
+  }
+  return size;
+}
+
+}  // namespace
+
+Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& launch) {
+  constexpr std::size_t kOtherFields = 64;
+  if (size_of(launch) > kKeeperMessageMax - kOtherFields) {
+    return std::unexpected(
+        Error{fmt::format("the command and its environment have {}, at most {}",
+                          to_text(Bytes{static_cast<std::int64_t>(size_of(launch))}),
+                          to_text(Bytes{kKeeperMessageMax}))});
+  }
+  Writer writer(bytes, Kind::Start, key);
+  writer.texts(launch.arguments);
+  writer.texts(launch.environment);
+  writer.text(launch.working_directory);
+  writer.text(launch.task_directory);
+  writer.text(launch.stdout_path);
+  writer.text(launch.stderr_path);
+  writer.text(launch.result_path);
+  writer.finish();
+  return {};
+}
+
+void append_stop(std::string& bytes, const StopMessage& message) {
+  Writer writer(bytes, Kind::Stop, message.key);
+  writer.number(static_cast<std::uint8_t>(message.kill));
+  writer.finish();
+}
+
+void append_started(std::string& bytes, const ProcessStarted& message) {
+  Writer writer(bytes, Kind::Started, message.key);
+  writer.number(message.pid);
+  writer.finish();
+}
+
+void append_ended(std::string& bytes, const ProcessEnded& message) {
+  Writer writer(bytes, Kind::Ended, message.key);
+  const auto kind = [&](EndKind it) { writer.number(static_cast<std::uint8_t>(it)); };
+  match(
+      message.end,
+      [&](const ExitedWith& it) {
+        kind(EndKind::Exited);
+        writer.number(std::int32_t{it.code});
+      },
+      [&](const KilledBy& it) {
+        kind(EndKind::Killed);
+        writer.number(std::int32_t{it.signal});
+        writer.number(static_cast<std::uint8_t>(it.out_of_memory));
+      },
+      [&](const NotStarted& it) {
+        kind(EndKind::NotStarted);
+        writer.text(it.why);
+      },
+      [&](const Vanished& it) {
+        kind(EndKind::Vanished);
+        writer.text(it.why);
+      });
+  writer.number(message.usage.memory_peak.count);
+  writer.number(std::int64_t{message.usage.cpu_time.count()});
+  writer.finish();
+}
+
+void KeeperMessageReader::add(std::string_view bytes) {
+  if (at_ > 0) bytes_.erase(0, std::exchange(at_, 0));
+  bytes_.append(bytes);
+}
+
+Result<std::optional<KeeperMessage>> KeeperMessageReader::next() {
+  const std::string_view left = std::string_view(bytes_).substr(at_);
+  Length length = 0;
+  if (left.size() < sizeof(length)) return std::nullopt;
+  std::memcpy(&length, left.data(), sizeof(length));
+  if (length > kKeeperMessageMax) {
+    return std::unexpected(Error{fmt::format("a message of {} bytes, more than any has", length)});
+  }
+  if (left.size() < sizeof(length) + length) return std::nullopt;
+  Reader reader(left.substr(sizeof(length), length));
+  KeeperMessage message = read_message(reader);
+  if (!reader.well()) return std::unexpected(Error{"a message that makes no sense"});
+  at_ += sizeof(length) + length;
+  return message;
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,185 @@
+// What the yard and the keeper say to each other comes out as it went in, and nothing else does.
+#include "io/keeper_message.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "io/keeper.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr AttemptKey kKey{.task = {7}, .attempt = 3};
+
+Launch some_launch() {
+  return {.arguments = {"python3", "train.py", "", "a b\n"},
+          .environment = {"A=1", "B="},
+          .working_directory = "/work",
+          .task_directory = "/run/t",
+          .stdout_path = "/run/t/stdout.log",
+          .stderr_path = "/run/t/stderr.log",
+          .result_path = "/run/t/result.json"};
+}
+
+std::string some_messages() {
+  std::string bytes;
+  EXPECT_TRUE(append_start(bytes, kKey, some_launch()));
+  append_stop(bytes, {.key = kKey, .kill = true});
+  append_started(bytes, {.key = kKey, .pid = 4711});
+  append_ended(bytes, {.key = kKey,
+                       .end = KilledBy{.signal = 9, .out_of_memory = true},
+                       .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)}});
+  return bytes;
+}
+
+void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
+  for (std::size_t i = from; i < 4; ++i) {
+    const auto message = reader.next();
+    ASSERT_TRUE(message && *message) << i;
+    ASSERT_EQ((*message)->index(), i);
+    if (const auto* start = std::get_if<StartMessage>(&**message)) {
+      EXPECT_EQ(start->key, kKey);
+      EXPECT_THAT(start->launch.arguments, ElementsAre("python3", "train.py", "", "a b\n"));
+      EXPECT_THAT(start->launch.environment, ElementsAre("A=1", "B="));
+      EXPECT_EQ(start->launch.working_directory, "/work");
+      EXPECT_EQ(start->launch.task_directory, "/run/t");
+      EXPECT_EQ(start->launch.stdout_path, "/run/t/stdout.log");
+      EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");
+      EXPECT_EQ(start->launch.result_path, "/run/t/result.json");
+    }
+    if (const auto* stop = std::get_if<StopMessage>(&**message)) {
+      EXPECT_EQ(stop->key, kKey);
+      EXPECT_TRUE(stop->kill);
+    }
+    if (const auto* started = std::get_if<ProcessStarted>(&**message)) {
+      EXPECT_EQ(started->key, kKey);
+      EXPECT_EQ(started->pid, 4711);
+    }
+    if (const auto* ended = std::get_if<ProcessEnded>(&**message)) {
+      EXPECT_EQ(ended->key, kKey);
+      EXPECT_EQ(ended->end, End(KilledBy{.signal = 9, .out_of_memory = true}));
+      EXPECT_EQ(ended->usage.memory_peak, mib(5));
+      EXPECT_EQ(ended->usage.cpu_time, Duration(12));
+    }
+  }
+  EXPECT_EQ(reader.next().value(), std::nullopt);
+  EXPECT_FALSE(reader.holds_a_part());
+}
+
+TEST(KeeperMessage, ComesOutAsItWentIn) {
+  KeeperMessageReader reader;
+  reader.add(some_messages());
+  expect_some_messages(reader);
+}
+
+TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
+  const std::string bytes = some_messages();
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    KeeperMessageReader reader;
+    reader.add(std::string_view(bytes).substr(0, cut));
+    std::size_t taken = 0;
+    while (true) {
+      const auto message = reader.next();
+      ASSERT_TRUE(message);
+      if (!*message) break;
+      ++taken;
+    }
+    ASSERT_LE(taken, 4U);
+    reader.add(std::string_view(bytes).substr(cut));
+    expect_some_messages(reader, taken);
+  }
+}
+
+TEST(KeeperMessage, CarriesEveryKindOfEnd) {
+  for (const End& end : {End(ExitedWith{-3}), End(KilledBy{.signal = 11}), End(NotStarted{"why"}),
+                         End(Vanished{""})}) {
+    std::string bytes;
+    append_ended(bytes, {.key = kKey, .end = end, .usage = {}});
+    KeeperMessageReader reader;
+    reader.add(bytes);
+    const auto message = reader.next();
+    ASSERT_TRUE(message && *message);
+    EXPECT_EQ(std::get<ProcessEnded>(**message).end, end);
+  }
+}
+
+TEST(KeeperMessage, KnowsAHalfWrittenOne) {
+  const std::string bytes = some_messages();
+  KeeperMessageReader reader;
+  reader.add(std::string_view(bytes).substr(0, 10));
+  EXPECT_EQ(reader.next().value(), std::nullopt);
+  EXPECT_TRUE(reader.holds_a_part());
+}
+
+TEST(KeeperMessage, RefusesOneThatIsTooLongAndKeepsTheRest) {
+  Launch launch = some_launch();
+  launch.environment.push_back("BIG=" + std::string(kKeeperMessageMax, 'x'));
+  std::string bytes = "before";
+  const auto added = append_start(bytes, kKey, launch);
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().message, "the command and its environment have 16.8 MB, at most 16.8 MB");
+  EXPECT_EQ(bytes, "before");
+}
+
+TEST(KeeperMessage, RefusesALengthThatNoneHasBeforeItHasCome) {
+  const std::uint32_t length = kKeeperMessageMax + 1;
+  std::string bytes(sizeof(length), '\0');
+  std::memcpy(bytes.data(), &length, sizeof(length));
+  KeeperMessageReader reader;
+  reader.add(bytes);
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(KeeperMessage, RefusesWhatIsCutShortOrTooLongOrOfNoKind) {
+  std::string whole;
+  append_started(whole, {.key = kKey, .pid = 1});
+  const auto body_with = [&](std::size_t size, char kind) {
+    std::string bytes = whole.substr(0, 4);
+    bytes += kind + whole.substr(5);
+    bytes.resize(4 + size, '\0');
+    const auto length = static_cast<std::uint32_t>(size);
+    std::memcpy(bytes.data(), &length, sizeof(length));
+    return bytes;
+  };
+  const std::size_t right = whole.size() - 4;
+  const auto is_read = [](const std::string& bytes) {
+    KeeperMessageReader reader;
+    reader.add(bytes);
+    const auto message = reader.next();
+    return message && *message;
+  };
+  EXPECT_TRUE(is_read(body_with(right, 3)));
+  EXPECT_FALSE(is_read(body_with(right - 1, 3)));
+  EXPECT_FALSE(is_read(body_with(right + 1, 3)));
+  EXPECT_FALSE(is_read(body_with(0, 3)));
+  for (const char kind : {'\0', '\5', '\377'}) EXPECT_FALSE(is_read(body_with(right, kind)));
+}
+
+TEST(KeeperMessage, IsNotFooledByACountThatIsALie) {
+  std::string bytes;
+  ASSERT_TRUE(append_start(bytes, kKey, some_launch()));
+  const std::uint32_t lie = 0xffffffff;
+  // The number of arguments comes after length, kind and key.
+  std::memcpy(bytes.data() + 13, &lie, sizeof(lie));
+  KeeperMessageReader reader;
+  reader.add(bytes);
+  EXPECT_FALSE(reader.next());
+}
+
+}  // namespace
+}  // namespace trainyard::io

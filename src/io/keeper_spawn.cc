@@ -1,0 +1,247 @@
+#include "io/keeper_spawn.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "io/files.h"
+#include "io/pidfd.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+namespace {
+
+std::string_view name_of(std::string_view name_and_value) {
+  return name_and_value.substr(0, name_and_value.find('='));
+}
+
+Result<Descriptor> make_log(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  return file;
+}
+
+bool is_program(const std::string& path) {
+  struct stat about{};
+  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+/// The file behind the name of a program, as execvp finds it with this PATH in that directory.
+std::string find_program(const std::string& name, std::string_view path,
+                         const std::string& directory) {
+  if (name.contains('/')) return name;
+  for (;;) {
+    const std::size_t colon = path.find(':');
+    const std::string_view entry = path.substr(0, colon);
+    const std::string candidate =
+        absolute_path(entry.empty() ? "." : entry, directory) + "/" + name;
+    if (is_program(candidate)) return candidate;
+    if (colon == std::string_view::npos) return {};
+    path.remove_prefix(colon + 1);
+  }
+}
+
+/// What would make a file that is there run: nothing to add when it is executable.
+std::string hint_for(const std::string& name, const std::string& file) {
+  if (::access(file.c_str(), X_OK) == 0) return "";
+  const std::string extension = std::filesystem::path(name).extension().string();
+  std::string hint = fmt::format("; is it executable? try 'chmod +x {}'", name);
+  if (extension == ".py") hint += fmt::format(" or 'python3 {}'", name);
+  if (extension == ".sh") hint += fmt::format(" or 'sh {}'", name);
+  return hint;
+}
+
+/// Why a program could not be started, found out after it was tried: the kernel only says that
+/// something on the way did not work.
+Error explain(const Launch& launch, const std::string& program, int error) {
+  const std::string& directory = launch.working_directory;
+  if (const Descriptor entered(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+      !entered.is_open()) {
+    return system_error(fmt::format("cannot enter the directory '{}'", directory), errno);
+  }
+  if (::access(directory.c_str(), X_OK) != 0) {
+    return system_error(fmt::format("cannot enter the directory '{}'", directory), errno);
+  }
+  const std::string& name = launch.arguments[0];
+  const std::string cannot = fmt::format("cannot run '{}'", name);
+  const std::string here = absolute_path(program.empty() ? name : program, directory);
+  if (program.empty()) {
+    const bool near = is_there(here);
+    return {fmt::format("{}: no such program on PATH{}", cannot,
+                        near ? fmt::format("; did you mean './{}'?", name) : "")};
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(here, ignored)) return {cannot + ": it is a directory"};
+  switch (error) {
+    case EACCES:
+      return {fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
+    case ENOENT:
+      if (!is_there(here)) break;
+      return {cannot + ": its first line names an interpreter that does not exist"};
+    case ENOEXEC:
+      return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
+    case E2BIG:
+      return {cannot + ": its arguments and environment are too long for the system"};
+    case EAGAIN:
+      return {cannot +
+              ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
+    default:
+      break;
+  }
+  return system_error(cannot, error);
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// What happens in the new process between fork and exec.
+class Actions {
+ public:
+  Actions(const std::string& directory, const Descriptor& out, const Descriptor& err) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
+    ::posix_spawn_file_actions_adddup2(&actions_, out.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions_, err.get(), STDERR_FILENO);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    sigset_t signals{};
+    ::sigemptyset(&signals);
+    ::posix_spawnattr_setsigmask(&attributes_, &signals);
+    ::sigfillset(&signals);
+    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
+    ::posix_spawnattr_setflags(
+        &attributes_,
+        static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
+  }
+  Actions(Actions&&) = delete;
+  Actions& operator=(Actions&&) = delete;
+  ~Actions() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+Spawner::Spawner() {
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    environment_.emplace_back(*variable);
+  }
+  for (std::size_t i = 0; i < environment_.size(); ++i) names_.emplace(name_of(environment_[i]), i);
+  if (::getrlimit(RLIMIT_NOFILE, &files_of_tasks_) != 0) return;
+  files_of_ours_ = files_of_tasks_;
+  files_of_ours_.rlim_cur = files_of_ours_.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &files_of_ours_) != 0) files_of_ours_ = files_of_tasks_;
+}
+
+std::vector<char*> Spawner::environment_of(const Launch& launch) const {
+  std::vector<char*> pointers = pointers_to(environment_);
+  pointers.pop_back();
+  const std::size_t inherited = pointers.size();
+  for (const std::string& entry : launch.environment) {
+    char* const text = const_cast<char*>(entry.c_str());
+    const std::string_view name = name_of(entry);
+    if (const auto found = names_.find(name); found != names_.end()) {
+      pointers[found->second] = text;
+      continue;
+    }
+    const auto added = pointers.begin() + static_cast<std::ptrdiff_t>(inherited);
+    const auto twice = std::find_if(added, pointers.end(),
+                                    [name](const char* other) { return name_of(other) == name; });
+    if (twice == pointers.end()) {
+      pointers.push_back(text);
+    } else {
+      *twice = text;
+    }
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const Descriptor& err) {
+  const std::vector<char*> environment = environment_of(launch);
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const char* const entry : environment) {
+    if (entry != nullptr && name_of(entry) == "PATH") path = std::string_view(entry).substr(5);
+  }
+  const std::string program = find_program(launch.arguments[0], path, launch.working_directory);
+  if (program.empty()) return std::unexpected(explain(launch, program, ENOENT));
+
+  const std::vector<char*> arguments = pointers_to(launch.arguments);
+  const Actions actions(launch.working_directory, out, err);
+  // The new process takes over the limit that is in force at this moment.
+  const bool lower = files_of_ours_.rlim_cur != files_of_tasks_.rlim_cur;
+  if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, program.c_str(), &actions.actions_, &actions.attributes_,
+                                  arguments.data(), environment.data());
+  if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_ours_);
+  if (error != 0) return std::unexpected(explain(launch, program, error));
+  return pid;
+}
+
+Result<Spawned> Spawner::start(const Launch& launch) {
+  if (launch.arguments.empty() || launch.arguments[0].empty()) {
+    return std::unexpected(Error{"cannot run a command that is empty"});
+  }
+  if (Result<void> made = make_directories(launch.task_directory); !made) {
+    return std::unexpected(std::move(made).error());
+  }
+  if (::unlink(launch.result_path.c_str()) != 0 && errno != ENOENT) {
+    return std::unexpected(
+        system_error(fmt::format("cannot remove the old '{}'", launch.result_path), errno));
+  }
+  const Result<Descriptor> out = make_log(launch.stdout_path);
+  if (!out) return std::unexpected(out.error());
+  const Result<Descriptor> err = make_log(launch.stderr_path);
+  if (!err) return std::unexpected(err.error());
+
+  const Result<pid_t> pid = spawn(launch, *out, *err);
+  if (!pid) return std::unexpected(pid.error());
+  Descriptor pidfd = open_pidfd(*pid);
+  if (!pidfd.is_open()) {
+    const int error = errno;
+    ::kill(-*pid, SIGKILL);
+    static_cast<void>(::waitpid(*pid, nullptr, 0));
+    return std::unexpected(
+        system_error(fmt::format("cannot watch the process of '{}'", launch.arguments[0]), error));
+  }
+  return Spawned{.pid = *pid, .pidfd = std::move(pidfd)};
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,47 @@
+// Starts the process of one attempt: directory, logs, environment, exec. In the keeper only.
+//
+// Does not watch it. One thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+struct Spawned {
+  pid_t pid = 0;     ///< It leads a session and a process group of that number.
+  Descriptor pidfd;  ///< Readable when it has ended.
+};
+
+class Spawner {
+ public:
+  /// What tasks find is what this process has now: its environment, and its limit of open files,
+  /// which is then raised for our own use. Descriptor 0 must be /dev/null.
+  Spawner();
+
+  /// Does all that Keeper::start() promises. The error is one sentence for people that says which
+  /// step failed, and why.
+  Result<Spawned> start(const Launch& launch);
+
+ private:
+  /// NAME=value of ours, less those that the launch has, then the launch's, then a null.
+  std::vector<char*> environment_of(const Launch& launch) const;
+  Result<pid_t> spawn(const Launch& launch, const Descriptor& out, const Descriptor& err);
+
+  std::vector<std::string> environment_;
+  std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.
+  rlimit files_of_tasks_{};
+  rlimit files_of_ours_{};
+};
+
+}  // namespace trainyard::io

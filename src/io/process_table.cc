@@ -1,0 +1,246 @@
+#include "io/process_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "io/capacity.h"
+#include "io/cgroup.h"
+#include "io/descriptor.h"
+#include "io/pidfd.h"
+#include "io/process_scan.h"
+
+namespace trainyard::io {
+namespace {
+
+std::int64_t ticks_per_second() {
+  static const std::int64_t kTicks = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  return kTicks;
+}
+
+/// Takes the next number off a text of numbers between spaces; 0 when there is none.
+std::int64_t take_number(std::string_view& text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  std::int64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+  return error == std::errc{} ? number : 0;
+}
+
+/// CPU time that has passed on our CPUs, in ticks.
+struct CpuTicks {
+  std::int64_t busy = 0;
+  std::int64_t all = 0;
+};
+
+/// Adds up the lines of /proc/stat of those CPUs that we may run on.
+CpuTicks read_cpu_ticks() {
+  cpu_set_t ours;
+  CPU_ZERO(&ours);
+  const bool known = ::sched_getaffinity(0, sizeof(ours), &ours) == 0;
+  const std::string text = read_small_file("/proc/stat");
+  std::string_view rest = text;
+  CpuTicks ticks;
+  while (rest.starts_with("cpu")) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    line.remove_prefix(3);
+    if (line.starts_with(' ')) continue;  // The sum of all.
+    const std::int64_t number = take_number(line);
+    if (known && (number >= CPU_SETSIZE || !CPU_ISSET(static_cast<std::size_t>(number), &ours))) {
+      continue;
+    }
+    // user, nice, system, idle, iowait, irq, softirq, steal; what guests used is part of user.
+    for (int column = 0; column < 8; ++column) {
+      const std::int64_t spent = take_number(line);
+      ticks.all += spent;
+      if (column != 3 && column != 4) ticks.busy += spent;
+    }
+  }
+  return ticks;
+}
+
+/// RssAnon, as far as statm tells it: what is resident and not backed by a file or shared.
+Bytes anonymous_memory(const ProcessScan& scan, std::int64_t pid) {
+  static const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
+  const std::string text = scan.read_text(pid, "statm", 128);
+  std::string_view rest = text;
+  take_number(rest);  // The size of the address space.
+  const std::int64_t resident = take_number(rest);
+  const std::int64_t shared = take_number(rest);
+  return {std::max<std::int64_t>(resident - shared, 0) * kPage};
+}
+
+}  // namespace
+
+struct ProcessTable::State {
+  /// What was used up to the last reading.
+  struct Used {
+    CpuTicks machine;
+    std::int64_t ours = 0;
+  };
+
+  double used_by_others(const Used& now);
+
+  ProcessScan scan;
+  std::optional<Used> last;
+};
+
+double ProcessTable::State::used_by_others(const Used& now) {
+  const std::optional<Used> before = std::exchange(last, now);
+  if (!before) return 0;
+  const std::int64_t all = now.machine.all - before->machine.all;
+  // What we used falls when something of ours was waited for by nobody: that is lost, not negative.
+  const std::int64_t ours = std::max<std::int64_t>(now.ours - before->ours, 0);
+  const std::int64_t others = now.machine.busy - before->machine.busy - ours;
+  if (all <= 0) return 0;
+  return std::clamp(static_cast<double>(others) / static_cast<double>(all), 0.0, 1.0);
+}
+
+ProcessTable::ProcessTable() : state_(std::make_unique<State>()) {}
+ProcessTable::~ProcessTable() = default;
+ProcessTable::ProcessTable(ProcessTable&&) noexcept = default;
+ProcessTable& ProcessTable::operator=(ProcessTable&&) noexcept = default;
+
+MachineReading ProcessTable::read(std::span<const std::int64_t> roots) {
+  MachineReading reading{.memory_available = memory_available(), .trees = {}};
+  reading.trees.resize(roots.size());
+  std::unordered_map<std::int64_t, int> tree_of_session;
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    tree_of_session.emplace(roots[i], static_cast<int>(i));
+  }
+
+  const std::span<const ProcessStat> processes = state_->scan.read_all();
+  const std::vector<int> trees = label_trees(processes, [&](const ProcessStat& process) {
+    const auto found = tree_of_session.find(process.session);
+    return found == tree_of_session.end() ? kNoTree : found->second;
+  });
+  const std::int64_t self = ::getpid();
+  const std::vector<int> of_us = label_trees(
+      processes, [self](const ProcessStat& process) { return process.pid == self ? 0 : kNoTree; });
+
+  State::Used used{.machine = read_cpu_ticks(), .ours = 0};
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const ProcessStat& process = processes[i];
+    const std::int64_t ticks = process.cpu_ticks + process.children_ticks;
+    // What an ended process used goes to whoever waited for it, so that this sum only grows.
+    if (of_us[i] != kNoTree || trees[i] != kNoTree) used.ours += ticks;
+    if (trees[i] == kNoTree) continue;
+    TreeUsage& tree = reading.trees[static_cast<std::size_t>(trees[i])];
+    tree.cpu_time += Duration(ticks * 1000 / ticks_per_second());
+    tree.memory += anonymous_memory(state_->scan, process.pid);
+    ++tree.processes;
+  }
+  reading.cpu_used_by_others = state_->used_by_others(used);
+  return reading;
+}
+
+namespace {
+
+/// A process that is to end. The descriptor is that process for ever, whatever becomes of the pid.
+using Ending = std::map<std::int64_t, Descriptor>;
+
+std::set<std::int64_t> ourselves_and_above(const ProcessScan& scan) {
+  std::set<std::int64_t> found;
+  for (std::int64_t pid = ::getpid(); pid > 0 && found.insert(pid).second;) {
+    const std::optional<ProcessStat> process = scan.read(pid);
+    if (!process) break;
+    pid = process->parent;
+  }
+  return found;
+}
+
+bool has_variable(std::string_view environment, std::string_view name_and_value) {
+  while (!environment.empty()) {
+    const std::size_t end = environment.find('\0');
+    if (environment.substr(0, end) == name_and_value) return true;
+    if (end == std::string_view::npos) return false;
+    environment.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+/// Adds those that are there now. Returns whether there were new ones.
+bool find_more(ProcessScan& scan, const std::set<std::int64_t>& spared,
+               std::string_view name_and_value, Ending& ending) {
+  constexpr std::size_t kEnvironmentMax = std::size_t{4} << 20;
+  bool more = false;
+  for (const ProcessStat& process : scan.read_all()) {
+    if (process.state == 'Z' || spared.contains(process.pid)) continue;
+    if (ending.contains(process.pid)) continue;
+    // Opened before it is looked at, so that it is the one that was looked at.
+    Descriptor handle = open_pidfd(process.pid);
+    if (!handle.is_open()) continue;
+    const std::string environment = scan.read_text(process.pid, "environ", kEnvironmentMax);
+    if (!has_variable(environment, name_and_value)) continue;
+    ending.emplace(process.pid, std::move(handle));
+    more = true;
+  }
+  return more;
+}
+
+void signal_all(const Ending& ending, int signal) {
+  for (const auto& [pid, handle] : ending) send_signal(handle, signal);
+}
+
+/// Forgets those that have ended, waiting for all of them up to `most`.
+void wait_for_all(Ending& ending, Duration most) {
+  const auto end = std::chrono::steady_clock::now() + most;
+  for (auto it = ending.begin(); it != ending.end();) {
+    const auto left = std::chrono::ceil<Duration>(end - std::chrono::steady_clock::now());
+    const bool ended = wait_until_ended(it->second, left);
+    it = ended ? ending.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace
+
+Result<int> end_processes_with(const std::string& name_and_value, Duration grace) {
+  // Each round ends what is there and looks for what that left: a process may start another up to
+  // the moment when it dies.
+  constexpr int kRoundsMax = 20;
+  constexpr Duration kAfterKill{5000};
+  ProcessScan scan;
+  const std::set<std::int64_t> spared = ourselves_and_above(scan);
+  std::size_t found = 0;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    Ending ending;
+    if (!find_more(scan, spared, name_and_value, ending)) return static_cast<int>(found);
+    found += ending.size();
+    if (round == 0 && grace.count() > 0) {
+      signal_all(ending, SIGTERM);
+      wait_for_all(ending, grace);
+    }
+    signal_all(ending, SIGKILL);
+    wait_for_all(ending, kAfterKill);
+    if (!ending.empty()) break;
+  }
+  return std::unexpected(
+      Error{fmt::format("cannot end the processes with {} in their environment", name_and_value)});
+}
+
+}  // namespace trainyard::io

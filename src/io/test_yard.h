@@ -1,0 +1,168 @@
+// For the tests of io/ alone: a directory of its own, and a keeper whose news are collected.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <poll.h>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "io/descriptor.h"
+#include "io/event_loop.h"
+#include "io/files.h"
+#include "io/keeper.h"
+#include "io/pidfd.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+/// What everything in a test takes less than, whatever else the machine does.
+constexpr Duration kLongEnough{30'000};
+
+/// An empty directory that goes with the test.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_(make_private_directory("trainyard-test-").value()) {}
+  TemporaryDirectory(TemporaryDirectory&&) = delete;
+  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
+  ~TemporaryDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string content_of(const std::string& path) {
+  return read_file(path, mib(16)).value_or("(cannot be read)");
+}
+
+/// Waits until `holds` says so; false when it did not in time.
+inline bool eventually(const std::function<bool()>& holds) {
+  const auto end = std::chrono::steady_clock::now() + kLongEnough;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    ::poll(nullptr, 0, 1);
+  }
+  return true;
+}
+
+/// Whether there is such a process that has not ended.
+inline bool is_alive(std::int64_t pid) {
+  const Descriptor process = open_pidfd(pid);
+  return process.is_open() && !wait_until_ended(process, Duration(0));
+}
+
+/// The pid that a process has written to a file, once it is there whole: with its newline.
+inline std::int64_t pid_in(const std::string& path) {
+  std::string text;
+  EXPECT_TRUE(eventually([&] {
+    text = read_file(path, mib(1)).value_or("");
+    return text.ends_with('\n');
+  })) << path;
+  return std::strtoll(text.c_str(), nullptr, 10);
+}
+
+/// A keeper, and what it has said.
+class TestYard {
+ public:
+  explicit TestYard(KeeperOptions options = {.stop_grace = Duration(5000)})
+      : keeper(Keeper::fork(options).value()) {
+    keeper.listen(loop, [this](std::span<const KeeperNews> told) {
+      ++batches;
+      news.insert(news.end(), told.begin(), told.end());
+    });
+  }
+
+  /// A launch of attempt 1 of task `number`, in `directory`, with the usual places.
+  [[nodiscard]] Launch launch(std::vector<std::string> arguments, std::uint32_t number = 0) const {
+    const std::string own = directory / ("task" + std::to_string(number));
+    return {.arguments = std::move(arguments),
+            .environment = {"TRAINYARD_TASK_DIR=" + own, "TRAINYARD_ATTEMPT=1"},
+            .working_directory = directory.path(),
+            .task_directory = own,
+            .stdout_path = own + "/stdout.log",
+            .stderr_path = own + "/stderr.log",
+            .result_path = own + "/result.json"};
+  }
+  [[nodiscard]] Launch shell(const std::string& text, std::uint32_t number = 0) const {
+    return launch({"/bin/sh", "-c", text}, number);
+  }
+  static AttemptKey key(std::uint32_t number) { return {.task = {number}, .attempt = 1}; }
+
+  /// Lets things happen until `holds` says so; false when it did not in time.
+  bool wait(const std::function<bool()>& holds) {
+    const Duration end = EventLoop::now() + kLongEnough;
+    while (!holds()) {
+      if (EventLoop::now() > end) return false;
+      loop.run_once(Duration(100));
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> started(std::uint32_t number) const {
+    for (const KeeperNews& it : news) {
+      const auto* found = std::get_if<ProcessStarted>(&it);
+      if (found != nullptr && found->key == key(number)) return found->pid;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<ProcessEnded> ended(std::uint32_t number) const {
+    for (const KeeperNews& it : news) {
+      const auto* found = std::get_if<ProcessEnded>(&it);
+      if (found != nullptr && found->key == key(number)) return *found;
+    }
+    return std::nullopt;
+  }
+  std::int64_t wait_for_start(std::uint32_t number = 0) {
+    EXPECT_TRUE(wait([&] { return started(number).has_value(); }));
+    return started(number).value_or(0);
+  }
+  ProcessEnded wait_for_end(std::uint32_t number = 0) {
+    EXPECT_TRUE(wait([&] { return ended(number).has_value(); }));
+    return ended(number).value_or(ProcessEnded{});
+  }
+  /// The pid that a task has written to a file of its working directory.
+  std::int64_t wait_for_pid(const std::string& file) {
+    EXPECT_TRUE(wait([&] { return content_of(directory / file).ends_with('\n'); })) << file;
+    return pid_in(directory / file);
+  }
+  /// Starts one, waits for its end, and says how it was.
+  End run(const Launch& what) {
+    news.clear();
+    keeper.start(key(0), what);
+    return wait_for_end().end;
+  }
+  /// What a launch that cannot be started is told.
+  std::string refusal(const Launch& what) {
+    const End end = run(what);
+    EXPECT_EQ(news.size(), 1U) << "it was said to have started";
+    const auto* refused = std::get_if<NotStarted>(&end);
+    return refused == nullptr ? "(it was started)" : refused->why;
+  }
+
+  TemporaryDirectory directory;
+  EventLoop loop;
+  std::vector<KeeperNews> news;
+  int batches = 0;
+  Keeper keeper;
+};
+
+}  // namespace trainyard::io
