@@ -119,6 +119,12 @@ TEST(Scheduler, StartsNothingWhileOthersUseTheCpusButIsNotStoppedByItsOwnWork) {
   EXPECT_THAT(commands(free), ElementsAre("start 4#1 with 1 GB"));
 }
 
+TEST(Scheduler, IsNotHeldUpByOthersWhoseUseOfTheCpusIsNotLimited) {
+  Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(6)), {.cpu_utilization_max = 1});
+  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 1}));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 1#1 with 6 GB"));
+}
+
 TEST(Scheduler, RunsNoMoreProcessesThanItMay) {
   const Yard by_limit(PlanBuilder().tasks(3, gb(1)), {.processes_max = 1});
   EXPECT_THAT(commands(by_limit.first), ElementsAre("start 0#1 with 1 GB"));

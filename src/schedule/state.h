@@ -116,6 +116,7 @@ struct Scheduler::State {
   [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
+  [[nodiscard]] bool others_use_the_cpus() const;
   [[nodiscard]] int processes_max() const;
 
   // Of reasons.

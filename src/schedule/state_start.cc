@@ -83,7 +83,7 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
 Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
                                  Instant at) const {
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
-  if (ledger_.cpu_used_by_others() >= limits_.cpu_utilization_max) return Cause::OthersUseCpu;
+  if (others_use_the_cpus()) return Cause::OthersUseCpu;
   if (!groups_.has_room(lane.group)) return Cause::Parallel;
   if (lane.request.cpus > ledger_.cpus_free()) return Cause::Cpus;
   if (lane.request.memory > ledger_.memory_free()) return Cause::Memory;
@@ -104,6 +104,12 @@ void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
   out.commands.emplace_back(StartAttempt{.key = key, .promise = request});
   passed_.erase(task);
   if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);
+}
+
+bool Scheduler::State::others_use_the_cpus() const {
+  // A limit of all CPUs is no limit: nobody can use more.
+  const double most = limits_.cpu_utilization_max;
+  return most < 1 && ledger_.cpu_used_by_others() >= most;
 }
 
 int Scheduler::State::processes_max() const {
