@@ -22,6 +22,7 @@
 #include "config/setting_value.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/ledger.h"
 
 namespace trainyard {
 namespace {
@@ -237,10 +238,8 @@ Limits limits(const Configuration& configuration, const Capacity& capacity) {
 }
 
 Bytes memory_to_give(const Limits& limits, const Capacity& capacity) {
-  const double unused =
-      (1.0 - limits.memory_utilization_max) * static_cast<double>(capacity.memory.count);
-  const Bytes kept{std::max(limits.memory_remain.count, static_cast<std::int64_t>(unused))};
-  return {std::max<std::int64_t>(0, capacity.memory.count - kept.count)};
+  const Bytes given = capacity.memory - memory_kept_free(limits, capacity);
+  return std::max(given, Bytes{0});
 }
 
 Bytes default_memory(const Configuration& configuration, const Capacity& capacity, Cpus cpus) {
@@ -251,7 +250,9 @@ Bytes default_memory(const Configuration& configuration, const Capacity& capacit
   const double each =
       std::min(static_cast<double>(gb(2).count),
                static_cast<double>(given.count) * 1000.0 / static_cast<double>(machine_milli));
-  const double share = each * static_cast<double>(cpus.milli) / 1000.0;
+  // A task that asks for more CPUs than there are is to hear of that, and not of memory.
+  const std::int64_t milli = std::min(cpus.milli, machine_milli);
+  const double share = each * static_cast<double>(milli) / 1000.0;
   // Whole megabytes read better, and the shares of all CPUs together still fit.
   const auto megabytes = static_cast<std::int64_t>(share / static_cast<double>(mb(1).count));
   return mb(megabytes);

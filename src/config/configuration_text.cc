@@ -18,11 +18,11 @@ std::string yaml_value(SettingKind kind, const std::string& text) {
       kind != SettingKind::Text && kind != SettingKind::Secret && kind != SettingKind::Directory;
   if (plain) return text;
   const auto simple = [](char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '/' ||
-           byte == '.' || byte == '_';
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || std::string_view("/._-").find(byte) != std::string::npos;
   };
   // null, true and the like are words too, and mean something else.
-  if (text.find('/') != std::string::npos && std::ranges::all_of(text, simple)) return text;
+  if (text.starts_with('/') && std::ranges::all_of(text, simple)) return text;
   if (kind == SettingKind::Directory && text == "auto") return text;
   return nlohmann::ordered_json(text).dump(-1, ' ', false,
                                            nlohmann::ordered_json::error_handler_t::replace);

@@ -113,8 +113,11 @@ class PlanMaker {
       bind_combination(group, combination, bindings_);
       for (std::size_t task = 0; task < group.tasks.size(); ++task) {
         const TaskOrigin origin{.combination = combination, .task = task};
-        if (!sparse.empty() && !has_all_values(group, origin)) continue;
-        add_task(group, origin);
+        if (sparse.empty() || has_all_values(group, origin)) {
+          add_task(group, origin);
+        } else {
+          job_.plan.tasks.emplace_back();  // So that the others keep their numbers.
+        }
       }
     }
   }
@@ -297,8 +300,6 @@ class PlanMaker {
   }
 
   void check_ids() {
-    // Tasks that were left out for another mistake have no number, and the others not theirs.
-    if (!mistakes_.empty()) return;
     const bool over_groups =
         !grouping() || !basis_.configuration.flag(Setting::TaskAllowDuplicateId);
     std::ranges::sort(ids_);

@@ -63,6 +63,10 @@ class YamlBuilder final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     YamlNode& node = make(mark, YamlKind::Null);
     node.text = null_text(mark);
+    // The library says where the next thing starts; what a person looks for is the key.
+    const bool of_key = !open_.empty() && open_.back().node->kind == YamlKind::Mapping &&
+                        open_.back().node->items.size() % 2 == 1;
+    if (node.text.empty() && of_key) node.place = open_.back().node->items.back()->place;
     add_leaf(node, anchor);
   }
 

@@ -111,7 +111,7 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(mistakes_in("a:\n\t- 1\n"), ElementsAre(HasSubstr("f.yaml:2:2: not valid YAML: ")));
   EXPECT_THAT(mistakes_in("a: *nowhere"), ElementsAre(HasSubstr("not valid YAML: ")));
   EXPECT_THAT(mistakes_in("a: 1\n---\nb: 2\n"),
-              ElementsAre("f.yaml:3:1: a second document ('---') starts here; a file holds one"));
+              ElementsAre("f.yaml:2:1: a second document ('---') starts here; a file holds one"));
   EXPECT_THAT(mistakes_in("a: !include other.yaml"),
               ElementsAre("f.yaml:1:4: the tag '!include' means nothing here"));
 }

@@ -1,0 +1,368 @@
+// fedflow's keys: their layers, their values, and what they come to on a machine.
+#include "config/configuration.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "config/configuration_reader.h"
+#include "config/job.h"
+#include "config/mistake.h"
+#include "config/setting_value.h"
+#include "config/test_job.h"
+#include "config/yaml_reader.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_only::job_of;
+using testing_only::small_machine;
+
+/// A directory that is gone with the test.
+class Configurations : public ::testing::Test {
+ protected:
+  Configurations() {
+    std::string name = "/tmp/trainyard-config-XXXXXX";
+    directory_ = ::mkdtemp(name.data());
+  }
+  ~Configurations() override { std::filesystem::remove_all(directory_); }
+
+  void write(const std::string& name, std::string_view text) const {
+    std::ofstream(directory_ + "/" + name) << text;
+  }
+  [[nodiscard]] ConfigurationSources here() const { return {.current_directory = directory_}; }
+
+  std::string directory_;
+};
+
+std::vector<std::string> mistakes_of(const ConfigurationSources& sources) {
+  std::vector<std::string> lines;
+  const auto configuration = load_configuration(sources);
+  if (configuration) return lines;
+  for (const Mistake& mistake : configuration.error()) lines.push_back(to_text(mistake));
+  return lines;
+}
+
+/// What is wrong with a configuration file's text.
+std::vector<std::string> mistakes_in(std::string_view text) {
+  Configuration configuration;
+  MistakeList mistakes;
+  const YamlDocument document(text, "c.yaml");
+  mistakes.add(document.mistakes());
+  if (document.root() != nullptr) {
+    apply_mapping(configuration, document, *document.root(), "/etc", mistakes);
+  }
+  std::vector<std::string> lines;
+  for (const Mistake& mistake : std::move(mistakes).take()) lines.push_back(to_text(mistake));
+  return lines;
+}
+
+TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
+  const auto configuration = load_configuration(here());
+  ASSERT_TRUE(configuration.has_value());
+  EXPECT_EQ(show(*configuration),
+            "workdir: auto   # default\n"
+            "debug: false   # default\n"
+            "gpu-priority.strategy: TOTAL-MEM   # default\n"
+            "gpu-priority.reverse: false   # default\n"
+            "utilization-limit.cpu: 0.8   # default\n"
+            "utilization-limit.memory: 1.0   # default\n"
+            "utilization-limit.cuda-memory: 1.0   # default\n"
+            "remain-limit.memory: auto   # default\n"
+            "remain-limit.cuda-memory: auto   # default\n"
+            "task.directory-grouping: true   # default\n"
+            "task.allow-duplicate-id: true   # default\n"
+            "scheduler.default-memory: auto   # default\n"
+            "scheduler.default-cuda-memory: 2GB   # default\n"
+            "scheduler.auto-adjust: false   # default\n"
+            "scheduler.max-waiting: 0   # default\n"
+            "scheduler.max-process: 0   # default\n"
+            "scheduler.interval: 60   # default\n"
+            "scheduler.load-nretry: 3   # default\n"
+            "scheduler.train-nretry: 3   # default\n"
+            "smtp.enable: false   # default\n"
+            "smtp.server-host: \"\"   # default\n"
+            "smtp.server-port: 25   # default\n"
+            "smtp.user: \"\"   # default\n"
+            "smtp.password: \"\"   # default\n"
+            "smtp.receiver: \"\"   # default\n"
+            "smtp.min-interval: 3600   # default\n"
+            "smtp.max-numbers: 10   # default\n");
+}
+
+TEST_F(Configurations, ComeInLayersAndSayFromWhere) {
+  write("trainyard.yaml", "scheduler:\n  max-process: 1\n  max-waiting: 1\n  load-nretry: 1\n");
+  const LoadOptions options{.job_file = "sweep.yaml",
+                            .settings = {"scheduler.max-process=3", "debug=true"},
+                            .current_directory = directory_};
+  const Job job = job_of(
+      "config:\n  scheduler: {max-process: 2, max-waiting: 2}\n"
+      "groups: [{tasks: [{command: ./t}]}]\n",
+      options);
+  const Configuration& in_force = job.configuration();
+  EXPECT_EQ(in_force.count(Setting::SchedulerTrainRetries), 3);
+  EXPECT_EQ(in_force.origin(Setting::SchedulerTrainRetries), "default");
+  EXPECT_EQ(in_force.count(Setting::SchedulerLoadRetries), 1);
+  EXPECT_EQ(in_force.origin(Setting::SchedulerLoadRetries), "trainyard.yaml:4");
+  EXPECT_EQ(in_force.count(Setting::SchedulerMaxWaiting), 2);
+  EXPECT_EQ(in_force.origin(Setting::SchedulerMaxWaiting), "sweep.yaml:2");
+  EXPECT_EQ(in_force.count(Setting::SchedulerMaxProcess), 3);
+  EXPECT_EQ(in_force.origin(Setting::SchedulerMaxProcess), "--set");
+  EXPECT_TRUE(in_force.flag(Setting::Debug));
+  EXPECT_EQ(job.limits().processes_max, 3);
+}
+
+TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
+  write("config.yaml", "debug: true\n");
+  write("trainyard.yaml", "debug: false\n");
+  ConfigurationSources sources = here();
+  sources.config_file = "config.yaml";
+  const auto configuration = load_configuration(sources);
+  ASSERT_TRUE(configuration.has_value());
+  EXPECT_EQ(configuration->origin(Setting::Debug), "config.yaml:1");
+  sources.config_file = "nowhere.yaml";
+  EXPECT_THAT(mistakes_of(sources),
+              ElementsAre("nowhere.yaml: cannot be read: No such file or directory"));
+}
+
+TEST_F(Configurations, TakeEveryKeyOfFedflow) {
+  write("config.yaml", R"(
+workdir: 'res'
+debug: true
+gpu-priority:
+  stratety: 'REMAIN-MEM'
+  reverse: true
+utilization-limit:
+  cpu: 0.7
+  memory: 0.8
+  cuda-memory: 0.9
+remain-limit:
+  memory: '4GB'
+  cuda-memory: '2GB'
+task:
+  directory-grouping: false
+  allow-duplicate-id: false
+scheduler:
+  default-memory: '2GB'
+  default-cuda-memory: '3GB'
+  auto-adjust: true
+  max-waiting: 10
+  max-process: 20
+  interval: 60  # seconds
+  load-nretry: 1
+  train-nretry: 2
+smtp:
+  enable: true
+  server-host: 'smtp.example.com'
+  server-port: 26
+  user: 'user@smtp.example.com'
+  password: 'open: sesame'
+  receiver: 'user@smtp.example.com'
+  min-interval: 360 # seconds
+  max-numbers: 11
+)");
+  ConfigurationSources sources = here();
+  sources.config_file = "config.yaml";
+  const auto configuration = load_configuration(sources);
+  ASSERT_TRUE(configuration.has_value());
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    EXPECT_THAT(configuration->origin(static_cast<Setting>(i)), HasSubstr("config.yaml:"))
+        << settings()[i].key;
+  }
+  EXPECT_EQ(configuration->text(Setting::Workdir), directory_ + "/res");
+  EXPECT_EQ(configuration->text(Setting::GpuPriorityStrategy), "REMAIN-MEM");
+  EXPECT_EQ(configuration->size(Setting::RemainLimitMemory), gb(4));
+  EXPECT_EQ(configuration->share(Setting::UtilizationLimitCudaMemory), 0.9);
+  EXPECT_EQ(configuration->duration(Setting::SmtpMinInterval), Duration(360'000));
+  EXPECT_EQ(configuration->text(Setting::SmtpPassword), "open: sesame");
+  EXPECT_THAT(show(*configuration), HasSubstr("smtp.password: \"******\"   # config.yaml:31"));
+  EXPECT_THAT(show(*configuration), Not(HasSubstr("sesame")));
+  EXPECT_THAT(show_json(*configuration), Not(HasSubstr("sesame")));
+}
+
+TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {
+  write("trainyard.yaml", commented_default());
+  const auto configuration = load_configuration(here());
+  ASSERT_TRUE(configuration.has_value());
+  const Configuration defaults;
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    EXPECT_EQ(configuration->text(setting), defaults.text(setting)) << settings()[i].key;
+    EXPECT_NE(configuration->origin(setting), "default") << settings()[i].key;
+  }
+  EXPECT_THAT(commented_default(), HasSubstr("\nscheduler:\n  # What a task that says nothing"));
+}
+
+TEST_F(Configurations, AreShownAsYamlThatReadsBack) {
+  ConfigurationSources sources = here();
+  sources.settings = {"smtp.user=a \"b\" # c: d", "workdir=/x y/z", "smtp.receiver=null",
+                      "utilization-limit.cpu=50%"};
+  const auto first = load_configuration(sources);
+  ASSERT_TRUE(first.has_value());
+  write("trainyard.yaml", show(*first));
+  const auto second = load_configuration(here());
+  ASSERT_TRUE(second.has_value());
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    EXPECT_EQ(second->text(setting), first->text(setting)) << settings()[i].key;
+  }
+}
+
+TEST_F(Configurations, AreShownAsJson) {
+  const auto configuration = load_configuration(here());
+  const auto json = nlohmann::json::parse(show_json(*configuration));
+  EXPECT_EQ(json.size(), kSettingCount);
+  EXPECT_EQ(json["scheduler.interval"]["value"], "60");
+  EXPECT_EQ(json["scheduler.interval"]["from"], "default");
+}
+
+TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
+  ConfigurationSources sources = here();
+  sources.settings = {"scheduler.max-proces=4",
+                      "max-process=4",
+                      "scheduler=4",
+                      "debug",
+                      "=3",
+                      "debug=yes",
+                      "workdir=",
+                      "zzz=1",
+                      "scheduler.max-process=many"};
+  EXPECT_THAT(
+      mistakes_of(sources),
+      ElementsAre("--set scheduler.max-proces=4: unknown key 'scheduler.max-proces', did you mean "
+                  "'scheduler.max-process'?",
+                  "--set max-process=4: unknown key 'max-process', did you mean "
+                  "'scheduler.max-process'?",
+                  "--set scheduler=4: 'scheduler' has keys of its own; say which",
+                  "--set debug: wants a key and a value, as in --set scheduler.max-process=4",
+                  "--set =3: wants a key and a value, as in --set scheduler.max-process=4",
+                  "--set debug=yes: 'yes' is neither true nor false; did you mean 'true'?",
+                  "--set workdir=: a directory has a name", "--set zzz=1: unknown key 'zzz'",
+                  "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
+                  "1000000000"));
+}
+
+TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
+  EXPECT_THAT(
+      mistakes_in("workdirr: x\n"
+                  "scheduler:\n"
+                  "  max-proces: 1\n"
+                  "  interval: fast\n"
+                  "  default-memory: 8gb\n"
+                  "  load-nretry: [1]\n"
+                  "utilization-limit: 0.8\n"
+                  "remain-limit: {memory: 4}\n"
+                  "gpu-priority: {strategy: TOTAL-MME}\n"
+                  "smtp: {server-port: 70000, enable: on}\n"
+                  "task: {directory-grouping: maybe}\n"
+                  "utilization-limit.cpu: 80\n"),
+      ElementsAre(
+          "c.yaml:1:1: unknown key 'workdirr', did you mean 'workdir'?",
+          "c.yaml:3:3: unknown key 'scheduler.max-proces', did you mean 'scheduler.max-process'?",
+          "c.yaml:4:13: scheduler.interval: 'fast' is not a length of time; write it as in '90s', "
+          "'2h30m' or '1:30:00'",
+          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits; did you mean '8GB'?",
+          "c.yaml:6:16: 'scheduler.load-nretry' wants a single value",
+          "c.yaml:7:20: 'utilization-limit' wants keys of its own, as in {cpu: ...}",
+          "c.yaml:8:24: remain-limit.memory: '4' has no unit and would be 4 bytes; did you mean "
+          "'4GB' or '4MB'?",
+          "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
+          "'TOTAL-MEM'?",
+          "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
+          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false; did you mean 'true'?",
+          "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
+          "c.yaml:12:24: utilization-limit.cpu: '80' is more than all; did you mean '80%'?"));
+}
+
+TEST(ConfigurationFile, MustBeKeysWithValues) {
+  EXPECT_THAT(mistakes_in("- 1"),
+              ElementsAre("c.yaml:1:1: a configuration is keys with values, as in {scheduler: "
+                          "{max-process: 4}}"));
+  EXPECT_THAT(mistakes_in("scheduler:\ndebug:\n"), IsEmpty());
+}
+
+Configuration with(const std::vector<std::string>& set) {
+  auto configuration = load_configuration({.settings = set, .current_directory = "/nowhere"});
+  check(configuration.has_value(), "a good configuration");
+  return *configuration;
+}
+
+TEST(Limits, KeepATenthOfASmallMachineAndFourGigabytesOfALargeOneFree) {
+  const Configuration defaults;
+  EXPECT_EQ(limits(defaults, {.memory = gb(20), .cpus = cpus(4)}).memory_remain, gb(2));
+  EXPECT_EQ(limits(defaults, {.memory = gb(512), .cpus = cpus(64)}).memory_remain, gb(4));
+  EXPECT_EQ(memory_to_give(limits(defaults, {.memory = gb(20)}), {.memory = gb(20)}), gb(18));
+}
+
+TEST(Limits, AreTheStricterOfUtilizationAndRemain) {
+  const Capacity machine{.memory = gb(100), .cpus = cpus(4)};
+  const auto given = [&](const std::vector<std::string>& set) {
+    return memory_to_give(limits(with(set), machine), machine);
+  };
+  EXPECT_EQ(given({"utilization-limit.memory=75%"}), gb(75));
+  EXPECT_EQ(given({"utilization-limit.memory=0.99"}), gb(96));
+  EXPECT_EQ(given({"remain-limit.memory=0"}), gb(100));
+  EXPECT_EQ(given({"remain-limit.memory=1TB"}), gb(0));
+}
+
+TEST(Limits, HaveTheKeysOfTheScheduler) {
+  const Limits all = limits(
+      with({"utilization-limit.cpu=0.5", "scheduler.max-process=7", "scheduler.max-waiting=2",
+            "scheduler.load-nretry=1", "scheduler.train-nretry=0"}),
+      small_machine());
+  EXPECT_EQ(all.cpu_utilization_max, 0.5);
+  EXPECT_EQ(all.memory_utilization_max, 1.0);
+  EXPECT_EQ(all.processes_max, 7);
+  EXPECT_EQ(all.waiting_max, 2);
+  EXPECT_EQ(all.load_retries, 1);
+  EXPECT_EQ(all.train_retries, 0);
+}
+
+TEST(DefaultMemory, IsTheShareOfATasksCpus) {
+  const Configuration defaults;
+  const Capacity small{.memory = gb(4), .cpus = cpus(4)};
+  EXPECT_EQ(default_memory(defaults, small, cpus(1)), mb(900));
+  EXPECT_EQ(default_memory(defaults, small, cpus(4)), mb(3600));
+  EXPECT_EQ(default_memory(defaults, small, Cpus{500}), mb(450));
+  EXPECT_EQ(default_memory(defaults, small, cpus(0)), mb(0));
+  const Capacity large{.memory = gb(512), .cpus = cpus(64)};
+  EXPECT_EQ(default_memory(defaults, large, cpus(1)), gb(2));
+  EXPECT_EQ(default_memory(defaults, small, cpus(400)), mb(3600));
+  EXPECT_EQ(default_memory(with({"scheduler.default-memory=5GB"}), small, cpus(1)), gb(5));
+}
+
+TEST(SampleInterval, IsASecondOrLess) {
+  EXPECT_EQ(sample_interval(Configuration()), Duration(1000));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=0.5"})), Duration(500));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=250ms"})), Duration(250));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=0"})), Duration(100));
+}
+
+TEST(SettingValue, ReadsNumbersOfCpus) {
+  EXPECT_EQ(parse_cpus("1")->milli, 1000);
+  EXPECT_EQ(parse_cpus("0.5")->milli, 500);
+  EXPECT_EQ(parse_cpus("0")->milli, 0);
+  EXPECT_EQ(parse_cpus("0.001")->milli, 1);
+  EXPECT_EQ(parse_cpus("-1").error().message, "'-1' is not a number of CPUs");
+  EXPECT_EQ(parse_cpus("two").error().message, "'two' is not a number of CPUs");
+  EXPECT_EQ(parse_cpus("0.0005").error().message, "'0.0005' has more than three decimals");
+  EXPECT_EQ(parse_cpus("nan").error().message, "'nan' is not a number of CPUs");
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,131 @@
+// What a task is started with: command, directory, environment and files.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/job.h"
+#include "config/test_job.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_only::in_job_directory;
+using testing_only::job_of;
+
+Launch launch_of(std::string_view text, std::uint32_t task = 0, std::uint32_t attempt = 1,
+                 const std::vector<std::string>& yards = {}) {
+  LoadOptions options = in_job_directory();
+  options.environment_names = yards;
+  return job_of(text, options).launch({.task = {task}, .attempt = attempt});
+}
+
+TEST(Launch, HasEverythingForAnAttempt) {
+  const Launch launch = launch_of(
+      "groups:\n"
+      "- name: train\n"
+      "  matrix: {lr: [1e-3]}\n"
+      "  tasks: [{command: 'train --lr {lr} --out {task_dir}/m'}]\n");
+  EXPECT_THAT(
+      launch.arguments,
+      ElementsAre("/bin/sh", "-c", "train --lr 1e-3 --out /job/runs/sweep/train/lr=1e-3/m"));
+  EXPECT_EQ(launch.working_directory, "/job");
+  EXPECT_EQ(launch.task_directory, "/job/runs/sweep/train/lr=1e-3");
+  EXPECT_EQ(launch.stdout_path, "/job/runs/sweep/train/lr=1e-3/stdout.log");
+  EXPECT_EQ(launch.stderr_path, "/job/runs/sweep/train/lr=1e-3/stderr.log");
+  EXPECT_EQ(launch.result_path, "/job/runs/sweep/train/lr=1e-3/result.json");
+  EXPECT_THAT(launch.environment,
+              ElementsAre("TRAINYARD_TASK_ID=lr=1e-3", "TRAINYARD_GROUP=train",
+                          "TRAINYARD_RUN_DIR=/job/runs/sweep",
+                          "TRAINYARD_TASK_DIR=/job/runs/sweep/train/lr=1e-3",
+                          "TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.json",
+                          "TRAINYARD_ATTEMPT=1", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1",
+                          "MKL_NUM_THREADS=1", "PYTHONUNBUFFERED=1"));
+}
+
+TEST(Launch, NumbersTheFilesOfLaterAttempts) {
+  const Launch launch = launch_of("groups: [{name: g, tasks: [{id: t, command: x}]}]", 0, 3);
+  EXPECT_EQ(launch.task_directory, "/job/runs/sweep/g/t");
+  EXPECT_EQ(launch.stdout_path, "/job/runs/sweep/g/t/stdout.3.log");
+  EXPECT_EQ(launch.stderr_path, "/job/runs/sweep/g/t/stderr.3.log");
+  EXPECT_EQ(launch.result_path, "/job/runs/sweep/g/t/result.3.json");
+  EXPECT_THAT(launch.environment, Contains("TRAINYARD_ATTEMPT=3"));
+  EXPECT_THAT(launch.environment, Contains("TRAINYARD_RESULT=/job/runs/sweep/g/t/result.3.json"));
+}
+
+TEST(Launch, QuotesValuesInTextsForTheShellAndNotInLists) {
+  constexpr std::string_view kText =
+      "groups:\n"
+      "- name: my group\n"
+      "  matrix: {name: [\"it's\"]}\n"
+      "  tasks:\n"
+      "  - {id: a, command: 'echo {name} \"{name}\" {task_dir} ${HOME} {{name}} {group} "
+      "{task_id}'}\n"
+      "  - {id: b, command: [echo, '{name}', '\"{name}\"', '${HOME}', '{run_dir}/{group}', null, "
+      "1]}\n";
+  EXPECT_EQ(launch_of(kText, 0).arguments[2],
+            "echo 'it'\\''s' \"it's\" '/job/runs/sweep/my group/a' ${HOME} {name} 'my group' a");
+  EXPECT_THAT(launch_of(kText, 1).arguments, ElementsAre("echo", "it's", "\"it's\"", "${HOME}",
+                                                         "/job/runs/sweep/my group", "null", "1"));
+}
+
+TEST(Launch, PutsTheTasksEnvironmentOverItsGroups) {
+  const Launch launch = launch_of(
+      "groups:\n"
+      "- name: g\n"
+      "  matrix: {n: [7]}\n"
+      "  env: {A: group, B: 'n is {n}', C: \"$HOME\"}\n"
+      "  tasks: [{id: t, command: x, env: {A: task, D: '{task_dir}', E: ''}}]\n");
+  const std::vector<std::string> said(launch.environment.begin() + 10, launch.environment.end());
+  EXPECT_THAT(said, ElementsAre("A=task", "B=n is 7", "C=$HOME", "D=/job/runs/sweep/g/t", "E="));
+}
+
+TEST(Launch, SetsNumbersOfThreadsToTheCpusOfTheTask) {
+  const auto threads = [](std::string_view cpus) {
+    return launch_of("groups: [{cpus: " + std::string(cpus) + ", tasks: [{command: x}]}]")
+        .environment[6];
+  };
+  EXPECT_EQ(threads("3"), "OMP_NUM_THREADS=3");
+  EXPECT_EQ(threads("2.5"), "OMP_NUM_THREADS=2");
+  EXPECT_EQ(threads("0.5"), "OMP_NUM_THREADS=1");
+  EXPECT_EQ(threads("0"), "OMP_NUM_THREADS=1");
+}
+
+TEST(Launch, LeavesWhatTheUserSet) {
+  constexpr std::string_view kText =
+      "groups: [{name: g, cpus: 2, env: {OMP_NUM_THREADS: 8, PYTHONUNBUFFERED: ''}, "
+      "tasks: [{id: t, command: x}]}]";
+  const Launch launch = launch_of(kText, 0, 1, {"PATH", "MKL_NUM_THREADS"});
+  const std::vector<std::string> rest(launch.environment.begin() + 6, launch.environment.end());
+  EXPECT_THAT(rest,
+              ElementsAre("OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=8", "PYTHONUNBUFFERED="));
+}
+
+TEST(Launch, RunsWhereItIsTold) {
+  const auto directory = [](std::string_view said) {
+    return launch_of(
+               "groups: [{name: g, matrix: {n: [7]}, working-directory: elsewhere, tasks: "
+               "[{id: t, command: x, working-directory: '" +
+               std::string(said) + "'}]}]")
+        .working_directory;
+  };
+  EXPECT_EQ(directory("src/"), "/job/src");
+  EXPECT_EQ(directory("../other"), "/other");
+  EXPECT_EQ(directory("/abs"), "/abs");
+  EXPECT_EQ(directory("{task_dir}"), "/job/runs/sweep/g/t");
+  EXPECT_EQ(directory("n{n}"), "/job/n7");
+  EXPECT_EQ(launch_of("groups: [{working-directory: x, tasks: [{command: y}]}]").working_directory,
+            "/job/x");
+}
+
+}  // namespace
+}  // namespace trainyard
