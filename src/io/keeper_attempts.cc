@@ -1,0 +1,341 @@
+#include "io/keeper_attempts.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "io/descriptor.h"
+#include "io/keeper.h"
+#include "io/keeper_message.h"
+#include "io/keeper_spawn.h"
+#include "io/process_scan.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+
+namespace trainyard::io {
+namespace {
+
+/// How long we wait for the last processes of an attempt to die of SIGKILL before we say that it
+/// has ended. They can take longer: in a system call on a dead network disk, say.
+constexpr Duration kClearingMax{2000};
+/// How old the count of OOM kills may be that a new attempt starts from.
+constexpr Duration kOomCountAge{1000};
+
+std::uint64_t packed(AttemptKey key) {
+  return (std::uint64_t{key.task.value} << 32U) | key.attempt;
+}
+
+Descriptor open_children_list() {
+  return Descriptor(
+      ::open(fmt::format("/proc/self/task/{}/children", ::gettid()).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+/// The two variables that tell an attempt from all others, in the order of their names.
+std::string mark_from(std::span<const std::string_view> environment) {
+  std::string attempt;
+  std::string directory;
+  for (const std::string_view entry : environment) {
+    if (entry.starts_with("TRAINYARD_ATTEMPT=")) attempt = entry;
+    if (entry.starts_with("TRAINYARD_TASK_DIR=")) directory = entry;
+  }
+  return attempt.empty() || directory.empty() ? "" : attempt + '\n' + directory;
+}
+
+template <class Value>
+bool holds(const std::vector<Value>& values, Value value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+Usage usage_from(const rusage& used) {
+  const auto milliseconds = [](const timeval& time) {
+    return Duration(time.tv_sec * 1000 + time.tv_usec / 1000);
+  };
+  return {.memory_peak = kib(used.ru_maxrss),
+          .cpu_time = milliseconds(used.ru_utime) + milliseconds(used.ru_stime)};
+}
+
+}  // namespace
+
+KeeperAttempts::KeeperAttempts() : children_(open_children_list()) {}
+
+void KeeperAttempts::prepare(Clock::time_point now) {
+  if (now - oom_read_at_ < kOomCountAge) return;
+  oom_kills_ = oom_.kills();
+  oom_read_at_ = now;
+}
+
+void KeeperAttempts::add(AttemptKey key, const Launch& launch, Spawned spawned) {
+  const Number number = ++last_number_;
+  const std::vector<std::string_view> environment(launch.environment.begin(),
+                                                  launch.environment.end());
+  leaders_.insert_or_assign(spawned.pid, number);
+  by_key_.insert_or_assign(packed(key), number);
+  attempts_.try_emplace(number, Attempt{.key = key,
+                                        .leader = spawned.pid,
+                                        .pidfd = std::move(spawned.pidfd),
+                                        .mark = mark_from(environment),
+                                        .oom_kills_before = oom_kills_,
+                                        .ended = {},
+                                        .tell_at_latest = {},
+                                        .sessions = {}});
+}
+
+void KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
+  const auto found = attempts_.find(number);
+  if (found == attempts_.end() || !found->second.running()) return;
+  Attempt& attempt = found->second;
+  // While the leader is a zombie nobody else can have its number: what is left of its group is
+  // certainly its own.
+  ::kill(-attempt.leader, SIGKILL);
+  int status = 0;
+  rusage used{};
+  const pid_t reaped = ::wait4(attempt.leader, &status, WNOHANG, &used);
+  if (reaped == 0) return;  // Not yet, after all: its event comes again.
+  leaders_.erase(attempt.leader);
+  attempt.pidfd.close();
+  clearing_.push_back(number);
+  attempt.ended = {.key = attempt.key,
+                   .end = reaped < 0 ? End(Vanished{"somebody else has waited for it"})
+                                     : how_it_ended(attempt, status),
+                   .usage = usage_from(used)};
+  attempt.tell_at_latest = now + kClearingMax;
+}
+
+End KeeperAttempts::how_it_ended(const Attempt& attempt, int status) const {
+  constexpr int kShellSaysKilled = 128 + SIGKILL;
+  const bool exited = WIFEXITED(status);
+  const bool killed =
+      exited ? WEXITSTATUS(status) == kShellSaysKilled : WTERMSIG(status) == SIGKILL;
+  const bool out_of_memory =
+      killed && !attempt.killed_by_us && oom_.kills() > attempt.oom_kills_before;
+  if (out_of_memory) return KilledBy{.signal = SIGKILL, .out_of_memory = true};
+  if (exited) return ExitedWith{WEXITSTATUS(status)};
+  return KilledBy{.signal = WTERMSIG(status)};
+}
+
+void KeeperAttempts::look_around() {
+  for (const pid_t pid : list_children()) {
+    if (!leaders_.contains(pid) && !orphans_.contains(pid)) adopt(pid);
+  }
+  if (orphans_.empty()) return;
+  reap_orphans();
+  find_owners();
+}
+
+std::vector<pid_t> KeeperAttempts::list_children() {
+  std::vector<pid_t> children;
+  if (!children_.is_open()) {
+    // A kernel without CONFIG_PROC_CHILDREN.
+    for (const ProcessStat& process : scan_.read_all()) {
+      if (process.parent == ::getpid()) children.push_back(static_cast<pid_t>(process.pid));
+    }
+    return children;
+  }
+  std::string text;
+  std::array<char, 4096> chunk{};
+  for (;;) {
+    const ssize_t got =
+        ::pread(children_.get(), chunk.data(), chunk.size(), static_cast<off_t>(text.size()));
+    if (got <= 0) break;
+    text.append(chunk.data(), static_cast<std::size_t>(got));
+  }
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    pid_t pid = 0;
+    const auto [rest, error] = std::from_chars(at, end, pid);
+    if (error == std::errc{}) children.push_back(pid);
+    at = rest + 1;
+  }
+  return children;
+}
+
+void KeeperAttempts::adopt(pid_t pid) {
+  const std::optional<ProcessStat> process = scan_.read(pid);
+  const Number owner = process ? owner_of(*process) : 0;
+  orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
+  if (owner == 0) return;
+  Attempt& attempt = attempts_.at(owner);
+  if (process->session != attempt.leader && !holds(attempt.sessions, process->session)) {
+    attempt.sessions.push_back(process->session);
+  }
+}
+
+KeeperAttempts::Number KeeperAttempts::owner_of(const ProcessStat& process) const {
+  for (const auto& [number, attempt] : attempts_) {
+    if (process.session == attempt.leader) return number;
+    if (holds(attempt.sessions, process.session)) return number;
+  }
+  constexpr std::size_t kEnvironmentMax = std::size_t{1} << 20;
+  const std::string environment = scan_.read_text(process.pid, "environ", kEnvironmentMax);
+  std::vector<std::string_view> entries;
+  for (std::size_t at = 0; at < environment.size();) {
+    entries.emplace_back(environment.c_str() + at);
+    at += entries.back().size() + 1;
+  }
+  const std::string mark = mark_from(entries);
+  if (mark.empty()) return 0;
+  for (const auto& [number, attempt] : attempts_) {
+    if (attempt.mark == mark) return number;
+  }
+  return 0;
+}
+
+void KeeperAttempts::reap_orphans() {
+  for (auto it = orphans_.begin(); it != orphans_.end();) {
+    rusage used{};
+    if (::wait4(it->first, nullptr, WNOHANG, &used) == 0) {
+      ++it;
+      continue;
+    }
+    if (const auto owner = attempts_.find(it->second.owner); owner != attempts_.end()) {
+      owner->second.ended.usage.cpu_time += usage_from(used).cpu_time;
+    }
+    it = orphans_.erase(it);
+  }
+}
+
+/// One that hides whose it is belongs to an attempt that ran when it turned up. When only one of
+/// those is left it must be that one's; when none is left it has no business here.
+void KeeperAttempts::find_owners() {
+  for (auto& [pid, orphan] : orphans_) {
+    if (orphan.owner != 0) continue;
+    int suspects = 0;
+    for (const auto& [number, attempt] : attempts_) {
+      if (number > orphan.owner_at_most) continue;
+      ++suspects;
+      orphan.owner = number;
+    }
+    if (suspects > 1) orphan.owner = 0;
+    if (suspects == 0) ::kill(pid, SIGKILL);
+  }
+}
+
+bool KeeperAttempts::has_leftovers(Number number, const Attempt& attempt) const {
+  // Signal 0 harms nobody, should the number have been given to somebody else by now.
+  if (::kill(-attempt.leader, 0) == 0 && !leaders_.contains(attempt.leader)) return true;
+  return std::ranges::any_of(orphans_,
+                             [number](const auto& it) { return it.second.owner == number; });
+}
+
+std::vector<ProcessEnded> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
+  std::vector<ProcessEnded> told;
+  std::vector<Number> left;
+  for (const Number number : std::exchange(clearing_, {})) {
+    Attempt& attempt = attempts_.at(number);
+    const bool clear = !has_leftovers(number, attempt);
+    if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
+      attempt.told = true;
+      told.push_back(attempt.ended);
+    }
+    if (clear) {
+      forget(number);
+    } else {
+      left.push_back(number);
+    }
+  }
+  clearing_ = std::move(left);
+  if (clearing_.empty() || !looked) return told;
+  signal_trees(
+      [this](const ProcessStat& process) {
+        const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
+        return orphan != orphans_.end() && holds(clearing_, orphan->second.owner) ? 0 : kNoTree;
+      },
+      SIGKILL);
+  return told;
+}
+
+std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::clear_up_at() const {
+  std::optional<Clock::time_point> at;
+  for (const Number number : clearing_) {
+    const Attempt& attempt = attempts_.at(number);
+    if (!attempt.told) at = at ? std::min(*at, attempt.tell_at_latest) : attempt.tell_at_latest;
+  }
+  return at;
+}
+
+void KeeperAttempts::forget(Number number) {
+  const auto attempt = attempts_.find(number);
+  const auto by_key = by_key_.find(packed(attempt->second.key));
+  if (by_key != by_key_.end() && by_key->second == number) by_key_.erase(by_key);
+  attempts_.erase(attempt);
+}
+
+void KeeperAttempts::signal_trees(const std::function<int(const ProcessStat&)>& own_tree,
+                                  int signal) {
+  const std::span<const ProcessStat> processes = scan_.read_all();
+  const std::vector<int> trees = label_trees(processes, own_tree);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (trees[i] != kNoTree) ::kill(static_cast<pid_t>(processes[i].pid), signal);
+  }
+}
+
+void KeeperAttempts::stop(std::span<const StopMessage> stops) {
+  // The groups first: most tasks are no more than that.
+  std::unordered_map<Number, int> signals;
+  for (const StopMessage& stop : stops) {
+    const auto found = by_key_.find(packed(stop.key));
+    if (found == by_key_.end()) continue;
+    Attempt& attempt = attempts_.at(found->second);
+    if (!attempt.running()) continue;
+    attempt.killed_by_us = attempt.killed_by_us || stop.kill;
+    const int signal = stop.kill ? SIGKILL : SIGTERM;
+    ::kill(-attempt.leader, signal);
+    signals[found->second] = signal;
+  }
+  // Then whoever has left them: one look at all processes, however many are to be stopped.
+  if (!signals.empty()) signal_those_outside_their_groups(signals);
+}
+
+void KeeperAttempts::signal_those_outside_their_groups(
+    const std::unordered_map<Number, int>& signals) {
+  const std::span<const ProcessStat> processes = scan_.read_all();
+  const std::vector<int> trees = label_trees(processes, [this](const ProcessStat& process) {
+    const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
+    if (orphan != orphans_.end()) return static_cast<int>(orphan->second.owner);
+    const auto leader = leaders_.find(static_cast<pid_t>(process.session));
+    return leader != leaders_.end() ? static_cast<int>(leader->second) : kNoTree;
+  });
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (trees[i] <= 0) continue;
+    const auto signal = signals.find(static_cast<Number>(trees[i]));
+    if (signal == signals.end()) continue;
+    // Not twice: many programs take a second TERM as "at once".
+    if (processes[i].group == attempts_.at(signal->first).leader) continue;
+    ::kill(static_cast<pid_t>(processes[i].pid), signal->second);
+  }
+}
+
+void KeeperAttempts::signal_everything(int signal) {
+  const pid_t self = ::getpid();
+  signal_trees([self](const ProcessStat& process) { return process.parent == self ? 0 : kNoTree; },
+               signal);
+}
+
+}  // namespace trainyard::io

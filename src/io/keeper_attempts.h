@@ -1,0 +1,117 @@
+// The processes that the keeper watches, by attempt: the one it has started, and everything that
+// came of it. Knows when an attempt is over: when the last of these is gone.
+//
+// Signals and reaps them, starts none. No sockets. In the keeper only, one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "io/descriptor.h"
+#include "io/keeper.h"
+#include "io/keeper_message.h"
+#include "io/keeper_spawn.h"
+#include "io/oom.h"
+#include "io/process_scan.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+class KeeperAttempts {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Number = std::uint64_t;  ///< Attempts in the order in which they were started, from 1.
+
+  KeeperAttempts();
+
+  /// Nothing is running and nothing is left over.
+  [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
+
+  /// What the next one added will be called.
+  [[nodiscard]] Number next_number() const { return last_number_ + 1; }
+
+  /// Reads the counter of OOM kills unless that was done just now: where an attempt that is about
+  /// to be started counts from.
+  void prepare(Clock::time_point now);
+  void add(AttemptKey key, const Launch& launch, Spawned spawned);
+
+  /// The process of an attempt has ended, as its pidfd says. Kills what is left of its group.
+  void leader_ended(Number number, Clock::time_point now);
+
+  /// To be called after something has ended: takes in those whose parent is gone, and reaps.
+  void look_around();
+
+  /// Forgets the attempts that are over, kills what is left of those whose leader has ended, and
+  /// returns those of which the end is to be told now. `looked`: look_around() has just been
+  /// called.
+  std::vector<ProcessEnded> clear_up(bool looked, Clock::time_point now);
+  [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
+
+  /// When clear_up() must be called at the latest.
+  [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
+
+  void stop(std::span<const StopMessage> stops);
+  void signal_everything(int signal);
+
+ private:
+  //   add       leader ends              nothing of it is left
+  //  ────▶ Running ─────────▶ Clearing ───────────────────────────▶ (forgotten)
+  //                              └── 2 s over: told, and still watched ──┘
+  struct Attempt {
+    AttemptKey key;
+    pid_t leader = 0;  ///< Leads its session and process group.
+    Descriptor pidfd;  ///< Closed once the leader has been reaped.
+    std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
+    std::int64_t oom_kills_before = 0;
+    bool killed_by_us = false;
+    bool told = false;
+    ProcessEnded ended;
+    Clock::time_point tell_at_latest;
+    std::vector<std::int64_t> sessions;  ///< Other sessions that its processes have made.
+
+    [[nodiscard]] bool running() const { return pidfd.is_open(); }
+  };
+
+  /// A process whose parent has died, so that it is our child now.
+  struct Orphan {
+    Number owner = 0;          ///< The attempt that it is of; 0 when it hides that.
+    Number owner_at_most = 0;  ///< The last attempt that had been started when it was first seen.
+  };
+
+  [[nodiscard]] End how_it_ended(const Attempt& attempt, int status) const;
+  std::vector<pid_t> list_children();
+  void adopt(pid_t pid);
+  [[nodiscard]] Number owner_of(const ProcessStat& process) const;
+  void reap_orphans();
+  void find_owners();
+  [[nodiscard]] bool has_leftovers(Number number, const Attempt& attempt) const;
+  void forget(Number number);
+  /// Signals the processes of the trees that `own_tree` names.
+  void signal_trees(const std::function<int(const ProcessStat&)>& own_tree, int signal);
+  void signal_those_outside_their_groups(const std::unordered_map<Number, int>& signals);
+
+  Number last_number_ = 0;
+  std::unordered_map<Number, Attempt> attempts_;
+  std::unordered_map<pid_t, Number> leaders_;  ///< Of the running ones.
+  std::unordered_map<std::uint64_t, Number> by_key_;
+  std::unordered_map<pid_t, Orphan> orphans_;
+  std::vector<Number> clearing_;  ///< Those that are not running any more.
+
+  Descriptor children_;  ///< /proc/self/task/<tid>/children.
+  ProcessScan scan_;
+  OomWatch oom_;
+  std::int64_t oom_kills_ = 0;  ///< As of `oom_read_at_`.
+  Clock::time_point oom_read_at_;
+};
+
+}  // namespace trainyard::io
