@@ -61,7 +61,8 @@ TEST(JournalKilled, HasTheWholePlanOrNotBegun) {
   const TestJob job{numbered(300)};
   int begun = 0;
   int not_begun = 0;
-  for (rlim_t limit = 0; limit < (rlim_t{128} << 10U); limit += 512) {
+  // In small steps where the file is set up, in larger ones through the plan.
+  for (rlim_t limit = 0; limit < (rlim_t{128} << 10U); limit += limit < 24'576 ? 512 : 2048) {
     SCOPED_TRACE(limit);
     const TemporaryDirectory directory;
     const int end = in_child([&] {
@@ -83,7 +84,7 @@ TEST(JournalKilled, HasTheWholePlanOrNotBegun) {
     EXPECT_EQ(must(reader.groups()).at(0).waiting, 300);
     EXPECT_EQ(all_tasks(reader).size(), 300U);
   }
-  EXPECT_GT(begun, 10);
+  EXPECT_GT(begun, 5);
   EXPECT_GT(not_begun, 10);
 }
 
@@ -196,7 +197,8 @@ TEST(JournalWithoutDisk, SaysSoAndGoesOnWhenThereIsRoomAgain) {
         offered = {};
         continue;
       }
-      if (done.error().message.find("cannot be written: File too large") == std::string::npos) {
+      if (done.error().message.find("cannot be written: its disk, a quota or a limit") ==
+          std::string::npos) {
         std::fputs(done.error().message.c_str(), stderr);
         return 8;
       }
@@ -210,7 +212,7 @@ TEST(JournalWithoutDisk, SaysSoAndGoesOnWhenThereIsRoomAgain) {
 }
 
 TEST(JournalWithoutDisk, SaysThatTheDiskIsFull) {
-  const TestJob job{numbered(40)};
+  const TestJob job{numbered(400)};
   const TemporaryDirectory directory;
   const std::string wanted = "there is no room left on its disk (database or disk is full)";
   const auto refused =
@@ -220,10 +222,10 @@ TEST(JournalWithoutDisk, SaysThatTheDiskIsFull) {
   EXPECT_FALSE(must(Journal::has_begun(directory.journal())));
 
   auto journal =
-      must(Journal::create(directory.journal(), job.plan, job.names(), {}, {.pages_max = 60}));
+      must(Journal::create(directory.journal(), job.plan, job.names(), {}, {.pages_max = 100}));
   std::uint32_t turns = 0;
   Result<void> done;
-  while (turns < 40) {
+  while (turns < 400) {
     done = journal->commit(nth_turn(turns));
     if (!done) break;
     ++turns;

@@ -1,11 +1,11 @@
 #include "journal/sqlite.h"
 
-#include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <sqlite3.h>
@@ -20,16 +20,17 @@ namespace {
 
 /// The last error of `database` in words for a person, with what SQLite says about it.
 std::string words_for(sqlite3* database) {
-  const int system = sqlite3_system_errno(database);
   const std::string said = sqlite3_errmsg(database);
-  const bool full = system == ENOSPC || system == EDQUOT || system == EFBIG;
-  const std::string system_said = full ? std::generic_category().message(system) : "";
+  // A full disk is told apart; a quota or a limit of file sizes is not.
+  if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
+    return fmt::format("cannot be written: its disk, a quota or a limit stands against it ({})",
+                       said);
+  }
   switch (sqlite3_errcode(database)) {
     case SQLITE_FULL:
       return fmt::format("there is no room left on its disk ({})", said);
     case SQLITE_IOERR:
-      return full ? fmt::format("cannot be written: {} ({})", system_said, said)
-                  : fmt::format("cannot be read or written ({})", said);
+      return fmt::format("cannot be read or written ({})", said);
     case SQLITE_CORRUPT:
       return fmt::format("is damaged ({})", said);
     case SQLITE_NOTADB:
