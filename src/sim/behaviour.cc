@@ -1,0 +1,98 @@
+#include "sim/behaviour.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/resources.h"
+#include "sim/random.h"
+
+namespace trainyard::sim {
+namespace {
+
+constexpr int kSigkill = 9;
+
+Bytes share(Bytes whole, std::int64_t per_mille) { return {whole.count / 1000 * per_mille}; }
+
+/// How it would end and what it takes if nobody interfered.
+void make_end(Behaviour& made, Random& random, const Odds& odds) {
+  constexpr std::array<int, 5> kSignals{6, 8, 9, 11, 15};
+  if (random.per_mille(odds.failure)) {
+    made.end = ExitedWith{static_cast<int>(random.between(1, 255))};
+  } else if (random.per_mille(odds.failure)) {
+    made.end = KilledBy{.signal = kSignals.at(static_cast<std::size_t>(random.below(5)))};
+  } else if (random.per_mille(odds.failure)) {
+    made.end = Vanished{"nobody watched"};
+  } else if (random.per_mille(odds.failure)) {
+    made.exists = false;
+    made.end = NotStarted{"no such file"};
+  } else {
+    made.end = ExitedWith{0};
+  }
+}
+
+/// A hungry task needs more than it asked for. On half of them somebody has put a limit, so that it
+/// is killed at what it was promised; the other half just takes it.
+void make_memory(Behaviour& made, Random& random, const Odds& odds, const Request& asked,
+                 Bytes promise) {
+  made.curve = static_cast<Curve>(random.below(4));
+  made.memory_most = share(asked.memory, random.between(300, 1000));
+  // What a task needs is the same in all its attempts: the caller's source is that of the task.
+  const bool hungry = random.per_mille(odds.hunger);
+  const Bytes need = share(asked.memory, random.between(1050, 2600));
+  const bool limited = random.one_in(2);
+  if (!hungry) return;
+  made.memory_most = need;
+  if (!limited || need <= promise || !made.exists) return;
+  made.memory_most = promise;
+  made.end = KilledBy{.signal = kSigkill, .out_of_memory = true};
+}
+
+}  // namespace
+
+Bytes Behaviour::memory_after(Duration elapsed) const {
+  const std::int64_t whole = std::max<std::int64_t>(1, runs.count());
+  const std::int64_t done = std::clamp<std::int64_t>(elapsed.count() * 1000 / whole, 0, 1000);
+  switch (curve) {
+    case Curve::Flat:
+      return memory_most;
+    case Curve::Ramp:
+      return share(memory_most, std::min<std::int64_t>(1000, 2 * done));
+    case Curve::Late:
+      return done < 700 ? share(memory_most, 50) : memory_most;
+    case Curve::Spike:
+      return done >= 400 && done < 600 ? memory_most : share(memory_most, 300);
+  }
+  return memory_most;
+}
+
+Behaviour make_behaviour(Random random, const Odds& odds, const Request& asked, Bytes promise,
+                         Duration longest) {
+  Behaviour made;
+  make_end(made, random, odds);
+  make_memory(made, random, odds, asked, promise);
+  made.start_takes = random.one_in(3) ? Duration{0} : random.between(Duration{0}, Duration{30});
+  const Duration usual{longest / 4};
+  made.runs = random.one_in(20)  ? random.between(Duration{0}, Duration{2})
+              : random.one_in(8) ? random.between(usual, longest)
+                                 : random.between(Duration{50}, usual);
+  made.says_started = !random.per_mille(odds.manners);
+  if (!random.per_mille(2 * odds.manners)) {
+    made.term_takes = random.between(Duration{0}, Duration{400});
+  }
+  if (random.per_mille(odds.manners)) {
+    made.news_takes = random.between(Duration{1}, Duration{2500});
+  }
+  made.started_twice = random.per_mille(odds.manners);
+  made.ended_twice = random.per_mille(odds.manners);
+  if (random.per_mille(odds.manners)) {
+    made.told_again = random.between(Duration{0}, Duration{9000});
+  }
+  return made;
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,48 @@
+// What one made-up attempt does once it is started: how long it runs, how it ends, what memory it
+// takes meanwhile. Made from the seed, the task and the attempt alone, so that it does not hang on
+// when it is started.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/resources.h"
+#include "sim/random.h"
+
+namespace trainyard::sim {
+
+/// How likely things go wrong with a task, out of a thousand.
+struct Odds {
+  std::uint64_t failure = 0;  ///< Exit code, signal, vanishing, no start: each.
+  std::uint64_t hunger = 0;   ///< Needing more memory than asked for.
+  std::uint64_t manners = 0;  ///< Ignoring TERM, old, late and duplicate news: each.
+};
+
+enum class Curve : std::uint8_t { Flat, Ramp, Late, Spike };
+
+struct Behaviour {
+  bool exists = true;  ///< False: it cannot be started.
+  Duration start_takes{0};
+  Duration runs{0};
+  End end;
+  bool says_started = true;
+  std::optional<Duration> term_takes;  ///< From TERM to its end; nothing: it ignores TERM.
+  Duration news_takes{0};              ///< From its end to the news of it.
+  bool started_twice = false;
+  bool ended_twice = false;
+  std::optional<Duration> told_again;  ///< How long after its end old news of it comes.
+  Curve curve = Curve::Flat;
+  Bytes memory_most;
+
+  /// What it has when it has run for so long.
+  [[nodiscard]] Bytes memory_after(Duration elapsed) const;
+};
+
+/// `asked` is what the task asks for in the plan, `promise` what it is promised now.
+Behaviour make_behaviour(Random random, const Odds& odds, const Request& asked, Bytes promise,
+                         Duration longest);
+
+}  // namespace trainyard::sim

@@ -1,0 +1,272 @@
+#include "sim/checkers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "sim/faults.h"
+#include "sim/outside.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+
+Checkers::Checkers(const Workload& workload, FaultCounts& counts)
+    : workload_(workload),
+      counts_(counts),
+      outside_(workload.plan, workload.limits, workload.capacity) {}
+
+void Checkers::complain(std::string what) {
+  if (complaint_) return;
+  complaint_ = fmt::format("at {} ms: {}", now_.since_start.count(), std::move(what));
+}
+
+void Checkers::expect(bool holds, std::string_view rule) {
+  if (!holds) complain(std::string(rule));
+}
+
+void Checkers::expect_of(TaskIndex task, bool holds, std::string_view rule) {
+  if (!holds) complain(fmt::format("task {}: {}", task.value, rule));
+}
+
+void Checkers::offered(const Turn& turn, bool committed) {
+  expect(turn.events.size() == turn.decisions.size(), "there is a decision for each event");
+  for (; looked_at_ < turn.events.size() && !complaint_; ++looked_at_) {
+    look_at(turn.events[looked_at_], turn.decisions[looked_at_]);
+  }
+  written_ = committed;
+  if (!committed) return;
+  looked_at_ = 0;
+  for (Due& due : due_) due.committed = true;
+}
+
+void Checkers::look_at(const Event& event, const Decision& decision) {
+  expect(event.at >= now_, "time does not go back");
+  now_ = event.at;
+  event_ = &event;
+  about_.reset();
+  ended_for_.reset();
+  expected_ = {};
+  entered_.clear();
+  kill_of_.reset();
+  oldest_.reset();
+  happened(event);
+  for (const Change& change : decision.changes) {
+    match(change, [this](const auto& it) { changed(it); });
+  }
+  for (const Command& command : decision.commands) {
+    match(command, [this](const auto& it) { decided(it); });
+    due_.push_back({.command = command});
+  }
+  check_after(event);
+  event_ = nullptr;
+}
+
+void Checkers::happened(const Event& event) {
+  match(
+      event.what, [&](const AttemptStarted& it) { attempt_started(it); },
+      [&](const AttemptEnded& it) { attempt_ended(event.at, it); },
+      [&](const Sampled& it) { outside_.read(it); },
+      [&](const InterruptAsked&) {
+        ++outside_.interrupts;
+        if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
+        if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
+      },
+      [&](const KillAsked& it) { kill_asked(it); }, [](const TimePassed&) {});
+}
+
+void Checkers::attempt_started(const AttemptStarted& news) {
+  const auto found = outside_.running.find(news.key.task);
+  if (found == outside_.running.end() || found->second.key != news.key) return;
+  if (found->second.started) return;
+  found->second.started = now_;
+  ++outside_.task(news.key.task).tries;
+  about_ = news.key.task;
+  expected_.statuses = {Status::Training};
+}
+
+void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
+  const auto found = outside_.running.find(news.key.task);
+  if (found == outside_.running.end() || found->second.key != news.key) return;
+  about_ = news.key.task;
+  const SeenAttempt attempt = outside_.release(news.key.task);
+  SeenTask& task = outside_.task(news.key.task);
+  ended_for_ = attempt.stop;
+  const bool was = !std::holds_alternative<NotStarted>(news.end);
+  const bool unheard_of = was && !attempt.started;
+  if (unheard_of) ++task.tries;
+  expected_ = judge(attempt, task, news.end);
+  if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
+  for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
+  if (expected_.verdict == Verdict::None) {
+    task.request = attempt.promise;
+    task.request.memory = after_out_of_memory(attempt.promise.memory, news.usage.memory_peak,
+                                              outside_.capacity.memory - outside_.kept_free);
+    outside_.waiting.insert(news.key.task);
+  }
+  if (expected_.verdict == Verdict::Finished) {
+    SeenGroup& group = outside_.groups[task.group.value];
+    const Duration took = at - attempt.started.value_or(attempt.granted);
+    ++group.ended_well;
+    group.durations += took;
+    group.longest = std::max(group.longest, took);
+  }
+}
+
+Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
+                                   const End& end) const {
+  const auto failed = [](Failure failure, int code = 0) {
+    return Expected{.statuses = {Status::Exception},
+                    .verdict = Verdict::Failed,
+                    .failure = failure,
+                    .exit_code = code};
+  };
+  if (std::holds_alternative<NotStarted>(end)) return failed(Failure::CannotStart);
+  switch (attempt.stop) {
+    case StopReason::TimeLimit:
+      return failed(Failure::Timeout);
+    case StopReason::KillAsked:
+    case StopReason::FailFast:
+      return failed(Failure::Killed);
+    case StopReason::Interrupt:
+      return {.statuses = {Status::Interrupt}, .verdict = Verdict::Stopped};
+    case StopReason::None:
+      break;
+  }
+  return match(
+      end,
+      [&](const ExitedWith& it) {
+        if (it.code != 0) return failed(Failure::Exit, it.code);
+        return Expected{.statuses = {Status::Finished, Status::Exited},
+                        .verdict = Verdict::Finished};
+      },
+      [&](const KilledBy& it) {
+        if (!it.out_of_memory) return failed(Failure::Killed);
+        const bool again = outside_.interrupts == 0 && task.tries < workload_.limits.train_retries;
+        if (again)
+          return Expected{.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
+        return failed(Failure::OutOfMemory);
+      },
+      [&](const NotStarted&) { return failed(Failure::CannotStart); },
+      [&](const Vanished&) { return failed(Failure::Lost); });
+}
+
+void Checkers::kill_asked(const KillAsked& news) {
+  ++requests_;
+  const bool known = news.task.value < outside_.tasks.size();
+  if (!known) {
+    counts_.count(Fault::KillOfUnknown);
+  } else if (outside_.running.contains(news.task)) {
+    counts_.count(Fault::KillOfRunning);
+    outside_.running.at(news.task).requests.push_back(news.request);
+    return;
+  } else if (outside_.task(news.task).verdict != Verdict::None) {
+    counts_.count(Fault::KillOfEnded);
+  } else {
+    counts_.count(Fault::KillOfWaiting);
+    kill_of_ = news.task;
+  }
+  answers_due_[news.request] = kill_of_.has_value();
+}
+
+void Checkers::carried_out(const Command& command) {
+  if (complaint_) return;
+  const auto same = [&](const Due& due) {
+    return match(
+        command,
+        [&](const StartAttempt& it) {
+          const auto* other = std::get_if<StartAttempt>(&due.command);
+          return other != nullptr && other->key == it.key && other->promise == it.promise;
+        },
+        [&](const StopAttempt& it) {
+          const auto* other = std::get_if<StopAttempt>(&due.command);
+          return other != nullptr && other->key == it.key && other->kill == it.kill;
+        },
+        [&](const AnswerKill& it) {
+          const auto* other = std::get_if<AnswerKill>(&due.command);
+          return other != nullptr && other->request == it.request && other->done == it.done;
+        });
+  };
+  const auto found = std::ranges::find_if(due_, same);
+  const auto* const stop = std::get_if<StopAttempt>(&command);
+  if (found == due_.end() && stop != nullptr && !written_) {
+    giving_up_ = true;
+    stopped_.insert(stop->key);
+    return;
+  }
+  expect(found != due_.end(), "only what was decided reaches the machine, and once");
+  if (complaint_) return;
+  match(
+      command,
+      [&](const StartAttempt& it) {
+        expect_of(it.key.task, found->committed, "nothing starts before it is written down");
+        expect_of(it.key.task, on_machine_.insert(it.key).second, "an attempt starts once");
+      },
+      [&](const StopAttempt& it) {
+        expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
+        stopped_.insert(it.key);
+      },
+      [&](const AnswerKill& it) {
+        expect(answered_.insert(it.request).second, "a kill request is answered once");
+      });
+  due_.erase(found);
+}
+
+void Checkers::waits(std::optional<Instant> until) {
+  if (complaint_) return;
+  expect(!giving_up_, "a run that is given up is over");
+  const bool all_done = std::ranges::none_of(due_, &Due::committed);
+  expect(all_done, "what is written down is carried out before the loop waits");
+  for (const auto& [task, attempt] : outside_.running) {
+    const Duration limit = outside_.shape_of(task).time_limit;
+    std::optional<Instant> deadline;
+    if (attempt.stop == StopReason::None && attempt.started && limit > Duration{0}) {
+      deadline = *attempt.started + limit;
+    } else if (attempt.stop != StopReason::None && !attempt.killed) {
+      deadline = attempt.stopped + workload_.limits.stop_grace;
+    }
+    if (!deadline) continue;
+    expect_of(task, until && *until <= *deadline, "the loop wakes up for its deadline");
+  }
+}
+
+void Checkers::over(bool gave_up, std::size_t processes_left) {
+  if (complaint_) return;
+  if (gave_up) {
+    counts_.count(Fault::DiskFullTooLong);
+    for (const auto& [task, attempt] : outside_.running) {
+      if (!on_machine_.contains(attempt.key)) continue;
+      expect_of(task, stopped_.contains(attempt.key), "is told to end when the run is given up");
+    }
+    return;
+  }
+  expect(due_.empty(), "all that was decided has been carried out");
+  expect(processes_left == 0, "no process outlives the run");
+  expect(outside_.running.empty(), "every attempt that was started has ended");
+  expect(answered_.size() == requests_, "every kill request is answered");
+  for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
+    expect_of({index}, outside_.tasks[index].verdict != Verdict::None, "every task ends");
+  }
+  for (std::uint32_t index = 0; index < outside_.groups.size(); ++index) {
+    const GroupPhase phase = outside_.groups[index].phase;
+    expect(phase != GroupPhase::Blocked && phase != GroupPhase::Running, "every group ends");
+  }
+  for (const std::string& reason : outside_.reasons) {
+    expect(reason.empty(), "no reason is left when nobody waits");
+  }
+}
+
+}  // namespace trainyard::sim

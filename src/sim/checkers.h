@@ -1,0 +1,121 @@
+// Watches a simulated run from outside: every turn that is offered to the journal, every command
+// that reaches the machine, every wait. Says what rule was broken first, in words.
+//
+// A run that broke a rule is led to its end by the recorder and the machine (sim/run_sim.cc); no
+// rule is looked at after that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "sim/faults.h"
+#include "sim/outside.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+
+class Checkers {
+ public:
+  /// Both must outlive it.
+  Checkers(const Workload& workload, FaultCounts& counts);
+
+  /// A turn is offered to the journal; `committed` when it was written.
+  void offered(const Turn& turn, bool committed);
+  /// A command reaches the machine.
+  void carried_out(const Command& command);
+  /// The loop waits.
+  void waits(std::optional<Instant> until);
+  /// The loop has come back: with all done, or because the journal could not be written.
+  void over(bool gave_up, std::size_t processes_left);
+
+  void complain(std::string what);
+  [[nodiscard]] const std::optional<std::string>& complaint() const { return complaint_; }
+
+ private:
+  /// What must come of an attempt that has ended.
+  struct Expected {
+    std::vector<Status> statuses;  ///< In order.
+    Verdict verdict = Verdict::None;
+    Failure failure = Failure::None;
+    int exit_code = 0;
+  };
+  /// Decided, and not carried out yet.
+  struct Due {
+    Command command;
+    bool committed = false;
+  };
+
+  void expect(bool holds, std::string_view rule);
+  void expect_of(TaskIndex task, bool holds, std::string_view rule);
+
+  // One event with what was decided about it.
+  void look_at(const Event& event, const Decision& decision);
+  void happened(const Event& event);
+  void attempt_started(const AttemptStarted& news);
+  void attempt_ended(Instant at, const AttemptEnded& news);
+  Expected judge(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
+  void kill_asked(const KillAsked& news);
+
+  // What was decided.
+  void changed(const TaskChanged& change);
+  void check_verdict(const TaskChanged& change, const SeenTask& before);
+  void changed(const GroupChanged& change);
+  void changed(const ReasonChanged& change);
+  void decided(const StartAttempt& command);
+  void check_start(const StartAttempt& command, const SeenTask& task);
+  void count_pass(TaskIndex started);
+  void decided(const StopAttempt& command);
+  StopReason reason_for(const SeenAttempt& attempt) const;
+  void decided(const AnswerKill& command);
+
+  // What must hold after it.
+  void check_after(const Event& event);
+  void check_news_was_heeded();
+  void check_groups();
+  void check_time_limits();
+  void check_interrupted();
+  void check_reasons();
+  void check_nobody_waits_in_vain();
+
+  const Workload& workload_;
+  FaultCounts& counts_;
+  Outside outside_;
+  std::optional<std::string> complaint_;
+
+  std::size_t looked_at_ = 0;  ///< Events of the turn that is offered now.
+  Instant now_;
+  const Event* event_ = nullptr;  ///< The one that is looked at.
+
+  // Of the event that is looked at.
+  std::optional<TaskIndex> about_;  ///< The task of an attempt that began or ended.
+  std::optional<StopReason> ended_for_;
+  Expected expected_;
+  std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
+  std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
+  std::map<std::uint64_t, bool> answers_due_;  ///< Of kill requests, and what they must say.
+  std::optional<TaskIndex> kill_of_;           ///< Waited when it was asked for.
+  std::optional<TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
+
+  std::deque<Due> due_;
+  std::set<AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.
+  std::set<AttemptKey> on_machine_;
+  std::set<std::uint64_t> answered_;
+  std::uint64_t requests_ = 0;
+  bool written_ = false;    ///< Whether the turn that was offered last was.
+  bool giving_up_ = false;  ///< The loop ends what runs without a journal.
+};
+
+}  // namespace trainyard::sim

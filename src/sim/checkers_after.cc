@@ -1,0 +1,136 @@
+// The part of the checkers that looks at what must hold after every decision.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "sim/checkers.h"
+#include "sim/outside.h"
+
+namespace trainyard::sim {
+namespace {
+
+/// So many kinds of requests are looked at in one go (schedule/state_start.cc); a machine with more
+/// of them may leave some room unused for a while.
+constexpr std::size_t kLookahead = 128;
+
+}  // namespace
+
+void Checkers::check_after(const Event& event) {
+  if (complaint_) return;
+  check_news_was_heeded();
+  expect(granted_.empty(), "what is granted is started at once");
+  expect(answers_due_.empty(), "a kill request is answered as soon as it can be");
+  check_groups();
+  check_time_limits();
+  check_interrupted();
+  check_reasons();
+  // News of a start changes nothing that anybody waits for.
+  if (!std::holds_alternative<AttemptStarted>(event.what)) check_nobody_waits_in_vain();
+}
+
+void Checkers::check_news_was_heeded() {
+  if (!about_) {
+    if (kill_of_) {
+      expect_of(*kill_of_, outside_.task(*kill_of_).verdict != Verdict::None,
+                "a waiting task that is killed ends");
+    }
+    return;
+  }
+  expect_of(*about_, entered_ == expected_.statuses, "its statuses follow from what happened");
+  if (expected_.verdict == Verdict::None) return;
+  expect_of(*about_, outside_.task(*about_).verdict == expected_.verdict,
+            "gets its verdict when it ends");
+}
+
+void Checkers::check_groups() {
+  for (std::uint32_t index = 0; index < outside_.groups.size(); ++index) {
+    const SeenGroup& group = outside_.groups[index];
+    if (group.phase == GroupPhase::Running) {
+      expect(group.open > 0, "a group ends with its last task");
+    }
+    if (group.phase != GroupPhase::Blocked) continue;
+    expect(outside_.interrupts == 0, "a blocked group is stopped when the run is");
+    bool all = true;
+    for (const GroupIndex needed : workload_.plan.groups[index].needs) {
+      const GroupPhase phase = outside_.groups[needed.value].phase;
+      all = all && phase == GroupPhase::Finished;
+      expect(phase != GroupPhase::Failed && phase != GroupPhase::Skipped,
+             "a group that needs a failed one is skipped at once");
+    }
+    expect(!all, "a group runs as soon as all it needs has finished");
+  }
+}
+
+void Checkers::check_time_limits() {
+  for (const auto& [task, attempt] : outside_.running) {
+    if (attempt.stop != StopReason::None) {
+      const bool over = now_ - attempt.stopped >= workload_.limits.stop_grace;
+      expect_of(task, !over || attempt.killed, "is sent KILL after the grace");
+      continue;
+    }
+    expect_of(task, !outside_.groups[outside_.task(task).group.value].tripped,
+              "is told to end when its group fails fast");
+    const Duration limit = outside_.shape_of(task).time_limit;
+    const bool late = limit > Duration{0} && attempt.started && now_ - *attempt.started >= limit;
+    expect_of(task, !late, "is sent TERM at its time limit");
+  }
+}
+
+void Checkers::check_interrupted() {
+  if (outside_.interrupts > 0) {
+    expect(outside_.waiting.empty(), "nobody waits after an interrupt");
+    for (const auto& [task, attempt] : outside_.running) {
+      expect_of(task, attempt.stop != StopReason::None || attempt.killed,
+                "is told to end after an interrupt");
+      expect_of(task, outside_.interrupts == 1 || attempt.killed,
+                "is killed after the second interrupt");
+    }
+    return;
+  }
+  for (const TaskIndex task : outside_.waiting) {
+    expect_of(task, !outside_.groups[outside_.task(task).group.value].tripped,
+              "nobody of a group waits after it failed fast");
+  }
+}
+
+void Checkers::check_reasons() {
+  for (std::size_t shape = 0; shape < outside_.reasons.size(); ++shape) {
+    const bool told = !outside_.reasons[shape].empty();
+    const bool waits = outside_.waiting_in[shape] > 0;
+    expect(told || !waits, "why a task waits is said in words");
+    expect(waits || !told, "a reason is taken back when nobody waits");
+  }
+}
+
+void Checkers::check_nobody_waits_in_vain() {
+  if (!outside_.gate_open()) return;
+  const Cpus cpus = outside_.cpus_free();
+  const Bytes memory =
+      std::min(outside_.memory_free_by_ledger(), outside_.memory_free_by_reading());
+  std::set<std::pair<ShapeIndex, Request>> kinds;
+  std::optional<TaskIndex> in_vain;
+  for (const TaskIndex index : outside_.waiting) {
+    const SeenTask& task = outside_.task(index);
+    if (!kinds.insert({task.shape, task.request}).second) continue;
+    const bool fits = task.request.cpus <= cpus && task.request.memory <= memory;
+    if (fits && outside_.group_has_room(task.group) && !in_vain) in_vain = index;
+  }
+  if (!in_vain || kinds.size() > kLookahead) return;
+  // Room may be kept for an older one.
+  const std::optional<TaskIndex> oldest = oldest_ ? oldest_ : outside_.oldest_without_room();
+  const bool kept = oldest && *oldest < *in_vain && outside_.is_owed_its_room(*oldest, now_);
+  expect_of(*in_vain, kept, "nobody waits for what is free");
+}
+
+}  // namespace trainyard::sim

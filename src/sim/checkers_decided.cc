@@ -1,0 +1,238 @@
+// The part of the checkers that looks at what was decided: changes and commands, one by one.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "sim/checkers.h"
+#include "sim/outside.h"
+
+namespace trainyard::sim {
+
+void Checkers::changed(const TaskChanged& change) {
+  const TaskIndex index = change.key.task;
+  expect(index.value < outside_.tasks.size(), "only tasks of the plan change");
+  if (complaint_) return;
+  SeenTask& task = outside_.task(index);
+  expect_of(index, task.verdict == Verdict::None, "nothing is said of a task after its verdict");
+  const bool stays = change.status == task.status && change.verdict != Verdict::None;
+  expect_of(index, stays || may_follow(task.status, change.status),
+            "its status follows an arrow of the picture");
+  if (change.status == Status::Available) {
+    expect_of(index, change.key.attempt == task.next_attempt, "attempts are numbered one by one");
+    expect_of(index, granted_.insert(index).second, "is granted its request once");
+    task.attempt = change.key.attempt;
+    task.next_attempt = change.key.attempt + 1;
+  } else {
+    expect_of(index, change.key.attempt == task.attempt, "what is said is about its last attempt");
+    if (about_ == index) entered_.push_back(change.status);
+  }
+  if (change.verdict != Verdict::None) check_verdict(change, task);
+  const bool retried = change.status == Status::Interrupt && change.verdict == Verdict::None;
+  expect_of(index, !retried || change.failure == Failure::OutOfMemory,
+            "only one that ran out of memory is tried again");
+  task.status = change.status;
+  task.verdict = change.verdict;
+  task.failure = change.failure;
+  if (change.verdict == Verdict::None) return;
+  --outside_.waiting_in[task.shape.value];
+  outside_.waiting.erase(index);
+  SeenGroup& group = outside_.groups[task.group.value];
+  --group.open;
+  if (change.verdict == Verdict::Failed && workload_.plan.groups[task.group.value].fail_fast) {
+    group.tripped = true;
+  }
+}
+
+void Checkers::check_verdict(const TaskChanged& change, const SeenTask& before) {
+  const TaskIndex index = change.key.task;
+  expect_of(index, change.message.empty() == (change.verdict == Verdict::Finished),
+            "a bad end is explained, a good one is not");
+  expect_of(index, (change.verdict == Verdict::Failed) == (change.failure != Failure::None),
+            "a failure has a kind, and nothing else has");
+  expect_of(index, !outside_.running.contains(index), "a running task has no verdict");
+  if (about_ == index) {
+    expect_of(index, change.verdict == expected_.verdict, "its verdict is that of its end");
+    expect_of(index, change.failure == expected_.failure, "its failure is that of its end");
+    expect_of(index, change.exit_code == expected_.exit_code, "its exit code is that of its end");
+    return;
+  }
+  const SeenGroup& group = outside_.groups[before.group.value];
+  const bool tried = before.attempt != 0;
+  if (outside_.interrupts > 0) {
+    const bool killed = kill_of_ == index;
+    expect_of(index, killed || change.verdict == Verdict::Stopped,
+              "waits when the run is interrupted, and is stopped");
+    return;
+  }
+  bool needs_failed = false;
+  for (const GroupIndex needed : workload_.plan.groups[before.group.value].needs) {
+    const GroupPhase phase = outside_.groups[needed.value].phase;
+    needs_failed = needs_failed || phase == GroupPhase::Failed || phase == GroupPhase::Skipped;
+  }
+  const bool has_cause = kill_of_ == index || group.tripped || needs_failed;
+  expect_of(index, has_cause, "one that waits ends only for a cause");
+  const Verdict right = tried ? Verdict::Failed : Verdict::Skipped;
+  expect_of(index, change.verdict == right,
+            "one that waits is skipped when it never started, and fails when it did");
+}
+
+void Checkers::changed(const GroupChanged& change) {
+  expect(change.group.value < outside_.groups.size(), "only groups of the plan change");
+  if (complaint_) return;
+  SeenGroup& group = outside_.groups[change.group.value];
+  const auto& needs = workload_.plan.groups[change.group.value].needs;
+  const auto phase_of = [&](GroupIndex other) { return outside_.groups[other.value].phase; };
+  bool order = false;
+  switch (change.phase) {
+    case GroupPhase::Blocked:
+      break;
+    case GroupPhase::Running:
+      order = group.phase == GroupPhase::Blocked && outside_.interrupts == 0 &&
+              std::ranges::all_of(
+                  needs, [&](GroupIndex it) { return phase_of(it) == GroupPhase::Finished; });
+      break;
+    case GroupPhase::Skipped:
+      order = group.phase == GroupPhase::Blocked && !change.message.empty() && group.open == 0 &&
+              std::ranges::any_of(needs, [&](GroupIndex it) {
+                return phase_of(it) == GroupPhase::Failed || phase_of(it) == GroupPhase::Skipped;
+              });
+      break;
+    case GroupPhase::Finished:
+    case GroupPhase::Failed:
+    case GroupPhase::Stopped: {
+      const bool from_blocked =
+          group.phase == GroupPhase::Blocked && change.phase == GroupPhase::Stopped;
+      order = (group.phase == GroupPhase::Running || from_blocked) && group.open == 0;
+      break;
+    }
+  }
+  expect(order, "groups run in the order of their needs, and end when their tasks have");
+  group.phase = change.phase;
+  bool failed = false;
+  bool stopped = false;
+  for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
+    const SeenTask& task = outside_.tasks[index];
+    if (task.group != change.group) continue;
+    if (change.phase == GroupPhase::Running && task.verdict == Verdict::None) {
+      outside_.waiting.insert({index});
+    }
+    failed = failed || task.verdict == Verdict::Failed || task.verdict == Verdict::Skipped;
+    stopped = stopped || task.verdict == Verdict::Stopped;
+  }
+  if (change.phase == GroupPhase::Finished) {
+    expect(!failed && !stopped, "a group has finished when all of its tasks have");
+  } else if (change.phase == GroupPhase::Failed) {
+    expect(failed && !stopped, "a group has failed when a task of it has");
+  }
+}
+
+void Checkers::changed(const ReasonChanged& change) {
+  expect(change.shape.value < outside_.reasons.size(), "only shapes of the plan have reasons");
+  if (complaint_) return;
+  std::string& told = outside_.reasons[change.shape.value];
+  expect(told != change.reason, "a reason is told when it changes");
+  told = change.reason;
+}
+
+void Checkers::decided(const StartAttempt& command) {
+  const TaskIndex index = command.key.task;
+  expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");
+  if (complaint_) return;
+  check_start(command, outside_.task(index));
+  if (complaint_) return;
+  count_pass(index);
+  outside_.grant(command, now_);
+}
+
+void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
+  const TaskIndex index = command.key.task;
+  expect_of(index, command.key.attempt == task.attempt, "is started under its attempt's number");
+  expect_of(index, outside_.waiting.contains(index), "only a task that waits is started");
+  expect_of(index, outside_.interrupts == 0, "nothing starts after an interrupt");
+  const SeenGroup& group = outside_.groups[task.group.value];
+  expect_of(index, group.phase == GroupPhase::Running, "starts while its group runs");
+  expect_of(index, !group.tripped, "nothing of a group starts after it failed fast");
+  for (const GroupIndex needed : workload_.plan.groups[task.group.value].needs) {
+    const bool over = std::ranges::all_of(outside_.tasks, [&](const SeenTask& other) {
+      return other.group != needed || other.verdict == Verdict::Finished;
+    });
+    expect_of(index, over, "starts after all that its group needs has finished");
+  }
+  expect_of(index,
+            task.attempt == workload_.plan.tasks[index.value].first_attempt ||
+                task.tries < workload_.limits.train_retries,
+            "is not tried more often than it may be");
+  expect_of(index, outside_.group_has_room(task.group), "starts within max-parallel");
+  expect_of(index, std::cmp_less(outside_.running.size(), outside_.processes_max()),
+            "starts within max-process");
+  expect_of(index, outside_.cpus_left_alone(), "starts while others leave the CPUs alone");
+  expect_of(index, command.promise == task.request, "is promised what it asks for");
+  expect_of(index, command.promise.cpus <= outside_.cpus_free(), "no CPU is promised twice");
+  expect_of(index, command.promise.memory <= outside_.memory_free_by_ledger(),
+            "no byte is promised twice");
+  expect_of(index, command.promise.memory <= outside_.memory_free_by_reading(),
+            "what is promised is there");
+}
+
+void Checkers::count_pass(TaskIndex started) {
+  // It stays the same until all have been looked at, though its group may have no room any more.
+  if (!oldest_) oldest_ = outside_.oldest_without_room();
+  if (oldest_ && started < *oldest_) oldest_.reset();
+  if (!oldest_) return;
+  if (outside_.is_owed_its_room(*oldest_, now_)) {
+    const std::optional<Opening> opening = outside_.opening_for(*oldest_, now_);
+    expect_of(started, !opening || !outside_.would_delay(*opening, started, now_),
+              "nothing starts that delays an older task that was passed often enough");
+  }
+  SeenTask& passed = outside_.task(*oldest_);
+  if (passed.passed++ == 0) passed.passed_since = now_;
+}
+
+StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
+  const TaskIndex index = attempt.key.task;
+  const auto* const kill = std::get_if<KillAsked>(&event_->what);
+  if (kill != nullptr && kill->task == index) return StopReason::KillAsked;
+  if (std::holds_alternative<InterruptAsked>(event_->what)) return StopReason::Interrupt;
+  if (outside_.groups[outside_.task(index).group.value].tripped) return StopReason::FailFast;
+  const Duration limit = outside_.shape_of(index).time_limit;
+  const bool too_long = limit > Duration{0} && attempt.started && now_ - *attempt.started >= limit;
+  return too_long ? StopReason::TimeLimit : StopReason::None;
+}
+
+void Checkers::decided(const StopAttempt& command) {
+  const TaskIndex index = command.key.task;
+  const auto found = outside_.running.find(index);
+  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
+            "only a running attempt is stopped");
+  if (complaint_) return;
+  SeenAttempt& attempt = found->second;
+  if (!command.kill) {
+    expect_of(index, attempt.stop == StopReason::None, "is sent TERM once");
+    attempt.stop = reason_for(attempt);
+    attempt.stopped = now_;
+    expect_of(index, attempt.stop != StopReason::None, "is sent TERM for a cause");
+    return;
+  }
+  expect_of(index, !attempt.killed, "is sent KILL once");
+  attempt.killed = true;
+  const bool patient =
+      attempt.stop != StopReason::None && now_ - attempt.stopped >= workload_.limits.stop_grace;
+  expect_of(index, patient || outside_.interrupts > 1, "is sent KILL when the grace is over");
+}
+
+void Checkers::decided(const AnswerKill& command) {
+  const auto found = answers_due_.find(command.request);
+  expect(found != answers_due_.end(), "a kill request is answered when it is known");
+  if (complaint_) return;
+  expect(found->second == command.done, "a kill request is answered with the truth");
+  answers_due_.erase(found);
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,58 @@
+#include "sim/faults.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace trainyard::sim {
+
+std::string_view to_text(Fault fault) {
+  constexpr std::array<std::string_view, kFaultKinds> kNames{"exit code",
+                                                             "signal",
+                                                             "out of memory",
+                                                             "cannot start",
+                                                             "ignores TERM",
+                                                             "never says started",
+                                                             "vanishes",
+                                                             "late allocation",
+                                                             "spike",
+                                                             "over its promise",
+                                                             "memory exhausted",
+                                                             "memory lost",
+                                                             "others use CPU",
+                                                             "sample late",
+                                                             "end heard late",
+                                                             "clock jump",
+                                                             "100 deaths at once",
+                                                             "keeper dies",
+                                                             "disk full",
+                                                             "disk full too long",
+                                                             "interrupt once",
+                                                             "interrupt twice",
+                                                             "kill of running",
+                                                             "kill of waiting",
+                                                             "kill of ended",
+                                                             "kill of unknown",
+                                                             "old news",
+                                                             "duplicate news"};
+  return kNames.at(std::to_underlying(fault));
+}
+
+void FaultCounts::add(const FaultCounts& other) {
+  for (std::size_t i = 0; i < kFaultKinds; ++i) counts_.at(i) += other.counts_.at(i);
+}
+
+std::string to_text(const FaultCounts& counts) {
+  std::string text;
+  for (std::size_t i = 0; i < kFaultKinds; ++i) {
+    const auto fault = static_cast<Fault>(i);
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", to_text(fault), counts.of(fault));
+  }
+  return text;
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,69 @@
+// What can go wrong on the made-up machine, by name, and how often it did. A fault is counted when
+// it really happened in a run, not when it was planned.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace trainyard::sim {
+
+enum class Fault : std::uint8_t {
+  // Of a task.
+  ExitCode,     ///< Ends with a code other than 0.
+  Signal,       ///< Dies by a signal of its own.
+  OutOfMemory,  ///< Killed at its memory limit.
+  CannotStart,  ///< There never is a process.
+  IgnoresTerm,  ///< Only KILL ends it.
+  NeverSaysStarted,
+  Vanishes,        ///< Nobody knows how it ended.
+  LateAllocation,  ///< Takes nearly all of its memory late in its life.
+  Spike,           ///< Takes it for a moment only.
+  OverPromise,     ///< Takes more than it was promised.
+  // Of the machine.
+  MemoryExhausted,  ///< The kernel kills the largest process.
+  MemoryLost,       ///< Others take memory for a while.
+  OthersUseCpu,     ///< Others use the CPUs beyond the gate for a while.
+  SampleLate,
+  EndHeardLate,  ///< A process was gone before a sample, and its end is told after it.
+  ClockJump,     ///< The machine slept.
+  ManyDeaths,    ///< A hundred processes die in one instant.
+  KeeperDies,
+  // Of the journal.
+  DiskFull,
+  DiskFullTooLong,
+  // Of people.
+  InterruptOnce,
+  InterruptTwice,
+  KillOfRunning,
+  KillOfWaiting,
+  KillOfEnded,
+  KillOfUnknown,
+  // Of the news.
+  OldNews,        ///< About an attempt that was over before.
+  DuplicateNews,  ///< The same thing twice.
+};
+
+constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::DuplicateNews) + 1;
+
+std::string_view to_text(Fault fault);
+
+class FaultCounts {
+ public:
+  void count(Fault fault) { ++counts_.at(std::to_underlying(fault)); }
+  void add(const FaultCounts& other);
+  [[nodiscard]] std::uint64_t of(Fault fault) const {
+    return counts_.at(std::to_underlying(fault));
+  }
+
+ private:
+  std::array<std::uint64_t, kFaultKinds> counts_{};
+};
+
+/// "EXIT_CODE 812, SIGNAL 455, ..."
+std::string to_text(const FaultCounts& counts);
+
+}  // namespace trainyard::sim

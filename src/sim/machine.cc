@@ -1,0 +1,340 @@
+#include "sim/machine.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "sim/behaviour.h"
+#include "sim/checkers.h"
+#include "sim/faults.h"
+#include "sim/random.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+namespace {
+
+constexpr Duration kSampleEvery{1000};
+constexpr int kSigkill = 9;
+constexpr int kSigterm = 15;
+/// No run of a made-up plan is this long: 200 tasks, each a minute, four times, one by one.
+constexpr Instant kTooLate{Duration{50'000'000}};
+constexpr std::uint64_t kTurnsMax = 100'000;
+
+}  // namespace
+
+MadeUpMachine::MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
+                             FaultCounts& counts)
+    : workload_(workload), checkers_(checkers), counts_(counts), seed_(seed), random_(~seed) {
+  for (const Trouble& trouble : workload.troubles) plan(trouble);
+  at(now_ + kSampleEvery, [this] { sample(); });
+}
+
+Event MadeUpMachine::look() { return {.at = now_, .what = read()}; }
+
+void MadeUpMachine::carry_out(const Command& command) {
+  checkers_.carried_out(command);
+  match(
+      command, [this](const StartAttempt& it) { start(it); },
+      [this](const StopAttempt& it) { stop(it); }, [](const AnswerKill&) {});
+}
+
+std::vector<Event> MadeUpMachine::wait(std::optional<Instant> until) {
+  checkers_.waits(until);
+  if (++turns_ > kTurnsMax || now_ > kTooLate) checkers_.complain("the run does not end");
+  // A run that has been found wrong is led out of the loop: its journal fails, and this ends it.
+  if (checkers_.complaint()) return {{.at = now_, .what = InterruptAsked{}}};
+  while (inbox_.empty()) {
+    const Instant next = agenda_.begin()->first.first;
+    if (until && *until <= next) {
+      now_ = std::max(now_, *until);
+      tell(TimePassed{});
+    } else {
+      do_next();
+    }
+  }
+  // What happens at the same moment comes together, in part.
+  while (agenda_.begin()->first.first <= now_ && !random_.one_in(5)) do_next();
+  return std::exchange(inbox_, {});
+}
+
+void MadeUpMachine::at(Instant when, Step step) {
+  agenda_.emplace(std::pair{when, next_number_++}, std::move(step));
+}
+
+void MadeUpMachine::do_next() {
+  auto first = agenda_.extract(agenda_.begin());
+  now_ = std::max(now_, first.key().first);
+  first.mapped()();
+}
+
+void MadeUpMachine::start(const StartAttempt& command) {
+  if (keeper_gone_) {
+    tell(AttemptEnded{.key = command.key, .end = NotStarted{"the keeper is gone"}});
+    return;
+  }
+  const TaskIndex task = command.key.task;
+  const Request& asked =
+      workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].request;
+  const std::uint64_t own_seed = (seed_ << 20U) ^ (std::uint64_t{task.value} << 1U) ^ 1U;
+  Process process{.key = command.key,
+                  .behaviour = make_behaviour(Random(own_seed), workload_.odds, asked,
+                                              command.promise.memory, workload_.longest),
+                  .number = next_number_++};
+  const std::uint64_t number = process.number;
+  const Instant alive = now_ + process.behaviour.start_takes;
+  const auto [it, fresh] = processes_.insert_or_assign(task, std::move(process));
+  if (!fresh) checkers_.complain("a task is started while its attempt before still runs");
+  at(alive, [this, task, number] { come_alive(task, number); });
+}
+
+void MadeUpMachine::come_alive(TaskIndex task, std::uint64_t number) {
+  const auto found = processes_.find(task);
+  if (found == processes_.end() || found->second.number != number) return;
+  Process& process = found->second;
+  const Behaviour& behaviour = process.behaviour;
+  if (!behaviour.exists) {
+    counts_.count(Fault::CannotStart);
+    die(task, number, behaviour.end);
+    return;
+  }
+  process.since = now_;
+  if (behaviour.says_started) {
+    tell(AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+    if (behaviour.started_twice) {
+      counts_.count(Fault::DuplicateNews);
+      tell(AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+    }
+  } else {
+    counts_.count(Fault::NeverSaysStarted);
+  }
+  end_at(now_ + behaviour.runs, process, behaviour.end);
+}
+
+void MadeUpMachine::end_at(Instant when, const Process& process, End end) {
+  at(when, [this, task = process.key.task, number = process.number, end = std::move(end)] {
+    die(task, number, end);
+  });
+}
+
+void MadeUpMachine::stop(const StopAttempt& command) {
+  const auto found = processes_.find(command.key.task);
+  if (found == processes_.end() || found->second.key != command.key) return;
+  Process& process = found->second;
+  if (command.kill) {
+    end_at(now_ + Duration{static_cast<std::int64_t>(random_.below(3))}, process,
+           KilledBy{.signal = kSigkill});
+    return;
+  }
+  if (!process.behaviour.term_takes) {
+    counts_.count(Fault::IgnoresTerm);
+    return;
+  }
+  // Some make something of it: they save what they have and leave with a code of their own.
+  End end = KilledBy{.signal = kSigterm};
+  if (random_.one_in(3)) end = ExitedWith{static_cast<int>(random_.below(2))};
+  end_at(now_ + *process.behaviour.term_takes, process, std::move(end));
+}
+
+void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
+  const auto found = processes_.find(task);
+  if (found == processes_.end() || found->second.number != number) return;
+  Process& process = found->second;
+  if (process.since) {
+    process.peak = std::max(process.peak, process.behaviour.memory_after(now_ - *process.since));
+  }
+  match(
+      end,
+      [&](const ExitedWith& it) {
+        if (it.code != 0) counts_.count(Fault::ExitCode);
+      },
+      [&](const KilledBy& it) {
+        counts_.count(it.out_of_memory ? Fault::OutOfMemory : Fault::Signal);
+      },
+      [](const NotStarted&) {}, [&](const Vanished&) { counts_.count(Fault::Vanishes); });
+  tell_end(process, end, process.behaviour.news_takes);
+  processes_.erase(found);
+}
+
+void MadeUpMachine::tell_end(const Process& process, const End& end, Duration after) {
+  const AttemptEnded news{.key = process.key,
+                          .end = end,
+                          .usage = {.memory_peak = process.peak, .cpu_time = Duration{10}},
+                          .result = {},
+                          .warning = {}};
+  unheard_.insert(process.key);
+  const bool twice = process.behaviour.ended_twice;
+  const std::optional<Duration> again = process.behaviour.told_again;
+  auto tell_it = [this, news, twice, again] {
+    // What the keeper knew died with it, and was told then.
+    if (unheard_.erase(news.key) == 0) return;
+    tell(news);
+    if (twice) {
+      counts_.count(Fault::DuplicateNews);
+      tell(news);
+    }
+    if (!again) return;
+    at(now_ + *again, [this, news] {
+      counts_.count(Fault::OldNews);
+      tell(AttemptStarted{.key = news.key, .pid = 1});
+      tell(news);
+    });
+  };
+  if (after > Duration{0}) {
+    at(now_ + after, std::move(tell_it));
+  } else {
+    tell_it();
+  }
+}
+
+Sampled MadeUpMachine::read() {
+  kill_for_memory();
+  if (!unheard_.empty()) counts_.count(Fault::EndHeardLate);
+  Sampled reading{.memory_available = std::max(Bytes{}, workload_.capacity.memory - memory_taken()),
+                  .cpu_used_by_others = cpu_of_others_,
+                  .tasks = {}};
+  for (auto& [task, process] : processes_) {
+    if (!process.since) continue;
+    const Behaviour& behaviour = process.behaviour;
+    const Bytes memory = behaviour.memory_after(now_ - *process.since);
+    process.peak = std::max(process.peak, memory);
+    if (behaviour.says_started) reading.tasks.push_back({.key = process.key, .memory = memory});
+    if (process.late_seen || memory < behaviour.memory_most) continue;
+    process.late_seen = true;
+    if (behaviour.curve == Curve::Late) counts_.count(Fault::LateAllocation);
+    if (behaviour.curve == Curve::Spike) counts_.count(Fault::Spike);
+    const Request& asked =
+        workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].request;
+    if (memory > asked.memory) counts_.count(Fault::OverPromise);
+  }
+  return reading;
+}
+
+void MadeUpMachine::sample() {
+  if (samples_delayed_ == 0) tell(read());
+  at(now_ + kSampleEvery, [this] { sample(); });
+}
+
+Bytes MadeUpMachine::memory_taken() {
+  Bytes taken = memory_of_others_;
+  for (const auto& [task, process] : processes_) {
+    if (process.since) taken += process.behaviour.memory_after(now_ - *process.since);
+  }
+  return taken;
+}
+
+void MadeUpMachine::kill_for_memory() {
+  while (memory_taken() > workload_.capacity.memory) {
+    const auto size = [this](const auto& entry) {
+      const Process& process = entry.second;
+      return process.since ? process.behaviour.memory_after(now_ - *process.since) : Bytes{};
+    };
+    const auto largest = std::ranges::max_element(processes_, {}, size);
+    if (largest == processes_.end() || size(*largest) == Bytes{}) return;
+    counts_.count(Fault::MemoryExhausted);
+    die(largest->first, largest->second.number,
+        KilledBy{.signal = kSigkill, .out_of_memory = true});
+  }
+}
+
+void MadeUpMachine::plan(const Trouble& trouble) {
+  using enum Trouble::Kind;
+  // Begins, and ends when it has lasted.
+  const auto for_a_while = [this, &trouble](auto begin, auto end) {
+    at(trouble.at, [this, trouble, begin, end] {
+      begin(trouble);
+      at(now_ + trouble.lasts, [trouble, end] { end(trouble); });
+    });
+  };
+  switch (trouble.kind) {
+    case LoseMemory:
+      return for_a_while(
+          [this](const Trouble& it) {
+            counts_.count(Fault::MemoryLost);
+            memory_of_others_ += it.memory;
+          },
+          [this](const Trouble& it) { memory_of_others_ -= it.memory; });
+    case UseCpu:
+      return for_a_while(
+          [this](const Trouble& it) {
+            if (it.cpu_share >= workload_.limits.cpu_utilization_max) {
+              counts_.count(Fault::OthersUseCpu);
+            }
+            cpu_of_others_ = it.cpu_share;
+          },
+          [this](const Trouble&) { cpu_of_others_ = 0; });
+    case DelaySamples:
+      return for_a_while(
+          [this](const Trouble&) {
+            counts_.count(Fault::SampleLate);
+            ++samples_delayed_;
+          },
+          [this](const Trouble&) { --samples_delayed_; });
+    case FillDisk:
+      return for_a_while(
+          [this](const Trouble&) {
+            counts_.count(Fault::DiskFull);
+            ++disk_full_;
+          },
+          [this](const Trouble&) { --disk_full_; });
+    case JumpClock:
+      return at(trouble.at, [this, trouble] {
+        counts_.count(Fault::ClockJump);
+        now_ = now_ + trouble.lasts;
+      });
+    case KillMany:
+      return at(trouble.at, [this] { kill_many(); });
+    case KillKeeper:
+      return at(trouble.at, [this] { lose_keeper(); });
+    case Interrupt:
+      return at(trouble.at, [this] { tell(InterruptAsked{}); });
+    case AskToKill:
+      return at(trouble.at, [this, trouble] { ask_to_kill(trouble); });
+  }
+}
+
+void MadeUpMachine::kill_many() {
+  constexpr std::size_t kMany = 100;
+  if (processes_.size() >= kMany) counts_.count(Fault::ManyDeaths);
+  while (!processes_.empty()) {
+    Process& first = processes_.begin()->second;
+    first.behaviour.news_takes = Duration{0};
+    die(first.key.task, first.number, KilledBy{.signal = kSigkill});
+  }
+}
+
+void MadeUpMachine::lose_keeper() {
+  if (keeper_gone_) return;
+  counts_.count(Fault::KeeperDies);
+  keeper_gone_ = true;
+  for (const auto& [task, process] : processes_) unheard_.insert(process.key);
+  processes_.clear();
+  for (const AttemptKey& key : std::exchange(unheard_, {})) {
+    tell(AttemptEnded{.key = key, .end = Vanished{"the keeper died"}});
+  }
+  tell(InterruptAsked{});
+}
+
+void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
+  const auto tasks = static_cast<std::uint32_t>(workload_.plan.tasks.size());
+  TaskIndex task{static_cast<std::uint32_t>(random_.below(tasks + (tasks / 4)))};
+  if (!processes_.empty() && trouble.memory.count % 3 == 0) {
+    task =
+        std::next(processes_.begin(), static_cast<std::ptrdiff_t>(random_.below(processes_.size())))
+            ->first;
+  }
+  tell(KillAsked{.task = task, .request = next_request_++});
+  if (random_.one_in(6)) tell(KillAsked{.task = task, .request = next_request_++});
+}
+
+}  // namespace trainyard::sim

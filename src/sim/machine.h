@@ -1,0 +1,102 @@
+// A machine that is made up: tasks take random times and memory, things go wrong, and none of it
+// takes any real time. It plays its part as run/local_machine.h does; whether the yard plays its
+// own is for sim/checkers.h to say, which sees every command and every wait first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "run/machine.h"
+#include "sim/behaviour.h"
+#include "sim/checkers.h"
+#include "sim/faults.h"
+#include "sim/random.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+
+class MadeUpMachine final : public Machine {
+ public:
+  /// `workload` and `checkers` must outlive it.
+  MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
+                FaultCounts& counts);
+
+  [[nodiscard]] Capacity capacity() const override { return workload_.capacity; }
+  Event look() override;
+  void carry_out(const Command& command) override;
+  std::vector<Event> wait(std::optional<Instant> until) override;
+
+  /// Whether the journal's disk is full now.
+  [[nodiscard]] bool disk_full() const { return disk_full_ > 0; }
+  /// How many processes there are.
+  [[nodiscard]] std::size_t processes() const { return processes_.size(); }
+
+ private:
+  struct Process {
+    AttemptKey key;
+    Behaviour behaviour;
+    std::optional<Instant> since;  ///< Nothing: it is being started.
+    bool ending = false;           ///< TERM or KILL takes its time.
+    bool late_seen = false;        ///< Its allocation was counted.
+    Bytes peak;
+    /// Things on the agenda for an older number of the process are void.
+    std::uint64_t number = 0;
+  };
+  using Step = std::move_only_function<void()>;
+
+  // The agenda: what will happen, by when and in the order it was put there.
+  void at(Instant when, Step step);
+  void do_next();
+
+  // Processes.
+  void start(const StartAttempt& command);
+  void stop(const StopAttempt& command);
+  void come_alive(TaskIndex task, std::uint64_t number);
+  void end_at(Instant when, const Process& process, End end);
+  void die(TaskIndex task, std::uint64_t number, const End& end);
+  void tell_end(const Process& process, const End& end, Duration after);
+
+  // The machine.
+  void sample();
+  Sampled read();
+  [[nodiscard]] Bytes memory_taken();
+  void kill_for_memory();
+  void plan(const Trouble& trouble);
+  void kill_many();
+  void lose_keeper();
+  void ask_to_kill(const Trouble& trouble);
+
+  void tell(What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
+
+  const Workload& workload_;
+  Checkers& checkers_;
+  FaultCounts& counts_;
+  std::uint64_t seed_;
+  Random random_;
+  Instant now_;
+  std::map<std::pair<Instant, std::uint64_t>, Step> agenda_;
+  std::uint64_t next_number_ = 1;
+  std::vector<Event> inbox_;
+  std::map<TaskIndex, Process> processes_;
+  std::set<AttemptKey> unheard_;  ///< Gone, and its end is still to be told.
+  Bytes memory_of_others_;
+  double cpu_of_others_ = 0;
+  int samples_delayed_ = 0;
+  int disk_full_ = 0;
+  bool keeper_gone_ = false;
+  std::uint64_t next_request_ = 1;
+  std::uint64_t turns_ = 0;
+};
+
+}  // namespace trainyard::sim

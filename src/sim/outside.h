@@ -1,0 +1,128 @@
+// The run as somebody sees it who reads every event and every decision and nothing else: which task
+// stands where, what is promised to whom, who was passed how often. Written anew from the rules in
+// the documentation, so that a mistake in schedule/ is not made twice.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+
+namespace trainyard::sim {
+
+/// Why an attempt was told to end.
+enum class StopReason : std::uint8_t { None, TimeLimit, KillAsked, Interrupt, FailFast };
+
+struct SeenTask {
+  ShapeIndex shape;
+  GroupIndex group;
+  Status status = Status::Init;
+  Verdict verdict = Verdict::None;
+  Failure failure = Failure::None;
+  std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
+  std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
+  int tries = 0;
+  Request request;  ///< What its next attempt must be promised.
+  int passed = 0;   ///< How often younger ones started while it was the oldest without room.
+  Instant passed_since;
+};
+
+struct SeenAttempt {
+  AttemptKey key;
+  Request promise;
+  Bytes measured;  ///< At the last reading.
+  Instant granted;
+  std::optional<Instant> started;  ///< When its process was heard of.
+  StopReason stop = StopReason::None;
+  Instant stopped;
+  bool killed = false;
+  std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
+
+  [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
+};
+
+struct SeenGroup {
+  GroupPhase phase = GroupPhase::Blocked;
+  std::uint32_t open = 0;  ///< Tasks without a verdict.
+  int running = 0;
+  bool tripped = false;  ///< It fails fast, and one of its tasks has failed.
+  std::int64_t ended_well = 0;
+  Duration durations{0};
+  Duration longest{0};
+};
+
+/// When an older task is expected to have its room, and what may run beside it then.
+struct Opening {
+  std::optional<Instant> at;
+  Bytes memory_beside;
+  Cpus cpus_beside;
+};
+
+struct Outside {
+  Outside(const Plan& plan, const Limits& limits, const Capacity& capacity);
+
+  const Plan& plan;
+  const Limits& limits;
+  const Capacity& capacity;
+  Bytes kept_free;
+  std::vector<SeenTask> tasks;
+  std::vector<SeenGroup> groups;
+  std::vector<std::string> reasons;       ///< By shape.
+  std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
+  std::map<TaskIndex, SeenAttempt> running;
+  std::set<TaskIndex> waiting;  ///< Those of groups that run.
+  Bytes available;              ///< At the last reading, plus what those had then that have ended.
+  double cpu_of_others = 0;
+  int interrupts = 0;
+
+  void read(const Sampled& reading);
+  void grant(const StartAttempt& command, Instant at);
+  /// Takes an attempt out; returns it as it was.
+  SeenAttempt release(TaskIndex task);
+
+  [[nodiscard]] const SeenTask& task(TaskIndex index) const { return tasks[index.value]; }
+  [[nodiscard]] SeenTask& task(TaskIndex index) { return tasks[index.value]; }
+  [[nodiscard]] const Shape& shape_of(TaskIndex index) const {
+    return plan.shapes[task(index).shape.value];
+  }
+  [[nodiscard]] Cpus cpus_free() const;
+  /// By the promises and what was measured beyond them.
+  [[nodiscard]] Bytes memory_free_by_ledger() const;
+  /// By the last reading, less what was promised and not taken then.
+  [[nodiscard]] Bytes memory_free_by_reading() const;
+  [[nodiscard]] bool has_room_for(const Request& request) const;
+  [[nodiscard]] int processes_max() const;
+  [[nodiscard]] bool group_has_room(GroupIndex group) const;
+  /// Whether others use so little of the CPUs that the limit lets ours start.
+  [[nodiscard]] bool cpus_left_alone() const;
+  /// Whether anything at all may start now.
+  [[nodiscard]] bool gate_open() const;
+
+  /// The oldest waiting task that lacks nothing but memory or CPUs.
+  [[nodiscard]] std::optional<TaskIndex> oldest_without_room() const;
+  /// Whether it has been passed so often or for so long that what it needs is kept for it.
+  [[nodiscard]] bool is_owed_its_room(TaskIndex task, Instant at) const;
+  [[nodiscard]] std::optional<Opening> opening_for(TaskIndex task, Instant at) const;
+  [[nodiscard]] bool would_delay(const Opening& opening, TaskIndex other, Instant at) const;
+
+ private:
+  [[nodiscard]] std::optional<Instant> expected_end(const SeenAttempt& attempt, Instant at) const;
+};
+
+/// What a task asks for after it ran out of memory: a fifth more, or what it was seen to take when
+/// that is more, but no more than `most`.
+Bytes after_out_of_memory(Bytes had, Bytes peak, Bytes most);
+
+}  // namespace trainyard::sim

@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""Plants bugs in copies of the scheduler's sources, one at a time.
+
+Each bug is a piece of text that stands exactly once in a file of src/schedule/, and what to write
+in its place. A test builds the simulation with the copy and must find the bug by its checkers alone.
+
+usage: planted.py list                     prints "NAME FILE" for each bug
+       planted.py write NAME SOURCES OUT   writes the file with the bug in it
+"""
+import pathlib
+import sys
+
+# Name, file, what stands there, what is written in its place.
+BUGS = [
+    ("release_forgets_the_cpus", "ledger.cc",
+     "  cpus_promised_ = cpus_promised_ - found->second.promise.cpus;\n",
+     ""),
+    ("admission_forgets_what_is_not_taken_yet", "ledger.cc",
+     "available_ - outstanding_)",
+     "available_)"),
+    ("one_try_too_many", "state.cc",
+     "tasks[task].train_tries < std::min(",
+     "tasks[task].train_tries <= std::min("),
+    ("a_group_opens_with_the_first_of_its_needs", "group_book.cc",
+     "      case GroupPhase::Finished:\n        break;\n",
+     "      case GroupPhase::Finished:\n        return {.phase = GroupPhase::Running, .cause = {}};\n"),
+    ("nothing_is_kept_for_the_oldest", "state_start.cc",
+     "  return passed.times >= limits_.passes_max ||",
+     "  return passed.times < 0 &&"),
+    ("term_is_never_followed_by_kill", "state.cc",
+     "  set_deadline(running, at + limits_.stop_grace);\n",
+     "  set_deadline(running, std::optional<Instant>(at + 1000 * limits_.stop_grace));\n"),
+    ("who_asked_for_a_kill_is_not_answered", "state.cc",
+     "AnswerKill{.request = request, .done = true});\n  }\n  close_group_if_over",
+     "AnswerKill{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
+     "  close_group_if_over"),
+    ("a_reason_stays_when_nobody_waits", "state_start.cc",
+     "  if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);\n",
+     "  if (waiting_.waiting_in(shape) == 1) clear_reason(shape, out);\n"),
+]
+
+
+def write(name, sources, out):
+    file, old, new = next(bug[1:] for bug in BUGS if bug[0] == name)
+    path = pathlib.Path(sources) / file
+    text = path.read_text()
+    if (times := text.count(old)) != 1:
+        sys.exit(f"{path}: the text that '{name}' replaces stands there {times} times, "
+                 f"it should stand there once:\n{old}")
+    pathlib.Path(out).write_text(text.replace(old, new))
+
+
+if sys.argv[1:2] == ["list"]:
+    for bug in BUGS:
+        print(bug[0], bug[1])
+elif sys.argv[1:2] == ["write"] and len(sys.argv) == 5:
+    write(*sys.argv[2:])
+else:
+    sys.exit(__doc__)

@@ -1,0 +1,109 @@
+#include "sim/turn_text.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard::sim {
+namespace {
+
+std::string name(AttemptKey key) { return fmt::format("{}.{}", key.task.value, key.attempt); }
+
+std::string words(const End& end) {
+  return match(
+      end, [](const ExitedWith& it) { return fmt::format("exit {}", it.code); },
+      [](const KilledBy& it) {
+        return fmt::format("signal {}{}", it.signal, it.out_of_memory ? ", out of memory" : "");
+      },
+      [](const NotStarted& it) { return fmt::format("not started: {}", it.why); },
+      [](const Vanished& it) { return fmt::format("vanished: {}", it.why); });
+}
+
+std::string words(const What& what) {
+  return match(
+      what, [](const AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
+      [](const AttemptEnded& it) {
+        return fmt::format("{} ended: {}, peak {}", name(it.key), words(it.end),
+                           to_text(it.usage.memory_peak));
+      },
+      [](const Sampled& it) {
+        std::string text = fmt::format("sample: {} available, others use {:.0f} % CPU",
+                                       to_text(it.memory_available), 100 * it.cpu_used_by_others);
+        for (const TaskSample& sample : it.tasks) {
+          text += fmt::format(", {} has {}", name(sample.key), to_text(sample.memory));
+        }
+        return text;
+      },
+      [](const InterruptAsked&) { return std::string("interrupt"); },
+      [](const KillAsked& it) {
+        return fmt::format("kill of task {} asked (request {})", it.task.value, it.request);
+      },
+      [](const TimePassed&) { return std::string("time passed"); });
+}
+
+std::string words(const Change& change) {
+  constexpr std::array<std::string_view, 6> kPhases{"is blocked", "runs",       "has finished",
+                                                    "has failed", "is skipped", "is stopped"};
+  return match(
+      change,
+      [](const TaskChanged& it) {
+        std::string text = fmt::format("{} is {}", name(it.key), to_text(it.status));
+        if (it.verdict != Verdict::None) text += fmt::format(", {}", to_text(it.verdict));
+        if (it.failure != Failure::None) text += fmt::format(", {}", to_text(it.failure));
+        if (!it.message.empty()) text += fmt::format(" ({})", it.message);
+        return text;
+      },
+      [&](const GroupChanged& it) {
+        return fmt::format("group {} {} {}", it.group.value,
+                           kPhases.at(std::to_underlying(it.phase)), it.message);
+      },
+      [](const ReasonChanged& it) {
+        return fmt::format("shape {} waits: \"{}\"", it.shape.value, it.reason);
+      });
+}
+
+std::string words(const Command& command) {
+  return match(
+      command,
+      [](const StartAttempt& it) {
+        return fmt::format("start {} with {} and {} mCPU", name(it.key), to_text(it.promise.memory),
+                           it.promise.cpus.milli);
+      },
+      [](const StopAttempt& it) {
+        return fmt::format("{} {}", it.kill ? "KILL" : "TERM", name(it.key));
+      },
+      [](const AnswerKill& it) {
+        return fmt::format("answer request {}: {}", it.request, it.done ? "done" : "not running");
+      });
+}
+
+}  // namespace
+
+std::string to_text(const Turn& turn) {
+  std::string text;
+  for (std::size_t i = 0; i < turn.events.size(); ++i) {
+    const Event& event = turn.events[i];
+    text += fmt::format("{:>8} {}\n", event.at.since_start.count(), words(event.what));
+    for (const Change& change : turn.decisions[i].changes) {
+      text += fmt::format("           . {}\n", words(change));
+    }
+    for (const Command& command : turn.decisions[i].commands) {
+      text += fmt::format("           > {}\n", words(command));
+    }
+  }
+  return text;
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,13 @@
+// A turn in words, for the person who looks for what went wrong in a simulated run.
+#pragma once
+
+#include <string>
+
+#include "model/turn.h"
+
+namespace trainyard::sim {
+
+/// One line for each event, and one, further in, for each thing that was decided.
+std::string to_text(const Turn& turn);
+
+}  // namespace trainyard::sim

@@ -1,0 +1,287 @@
+#include "sim/workload.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/scheduler.h"
+#include "sim/behaviour.h"
+#include "sim/random.h"
+
+namespace trainyard::sim {
+namespace {
+
+/// What kind of run a seed makes. Most are ordinary; the others are there for one fault each.
+enum class Flavour : std::uint8_t { Ordinary, Crowd, ManyShapes, BigAmongSmall };
+
+Flavour flavour_of(Random& random) {
+  const std::uint64_t dice = random.below(100);
+  if (dice < 8) return Flavour::Crowd;
+  if (dice < 10) return Flavour::ManyShapes;
+  if (dice < 20) return Flavour::BigAmongSmall;
+  return Flavour::Ordinary;
+}
+
+Capacity make_capacity(Random& random, Flavour flavour) {
+  Capacity made{.memory = gib(random.between(4, 64)), .cpus = cpus(random.between(1, 12))};
+  if (flavour != Flavour::Crowd && random.one_in(6)) {
+    made.processes_max = static_cast<int>(random.between(1, 12));
+    made.processes_max_reason = "64 open files";
+  }
+  return made;
+}
+
+Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
+  Limits made;
+  made.cpu_utilization_max = static_cast<double>(random.between(3, 10)) / 10;
+  if (random.one_in(3)) {
+    made.memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
+  }
+  if (random.one_in(2)) made.memory_remain = {capacity.memory.count / random.between(8, 40)};
+  if (flavour != Flavour::Crowd && random.one_in(4)) {
+    made.processes_max = static_cast<int>(random.between(1, 10));
+  }
+  made.train_retries = static_cast<int>(random.between(0, 4));
+  made.stop_grace = random.between(Duration{200}, Duration{10'000});
+  made.passes_max = static_cast<int>(random.one_in(4) ? random.between(9, 40)  //
+                                                      : random.between(1, 8));
+  made.passed_time_max = random.between(Duration{1'000}, Duration{60'000});
+  return made;
+}
+
+/// Chains, diamonds, the default (each needs the one before), none, and anything without a cycle.
+std::vector<GroupIndex> make_needs(Random& random, std::uint64_t pattern, std::uint32_t index) {
+  if (index == 0) return {};
+  switch (pattern) {
+    case 0:
+      return {GroupIndex{index - 1}};
+    case 1:  // A diamond, and another below it: 0; 1 and 2; 3; 4 and 5; ...
+      if (index % 3 == 0) return {GroupIndex{index - 1}, GroupIndex{index - 2}};
+      return {GroupIndex{(index - 1) / 3 * 3}};
+    case 2:
+      return {};
+    default: {
+      std::vector<GroupIndex> needs;
+      for (std::uint32_t other = 0; other < index; ++other) {
+        if (random.one_in(3)) needs.push_back({other});
+      }
+      return needs;
+    }
+  }
+}
+
+std::vector<PlannedGroup> make_groups(Random& random, Flavour flavour) {
+  const auto count = static_cast<std::uint32_t>(random.between(3, 6));
+  const std::uint64_t pattern = random.below(4);
+  std::vector<PlannedGroup> groups(count);
+  for (std::uint32_t index = 0; index < count; ++index) {
+    groups[index].name = fmt::format("g{}", index);
+    groups[index].needs = make_needs(random, pattern, index);
+    if (random.one_in(3)) groups[index].parallel_max = static_cast<int>(random.between(1, 5));
+    groups[index].fail_fast = random.one_in(4);
+  }
+  if (flavour != Flavour::Ordinary) {
+    groups[0].parallel_max = 0;
+    groups[0].fail_fast = false;
+  }
+  // Groups may also need those that stand further down in the job file.
+  if (flavour == Flavour::Ordinary && random.one_in(4)) {
+    for (PlannedGroup& group : groups) {
+      for (GroupIndex& needed : group.needs) needed.value = count - 1 - needed.value;
+    }
+    std::ranges::reverse(groups);
+  }
+  return groups;
+}
+
+Request make_request(Random& random, Bytes most, const Capacity& capacity) {
+  Request made;
+  const std::uint64_t dice = random.below(20);
+  if (dice == 0) {
+    made.memory = {};
+  } else if (dice == 1) {
+    made.memory = most;
+  } else if (dice < 12) {
+    made.memory = {most.count / random.between(8, 60)};
+  } else {
+    made.memory = {most.count / 100 * random.between(10, 95)};
+  }
+  const std::uint64_t cpu_dice = random.below(8);
+  if (cpu_dice == 0) {
+    made.cpus = {0};
+  } else if (cpu_dice == 1) {
+    made.cpus = {500};
+  } else if (cpu_dice == 2) {
+    made.cpus = {random.between(1, capacity.cpus.milli)};
+  } else {
+    made.cpus = cpus(1);
+  }
+  return made;
+}
+
+/// Makes shapes as they are needed, in the order in which the first task of each comes.
+class ShapeMaker {
+ public:
+  ShapeMaker(Plan& plan, const Limits& limits, const Capacity& capacity)
+      : plan_(plan), limits_(limits), capacity_(capacity) {}
+
+  ShapeIndex make(GroupIndex group, const Request& request, Duration time_limit) {
+    const std::optional<std::string> never = never_fits(request, limits_, capacity_);
+    check(!never, "a made-up shape fits into the made-up machine");
+    plan_.shapes.push_back({.group = group, .request = request, .time_limit = time_limit});
+    return {static_cast<std::uint32_t>(plan_.shapes.size() - 1)};
+  }
+
+ private:
+  Plan& plan_;
+  const Limits& limits_;
+  const Capacity& capacity_;
+};
+
+Bytes most_of(const Limits& limits, const Capacity& capacity) {
+  const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
+                                                (1 - limits.memory_utilization_max));
+  return capacity.memory - std::max(limits.memory_remain, Bytes{unused});
+}
+
+void add_tasks(Plan& plan, ShapeIndex shape, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) plan.tasks.push_back({.shape = shape});
+}
+
+/// Tasks of one group: a few shapes, in turns.
+void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex group) {
+  const Bytes most = most_of(made.limits, made.capacity);
+  const std::int64_t count = random.between(8, 16);
+  const auto kinds = static_cast<std::uint64_t>(random.between(1, 6));
+  std::map<std::uint64_t, ShapeIndex> known;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t kind = random.below(kinds);
+    auto found = known.find(kind);
+    if (found == known.end()) {
+      const bool limited = random.one_in(4);
+      const Duration limit = limited ? random.between(Duration{300}, made.longest) : Duration{0};
+      const Request request = make_request(random, most, made.capacity);
+      found = known.emplace(kind, shapes.make(group, request, limit)).first;
+    }
+    add_tasks(made.plan, found->second, 1);
+  }
+}
+
+void fill_special_group(Workload& made, Random& random, ShapeMaker& shapes, Flavour flavour) {
+  const Bytes most = most_of(made.limits, made.capacity);
+  if (flavour == Flavour::Crowd) {
+    const auto count = static_cast<std::uint32_t>(random.between(145, 165));
+    add_tasks(made.plan, shapes.make({0}, {.memory = {most.count / 400}}, {}), count);
+  } else if (flavour == Flavour::ManyShapes) {
+    for (std::int64_t i = 0, count = random.between(140, 170); i < count; ++i) {
+      const Bytes memory{(most.count / 4) + (i * 4096)};
+      add_tasks(made.plan, shapes.make({0}, {.memory = memory, .cpus = {100}}, {}), 1);
+    }
+  } else {
+    const Bytes big{most.count / 100 * random.between(70, 100)};
+    const Bytes small{most.count / 100 * random.between(5, 25)};
+    const Cpus few{made.capacity.cpus.milli / 16};
+    const ShapeIndex first = shapes.make({0}, {.memory = small, .cpus = few}, {});
+    add_tasks(made.plan, first, 3);
+    add_tasks(made.plan, shapes.make({0}, {.memory = big, .cpus = few}, {}), 2);
+    add_tasks(made.plan, first, 25);
+  }
+}
+
+/// As after a resume: some have finished, some have been tried.
+void age(Plan& plan, Random& random) {
+  for (PlannedTask& task : plan.tasks) {
+    task.finished_before = random.one_in(4);
+    task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
+  }
+}
+
+std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour flavour) {
+  using enum Trouble::Kind;
+  std::vector<Trouble> troubles;
+  const auto when = [&] { return Instant{random.between(Duration{0}, Duration{20'000})}; };
+  const auto lasts = [&](std::int64_t most) {
+    return random.between(Duration{1}, Duration{most * 1000});
+  };
+  const auto some = [&](Trouble::Kind kind, std::uint64_t one_in, std::int64_t most_seconds) {
+    if (!random.one_in(one_in)) return;
+    troubles.push_back({.kind = kind,
+                        .at = when(),
+                        .lasts = lasts(most_seconds),
+                        .memory = {made.capacity.memory.count / 100 * random.between(5, 100)},
+                        .cpu_share = static_cast<double>(random.between(30, 100)) / 100});
+  };
+  for (int i = 0; i < 2; ++i) {
+    some(LoseMemory, 5, 30);
+    some(UseCpu, 4, 20);
+    some(DelaySamples, 5, 15);
+    some(JumpClock, 6, 120);
+    some(FillDisk, 6, 30);
+  }
+  for (int i = 0; i < 4; ++i) some(AskToKill, 3, 1);
+  some(KillKeeper, 9, 1);
+  some(Interrupt, 6, 1);
+  if (random.one_in(4)) {
+    const Instant at = when();
+    troubles.push_back({.kind = Interrupt, .at = at});
+    const Duration pause = random.between(Duration{0}, Duration{300});
+    troubles.push_back({.kind = Interrupt, .at = at + pause});
+    if (random.one_in(4)) troubles.push_back({.kind = Interrupt, .at = at + pause + pause});
+  }
+  if (random.one_in(12)) {
+    troubles.push_back({.kind = FillDisk, .at = when(), .lasts = made.patience + lasts(60)});
+  }
+  if (flavour == Flavour::Crowd) {
+    std::erase_if(troubles, [](const Trouble& it) { return it.at < Instant{Duration{4'000}}; });
+    troubles.push_back({.kind = KillMany, .at = {random.between(Duration{300}, Duration{900})}});
+  }
+  return troubles;
+}
+
+}  // namespace
+
+Workload make_workload(std::uint64_t seed) {
+  Random random(seed);
+  const Flavour flavour = flavour_of(random);
+  Workload made;
+  made.capacity = make_capacity(random, flavour);
+  made.limits = make_limits(random, flavour, made.capacity);
+  made.longest =
+      random.between(Duration{4'000}, Duration{flavour == Flavour::Crowd ? 40'000 : 16'000});
+  if (flavour == Flavour::Crowd) made.longest += Duration{20'000};
+  made.patience = random.between(Duration{2'000}, Duration{60'000});
+  const std::uint64_t mood = random.below(3);
+  made.odds = mood == 0   ? Odds{.failure = 2, .hunger = 30, .manners = 30}
+              : mood == 1 ? Odds{.failure = 12, .hunger = 120, .manners = 60}
+                          : Odds{.failure = 60, .hunger = 250, .manners = 120};
+  made.plan.groups = make_groups(random, flavour);
+  ShapeMaker shapes(made.plan, made.limits, made.capacity);
+  for (std::uint32_t group = 0; group < made.plan.groups.size(); ++group) {
+    const bool special = group == 0 && flavour != Flavour::Ordinary;
+    if (special) {
+      fill_special_group(made, random, shapes, flavour);
+    } else {
+      fill_group(made, random, shapes, {group});
+    }
+  }
+  const auto last = static_cast<std::uint32_t>(made.plan.groups.size() - 1);
+  while (made.plan.tasks.size() < 30) add_tasks(made.plan, shapes.make({last}, {}, {}), 2);
+  if (flavour == Flavour::Ordinary && random.one_in(8)) age(made.plan, random);
+  made.troubles = make_troubles(random, made, flavour);
+  return made;
+}
+
+}  // namespace trainyard::sim

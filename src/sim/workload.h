@@ -1,0 +1,51 @@
+// What a simulated run is made of: a plan, limits, a machine to run it on, and the troubles that
+// will come, all from one seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "sim/behaviour.h"
+
+namespace trainyard::sim {
+
+/// What happens around the tasks, and when.
+struct Trouble {
+  enum class Kind : std::uint8_t {
+    LoseMemory,
+    UseCpu,
+    DelaySamples,
+    JumpClock,
+    FillDisk,
+    KillMany,
+    KillKeeper,
+    Interrupt,
+    AskToKill
+  };
+  Kind kind = Kind::LoseMemory;
+  Instant at;
+  Duration lasts{0};
+  Bytes memory;
+  double cpu_share = 0;
+
+  friend bool operator==(const Trouble&, const Trouble&) = default;
+};
+
+struct Workload {
+  Plan plan;
+  Limits limits;
+  Capacity capacity;
+  Odds odds;
+  Duration longest{0};            ///< Of one attempt.
+  Duration patience{0};           ///< How long the loop goes on without its journal.
+  std::vector<Trouble> troubles;  ///< In no order.
+};
+
+/// At least 30 tasks in at least 3 groups; every shape fits into the machine when it is empty.
+Workload make_workload(std::uint64_t seed);
+
+}  // namespace trainyard::sim
