@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -33,11 +34,19 @@ Mistakes MistakeList::take() && {
   for (const Mistake& mistake : mistakes_) {
     if (std::ranges::find(files, mistake.file) == files.end()) files.push_back(mistake.file);
   }
-  const auto place = [&files](const Mistake& mistake) {
-    return std::tuple(std::ranges::find(files, mistake.file) - files.begin(), mistake.line,
-                      mistake.column);
-  };
-  std::ranges::stable_sort(mistakes_, {}, place);
+  // With the order in which they came, as std::stable_sort would keep it: its buffer is deprecated
+  // in the library and clang says so.
+  std::vector<std::size_t> order(mistakes_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t index) {
+    const Mistake& mistake = mistakes_[index];
+    const auto file = std::ranges::find(files, mistake.file) - files.begin();
+    return std::tuple(file, mistake.line, mistake.column, index);
+  });
+  Mistakes sorted;
+  sorted.reserve(mistakes_.size());
+  for (const std::size_t index : order) sorted.push_back(std::move(mistakes_[index]));
+  mistakes_ = std::move(sorted);
   const auto again = std::ranges::unique(mistakes_);
   mistakes_.erase(again.begin(), again.end());
 

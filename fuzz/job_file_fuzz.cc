@@ -1,0 +1,40 @@
+// Any bytes as a job file: read, multiplied, and each of its first tasks launched. A job that was
+// accepted must be able to do all a job can do.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "config/dry_run.h"
+#include "config/job.h"
+#include "config/mistake.h"
+#include "model/resources.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // No file is there, so that {file: ...} finds nothing.
+  const trainyard::LoadOptions options{.job_file = "sweep.yaml",
+                                       .current_directory = "/nowhere/at/all"};
+  const trainyard::Capacity machine{.memory = trainyard::gb(64), .cpus = trainyard::cpus(8)};
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto job = trainyard::Job::parse(text, options, machine);
+  if (!job) {
+    trainyard::check(!job.error().empty(), "a refused job file with a reason");
+    for (const trainyard::Mistake& mistake : job.error()) {
+      trainyard::check(!trainyard::to_text(mistake).empty(), "a mistake in words");
+    }
+    return 0;
+  }
+  const auto tasks = static_cast<std::uint32_t>(job->plan().tasks.size());
+  trainyard::check(tasks > 0, "an accepted job with a task");
+  for (std::uint32_t i = 0; i < std::min(tasks, 8U); ++i) {
+    const auto found =
+        job->find(job->plan().groups[job->group_of({i}).value].name, job->task_id({i}));
+    trainyard::check(found && found->value == i, "a task that is found by its names");
+    static_cast<void>(job->fingerprint({i}));
+  }
+  trainyard::check(!trainyard::dry_run_text(*job, 4).empty(), "a dry run");
+  trainyard::check(!trainyard::dry_run_json(*job, 4).empty(), "a dry run as JSON");
+  return 0;
+}

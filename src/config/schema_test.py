@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""The JSON Schema for editors agrees with the documentation: it takes every job file in it, and
+refuses what trainyard refuses. Without python3-jsonschema and python3-yaml the test is skipped (77).
+"""
+import json
+import pathlib
+import re
+import sys
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+docs = pathlib.Path(sys.argv[1])
+schema = json.loads((docs / "job-file.schema.json").read_text())
+jsonschema.Draft7Validator.check_schema(schema)
+validator = jsonschema.Draft7Validator(schema)
+
+WRONG = {
+    "no groups": "name: x",
+    "an unknown key": "groups: [{tasks: [{command: x}], max-paralel: 2}]",
+    "an unknown key of a task": "groups: [{tasks: [{comand: x, command: y}]}]",
+    "no command": "groups: [{tasks: [{id: x}]}]",
+    "no tasks": "groups: [{tasks: []}]",
+    "bits": "groups: [{memory: 8gb, tasks: [{command: x}]}]",
+    "a bare number": "groups: [{memory: 500, tasks: [{command: x}]}]",
+    "a time without a unit": "groups: [{time-limit: 5, tasks: [{command: x}]}]",
+    "an id with a slash": "groups: [{tasks: [{id: a/b, command: x}]}]",
+    "a matrix key that is no name": "groups: [{matrix: {a b: [1]}, tasks: [{command: x}]}]",
+    "a matrix key that is taken": "groups: [{matrix: {task_dir: [1]}, tasks: [{command: x}]}]",
+    "a matrix value that is no list": "groups: [{matrix: {a: 1}, tasks: [{command: x}]}]",
+    "a variable of trainyard": "groups: [{env: {TRAINYARD_X: 1}, tasks: [{command: x}]}]",
+    "an unknown setting": "config: {scheduler: {max-proces: 1}}\ngroups: [{tasks: [{command: x}]}]",
+    "a command that is a mapping": "groups: [{tasks: [{command: {a: b}}]}]",
+    "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
+}
+RIGHT = {
+    "every key": """
+name: a
+run-dir: b
+config: {workdir: c, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
+groups:
+- name: g
+  needs: []
+  max-parallel: 2
+  fail-fast: true
+  matrix: {a: 0..9, b: [1, x, null, 1e-3], c: {file: f.txt}, include: [{a: 1, z: 2}], exclude: [{b: x}]}
+  memory: "{z}GB"
+  tasks:
+  - {id: "{a}", command: [x, 1], cpus: 0.5, gpus: 0, gpu-memory: 0, time-limit: 1:30:00, env: {A: 1}, working-directory: d}
+""",
+}
+
+faults = []
+examples = re.findall(r"```yaml\n(.*?)```", (docs / "job-file.md").read_text(), re.S)
+if len(examples) < 5:
+    faults.append(f"only {len(examples)} examples in the documentation")
+for text in examples + list(RIGHT.values()):
+    faults += [f"refused: {error.json_path}: {error.message}\n{text}"
+               for error in validator.iter_errors(yaml.safe_load(text))]
+faults += [f"taken: {what}" for what, text in WRONG.items() if validator.is_valid(yaml.safe_load(text))]
+print("\n".join(faults) if faults else f"{len(examples)} examples taken, {len(WRONG)} mistakes refused")
+sys.exit(bool(faults))
