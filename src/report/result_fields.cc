@@ -132,11 +132,14 @@ std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
   columns.reserve(seen_.size());
   std::ranges::transform(seen_, std::back_inserter(columns), &FieldColumns::column_of);
   if (columns.size() <= at_most) return columns;
-  std::ranges::stable_partition(columns, [](const FieldColumn& column) {
-    return is_accuracy(column.key) || score_direction(column.key).has_value();
-  });
-  columns.resize(at_most);
-  return columns;
+  std::vector<FieldColumn> chosen;
+  for (const bool scores : {true, false}) {
+    std::ranges::copy_if(columns, std::back_inserter(chosen), [scores](const FieldColumn& column) {
+      return scores == (is_accuracy(column.key) || score_direction(column.key).has_value());
+    });
+  }
+  chosen.resize(at_most);
+  return chosen;
 }
 
 std::optional<Better> score_direction(std::string_view key) {

@@ -97,7 +97,8 @@ Timeline lay_out(std::span<const AttemptRow> attempts, Instant now,
   std::vector<const AttemptRow*> ordered;
   ordered.reserve(attempts.size());
   for (const AttemptRow& row : attempts) ordered.push_back(&row);
-  std::ranges::stable_sort(ordered, {}, &AttemptRow::started);
+  std::ranges::sort(ordered, {},
+                    [](const AttemptRow* row) { return std::pair(row->started, row->key); });
   timeline.start = ordered.front()->started;
 
   Lanes lanes;
@@ -118,7 +119,8 @@ Timeline lay_out(std::span<const AttemptRow> attempts, Instant now,
     }
   }
   timeline.lanes = std::min(lanes.count(), Timeline::kLanesMax);
-  std::ranges::stable_sort(timeline.bars, {}, &Bar::lane);
+  std::ranges::sort(timeline.bars, {},
+                    [](const Bar& bar) { return std::tuple(bar.lane, bar.from, bar.key); });
   if (timeline.bars.size() > Timeline::kBarsMax) {
     timeline.bars = merge(timeline.bars, timeline.span, timeline.lanes);
     timeline.merged = true;
