@@ -153,21 +153,6 @@ Result<LoadOptions> load_options(const RunOptions& options) {
   return load;
 }
 
-/// What a person should know before the first task starts.
-std::vector<std::string> notes_about(const Job& job, const io::CapacityReading& machine) {
-  std::vector<std::string> notes;
-  for (const std::string& note : machine.notes) notes.push_back("machine: " + note);
-  const Capacity& capacity = machine.capacity;
-  const bool unbounded = std::ranges::any_of(
-      job.plan().shapes, [](const Shape& shape) { return shape.request.cpus.milli == 0; });
-  const auto tasks = static_cast<std::int64_t>(job.plan().tasks.size());
-  if (unbounded && capacity.processes_max > 0 && tasks > capacity.processes_max) {
-    notes.push_back(fmt::format("at most {} tasks at once: {}", capacity.processes_max,
-                                capacity.processes_max_reason));
-  }
-  return notes;
-}
-
 /// One execution: everything that lives from the first task to the last.
 class Session {
  public:
@@ -212,7 +197,7 @@ ExitCode Session::run() {
                             .launch = [this](AttemptKey key) { return job_.launch(key); }});
   watch_signals();
   RunView view(job_, begun->plan);
-  for (const std::string& note : notes_about(job_, capacity_)) view.note(note);
+  for (const std::string& note : capacity_.notes) view.note("machine: " + note);
   for (const std::string& note : begun->notes) view.note(note);
   Instant last = begun->at;
   std::vector<Observer> observers;

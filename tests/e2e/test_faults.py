@@ -1,0 +1,208 @@
+"""How each fault must end: the right status and message, and the others finish."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+
+from yard import YardTest, alive, processes_with
+
+
+def job_of(command, more=""):
+    """A task that has the fault, between two that have none."""
+    return f"""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    tasks:
+      - {{id: before, command: ['true']}}
+      - id: bad
+        command: {command}
+        {more}
+      - {{id: after, command: ['true']}}
+"""
+
+
+class Fault(YardTest):
+    def faulty(self, command, more="", expect=1):
+        self.job(job_of(command, more))
+        self.trainyard("run", "job.yaml", expect=expect)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual((rows["before"]["word"], rows["after"]["word"]), ("FINISHED", "FINISHED"))
+        return rows["bad"]
+
+    def test_a_task_killed_by_a_signal(self):
+        row = self.faulty("[sh, -c, 'kill -9 $$']")
+        self.assertEqual((row["word"], row["message"]), ("KILLED", "killed by signal 9 (SIGKILL)"))
+
+    def test_a_task_that_exits_non_zero(self):
+        row = self.faulty("[sh, -c, 'exit 7']")
+        self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "ended with exit code 7"))
+
+    def test_a_command_that_is_no_file(self):
+        row = self.faulty("[./no-such-file]")
+        self.assertEqual(row["word"], "CANNOT_START")
+        self.assertIn("no such file", row["message"])
+
+    def test_a_command_that_is_not_executable(self):
+        self.write("train.py", "print('hello')\n")
+        row = self.faulty("[./train.py]")
+        self.assertEqual(row["word"], "CANNOT_START")
+        self.assertIn("ermission denied", row["message"])
+        self.assertIn("chmod +x", row["message"])
+
+    def test_a_working_directory_that_is_gone(self):
+        row = self.faulty("['true']", "working-directory: nowhere")
+        self.assertEqual(row["word"], "CANNOT_START")
+        self.assertIn("nowhere", row["message"])
+
+    def test_a_result_that_is_no_json(self):
+        row = self.faulty("'echo acc=0.9 > $TRAINYARD_RESULT'", expect=0)
+        self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
+        self.assertTrue(row["warning"])
+
+    def test_a_result_that_is_no_object(self):
+        row = self.faulty("'echo [1] > $TRAINYARD_RESULT'", expect=0)
+        self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
+        self.assertIn("not an object", row["warning"])
+
+    def test_a_result_of_a_gigabyte(self):
+        row = self.faulty("'truncate -s 1G $TRAINYARD_RESULT'", expect=0)
+        self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
+        self.assertIn("1", row["warning"])
+
+    def test_a_result_with_nan_and_infinity(self):
+        row = self.faulty("""'echo "{{\\"a\\": NaN, \\"b\\": -Infinity, \\"c\\": 1}" > $TRAINYARD_RESULT'""", expect=0)
+        self.assertEqual(row["result"], {"a": None, "b": None, "c": 1})
+        self.assertTrue(row["warning"])
+
+    def test_a_result_that_is_a_fifo_nobody_writes_to(self):
+        row = self.faulty("'mkfifo $TRAINYARD_RESULT'", expect=0)
+        self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
+        self.assertTrue(row["warning"])
+
+    def test_a_hundred_tasks_that_die_at_once(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 1MB
+    matrix: {i: 0..99}
+    tasks: [{command: [sh, -c, 'cat gate > /dev/null; kill -9 $$']}]
+  - {name: last, needs: [], tasks: [{id: good, command: ['true']}]}
+""")
+        os.mkfifo(self.directory / "gate")
+        yard = self.start("run", "job.yaml")
+        self.until("100 running tasks", lambda: len(processes_with(
+            f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job")) >= 100)
+        self.keep_opening_gate(yard)
+        self.end_of(yard, expect=1)
+        words = self.words()
+        self.assertEqual(words.pop("last/good"), "FINISHED")
+        self.assertEqual(set(words.values()), {"KILLED"})
+        self.assertEqual(len(words), 100)
+
+
+class FaultOfThePlace(YardTest):
+    def test_a_job_file_that_cannot_be_read(self):
+        self.assertIn("no such file", self.trainyard("run", "missing.yaml", expect=2).stderr.lower())
+        (self.directory / "job.yaml").mkdir()
+        self.assertIn("job.yaml", self.trainyard("run", "job.yaml", expect=2).stderr)
+
+    def test_a_run_directory_in_use_by_a_live_run(self):
+        self.job(job_of("[cat, gate]"))
+        os.mkfifo(self.directory / "gate")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/g/bad/stdout.log")
+        done = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn(str(yard.pid), done.stderr)
+        self.assertIn(str(yard.pid), self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+
+    def test_a_log_directory_that_cannot_be_written(self):
+        self.job(job_of("['true']"))
+        self.write("runs/job/g/bad", "a file stands where the directory of the task should be")
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual(rows["bad"]["word"], "CANNOT_START")
+        self.assertIn("g/bad", rows["bad"]["message"])
+        self.assertEqual((rows["before"]["word"], rows["after"]["word"]), ("FINISHED", "FINISHED"))
+
+
+class FullDisk(YardTest):
+    """On a small file system of our own, which only root can mount."""
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.directory / "disk"
+        self.disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", self.disk], capture_output=True)
+        self.mounted = mounted.returncode == 0
+
+    def tearDown(self):
+        if self.mounted:
+            subprocess.run(["umount", "-l", self.disk], check=False)
+        super().tearDown()
+
+    def fill(self):
+        with open(self.disk / "filler", "wb") as filler:
+            try:
+                while True:
+                    filler.write(b"x" * 4096)
+                    filler.flush()
+            except OSError:
+                pass
+
+    def test_a_journal_whose_disk_is_full_starts_nothing_more_until_there_is_room(self):
+        if not self.mounted:
+            print("not root: no file system of our own, a file size limit stands in")
+            return self.with_a_file_size_limit()
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+run-dir: disk/run
+groups:
+  - {name: g, max-parallel: 1, cpus: 0, tasks: [{id: first, command: [cat, gate]}, {id: second, command: ['true']}]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("disk/run/g/first/stdout.log")
+        self.fill()
+        self.open_gate()
+        self.until("the first task's end", lambda: not processes_with("TRAINYARD_TASK_ID=first"))
+        self.assertFalse((self.disk / "run/g/second").exists())
+        self.assertTrue(alive(yard.pid))
+        (self.disk / "filler").unlink()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
+
+    def with_a_file_size_limit(self):
+        self.job(job_of("[sh, -c, 'head -c 100000 /dev/zero']"))
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        yard = self.start("run", "job.yaml", preexec_fn=limit)
+        self.end_of(yard)
+        self.assertNotEqual(yard.returncode, -signal.SIGXFSZ)
+
+    def test_a_task_whose_log_disk_is_full(self):
+        if not self.mounted or not shutil.which("dd"):
+            return
+        self.job("""
+name: job
+run-dir: disk/run
+groups:
+  - name: g
+    max-parallel: 1
+    tasks:
+      - {id: loud, command: [dd, if=/dev/zero, bs=1M, count=20]}
+      - {id: after, command: ['true']}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("disk/run/g/loud/stdout.log")
+        self.until("the loud task's end", lambda: not processes_with("TRAINYARD_TASK_ID=loud"))
+        # What it wrote fills the disk, for the journal too; room is made as a person would.
+        (self.disk / "run/g/loud/stdout.log").unlink()
+        self.end_of(yard, expect=1)
+        self.assertEqual(self.words("disk/run"), {"g/loud": "EXIT 1", "g/after": "FINISHED"})

@@ -1,0 +1,97 @@
+"""What people see of a run from another shell: status, logs, kill, reports."""
+import os
+import pty
+import re
+import select
+import subprocess
+
+from yard import SETTINGS, TRAINYARD, YardTest, json
+
+
+class Beside(YardTest):
+    def setUp(self):
+        super().setUp()
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 10MB
+    tasks:
+      - {id: a, cpus: 0, command: [sh, -c, 'printf "10%%\\r50%%\\r100%%\\nready\\n"; echo oops >&2; cat gate; echo end']}
+      - {id: b, cpus: 0, command: [sh, -c, 'trap "exit 1" TERM; echo up; while :; do sleep 0.01; done']}
+  - {name: h, tasks: [{id: c, command: ['true']}]}
+""")
+        self.yard = self.start("run", "job.yaml")
+        self.until("both tasks' first lines", lambda: "ready" in self.log("a") and "up" in self.log("b"))
+
+    def log(self, task):
+        path = self.directory / f"runs/job/g/{task}/stdout.log"
+        return path.read_text() if path.exists() else ""
+
+    def finish(self, expect):
+        self.open_gate()
+        return self.end_of(self.yard, expect=expect)
+
+    def test_status_says_what_runs_and_why_the_others_wait(self):
+        text = self.trainyard("status", expect=0).stdout
+        for word in ("job", "RUNNING", "waits for group 'g'"):
+            self.assertIn(word, text)
+        status = self.status()
+        self.assertEqual(status["state"], "running")
+        self.assertEqual([row["id"] for row in status["running"]], ["a", "b"])
+        self.trainyard("kill", "b", expect=0)
+        self.finish(expect=1)
+
+    def test_kill_ends_one_task_and_the_others_go_on(self):
+        self.assertIn("did you mean", self.trainyard("kill", "g/bb", expect=2).stderr)
+        self.assertIn("g/b has been ended", self.trainyard("kill", "b", expect=0).stdout)
+        self.assertIn("not running", self.trainyard("kill", "b", expect=1).stderr)
+        self.finish(expect=1)
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
+        self.assertIn("not running", self.trainyard("kill", "b", expect=2).stderr)
+
+    def test_logs_fold_progress_bars_and_follow_until_the_end(self):
+        done = self.trainyard("logs", "a", "--stdout", expect=0)
+        self.assertEqual(done.stdout, "100%\nready\n")
+        self.assertEqual(self.trainyard("logs", "g/a", "--stderr", expect=0).stdout, "oops\n")
+        both = self.trainyard("logs", "a", expect=0).stdout
+        self.assertEqual(re.sub(r"==> .*/", "==> ", both),
+                         "==> stdout.log <==\n100%\nready\n\n==> stderr.log <==\noops\n")
+        self.trainyard("logs", "a", "--attempt", "2", expect=2)
+        follower = self.start("logs", "a", "-f", "--stdout")
+        self.trainyard("kill", "b", expect=0)
+        self.finish(expect=1)
+        self.assertEqual(self.end_of(follower, expect=0)[0], "100%\nready\nend\n")
+
+    def test_reports_stand_alone(self):
+        self.trainyard("kill", "b", expect=0)
+        self.finish(expect=1)
+        page = self.text("runs/job/reports/g.html")
+        self.assertNotRegex(page, r'(src|href)="(https?:)?//')
+        self.assertIn("KILLED", page)
+        report = json.loads(self.text("runs/job/reports/g.json"))
+        self.assertEqual(len(report["tasks"]), 2)
+
+
+class Terminal(YardTest):
+    def test_progress_is_one_line_that_is_drawn_again(self):
+        self.job("name: job\ngroups: [{name: g, matrix: {i: 1..3}, memory: 10MB, tasks: [{command: ['true']}]}]")
+        ours, theirs = pty.openpty()
+        yard = subprocess.Popen([TRAINYARD, "run", "job.yaml", *SETTINGS], cwd=self.directory, stdin=theirs,
+                                stdout=theirs, stderr=theirs, start_new_session=True)
+        self.started.append(yard)
+        os.close(theirs)
+        seen = b""
+        while select.select([ours], [], [], 60)[0]:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        os.close(ours)
+        self.assertEqual(yard.wait(60), 0, seen)
+        self.assertIn(b"\r", seen)
+        self.assertIn(b"FINISHED", seen)

@@ -1,0 +1,133 @@
+"""A run that was killed, at whatever moment, goes on with every finished task and its result."""
+import os
+import re
+import shutil
+import signal
+
+from yard import YardTest, json, processes_with
+
+COUNTED = """
+name: job
+groups:
+  - name: g
+    max-parallel: 2
+    memory: 10MB
+    matrix: {i: 1..6}
+    tasks:
+      - command: 'echo run >> $TRAINYARD_TASK_DIR/runs.txt; echo "{{\\"i\\": {i}}" > $TRAINYARD_RESULT'
+  - {name: last, tasks: [{id: end, command: ['true']}]}
+"""
+
+
+class Resume(YardTest):
+    def results(self, run):
+        return {row["id"]: (row["word"], row["result"]) for row in self.status(run)["tasks"]}
+
+    def all_done(self):
+        return {**{f"i={i}": ("FINISHED", {"i": i}) for i in range(1, 7)}, "end": ("FINISHED", None)}
+
+    def test_runs_failed_and_unfinished_tasks_again_and_keeps_finished_ones(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    tasks:
+      - {id: good, command: 'echo run >> runs.txt; echo "{{\\"n\\": 1}" > $TRAINYARD_RESULT'}
+      - {id: bad, command: 'test -e cure'}
+      - {id: long, command: [cat, gate]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("two ended tasks", lambda: (self.directory / "runs/job/journal.db").exists()
+                   and sorted(self.words().values()) == ["EXIT 1", "FINISHED", "RUNNING"])
+        yard.kill()
+        yard.wait()
+        self.write("cure", "")
+        again = self.start("run", "--resume", "runs/job")
+        self.until_file("runs/job/g/long/stdout.2.log")
+        self.open_gate()
+        _, errors = self.end_of(again, expect=0)
+        self.assertIn("1 of 3 tasks have finished and are kept", errors)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual({id: (row["word"], row["attempt"]) for id, row in rows.items()},
+                         {"good": ("FINISHED", 1), "bad": ("FINISHED", 2), "long": ("FINISHED", 2)})
+        self.assertEqual(rows["good"]["result"], {"n": 1})
+        self.assertEqual(self.text("runs.txt"), "run\n")
+
+    def test_takes_the_job_file_as_edited_and_says_what_changed(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}, {id: b, command: ['false']}]}]")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: b, command: ['true']}, {id: c, command: ['true']}]}]")
+        done = self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertIn("a", done.stderr)
+        self.assertIn("c", done.stderr)
+        self.assertEqual(self.words(), {"g/b": "FINISHED", "g/c": "FINISHED"})
+
+    def test_ends_what_a_dead_run_left_before_it_goes_on(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'echo $$ >> pids; test -e cure || sleep 1000'}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until_file("pids")
+        marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
+        # Both at once: neither can end what the other leaves.
+        for pid in sorted(set(self.children(yard.pid)) | {yard.pid}):
+            os.kill(pid, signal.SIGKILL)
+        yard.wait()
+        self.assertTrue(processes_with(marker))
+        self.write("cure", "")
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertFalse(processes_with(marker))
+
+    @staticmethod
+    def children(pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+
+    def test_says_so_when_there_is_nothing_to_go_on_with(self):
+        (self.directory / "empty").mkdir()
+        done = self.trainyard("run", "--resume", "empty", expect=2)
+        self.assertIn("empty", done.stderr)
+
+    def test_a_yard_killed_at_each_of_its_writes_loses_no_finished_task(self):
+        strace = shutil.which("strace")
+        self.assertTrue(strace, "strace is installed by scripts/setup test")
+        self.job(COUNTED)
+        killed = 0
+        write = 1
+        while True:
+            run = f"killed-{write}"
+            done = self.trainyard("run", "job.yaml", "--run-dir", run, prefix=[
+                strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64",
+                "-e", f"inject=pwrite64:signal=KILL:when={write}"])
+            if done.returncode == 0:
+                break
+            killed += 1
+            finished = self.finished_in(run)
+            resumed = self.trainyard("run", "--resume", run, "job.yaml", expect=0)
+            self.assertEqual(self.results(run), self.all_done(), f"write {write}: {resumed.stderr}")
+            for task in finished:
+                self.assertEqual(self.text(f"{run}/g/{task}/runs.txt"), "run\n", f"write {write}: {task} ran twice")
+            # The first writes make the journal, each of them matters; later ones repeat themselves.
+            write += 1 if write < 12 else 5
+        self.assertGreater(killed, 10)
+
+    def finished_in(self, run):
+        done = self.trainyard("status", run, "--json", "--all")
+        if done.returncode != 0:
+            return []
+        return [row["id"] for row in json.loads(done.stdout)["tasks"]
+                if row["word"] == "FINISHED" and re.fullmatch(r"i=\d", row["id"])]
+
+    def test_a_clock_that_is_set_back_changes_nothing(self):
+        faketime = shutil.which("faketime")
+        self.assertTrue(faketime, "faketime is installed by scripts/setup test")
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}, {id: b, command: ['false']}]}]")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}, {id: b, command: ['true']}]}]")
+        self.trainyard("run", "--resume", "runs/job", expect=0, prefix=[faketime, "-f", "-30d"])
+        status = self.status()
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "FINISHED"})
+        for row in status["tasks"]:
+            self.assertGreaterEqual(row["duration_ms"], 0)
+        self.assertGreaterEqual(status["elapsed_ms"], 0)

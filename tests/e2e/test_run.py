@@ -1,0 +1,157 @@
+"""What `trainyard run` does with a job file that is right, or wrong."""
+from yard import YardTest, json
+
+SWEEP = """
+name: job
+groups:
+  - name: prepare
+    tasks:
+      - id: data
+        command: [sh, -c, 'echo data > "$TRAINYARD_RUN_DIR/data.txt"']
+  - name: train
+    matrix: {lr: [1e-3, 0.1], seed: 0..1}
+    memory: 50MB
+    tasks:
+      - command: >-
+          cat $TRAINYARD_RUN_DIR/data.txt && echo {lr} >&2 &&
+          echo '{{"acc": 0.9{seed}, "lr": "'{lr}'"}' > $TRAINYARD_RESULT
+"""
+
+
+class Run(YardTest):
+    def test_runs_groups_in_order_and_keeps_results_and_logs(self):
+        self.job(SWEEP)
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("best:", done.stdout)
+        self.assertEqual(self.words(), {"prepare/data": "FINISHED", **{
+            f"train/lr={lr},seed={seed}": "FINISHED" for lr in ("1e-3", "0.1") for seed in (0, 1)}})
+        task = "runs/job/train/lr=1e-3,seed=1"
+        self.assertEqual(self.text(f"{task}/stdout.log"), "data\n")
+        self.assertEqual(self.text(f"{task}/stderr.log"), "1e-3\n")
+        self.assertEqual(json.loads(self.text(f"{task}/result.json")), {"acc": 0.91, "lr": "1e-3"})
+        results = [row["result"] for row in self.status()["tasks"]]
+        self.assertEqual(results[0], None)
+        self.assertEqual(results[1], {"acc": 0.90, "lr": "1e-3"})
+        for name in ("prepare.html", "prepare.json", "train.html", "train.json"):
+            self.assertTrue((self.directory / "runs/job/reports" / name).stat().st_size > 0)
+
+    def test_tells_a_task_where_it_is(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    env: {WHO: 'me {task_id}', OMP_NUM_THREADS: '7'}
+    tasks:
+      - {id: a, cpus: 2, command: [sh, -c, 'pwd; env | grep -E "^(TRAINYARD_|OMP|OPENBLAS|MKL|PYTHONUNB|WHO)" | sort']}
+""")
+        self.trainyard("run", "job.yaml", expect=0, env={"MKL_NUM_THREADS": "3"})
+        run = self.directory.resolve() / "runs/job"
+        lines = self.text("runs/job/g/a/stdout.log").splitlines()
+        self.assertEqual(lines[0], str(self.directory.resolve()))
+        known = dict(line.split("=", 1) for line in lines[1:])
+        self.assertEqual(known, {
+            "MKL_NUM_THREADS": "3", "OMP_NUM_THREADS": "7", "OPENBLAS_NUM_THREADS": "2", "PYTHONUNBUFFERED": "1",
+            "TRAINYARD_ATTEMPT": "1", "TRAINYARD_GROUP": "g", "TRAINYARD_RESULT": f"{run}/g/a/result.json",
+            "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
+            "WHO": "me a"})
+
+    def test_goes_on_after_a_failure_and_skips_what_needs_it(self):
+        self.job("""
+name: job
+groups:
+  - {name: a, tasks: [{id: bad, command: [sh, -c, 'exit 3']}, {id: good, command: ['true']}]}
+  - {name: b, tasks: [{id: x, command: ['true']}]}
+  - {name: c, needs: [], tasks: [{id: y, command: ['true']}]}
+""")
+        done = self.trainyard("run", "job.yaml", expect=1)
+        self.assertIn("a/bad: FAILED EXIT 3", done.stderr)
+        self.assertEqual(self.words(), {"a/bad": "EXIT 3", "a/good": "FINISHED", "b/x": "SKIPPED", "c/y": "FINISHED"})
+        self.assertIn("it needs group 'a', where a task failed",
+                      [row["message"] for row in self.status()["tasks"]])
+
+    def test_ends_a_fail_fast_group_with_its_first_failure(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    fail-fast: true
+    cpus: 0
+    tasks:
+      - {id: long, command: [sleep, '1000']}
+      - {id: bad, command: [sh, -c, 'while ! test -d $TRAINYARD_RUN_DIR/g/long; do :; done; exit 1']}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.words(), {"g/long": "KILLED", "g/bad": "EXIT 1"})
+
+    def test_ends_a_task_over_its_time_limit(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    time-limit: 300ms
+    cpus: 0
+    tasks:
+      - {id: long, command: [sleep, '1000']}
+      - {id: quick, command: ['true']}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.words(), {"g/long": "TIMEOUT", "g/quick": "FINISHED"})
+
+    def test_tells_all_mistakes_at_once_and_runs_nothing(self):
+        self.job("""name: job
+groups:
+  - name: train
+    max-paralel: 2
+    memory: 8gb
+    tasks:
+      - {id: a, command: 'touch ran'}
+      - {id: a, command: 'touch ran {lr}'}
+""")
+        done = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn("job.yaml:4:5: group 'train': unknown key 'max-paralel', did you mean 'max-parallel'?", done.stderr)
+        self.assertIn("'8gb' is in bits; did you mean '8GB'?", done.stderr)
+        self.assertIn("lr", done.stderr)
+        self.assertFalse((self.directory / "ran").exists())
+        self.assertFalse((self.directory / "runs").exists())
+
+    def test_says_what_it_would_run_without_running_it(self):
+        self.job(SWEEP)
+        done = self.trainyard("run", "job.yaml", "--dry-run", expect=0)
+        self.assertIn("lr=1e-3,seed=0", done.stdout)
+        self.assertIn("OMP_NUM_THREADS", done.stdout)
+        self.assertFalse((self.directory / "runs").exists())
+        json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+
+    def test_prints_its_results_as_json(self):
+        self.job(SWEEP)
+        done = self.trainyard("run", "job.yaml", "--json", expect=0)
+        self.assertEqual(len(json.loads(done.stdout)["tasks"]), 5)
+
+    def test_refuses_a_run_directory_that_was_used_and_names_the_ways_out(self):
+        self.job(SWEEP)
+        self.trainyard("run", "job.yaml", expect=0)
+        done = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn("--resume", done.stderr)
+        self.assertIn("--run-dir", done.stderr)
+        self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", expect=0)
+
+    def test_refuses_what_is_no_command_with_the_nearest_one(self):
+        self.assertIn("unknown command 'rnu', did you mean 'run'?", self.trainyard("rnu", expect=2).stderr)
+        self.assertIn("which job file?", self.trainyard("run", expect=2).stderr)
+        self.trainyard("run", "missing.yaml", expect=2)
+        self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)
+        self.assertIn("trainyard 0", self.trainyard("--version", expect=0).stdout)
+
+
+class Configuration(YardTest):
+    def test_shows_what_is_in_force_and_where_it_came_from(self):
+        self.trainyard("config", "init", expect=0)
+        self.trainyard("config", "init", expect=2)
+        self.write("trainyard.yaml", "scheduler:\n  max-process: 3\n")
+        self.job(SWEEP + "config:\n  scheduler:\n    train-nretry: 5\n")
+        shown = self.trainyard("config", "show", "job.yaml", "--set", "debug=true", expect=0).stdout
+        lines = {line.split(":")[0].strip(): line for line in shown.splitlines() if "#" in line}
+        text = "\n".join(lines.values())
+        self.assertIn("trainyard.yaml:2", text)
+        self.assertIn("job.yaml:", text)
+        self.assertIn("--set", text)

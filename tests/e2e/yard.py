@@ -1,0 +1,132 @@
+"""A yard for a test: a directory of its own, job files, and the built program.
+
+Every wait here is for something that happens, with a bound; nothing sleeps for a fixed time and hopes.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+TRAINYARD = os.environ.get("TRAINYARD", "trainyard")
+# Other tests run at the same time: what they use of the CPUs must not hold this yard up.
+SETTINGS = ["--set", "utilization-limit.cpu=100%"]
+PATIENCE_S = 60
+
+
+class YardTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-e2e-"))
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        subprocess.run(["chmod", "-R", "u+rwX", self.directory], check=False)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def write(self, name, text, mode=0o644):
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def job(self, text, name="job.yaml"):
+        return self.write(name, text)
+
+    def command(self, *words):
+        settings = SETTINGS if words[0] == "run" else []
+        return [TRAINYARD, *map(str, words), *settings]
+
+    def trainyard(self, *words, expect=None, env=None, prefix=()):
+        """Runs the program to its end. Returns what it did; `expect` is the exit code it must have."""
+        done = subprocess.run([*prefix, *self.command(*words)], cwd=self.directory, capture_output=True,
+                              text=True, timeout=PATIENCE_S * 4, stdin=subprocess.DEVNULL,
+                              env={**os.environ, **(env or {})})
+        if expect is not None:
+            self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def start(self, *words, prefix=(), **options):
+        """Starts the program in a session of its own; it is killed at the end of the test."""
+        process = subprocess.Popen([*prefix, *self.command(*words)], cwd=self.directory, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True, **options)
+        self.started.append(process)
+        return process
+
+    def end_of(self, process, expect=None):
+        output, errors = process.communicate(timeout=PATIENCE_S * 4)
+        if expect is not None:
+            self.assertEqual(process.returncode, expect, output + errors)
+        return output, errors
+
+    def until(self, what, holds, patience=PATIENCE_S):
+        """Waits until holds() gives something true, and returns it."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if value := holds():
+                return value
+            time.sleep(0.01)
+        self.fail(f"waited {patience} s in vain for {what}")
+
+    def until_file(self, name):
+        return self.until(name, lambda: (self.directory / name).exists())
+
+    def open_gate(self):
+        """Lets whoever reads the fifo `gate` go on. Waits until somebody does."""
+        with open(self.directory / "gate", "w"):
+            pass
+
+    def keep_opening_gate(self, yard):
+        """Lets everybody who comes to read the fifo `gate` go on, until the yard has ended."""
+        def opened():
+            try:
+                os.close(os.open(self.directory / "gate", os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                pass  # Nobody reads it just now.
+            return yard.poll() is not None
+        self.until("the end of the run", opened, patience=PATIENCE_S * 4)
+
+    def status(self, run="runs/job", tasks=True):
+        done = self.trainyard("status", run, "--json", *(["--all"] if tasks else []), expect=0)
+        return json.loads(done.stdout)
+
+    def words(self, run="runs/job"):
+        """What a person reads for each task: {"train/a": "FINISHED"}."""
+        return {f'{task["group"]}/{task["id"]}': task["word"] for task in self.status(run)["tasks"]}
+
+    def text(self, name):
+        return (self.directory / name).read_text()
+
+
+def alive(pid):
+    """Whether a process is there and has not ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def processes_with(text):
+    """The living processes whose environment holds `text`."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if text.encode() in path.read_bytes().split(b"\0") and alive(path.parent.name):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+__all__ = ["TRAINYARD", "YardTest", "alive", "processes_with", "json", "os", "signal", "subprocess"]
