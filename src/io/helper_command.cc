@@ -46,6 +46,7 @@ Result<pid_t> spawn(const HelperCommand& command, const Descriptor& output) {
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 
   std::vector<char*> arguments;
+  arguments.reserve(command.arguments.size() + 1);
   for (const std::string& argument : command.arguments) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -1,9 +1,7 @@
 #include "io/keeper.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +36,7 @@
 #include "io/keeper_message.h"
 #include "io/keeper_process.h"
 #include "io/pidfd.h"
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
 
@@ -105,7 +104,7 @@ void become_keeper(Descriptor socket, KeeperOptions options) {
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   sigset_t none{};
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::setsid();
   ::prctl(PR_SET_NAME, "trainyard-keep");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -244,8 +243,8 @@ void Keeper::State::read() {
     reader.add({buffer.data(), static_cast<std::size_t>(got)});
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader.next();
-      if (message && !*message) break;
-      if (message && take(std::move(**message))) continue;
+      if (message && !message->has_value()) break;
+      if (message && take(std::move(message->value()))) continue;
       broken = fmt::format("the keeper (process {}) has sent nonsense", pid);
       break;
     }

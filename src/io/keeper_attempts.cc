@@ -180,7 +180,7 @@ void KeeperAttempts::adopt(pid_t pid) {
   const std::optional<ProcessStat> process = scan_.read(pid);
   const Number owner = process ? owner_of(*process) : 0;
   orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
-  if (owner == 0) return;
+  if (!process || owner == 0) return;
   Attempt& attempt = attempts_.at(owner);
   if (process->session != attempt.leader && !holds(attempt.sessions, process->session)) {
     attempt.sessions.push_back(process->session);

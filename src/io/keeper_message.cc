@@ -9,7 +9,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -126,6 +125,7 @@ Launch read_launch(Reader& reader) {
 }
 
 End read_end(Reader& reader) {
+  // NOLINTNEXTLINE(*EnumCastOutOfRange): what is out of range is refused below.
   switch (static_cast<EndKind>(reader.number<std::uint8_t>())) {
     case EndKind::Exited:
       return ExitedWith{reader.number<std::int32_t>()};
@@ -143,6 +143,7 @@ End read_end(Reader& reader) {
 }
 
 KeeperMessage read_message(Reader& reader) {
+  // NOLINTNEXTLINE(*EnumCastOutOfRange): what is out of range is refused below.
   const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
   const AttemptKey key = reader.key();
   switch (kind) {

@@ -3,23 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <expected>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -28,7 +24,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
@@ -36,6 +31,7 @@
 #include "io/descriptor.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
+#include "io/keeper_spawn.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -61,7 +57,7 @@ Descriptor open_child_signals() {
   sigset_t signals{};
   ::sigemptyset(&signals);
   ::sigaddset(&signals, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return Descriptor(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
 }
 
@@ -80,7 +76,7 @@ void KeeperProcess::run() {
   while (!finished()) {
     wait_for_events();
     take_messages();
-    if (!stops_.empty()) attempts_.stop(std::exchange(stops_, {}));
+    carry_out_stops();
     see_what_has_ended();
     if (yard_gone_) end_everything();
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
@@ -147,18 +143,19 @@ void KeeperProcess::take_messages() {
     Result<std::optional<KeeperMessage>> message = reader_.next();
     if (!message) return yard_has_gone();
     more_messages_ = message->has_value();
-    if (*message) take(std::move(**message));
+    if (message->has_value()) take(std::move(message->value()));
   }
 }
 
 void KeeperProcess::take(KeeperMessage message) {
   match(
-      std::move(message), [this](StartMessage it) { start(it.key, it.launch); },
+      std::move(message), [this](const StartMessage& it) { start(it.key, it.launch); },
       [this](StopMessage it) { stops_.push_back(it); }, [](const ProcessStarted&) {},
       [](const ProcessEnded&) {});
 }
 
 void KeeperProcess::start(AttemptKey key, const Launch& launch) {
+  carry_out_stops();  // They came before, and are not meant for this one.
   const Clock::time_point now = Clock::now();
   attempts_.prepare(now);
   Result<Spawned> spawned = spawner_.start(launch);
@@ -177,6 +174,10 @@ void KeeperProcess::start(AttemptKey key, const Launch& launch) {
   append_started(outgoing_, {.key = key, .pid = spawned->pid});
   attempts_.add(key, launch, std::move(*spawned));
   if (!flush_at_) flush_at_ = now + kStartedHeldBack;
+}
+
+void KeeperProcess::carry_out_stops() {
+  if (!stops_.empty()) attempts_.stop(std::exchange(stops_, {}));
 }
 
 // --- the end of attempts -------------------------------------------------------------------------

@@ -36,6 +36,7 @@ class KeeperProcess {
   void take_messages();
   void take(KeeperMessage message);
   void start(AttemptKey key, const Launch& launch);
+  void carry_out_stops();
   void see_what_has_ended();
 
   void yard_has_gone();

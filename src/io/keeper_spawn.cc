@@ -1,13 +1,11 @@
 #include "io/keeper_spawn.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -60,8 +58,7 @@ std::string find_program(const std::string& name, std::string_view path,
   for (;;) {
     const std::size_t colon = path.find(':');
     const std::string_view entry = path.substr(0, colon);
-    const std::string candidate =
-        absolute_path(entry.empty() ? "." : entry, directory) + "/" + name;
+    std::string candidate = absolute_path(entry.empty() ? "." : entry, directory) + "/" + name;
     if (is_program(candidate)) return candidate;
     if (colon == std::string_view::npos) return {};
     path.remove_prefix(colon + 1);
@@ -130,30 +127,30 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 class Actions {
  public:
   Actions(const std::string& directory, const Descriptor& out, const Descriptor& err) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
-    ::posix_spawn_file_actions_adddup2(&actions_, out.get(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, err.get(), STDERR_FILENO);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    ::posix_spawn_file_actions_init(&files);
+    ::posix_spawnattr_init(&attributes);
+    ::posix_spawn_file_actions_addchdir_np(&files, directory.c_str());
+    ::posix_spawn_file_actions_adddup2(&files, out.get(), STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, err.get(), STDERR_FILENO);
+    ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     sigset_t signals{};
     ::sigemptyset(&signals);
-    ::posix_spawnattr_setsigmask(&attributes_, &signals);
+    ::posix_spawnattr_setsigmask(&attributes, &signals);
     ::sigfillset(&signals);
-    ::posix_spawnattr_setsigdefault(&attributes_, &signals);
+    ::posix_spawnattr_setsigdefault(&attributes, &signals);
     ::posix_spawnattr_setflags(
-        &attributes_,
+        &attributes,
         static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
   }
   Actions(Actions&&) = delete;
   Actions& operator=(Actions&&) = delete;
   ~Actions() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&files);
+    ::posix_spawnattr_destroy(&attributes);
   }
 
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
 };
 
 }  // namespace
@@ -208,7 +205,7 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const 
   const bool lower = files_of_ours_.rlim_cur != files_of_tasks_.rlim_cur;
   if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
   pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions.actions_, &actions.attributes_,
+  const int error = ::posix_spawn(&pid, program.c_str(), &actions.files, &actions.attributes,
                                   arguments.data(), environment.data());
   if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_ours_);
   if (error != 0) return std::unexpected(explain(launch, program, error));

@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include "base/time.h"
@@ -17,7 +16,7 @@ namespace trainyard::io {
 // glibc's <sys/pidfd.h> cannot be used from C++ before version 2.37.
 
 Descriptor open_pidfd(std::int64_t pid) {
-  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0)));
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<int>(pid), 0)));
 }
 
 bool wait_until_ended(const Descriptor& pidfd, Duration most) {
