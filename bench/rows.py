@@ -27,7 +27,7 @@ def within(group, figure, ours, unit, most):
 
 def at_most(group, figure, ours, unit, peer, peers, times):
     """A cost that may be so many times the peer's. The ratio is ours by theirs."""
-    goal = "no more than it" if times == 1 else f"at most {times:g} x"
+    goal = "not above it" if times == 1 else f"at most {times:g} x"
     if peers is None:
         return Row(group, figure, ours, unit, f"{peer} (not here)", None, None, goal, None)
     return Row(group, figure, ours, unit, peer, peers, ours / peers, goal, ours <= times * peers)

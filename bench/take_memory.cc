@@ -1,39 +1,37 @@
 // A task that takes its memory late: it waits, takes and touches memory until it has what it was
 // told to in all, holds it, and ends. It appends one line to a report that all such tasks share:
-// when it began to take, when it gave back (CLOCK_MONOTONIC, nanoseconds) and the bytes of
+// when it began to take, when it gave back (nanoseconds of the steady clock) and the bytes of
 // anonymous memory that it really had.
 //
 // usage: take_memory BYTES SECONDS-BEFORE SECONDS-HELD REPORT
 #include <array>
+#include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 namespace {
 
 /// For what the process itself still takes (a few pages of heap and stack), so that it
 /// never has more than it was told to.
-constexpr std::int64_t kSlack = 64 * 1024;
+constexpr std::int64_t kSlack = 65'536;
 
+/// The same clock for all processes of the machine.
 std::int64_t now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-void wait_for(double seconds) {
-  const auto whole = static_cast<time_t>(seconds);
-  const auto rest = static_cast<long>((seconds - static_cast<double>(whole)) * 1e9);
-  timespec left{.tv_sec = whole, .tv_nsec = rest};
-  while (nanosleep(&left, &left) != 0) continue;
+void wait_for(const char* seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::strtod(seconds, nullptr)));
 }
 
 /// The anonymous memory of this process as the kernel counts it, in bytes.
@@ -70,7 +68,7 @@ int main(int argc, char** argv) {
   const std::int64_t wanted = std::strtoll(argv[1], nullptr, 10);
   const std::int64_t missing = wanted - anonymous_memory() - kSlack;
   const auto bytes = static_cast<std::size_t>(missing > 0 ? missing : 1);
-  wait_for(std::strtod(argv[2], nullptr));
+  wait_for(argv[2]);
 
   const std::int64_t taken = now();
   void* const memory =
@@ -81,7 +79,7 @@ int main(int argc, char** argv) {
   }
   std::memset(memory, 1, bytes);
   const std::int64_t held = anonymous_memory();
-  wait_for(std::strtod(argv[3], nullptr));
+  wait_for(argv[3]);
   munmap(memory, bytes);
 
   std::array<char, 128> line{};

@@ -24,7 +24,7 @@ def simulate(shop, tasks, shapes, journal=None):
 
 
 def run(shop):
-    counts = shop.size([1_000, 10_000, 100_000, 1_000_000], tiny=[20, 40])
+    counts = shop.size([1_000, 10_000, 100_000, 1_000_000], tiny=[200, 400])
     shapes = shop.size(SHAPES, tiny=5)
     seconds = {count: [] for count in counts}
     for _ in range(shop.rounds(5)):
