@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "base/bytes.h"
@@ -13,9 +14,9 @@ namespace trainyard {
 
 std::optional<Vacancy> forecast(const Request& request, Bytes memory_free, Cpus cpus_free,
                                 std::vector<Release> releases) {
-  std::ranges::stable_sort(releases, [](const Release& a, const Release& b) {
-    if (!a.at.has_value() || !b.at.has_value()) return a.at.has_value() && !b.at.has_value();
-    return *a.at < *b.at;
+  // Two that compare alike are alike, so that the order says the same on every machine.
+  std::ranges::sort(releases, {}, [](const Release& it) {
+    return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus);
   });
   const auto fits = [&] { return request.memory <= memory_free && request.cpus <= cpus_free; };
   std::size_t next = 0;
