@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -260,9 +261,9 @@ void Checkers::over(bool gave_up, std::size_t processes_left) {
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
     expect_of({index}, outside_.tasks[index].verdict != Verdict::None, "every task ends");
   }
-  for (std::uint32_t index = 0; index < outside_.groups.size(); ++index) {
-    const GroupPhase phase = outside_.groups[index].phase;
-    expect(phase != GroupPhase::Blocked && phase != GroupPhase::Running, "every group ends");
+  for (const SeenGroup& group : outside_.groups) {
+    const bool open = group.phase == GroupPhase::Blocked || group.phase == GroupPhase::Running;
+    expect(!open, "every group ends");
   }
   for (const std::string& reason : outside_.reasons) {
     expect(reason.empty(), "no reason is left when nobody waits");

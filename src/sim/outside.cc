@@ -161,10 +161,11 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
   for (const auto& [other, attempt] : running) {
     gifts.push_back({expected_end(attempt, at), attempt.holds(), attempt.promise.cpus});
   }
-  // Those of which nobody knows come last.
-  std::ranges::stable_sort(gifts, [](const Gift& a, const Gift& b) {
-    if (a.at && b.at) return *a.at < *b.at;
-    return a.at.has_value() && !b.at.has_value();
+  // Those of which nobody knows come last, the smallest first.
+  std::ranges::sort(gifts, [](const Gift& a, const Gift& b) {
+    if (a.at && b.at && *a.at != *b.at) return *a.at < *b.at;
+    if (a.at.has_value() != b.at.has_value()) return a.at.has_value();
+    return std::pair(a.memory, a.cpus) < std::pair(b.memory, b.cpus);
   });
   const Request& need = task(index).request;
   Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
