@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include <sys/types.h>
 
 #include <fmt/format.h>
 
@@ -96,9 +96,10 @@ class Conversation {
 
   Result<wire::Frame> receive() {
     while (true) {
-      auto frame = reader_.next();
-      if (!frame) return not_understood(frame.error().message);
-      if (*frame) return std::move(**frame);
+      auto next = reader_.next();
+      if (!next) return not_understood(next.error().message);
+      std::optional<wire::Frame> frame = std::move(*next);
+      if (frame) return std::move(*frame);
       if (!give_time()) return too_late();
       std::array<char, kReadBytes>
           bytes;  // NOLINT(*-member-init): only what was read is looked at.
@@ -122,9 +123,11 @@ class Conversation {
     if (left <= Duration{0}) return false;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
     const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(left - seconds);
+    // NOLINTBEGIN(misc-include-cleaner): sys/socket.h has all of this, through headers of its own.
     const timeval time{.tv_sec = seconds.count(), .tv_usec = rest.count()};
     return ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0 &&
            ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time) == 0;
+    // NOLINTEND(misc-include-cleaner)
   }
 
   [[nodiscard]] std::unexpected<Error> cannot_connect(const std::string& path,

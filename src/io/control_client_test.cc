@@ -2,20 +2,18 @@
 #include "io/control_client.h"
 
 #include <array>
-#include <chrono>
-#include <cstddef>
+#include <expected>
 #include <filesystem>
+#include <functional>
 #include <future>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <sys/fsuid.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -35,7 +33,6 @@ namespace trainyard::io {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr Duration kPatience{20'000};
 constexpr Duration kShort{30};

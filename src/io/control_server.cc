@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -240,10 +241,11 @@ void ControlServer::State::read(std::uint64_t number) {
   }
   connection->reader.add({bytes.data(), static_cast<std::size_t>(count)});
   while (connection != nullptr) {
-    const auto frame = connection->reader.next();
-    if (!frame) return end(number, frame.error().message);
-    if (!*frame) return;
-    take(number, **frame);
+    const auto next = connection->reader.next();
+    if (!next) return end(number, next.error().message);
+    const std::optional<wire::Frame>& frame = *next;
+    if (!frame) return;
+    take(number, *frame);
     connection = find(number);
   }
 }
@@ -420,6 +422,7 @@ std::size_t ControlServer::connections() const { return state_->connections.size
 Result<Peer> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/socket.h has them, through headers of its own.
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return std::unexpected(system_error("cannot see who connects", errno));
   }

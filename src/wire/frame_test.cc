@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +17,6 @@ namespace trainyard::wire {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 /// Everything that came out of a reader: frames, then perhaps the error that ended it.
@@ -26,13 +27,11 @@ struct Read {
 
 void drain(FrameReader& reader, Read& read) {
   while (true) {
-    auto frame = reader.next();
-    if (!frame) {
-      read.error = frame.error().message;
-      return;
-    }
-    if (!*frame) return;
-    read.frames.push_back(std::move(**frame));
+    auto next = reader.next();
+    if (!next) read.error = next.error().message;
+    std::optional<Frame> frame = next ? std::move(*next) : std::nullopt;
+    if (!frame) return;
+    read.frames.push_back(std::move(*frame));
   }
 }
 
@@ -63,7 +62,7 @@ std::string spoiled(std::size_t at, char byte) {
 }
 
 TEST(Frame, HasTheBytesThatTheProtocolSays) {
-  using std::string_literals::operator""s;
+  using namespace std::string_literals;  // NOLINT(google-build-using-namespace): for ""s.
   EXPECT_EQ(bytes_of(full_frame()),
             "TYRD\x01\x04\0\0"s                  // magic, version, kind, flags
             "\x88\x77\x66\x55\x44\x33\x22\x11"s  // topic

@@ -1,6 +1,7 @@
 #include "wire/hello.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>

@@ -161,7 +161,7 @@ TEST(JsonText, TakesManyEqualKeysInReasonableTime) {
 std::string made_up(std::mt19937_64& random, int depth) {
   const auto below = [&random](std::uint64_t end) { return random() % end; };
   const std::string space(below(3), ' ');
-  const auto text = [&] { return fmt::format("\"k{}\\u00e4\"", below(20)); };
+  const auto text = [&] { return fmt::format(R"("k{}\u00e4")", below(20)); };
   switch (below(depth > 4 ? 4 : 6)) {
     case 0:
       return space + fmt::format("{}", static_cast<std::int64_t>(random()));

@@ -1,18 +1,12 @@
 #include "wire/result_text.h"
 
 #include <cstddef>
-#include <ostream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace trainyard {
-
-void PrintTo(const ParsedResult& result,
-             std::ostream* out) {  // NOLINT(readability-identifier-naming)
-  *out << "object '" << result.object.substr(0, 100) << "' warning '" << result.warning << "'";
-}
 
 namespace {
 
@@ -27,7 +21,7 @@ namespace {
 
 /// An object of so many bytes.
 std::string object_of(std::size_t bytes) {
-  return "{\"a\":\"" + std::string(bytes - 8, 'x') + "\"}";
+  return R"({"a":")" + std::string(bytes - 8, 'x') + R"("})";
 }
 
 TEST(ResultText, KeepsAnObjectCompactly) {
@@ -75,7 +69,7 @@ TEST(ResultText, SaysWhereAFileStopsBeingJson) {
 TEST(ResultText, KeepsAtMostOneMebibyte) {
   EXPECT_THAT(parse_result(object_of(kResultBytesMax)), kept(object_of(kResultBytesMax)));
   EXPECT_THAT(parse_result(object_of(kResultBytesMax + 1)), refused("is longer than 1 MiB"));
-  const std::string grows = "{\"a\":\"" + std::string(kResultBytesMax / 2, '\xFF') + "\"}";
+  const std::string grows = R"({"a":")" + std::string(kResultBytesMax / 2, '\xFF') + R"("})";
   EXPECT_THAT(parse_result(grows), refused("is longer than 1 MiB once mended"));
 }
 
