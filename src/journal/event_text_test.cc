@@ -1,6 +1,7 @@
 // What each event and each decision looks like in the table of events.
 #include "journal/event_text.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,9 +11,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
+#include "base/time.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/resources.h"
 #include "model/status.h"
 
 namespace trainyard {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/json_text.h"
+#include "journal/options.h"
 #include "journal/place.h"
 #include "journal/plan_rows.h"
 #include "journal/resume.h"
@@ -103,7 +104,7 @@ struct Journal::State {
     if (done) done = work();
     if (done) done = commit.run();
     // Some errors, a full disk among them, may have ended the transaction already.
-    if (!done && database.in_transaction()) static_cast<void>(database.run("ROLLBACK"));
+    if (!done && database.in_transaction()) database.roll_back();
     if (writer) done ? writer->keep() : writer->drop();
     return done;
   }
@@ -113,7 +114,7 @@ struct Journal::State {
   void shorten_log(bool quiet) {
     const int pages = database.log_pages();
     if (pages < kLogPagesQuiet) empty_log_at = kLogPagesMax;
-    if (pages < empty_log_at && !(quiet && pages >= kLogPagesQuiet)) return;
+    if (pages < (quiet ? kLogPagesQuiet : empty_log_at)) return;
     database.empty_log();
     empty_log_at = std::max(pages, kLogPagesMax) + kLogPagesQuiet;
   }

@@ -1,14 +1,15 @@
 // What a journal is after its yard was killed in the middle of a write, or had no disk left.
+#include <array>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <sys/resource.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,8 +54,9 @@ int in_child(Work work) {
 
 /// Task by task: the one before ends, and this one starts.
 Turn nth_turn(std::uint32_t n) {
-  const Turn begin = granted(at(10 * n), {key(n)}) + started(at(10 * n + 1), key(n), 1000 + n);
-  return n == 0 ? begin : finished(at(10 * n), key(n - 1), "{}") + begin;
+  const std::int64_t now = 10 * std::int64_t{n};
+  const Turn begin = granted(at(now), {key(n)}) + started(at(now + 1), key(n), 1000 + n);
+  return n == 0 ? begin : finished(at(now), key(n - 1), "{}") + begin;
 }
 
 TEST(JournalKilled, HasTheWholePlanOrNotBegun) {

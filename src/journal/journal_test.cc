@@ -1,6 +1,8 @@
 // What is written into a journal can be read from it, by turns and whole turns only.
 #include "journal/journal.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,13 +12,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/plan.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
 
@@ -92,7 +96,7 @@ TEST(Journal, FollowsATaskThroughItsLife) {
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const auto task = [&reader] {
     must(reader.refresh());
-    return must(reader.find("train", "0")).value();
+    return all_tasks(reader).at(0);
   };
 
   must(journal->commit(granted(at(10), {key(0)})));
@@ -103,15 +107,16 @@ TEST(Journal, FollowsATaskThroughItsLife) {
   EXPECT_EQ(row.memory_requested, mb(600));
 
   must(journal->commit(started(at(20), key(0), 77)));
-  must(journal->commit(turn_of(
-      {.at = at(30), .what = Sampled{.memory_available = gb(7), .tasks = {{key(0), mb(250)}}}})));
+  must(journal->commit(turn_of({.at = at(30),
+                                .what = Sampled{.memory_available = gb(7),
+                                                .tasks = {{.key = key(0), .memory = mb(250)}}}})));
   row = task();
   EXPECT_EQ(row.standing.status, Status::Training);
   EXPECT_EQ(row.pid, 77);
   EXPECT_EQ(row.started, at(20));
   EXPECT_EQ(row.memory_now, mb(250));
   EXPECT_EQ(row.memory_peak, mb(250));
-  EXPECT_EQ(must(reader.last_sample())->memory_of_tasks, mb(250));
+  EXPECT_EQ(last_sample(reader).memory_of_tasks, mb(250));
 
   must(journal->commit(finished(at(40), key(0), R"({"accuracy":0.98})")));
   row = task();
@@ -291,7 +296,7 @@ TEST(Journal, LeavesNothingOfATurnThatFailedAndTakesItLaterWithMore) {
   EXPECT_THAT(refused.error().message, HasSubstr("made to fail"));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 RUNNING", "1 RUNNING", "2 WAITING"));
-  EXPECT_EQ(must(reader.last_sample())->memory_available, gb(9));
+  EXPECT_EQ(last_sample(reader).memory_available, gb(9));
   EXPECT_EQ(must(reader.groups()).at(0).running, 2);
   EXPECT_EQ(must(other.number("SELECT count(*) FROM events")), 1);
 
@@ -346,7 +351,7 @@ TEST(Journal, LeavesOneFileWhenItIsClosed) {
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
     files.push_back(entry.path().filename().string());
   }
-  EXPECT_THAT(files, ElementsAre("journal.sqlite"));
+  EXPECT_THAT(files, ElementsAre("journal.db"));
 }
 
 TEST(JournalDeathTest, StopsWhenATaskHasAlreadyItsVerdict) {
@@ -354,7 +359,7 @@ TEST(JournalDeathTest, StopsWhenATaskHasAlreadyItsVerdict) {
   const TestJob job{numbered(1)};
   auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
   must(journal->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "")));
-  EXPECT_DEATH(static_cast<void>(journal->commit(failed(at(3), key(0), 1))),
+  EXPECT_DEATH(must(journal->commit(failed(at(3), key(0), 1))),
                "a task that has no verdict before it changes");
 }
 

@@ -9,12 +9,13 @@
 #include <system_error>
 #include <utility>
 
-#include <sys/vfs.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "journal/options.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 

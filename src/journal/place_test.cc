@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,7 +55,7 @@ TEST(Place, TrustsAWriteAheadLogOnlyToFileSystemsOfOneMachine) {
 }
 
 TEST(Place, UsesTheRollbackJournalWhereItCannotSay) {
-  EXPECT_EQ(log_kind_for("/nowhere/at/all/journal.sqlite"), LogKind::Rollback);
+  EXPECT_EQ(log_kind_for("/nowhere/at/all/journal.db"), LogKind::Rollback);
 }
 
 TEST(Place, SaysThatThereIsNoRun) {

@@ -9,9 +9,9 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/sqlite.h"
-#include "journal/turn_writer.h"
 #include "model/ids.h"
 #include "model/plan.h"
 

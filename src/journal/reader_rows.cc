@@ -5,12 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/bytes.h"
 #include "base/time.h"
 #include "journal/json_text.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
-#include "model/ids.h"
 #include "model/status.h"
 
 namespace trainyard {

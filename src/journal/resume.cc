@@ -7,7 +7,6 @@
 #include <expected>
 #include <limits>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -19,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/changes.h"
+#include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/plan_rows.h"
 #include "journal/sqlite.h"

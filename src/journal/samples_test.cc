@@ -55,7 +55,7 @@ TEST(SampleTable, KeepsEverySampleOfAShortRun) {
   EXPECT_EQ(rows[1].at, at(1000));
   EXPECT_EQ(rows[1].memory_available, gb(7));
   EXPECT_EQ(rows[1].memory_of_tasks, mb(7));
-  EXPECT_EQ(must(reader.last_sample())->at, at(1000));
+  EXPECT_EQ(last_sample(reader).at, at(1000));
 }
 
 TEST(SampleTable, StaysBoundedAndEndsWithTheLastSample) {

@@ -20,7 +20,7 @@ namespace {
 
 /// The last error of `database` in words for a person, with what SQLite says about it.
 std::string words_for(sqlite3* database) {
-  const std::string said = sqlite3_errmsg(database);
+  std::string said = sqlite3_errmsg(database);
   // A full disk is told apart; a quota or a limit of file sizes is not.
   if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
     return fmt::format("cannot be written: its disk, a quota or a limit stands against it ({})",
@@ -207,6 +207,8 @@ Result<std::string> Database::text(std::string_view sql) {
 }
 
 bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+void Database::roll_back() { sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
 
 std::int64_t Database::rows_changed() const { return sqlite3_changes64(database_.get()); }
 

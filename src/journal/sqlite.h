@@ -105,6 +105,8 @@ class Database {
 
   /// Whether a transaction is open: some errors end it by themselves.
   [[nodiscard]] bool in_transaction() const;
+  /// Gives the open transaction up. That cannot fail: what stays is what was before.
+  void roll_back();
   [[nodiscard]] std::int64_t rows_changed() const;  ///< By the last statement.
 
   /// Counts the pages in the write-ahead log, and leaves it to the caller to empty it.

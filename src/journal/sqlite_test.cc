@@ -92,7 +92,7 @@ TEST(StatementDeathTest, StopsWhenThereAreMoreValuesThanPlaces) {
   const TemporaryDirectory directory;
   Database database = must(Database::open(directory.journal(), Database::Access::Create));
   Statement statement = must(database.prepare("SELECT ?1"));
-  EXPECT_DEATH(static_cast<void>(statement.run(1, 2)), "a statement with a place for each value");
+  EXPECT_DEATH(must(statement.run(1, 2)), "a statement with a place for each value");
 }
 
 }  // namespace

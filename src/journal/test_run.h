@@ -50,7 +50,7 @@ class TemporaryDirectory {
   }
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::string journal() const { return (path_ / "journal.sqlite").string(); }
+  [[nodiscard]] std::string journal() const { return (path_ / "journal.db").string(); }
 
  private:
   std::filesystem::path path_;
@@ -119,7 +119,9 @@ Value must(Result<Value> result) {
 inline void must(Result<void> result) { EXPECT_TRUE(result.has_value()) << result.error().message; }
 
 inline Instant at(std::int64_t milliseconds) { return {Duration(milliseconds)}; }
-inline AttemptKey key(std::uint32_t task, std::uint32_t attempt = 1) { return {{task}, attempt}; }
+inline AttemptKey key(std::uint32_t task, std::uint32_t attempt = 1) {
+  return {.task = {task}, .attempt = attempt};
+}
 
 inline Turn turn_of(Event event, Decision decision = {}) {
   return {.events = {std::move(event)}, .decisions = {std::move(decision)}};
@@ -179,6 +181,11 @@ inline std::vector<TaskRow> all_tasks(JournalReader& reader,
     return true;
   }));
   return rows;
+}
+
+/// The last sample, or one of nothing.
+inline MachineRow last_sample(JournalReader& reader) {
+  return must(reader.last_sample()).value_or(MachineRow{});
 }
 
 /// Ids and words of tasks, as "a FINISHED".

@@ -93,7 +93,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .reason = prepare("UPDATE shapes SET reason = ?2 WHERE number = ?1"),
       .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
   };
-  if (prepare.error()) return std::unexpected(*prepare.error());
+  if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
   Result<SampleTable> samples = SampleTable::open(database);
   if (!samples) return std::unexpected(std::move(samples.error()));
   return TurnWriter(std::move(statements), std::move(*samples), std::move(book));
