@@ -11,7 +11,7 @@
 
 namespace trainyard::report {
 
-Forecast::Forecast(std::vector<int> tasks) {
+Forecast::Forecast(const std::vector<int>& tasks) {
   groups_.reserve(tasks.size());
   for (const int left : tasks) groups_.push_back({.left = left});
 }

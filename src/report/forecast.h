@@ -25,7 +25,7 @@ struct Remaining {
 class Forecast {
  public:
   /// `tasks` for each group: how many have not ended yet.
-  explicit Forecast(std::vector<int> tasks);
+  explicit Forecast(const std::vector<int>& tasks);
 
   /// An attempt that did the work of its task took so long.
   void finished(std::uint32_t group, Duration took);

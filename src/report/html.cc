@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "report/html_text.h"
 #include "report/html_timeline.h"
 #include "report/json_rows.h"
+#include "report/result_fields.h"
 #include "report/sink.h"
 #include "report/terminal_text.h"
 #include "report/timeline.h"
@@ -81,10 +81,10 @@ std::string share_bar(const GroupRow& group) {
        {.count = group.running + group.retrying, .look = "run", .word = "running"},
        {.count = group.skipped + group.stopped, .look = "off", .word = "skipped or stopped"},
        {.count = group.waiting, .look = "", .word = "waiting"}}};
-  std::string text = "<div class=\"share\">";
+  std::string text = R"(<div class="share">)";
   for (const Part& part : parts) {
     if (part.count == 0) continue;
-    text += fmt::format("<i class=\"{}\" style=\"flex:{}\" title=\"{} {}\"></i>", part.look,
+    text += fmt::format(R"(<i class="{}" style="flex:{}" title="{} {}"></i>)", part.look,
                         part.count, with_commas(part.count), part.word);
   }
   return text + "</div>\n";
@@ -92,7 +92,7 @@ std::string share_bar(const GroupRow& group) {
 
 std::string tile(std::string_view name, std::string_view value, std::string_view look = "") {
   return fmt::format("<div class=\"tile\"><dt>{}</dt><dd{}>{}</dd></div>\n", name,
-                     look.empty() ? "" : fmt::format(" class=\"{}\"", look), html(value));
+                     look.empty() ? "" : fmt::format(R"( class="{}")", look), html(value));
 }
 
 std::string tiles(const GroupReport& report) {
@@ -127,14 +127,14 @@ std::string legend(const Timeline& timeline) {
        {.outcome = Outcome::Failed, .look = "bad", .word = "failed"},
        {.outcome = Outcome::Running, .look = "run", .word = "running"},
        {.outcome = Outcome::Stopped, .look = "off", .word = "stopped"}}};
-  std::string text = "<div class=\"legend\">";
+  std::string text = R"(<div class="legend">)";
   for (const Entry& entry : kEntries) {
     const bool shown = std::ranges::any_of(timeline.bars, [&entry](const Bar& bar) {
       const bool some_finished = entry.outcome == Outcome::Finished && bar.failed < bar.attempts;
       return bar.outcome == entry.outcome || (bar.attempts > 1 && some_finished);
     });
     if (!shown) continue;
-    text += fmt::format("<span><i class=\"{}\"></i>{}</span>", entry.look, entry.word);
+    text += fmt::format(R"(<span><i class="{}"></i>{}</span>)", entry.look, entry.word);
   }
   return text + "</div>";
 }
@@ -201,8 +201,8 @@ Result<void> write_tasks(GroupReport& report, Sink& sink) {
   const int tasks = report.digest.group().tasks;
   sink(
       "<section>\n<div class=\"bar\"><h2>Tasks</h2>"
-      "<input id=\"filter\" type=\"search\" placeholder=\"Filter tasks\" aria-label=\"Filter "
-      "tasks\" "
+      R"(<input id="filter" type="search" placeholder="Filter tasks" aria-label="Filter )"
+      R"(tasks" )"
       "hidden></div>\n");
   if (tasks > kHtmlRowsMax) {
     sink(fmt::format("<p class=\"note\">{} of {}, failures first; the JSON file has all.</p>\n",
@@ -232,7 +232,7 @@ Result<void> write_html(GroupReport& report, Sink& sink) {
                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                   "<meta name=\"color-scheme\" content=\"light dark\">\n"
                   // Nothing is loaded from anywhere, whatever may have come into the page.
-                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
                   "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
                   "<title>{} - {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
                   name, html(report.head.job), kStyle));

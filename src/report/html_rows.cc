@@ -27,13 +27,13 @@ constexpr int kRestShown = 60;
 constexpr int kRestTitle = 1000;
 
 std::string heading(std::string_view title, bool numeric) {
-  return fmt::format("<th scope=\"col\"{}><button type=\"button\">{}</button></th>",
-                     numeric ? " class=\"n\"" : "", html(title));
+  return fmt::format(R"(<th scope="col"{}><button type="button">{}</button></th>)",
+                     numeric ? R"( class="n")" : "", html(title));
 }
 
 std::string duration_cell(std::optional<Duration> duration) {
   const std::string sort = duration ? fmt::format("{}", duration->count()) : "";
-  return fmt::format("<td class=\"n time\" data-s=\"{}\">{}</td>", sort, clock_text(duration));
+  return fmt::format(R"(<td class="n time" data-s="{}">{}</td>)", sort, clock_text(duration));
 }
 
 std::string_view look_of(const TaskRow& row) {
@@ -53,24 +53,23 @@ std::string_view look_of(const TaskRow& row) {
 
 std::string status_cell(const TaskRow& row, bool best) {
   const bool failed = row.standing.verdict == Verdict::Failed;
-  return fmt::format(
-      "<td data-s=\"{0}\" title=\"{1}\"><i class=\"dot {2}\"></i><span "
-      "class=\"word{3}\">{0}</span>{4}</td>",
-      html(word_for(row.standing)), to_text(row.standing.status), look_of(row),
-      failed ? " bad" : "", best ? "<span class=\"star\">best</span>" : "");
+  return fmt::format(R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
+                     R"(class="word{3}">{0}</span>{4}</td>)",
+                     html(word_for(row.standing)), to_text(row.standing.status), look_of(row),
+                     failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "");
 }
 
 std::string memory_cell(const TaskRow& row) {
-  if (row.memory_peak == Bytes{}) return "<td class=\"n\" data-s=\"\">-</td>";
+  if (row.memory_peak == Bytes{}) return R"(<td class="n" data-s="">-</td>)";
   const std::string peak = to_text(row.memory_peak);
   if (row.memory_requested == Bytes{}) {
-    return fmt::format("<td class=\"n\" data-s=\"{}\">{}</td>", row.memory_peak.count, peak);
+    return fmt::format(R"(<td class="n" data-s="{}">{}</td>)", row.memory_peak.count, peak);
   }
   const double share =
       static_cast<double>(row.memory_peak.count) / static_cast<double>(row.memory_requested.count);
   return fmt::format(
-      "<td class=\"n\" data-s=\"{}\" title=\"{} of {} requested\"><span class=\"meter{}\">"
-      "<i style=\"width:{:.0f}%\"></i></span>{}</td>",
+      R"(<td class="n" data-s="{}" title="{} of {} requested"><span class="meter{}">)"
+      R"(<i style="width:{:.0f}%"></i></span>{}</td>)",
       row.memory_peak.count, peak, to_text(row.memory_requested), share > 1 ? " over" : "",
       std::min(1.0, share) * 100, peak);
 }
@@ -78,12 +77,12 @@ std::string memory_cell(const TaskRow& row) {
 std::string log_link(const TaskRow& row, Grouping grouping, std::string_view stream,
                      std::string_view label) {
   const std::string path = task_directory_of(row, grouping) + "/" + log_name(stream, row.attempt);
-  return fmt::format("<a href=\"../{}\">{}</a>", link_to(path), label);
+  return fmt::format(R"(<a href="../{}">{}</a>)", link_to(path), label);
 }
 
 std::string log_cell(const TaskRow& row, Grouping grouping) {
-  if (row.attempt == 0) return "<td class=\"logs\">-</td>";
-  return fmt::format("<td class=\"logs\">{}{}</td>", log_link(row, grouping, "stdout", "out"),
+  if (row.attempt == 0) return R"(<td class="logs">-</td>)";
+  return fmt::format(R"(<td class="logs">{}{}</td>)", log_link(row, grouping, "stdout", "out"),
                      log_link(row, grouping, "stderr", "err"));
 }
 
@@ -92,18 +91,18 @@ std::string field_cell(const FieldColumn& column, const Field* field) {
   const bool number =
       field != nullptr && (field->kind == FieldKind::Integer || field->kind == FieldKind::Decimal);
   if (number) {
-    return fmt::format("<td class=\"n\" data-s=\"{}\" title=\"{}\">{}</td>", html(field->text),
+    return fmt::format(R"(<td class="n" data-s="{}" title="{}">{}</td>)", html(field->text),
                        html(field->text), html(text));
   }
-  return fmt::format("<td{}>{}</td>", column.numeric ? " class=\"n\"" : "",
+  return fmt::format("<td{}>{}</td>", column.numeric ? R"( class="n")" : "",
                      html(cut(plain(text), kTextMax)));
 }
 
 std::string rest_cell(const TaskRow& row, const std::string& rest) {
   const std::string text = plain(rest);
   const std::string warning =
-      row.warning.empty() ? "" : fmt::format("<span class=\"warn\">{}</span> ", html(row.warning));
-  return fmt::format("<td class=\"rest\" title=\"{}\">{}{}</td>", html(cut(text, kRestTitle)),
+      row.warning.empty() ? "" : fmt::format(R"(<span class="warn">{}</span> )", html(row.warning));
+  return fmt::format(R"(<td class="rest" title="{}">{}{}</td>)", html(cut(text, kRestTitle)),
                      warning, text.empty() && warning.empty() ? "-" : html(cut(text, kRestShown)));
 }
 
@@ -113,7 +112,7 @@ HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head)
     : matrix_keys_(digest.matrix_keys()),
       columns_(digest.result_columns()),
       more_(digest.more_than_columns()),
-      best_id_(digest.best() ? digest.best()->id : ""),
+      best_id_(digest.best().value_or(Best{}).id),
       head_(head) {}
 
 std::string HtmlTaskTable::head() const {
@@ -124,16 +123,16 @@ std::string HtmlTaskTable::head() const {
   for (const FieldColumn& column : columns_) text += heading(column.key, column.numeric);
   text += heading("Duration", true) + heading("Attempts", true) + heading("Peak memory", true) +
           heading("CPU time", true);
-  text += "<th scope=\"col\" class=\"logs\">Logs</th>";
-  if (more_) text += "<th scope=\"col\">Other results</th>";
+  text += R"(<th scope="col" class="logs">Logs</th>)";
+  if (more_) text += R"(<th scope="col">Other results</th>)";
   return text + "</tr></thead>\n";
 }
 
 std::string HtmlTaskTable::names(const TaskRow& row) const {
-  if (matrix_keys_.empty()) return fmt::format("<td class=\"id\">{}</td>", html(row.id));
+  if (matrix_keys_.empty()) return fmt::format(R"(<td class="id">{}</td>)", html(row.id));
   std::string text;
   for (const auto& [key, value] : row.matrix) {
-    text += fmt::format("<td class=\"id\">{}</td>", html(value));
+    text += fmt::format(R"(<td class="id">{}</td>)", html(value));
   }
   return text;
 }
@@ -151,10 +150,10 @@ std::string HtmlTaskTable::row(const TaskRow& row) const {
   const bool best = !best_id_.empty() && row.id == best_id_;
   const std::string attempts = row.attempt == 0 ? "-" : fmt::format("{}", row.attempt);
   const bool ran = row.attempt > 0;
-  std::string text = fmt::format("<tr title=\"{}\">", html(row.id));
+  std::string text = fmt::format(R"(<tr title="{}">)", html(row.id));
   text += names(row) + status_cell(row, best) + results(row);
   text += duration_cell(duration_of(row, row.pid != 0 ? std::optional(head_.now) : std::nullopt));
-  text += fmt::format("<td class=\"n\">{}</td>", attempts) + memory_cell(row);
+  text += fmt::format(R"(<td class="n">{}</td>)", attempts) + memory_cell(row);
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
   text += log_cell(row, head_.grouping);
   if (more_) text += rest_cell(row, rest_as_json(read_fields(row.result), columns_));
@@ -167,12 +166,11 @@ std::string html_failure_head() {
 }
 
 std::string html_failure_row(const TaskRow& row, Grouping grouping) {
-  return fmt::format(
-      "<tr><td class=\"id\" title=\"{0}\">{0}</td><td>{1}</td><td><span class=\"word "
-      "bad\">{2}</span></td>"
-      "<td class=\"why\">{3}</td>{4}</tr>\n",
-      html(row.id), to_text(row.stage), html(word_for(row.standing)),
-      row.message.empty() ? "-" : html(row.message), log_cell(row, grouping));
+  return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td>{1}</td><td><span class="word )"
+                     R"(bad">{2}</span></td>)"
+                     "<td class=\"why\">{3}</td>{4}</tr>\n",
+                     html(row.id), to_text(row.stage), html(word_for(row.standing)),
+                     row.message.empty() ? "-" : html(row.message), log_cell(row, grouping));
 }
 
 }  // namespace trainyard::report

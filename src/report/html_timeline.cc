@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,18 +117,17 @@ class Drawing {
   Drawing(const Timeline& timeline, std::span<const MachineRow> samples)
       : timeline_(timeline),
         look_(look_for(timeline.lanes)),
-        span_(std::max(timeline.span, Duration{1})) {
-    lanes_height_ = timeline.lanes * (look_.height + look_.gap);
+        span_(std::max(timeline.span, Duration{1})),
+        lanes_height_(timeline.lanes * (look_.height + look_.gap)) {
     gather_memory(samples);
     const double memory = memory_.size() < 2 ? 0 : kMemoryGap + kMemoryHeight;
     bottom_ = lanes_height_ + memory;
   }
 
   std::string svg(const std::function<std::string(TaskIndex)>& id_of) {
-    out_ = fmt::format(
-        "<svg class=\"timeline\" viewBox=\"0 0 {} {:.0f}\" role=\"img\" "
-        "aria-label=\"Attempts over time\">\n",
-        kWidth, bottom_ + kAxis);
+    out_ = fmt::format(R"(<svg class="timeline" viewBox="0 0 {} {:.0f}" role="img" )"
+                       "aria-label=\"Attempts over time\">\n",
+                       kWidth, bottom_ + kAxis);
     draw_ticks();
     for (const Bar& bar : timeline_.bars) draw_bar(bar, id_of);
     draw_memory();
@@ -144,9 +143,8 @@ class Drawing {
     const Duration step = step_for(span_);
     for (Duration at{0}; at <= span_; at += step) {
       const double x = x_of(at);
-      out_ += fmt::format(
-          "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"0\" y2=\"{1:.1f}\"/>", x,
-          bottom_);
+      out_ += fmt::format(R"(<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1:.1f}"/>)",
+                          x, bottom_);
       const bool first = at == Duration{0};
       const bool last = x > kWidth - 30;
       out_ += fmt::format(
@@ -166,10 +164,9 @@ class Drawing {
     const double y = bar.lane * (look_.height + look_.gap);
     const double radius = look_.height < 10 || width < 5 ? 0 : width < 16 ? 1.5 : 3;
     const auto rectangle = [&](std::string_view look, double top, double height) {
-      return fmt::format(
-          "<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-          "rx=\"{}\"/>",
-          look, x, top, width, height, radius);
+      return fmt::format(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" )"
+                         R"(rx="{}"/>)",
+                         look, x, top, width, height, radius);
     };
     const std::string id = id_of(bar.key.task);
     const bool mixed = bar.failed > 0 && bar.failed < bar.attempts;
@@ -182,7 +179,7 @@ class Drawing {
     }
     if (look_.height >= 14 && width >= kLabelMin && bar.attempts == 1) {
       const int letters = static_cast<int>((width - 12) / kLetter);
-      out_ += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", x + 6,
+      out_ += fmt::format(R"(<text class="label" x="{:.1f}" y="{:.1f}">{}</text>)", x + 6,
                           y + (look_.height / 2) + 3.8, html(cut(label_of(id), letters)));
     }
     out_ += "</g>\n";
@@ -223,13 +220,13 @@ class Drawing {
       line += fmt::format("{}{},{:.1f}", line.empty() ? "" : " ", x,
                           top + ((kMemoryHeight - 2) * (1 - share)) + 2);
     }
-    out_ += fmt::format("<polygon class=\"area\" points=\"{},{:.1f} {} {},{:.1f}\"/>",
+    out_ += fmt::format(R"(<polygon class="area" points="{},{:.1f} {} {},{:.1f}"/>)",
                         memory_.begin()->first, bottom_, line, memory_.rbegin()->first, bottom_);
-    out_ += fmt::format("<polyline class=\"curve\" points=\"{}\"/>", line);
-    out_ += fmt::format("<line class=\"base\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>",
-                        kLeft, kWidth - kRight, bottom_, bottom_);
+    out_ += fmt::format(R"(<polyline class="curve" points="{}"/>)", line);
+    out_ += fmt::format(R"(<line class="base" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>)", kLeft,
+                        kWidth - kRight, bottom_, bottom_);
     out_ += fmt::format(
-        "<text class=\"tick\" x=\"{}\" y=\"{:.1f}\">memory of all tasks, at most {}; least "
+        R"(<text class="tick" x="{}" y="{:.1f}">memory of all tasks, at most {}; least )"
         "available {}</text>\n",
         kLeft, top - 7, to_text(peak_), to_text(least_free_.value_or(Bytes{})));
   }
@@ -237,7 +234,7 @@ class Drawing {
   const Timeline& timeline_;
   LaneLook look_;
   Duration span_;
-  double lanes_height_ = 0;
+  double lanes_height_;
   double bottom_ = 0;
   std::map<int, Bytes> memory_;
   Bytes peak_;

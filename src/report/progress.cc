@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,9 +46,16 @@ ProgressLine::ProgressLine(ProgressOptions options)
     counts_.done += group.finished;
     group_ends_.push_back(static_cast<std::uint32_t>(total_));
   }
-  shown_ = counts_;
-  step_shown_ = total_ == 0 ? 0 : ended() * kPlainSteps / total_;
+  count_as_shown();
 }
+
+void ProgressLine::count_as_shown() {
+  shown_at_ = now_;
+  shown_ = counts_;
+  step_shown_ = step();
+}
+
+int ProgressLine::step() const { return total_ == 0 ? 0 : ended() * kPlainSteps / total_; }
 
 int ProgressLine::ended() const {
   return counts_.done + counts_.failed + counts_.skipped + counts_.stopped;
@@ -292,14 +300,11 @@ void ProgressLine::draw() {
 }
 
 void ProgressLine::write_plain() {
-  const int step = total_ == 0 ? 0 : ended() * kPlainSteps / total_;
   const Duration since = now_ - shown_at_;
   const bool due = since >= (counts_ == shown_ ? kQuietMax : kPlainEvery);
-  if (!due && step <= step_shown_) return;
+  if (!due && step() <= step_shown_) return;
   options_.write(fmt::format("[{}] {}\n", to_text(now_.since_start), line()));
-  shown_at_ = now_;
-  shown_ = counts_;
-  step_shown_ = step;
+  count_as_shown();
 }
 
 void ProgressLine::finish() {

@@ -104,6 +104,8 @@ class ProgressLine {
   void show();
   void draw();
   void write_plain();
+  void count_as_shown();
+  [[nodiscard]] int step() const;
 
   ProgressOptions options_;
   int total_ = 0;

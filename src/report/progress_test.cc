@@ -1,6 +1,7 @@
 // What the progress line writes for the turns it is told, letter by letter.
 #include "report/progress.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace trainyard::report {
 namespace {
@@ -149,10 +149,9 @@ std::optional<Better> score_direction(std::string_view key) {
 }
 
 bool is_accuracy(std::string_view key) {
-  const auto word_start = std::find_if(key.rbegin(), key.rend(), [](char c) {
-                            return std::isalnum(static_cast<unsigned char>(c)) == 0;
-                          }).base();
-  const std::string_view word(word_start, key.end());
+  std::size_t start = key.size();
+  while (start > 0 && std::isalnum(static_cast<unsigned char>(key[start - 1])) != 0) --start;
+  const std::string_view word = key.substr(start);
   return word == "acc" || word == "accuracy";
 }
 

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/places.h"

@@ -1,14 +1,15 @@
 // What `trainyard status` shows, letter by letter.
 #include "report/status_text.h"
 
-#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "base/time.h"

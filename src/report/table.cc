@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
@@ -116,12 +117,9 @@ void TaskTable::fit() {
     columns_[0].width = std::max(std::min(columns_[0].width, kNameMin), columns_[0].width - over);
   }
   while (total_width() > options_.width && !results_.empty()) {
-    const auto plain_field = std::find_if(
-        results_.rbegin(), results_.rend(),
-        [](const FieldColumn& column) { return !score_direction(column.key).has_value(); });
-    const auto place =
-        plain_field == results_.rend() ? std::prev(results_.end()) : std::prev(plain_field.base());
-    drop_result(static_cast<std::size_t>(place - results_.begin()));
+    std::size_t place = results_.size();
+    while (place > 0 && score_direction(results_[place - 1].key)) --place;
+    drop_result(place > 0 ? place - 1 : results_.size() - 1);
   }
 }
 
@@ -230,7 +228,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
 
 std::string group_table(const GroupDigest& digest, std::span<const TaskRow> rows,
                         const TableOptions& options) {
-  const std::string heading = group_heading(digest);
+  std::string heading = group_heading(digest);
   // Of a group that never began there is nothing to say task by task.
   const bool never_began = digest.group().skipped == digest.group().tasks;
   if (rows.empty() || (never_began && !options.all)) return heading;

@@ -2,8 +2,7 @@
 #include "report/table.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <iterator>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +11,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
+#include "base/time.h"
 #include "journal/reader.h"
+#include "model/command.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"

@@ -1,10 +1,8 @@
 #include "report/timeline.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <queue>
 #include <span>
 #include <tuple>

@@ -1,7 +1,6 @@
 // Where attempts lie in the picture, and what the picture is made of.
 #include "report/timeline.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +42,7 @@ Timeline timeline_of(const std::vector<AttemptRow>& attempts) {
 
 std::vector<std::tuple<std::uint32_t, int>> lanes_of(const Timeline& timeline) {
   std::vector<std::tuple<std::uint32_t, int>> lanes;
+  lanes.reserve(timeline.bars.size());
   for (const Bar& bar : timeline.bars) lanes.emplace_back(bar.key.task.value, bar.lane);
   return lanes;
 }
@@ -64,6 +64,7 @@ TEST(Timeline, ColoursAnAttemptByItsEnd) {
   const Timeline timeline = lay_out(attempts, Instant{Duration{5}},
                                     [](AttemptKey key) { return key.task == TaskIndex{3}; });
   std::vector<Outcome> outcomes;
+  outcomes.reserve(timeline.bars.size());
   for (const Bar& bar : timeline.bars) outcomes.push_back(bar.outcome);
   EXPECT_THAT(outcomes, ElementsAre(Outcome::Finished, Outcome::OutOfMemory, Outcome::Failed,
                                     Outcome::Stopped, Outcome::Running));
@@ -77,6 +78,7 @@ TEST(Timeline, DrawsNothingOfNothing) {
 
 TEST(Timeline, DrawsABoundedNumberOfBarsAndLosesNoAttempt) {
   std::vector<AttemptRow> attempts;
+  attempts.reserve(100'000);
   for (int i = 0; i < 100'000; ++i) {
     const int start = i / 8 * 10;
     attempts.push_back(attempt(static_cast<std::uint32_t>(i), start, start + 10,
@@ -99,6 +101,7 @@ TEST(Timeline, DrawsABoundedNumberOfBarsAndLosesNoAttempt) {
 
 TEST(Timeline, DrawsABoundedNumberOfLanes) {
   std::vector<AttemptRow> attempts;
+  attempts.reserve(100'000);
   for (std::uint32_t i = 0; i < 5000; ++i) attempts.push_back(attempt(i, 0, 1000));
   const Timeline timeline = timeline_of(attempts);
   EXPECT_EQ(timeline.lanes, Timeline::kLanesMax);
