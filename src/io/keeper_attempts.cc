@@ -115,7 +115,7 @@ void KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
   ::kill(-attempt.leader, SIGKILL);
   int status = 0;
   rusage used{};
-  const pid_t reaped = ::wait4(attempt.leader, &status, WNOHANG, &used);
+  const auto reaped = ::wait4(attempt.leader, &status, WNOHANG, &used);
   if (reaped == 0) return;  // Not yet, after all: its event comes again.
   leaders_.erase(attempt.leader);
   attempt.pidfd.close();

@@ -71,6 +71,9 @@ TEST(KeeperEnd, EndsWhatIsLeftOfTheGroup) {
 
 TEST(KeeperEnd, EndsAGrandchildThatHasRunAwayIntoASessionOfItsOwn) {
   TestYard yard;
+  // Beside another task, of which it might be.
+  yard.keeper.start(TestYard::key(1), yard.launch({"sleep", "1000"}, 1));
+  yard.wait_for_start(1);
   EXPECT_EQ(yard.run(with_run_away(yard, "exit 5")), End(ExitedWith{5}));
   EXPECT_FALSE(is_alive(yard.wait_for_pid("runaway")));
 }

@@ -57,12 +57,12 @@ struct CpuTicks {
   std::int64_t all = 0;
 };
 
-/// Adds up the lines of /proc/stat of those CPUs that we may run on.
-CpuTicks read_cpu_ticks() {
+/// Adds up the lines of /proc/stat of those CPUs that we may run on; of a made-up machine, all.
+CpuTicks read_cpu_ticks(const CapacitySources& sources) {
   cpu_set_t ours;
   CPU_ZERO(&ours);
-  const bool known = ::sched_getaffinity(0, sizeof(ours), &ours) == 0;
-  const std::string text = read_small_file("/proc/stat");
+  const bool known = !sources.own && ::sched_getaffinity(0, sizeof(ours), &ours) == 0;
+  const std::string text = read_small_file(sources.proc + "/stat");
   std::string_view rest = text;
   CpuTicks ticks;
   while (rest.starts_with("cpu")) {
@@ -104,8 +104,12 @@ struct ProcessTable::State {
     std::int64_t ours = 0;
   };
 
+  explicit State(const CapacitySources& its_sources)
+      : sources(its_sources), scan(its_sources.proc) {}
+
   double used_by_others(const Used& now);
 
+  CapacitySources sources;
   ProcessScan scan;
   std::optional<Used> last;
 };
@@ -121,13 +125,14 @@ double ProcessTable::State::used_by_others(const Used& now) {
   return std::clamp(static_cast<double>(others) / static_cast<double>(all), 0.0, 1.0);
 }
 
-ProcessTable::ProcessTable() : state_(std::make_unique<State>()) {}
+ProcessTable::ProcessTable(const CapacitySources& sources)
+    : state_(std::make_unique<State>(sources)) {}
 ProcessTable::~ProcessTable() = default;
 ProcessTable::ProcessTable(ProcessTable&&) noexcept = default;
 ProcessTable& ProcessTable::operator=(ProcessTable&&) noexcept = default;
 
 MachineReading ProcessTable::read(std::span<const std::int64_t> roots) {
-  MachineReading reading{.memory_available = memory_available(), .trees = {}};
+  MachineReading reading{.memory_available = memory_available(state_->sources), .trees = {}};
   reading.trees.resize(roots.size());
   std::unordered_map<std::int64_t, int> tree_of_session;
   for (std::size_t i = 0; i < roots.size(); ++i) {
@@ -143,7 +148,7 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots) {
   const std::vector<int> of_us = label_trees(
       processes, [self](const ProcessStat& process) { return process.pid == self ? 0 : kNoTree; });
 
-  State::Used used{.machine = read_cpu_ticks(), .ours = 0};
+  State::Used used{.machine = read_cpu_ticks(state_->sources), .ours = 0};
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const ProcessStat& process = processes[i];
     const std::int64_t ticks = process.cpu_ticks + process.children_ticks;

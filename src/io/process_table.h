@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "io/capacity.h"
 
 namespace trainyard::io {
 
@@ -31,7 +32,7 @@ struct MachineReading {
 
 class ProcessTable {
  public:
-  ProcessTable();
+  explicit ProcessTable(const CapacitySources& sources = {});
   ~ProcessTable();
   ProcessTable(ProcessTable&&) noexcept;
   ProcessTable& operator=(ProcessTable&&) noexcept;

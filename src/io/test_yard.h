@@ -86,7 +86,6 @@ class TestYard {
   explicit TestYard(KeeperOptions options = {.stop_grace = Duration(5000)})
       : keeper(Keeper::fork(options).value()) {
     keeper.listen(loop, [this](std::span<const KeeperNews> told) {
-      ++batches;
       news.insert(news.end(), told.begin(), told.end());
     });
   }
@@ -161,7 +160,6 @@ class TestYard {
   TemporaryDirectory directory;
   EventLoop loop;
   std::vector<KeeperNews> news;
-  int batches = 0;
   Keeper keeper;
 };
 
