@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -144,23 +143,38 @@ TEST(Place, RefusesToBeginARunTwice) {
   EXPECT_EQ(again.error().message, "there is a run in '" + directory.path().string() + "' already");
 }
 
-/// Runs `work` in a child that may write nowhere, also when the tests run as root.
+/// A directory that nobody but root may write, until the end of the test.
+class ReadOnly {
+ public:
+  explicit ReadOnly(const TemporaryDirectory& directory) : path_(directory.path()) {
+    using enum std::filesystem::perms;
+    std::filesystem::permissions(
+        path_, owner_read | owner_exec | group_read | group_exec | others_read | others_exec);
+  }
+  ReadOnly(const ReadOnly&) = delete;
+  ReadOnly& operator=(const ReadOnly&) = delete;
+  ~ReadOnly() {
+    std::error_code error;
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, error);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Runs `work` in a child that is not root, whoever runs the tests.
 template <class Work>
 int as_somebody_else(Work work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(99);
-    _exit(work());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return in_child([&work] {
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 99;
+    return work();
+  });
 }
 
 TEST(Place, ReadsInADirectoryThatMustNotBeWritten) {
   const TemporaryDirectory directory;
   make_journal(directory.journal());
-  std::filesystem::permissions(directory.path(), std::filesystem::perms(0555));
+  const ReadOnly read_only(directory);
   EXPECT_EQ(as_somebody_else([&] {
               Result<JournalReader> reader = JournalReader::open(directory.journal());
               if (!reader) return 1;
@@ -168,27 +182,23 @@ TEST(Place, ReadsInADirectoryThatMustNotBeWritten) {
               return groups && groups->at(0).tasks == 200 && reader->refresh() ? 0 : 2;
             }),
             0);
-  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
 }
 
 TEST(Place, SaysWhyTheLastTurnsCannotBeReadThere) {
   const TemporaryDirectory directory;
   const TestJob job{numbered(2)};
-  const pid_t child = fork();
-  if (child == 0) {
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
-    _exit(0);  // Without its end: the log stays.
-  }
-  waitpid(child, nullptr, 0);
+  in_child([&]() -> int {
+    const auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    _exit(journal == nullptr ? 1 : 0);  // Without its end: the log stays.
+  });
   std::filesystem::remove(directory.journal() + "-shm");
-  std::filesystem::permissions(directory.path(), std::filesystem::perms(0555));
+  const ReadOnly read_only(directory);
   EXPECT_EQ(
       as_somebody_else([&] {
         const std::string error = error_of_reader(directory.journal());
         return error.starts_with("the last turns lie in the -wal file beside the journal") ? 0 : 1;
       }),
       0);
-  std::filesystem::permissions(directory.path(), std::filesystem::perms(0755));
 }
 
 TEST(Place, WritesEveryTurnToARollbackJournalWhereItMust) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -55,6 +56,17 @@ class TemporaryDirectory {
  private:
   std::filesystem::path path_;
 };
+
+/// Runs `work` in a child and waits for its end. Returns its exit code, or minus its signal.
+template <class Work>
+int in_child(Work work) {
+  const auto child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  waitpid(child, &status, 0);
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/wait.h has these, through headers of its own.
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 /// One group of a job file, as a test writes it down.
 struct TestGroup {
