@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -105,7 +104,7 @@ struct Caller {
 
 /// A server, and everything that it told.
 class ControlServerTest : public ::testing::Test {
- protected:
+ public:
   void listen(ControlServerOptions options = {}) {
     options.program = "trainyard test";
     options.parents = {"/tmp"};
@@ -122,7 +121,7 @@ class ControlServerTest : public ::testing::Test {
         .on_trouble = [this](std::string_view what) { troubles.emplace_back(what); }};
     auto made = ControlServer::listen(loop, std::move(options), std::move(callbacks));
     ASSERT_TRUE(made) << made.error().message;
-    server.emplace(std::move(*made));
+    server = std::make_unique<ControlServer>(std::move(*made));
   }
 
   /// Drives the loop until it holds.
@@ -164,7 +163,7 @@ class ControlServerTest : public ::testing::Test {
   std::vector<std::string> troubles;
   bool answers_at_once = true;
   std::string answer_text = "done so";
-  std::optional<ControlServer> server;
+  std::unique_ptr<ControlServer> server;
   const std::string me = fmt::format("process {}", ::getpid());
 };
 

@@ -1,5 +1,4 @@
 // What the control server does about those who do wrong, and where its limits are.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -26,7 +25,6 @@
 #include "io/event_loop.h"
 #include "wire/control.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
 
 namespace trainyard::io {
 namespace {
@@ -147,6 +145,7 @@ TEST_F(ControlServerTest, DoesNotEndWhoWaitsForAnAnswer) {
 TEST_F(ControlServerTest, HasSixtyFourConnectionsAtMost) {
   listen();
   std::vector<std::unique_ptr<Caller>> inside;
+  inside.reserve(64);
   for (int i = 0; i < 64; ++i) inside.push_back(caller_inside());
   EXPECT_EQ(server->connections(), 64U);
   Caller late(server->path());

@@ -1,10 +1,8 @@
 // What the control server does for those who ask: requests, replies, and their ends.
 #include "io/control_server.h"
 
-#include <cstddef>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -102,13 +100,13 @@ TEST_F(ControlServerTest, RemovesItsSocketAndItsDirectory) {
 }
 
 TEST_F(ControlServerTest, MayBeEndedByACallback) {
-  std::optional<ControlServer> mine;
+  std::unique_ptr<ControlServer> mine;
   auto made = ControlServer::listen(
       loop, {.program = "p", .parents = {"/tmp"}},
       {.on_request = [&mine](const wire::ControlRequest&, const Reply&) { mine.reset(); },
        .on_trouble = [](std::string_view) {}});
   ASSERT_TRUE(made);
-  mine.emplace(std::move(*made));
+  mine = std::make_unique<ControlServer>(std::move(*made));
   Caller caller(mine->path());
   EXPECT_TRUE(caller.say(hello() + request(1) + request(2)));
   run_until_cut_off(caller);

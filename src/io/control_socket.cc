@@ -41,6 +41,7 @@ Result<std::string> make_directory(const std::string& parent) {
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return std::unexpected(Error{fmt::format("'{}' belongs to another user", parent)});
   }
+  // NOLINTNEXTLINE(misc-include-cleaner): cstdlib has it.
   if (::mkdtemp(path.data()) == nullptr) {
     return std::unexpected(
         system_error(fmt::format("cannot make a directory in '{}'", parent), errno));

@@ -17,48 +17,49 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 class ControlSocketTest : public ::testing::Test {
- protected:
+ public:
   ControlSocketTest() {
     std::string path = "/tmp/socket-test-XXXXXX";
-    directory_ = ::mkdtemp(path.data());
+    // NOLINTNEXTLINE(misc-include-cleaner): cstdlib has it.
+    directory = ::mkdtemp(path.data());
   }
-  ~ControlSocketTest() override { std::filesystem::remove_all(directory_); }
   ControlSocketTest(const ControlSocketTest&) = delete;
   ControlSocketTest& operator=(const ControlSocketTest&) = delete;
+  ~ControlSocketTest() override { std::filesystem::remove_all(directory); }
 
-  std::string directory_;
+  std::string directory;
 };
 
 TEST_F(ControlSocketTest, IsInADirectoryThatOnlyItsUserCanEnter) {
-  const auto made = listen_in_one_of({directory_});
+  const auto made = listen_in_one_of({directory});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_THAT(made->path, StartsWith(directory_ + "/trainyard-"));
+  EXPECT_THAT(made->path, StartsWith(directory + "/trainyard-"));
   const std::string parent = std::filesystem::path(made->path).parent_path();
   struct stat status{};
   ASSERT_EQ(::stat(parent.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777U, 0700U);
   remove_socket(made->path);
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
 TEST_F(ControlSocketTest, IsInTheFirstPlaceThatWillDo) {
-  std::ofstream(directory_ + "/file") << "not a directory";
-  const std::string deep = directory_ + "/" + std::string(100, 'd');
+  std::ofstream(directory + "/file") << "not a directory";
+  const std::string deep = directory + "/" + std::string(100, 'd');
   std::filesystem::create_directory(deep);
-  const auto made = listen_in_one_of(
-      {"relative", directory_ + "/absent", directory_ + "/file", deep, directory_});
+  const auto made =
+      listen_in_one_of({"relative", directory + "/absent", directory + "/file", deep, directory});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_THAT(made->path, StartsWith(directory_ + "/trainyard-"));
+  EXPECT_THAT(made->path, StartsWith(directory + "/trainyard-"));
   EXPECT_TRUE(std::filesystem::is_empty(deep));
 }
 
 TEST_F(ControlSocketTest, SaysWhatIsWrongWithEveryPlace) {
   const std::string deep = "/tmp/" + std::string(90, 'd');
-  const auto made = listen_in_one_of({"relative", directory_ + "/absent", deep});
+  const auto made = listen_in_one_of({"relative", directory + "/absent", deep});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, StartsWith("no place for the control socket: 'relative' is not "
                                                "an absolute path; cannot look at '" +
-                                               directory_ + "/absent': "));
+                                               directory + "/absent': "));
   EXPECT_THAT(made.error().message, HasSubstr("is too long for a socket"));
   EXPECT_FALSE(listen_in_one_of({}));
 }
@@ -66,7 +67,7 @@ TEST_F(ControlSocketTest, SaysWhatIsWrongWithEveryPlace) {
 TEST_F(ControlSocketTest, GoesWhenItsServerIsDead) {
   std::string path;
   {
-    const auto made = listen_in_one_of({directory_});
+    const auto made = listen_in_one_of({directory});
     ASSERT_TRUE(made) << made.error().message;
     path = made->path;
     EXPECT_FALSE(remove_dead_socket(path)) << "it is alive";
@@ -74,26 +75,26 @@ TEST_F(ControlSocketTest, GoesWhenItsServerIsDead) {
   }
   EXPECT_TRUE(std::filesystem::exists(path));
   EXPECT_TRUE(remove_dead_socket(path));
-  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
   EXPECT_FALSE(remove_dead_socket(path));
 }
 
 TEST_F(ControlSocketTest, StaysWhenItIsNotNamedAsOneOfOurs) {
-  std::filesystem::create_directory(directory_ + "/mine");
-  std::ofstream(directory_ + "/mine/control") << "mine";
-  EXPECT_FALSE(remove_dead_socket(directory_ + "/mine/control"));
-  EXPECT_FALSE(remove_dead_socket(directory_ + "/mine"));
+  std::filesystem::create_directory(directory + "/mine");
+  std::ofstream(directory + "/mine/control") << "mine";
+  EXPECT_FALSE(remove_dead_socket(directory + "/mine/control"));
+  EXPECT_FALSE(remove_dead_socket(directory + "/mine"));
   EXPECT_FALSE(remove_dead_socket(""));
   EXPECT_FALSE(remove_dead_socket("/control"));
   EXPECT_FALSE(remove_dead_socket(std::string(200, 'x') + "/control"));
-  EXPECT_TRUE(std::filesystem::exists(directory_ + "/mine/control"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/mine/control"));
 }
 
 TEST_F(ControlSocketTest, LeavesAForeignFileInItsDirectoryAlone) {
-  std::filesystem::create_directory(directory_ + "/trainyard-mine");
-  std::ofstream(directory_ + "/trainyard-mine/notes") << "mine";
-  EXPECT_FALSE(remove_dead_socket(directory_ + "/trainyard-mine/control"));
-  EXPECT_TRUE(std::filesystem::exists(directory_ + "/trainyard-mine/notes"));
+  std::filesystem::create_directory(directory + "/trainyard-mine");
+  std::ofstream(directory + "/trainyard-mine/notes") << "mine";
+  EXPECT_FALSE(remove_dead_socket(directory + "/trainyard-mine/control"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/trainyard-mine/notes"));
 }
 
 TEST(SocketParents, EndWithTheDirectoryThatIsAlwaysThere) {
