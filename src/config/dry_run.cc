@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -70,6 +71,7 @@ std::string limits_text(const Job& job) {
 std::string group_text(const Job& job, std::size_t number) {
   const PlannedGroup& group = job.plan().groups[number];
   std::vector<std::string> facts;
+  facts.reserve(group.needs.size() + 2);
   for (const GroupIndex need : group.needs) {
     facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].name));
   }

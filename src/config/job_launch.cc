@@ -1,6 +1,5 @@
 // What a task is started with: Job::launch() and Job::fingerprint().
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -142,19 +141,19 @@ Launch Job::launch(AttemptKey key) const {
   return launch;
 }
 
-std::uint64_t Job::fingerprint(TaskIndex index) const {
-  State::Bound bound = state_->bind(index);
-  const TaskSpec& task = *bound.task;
-  const Wants& own = task.wants;
+std::uint64_t Job::fingerprint(TaskIndex task) const {
+  State::Bound bound = state_->bind(task);
+  const TaskSpec& spec = *bound.task;
+  const Wants& own = spec.wants;
   const Wants& all = bound.group->wants;
   // A run directory that was moved is the same run.
   bound.bindings[kTaskDirSlot] = "{task_dir}";
   bound.bindings[kRunDirSlot] = "{run_dir}";
   Fingerprint print;
-  print.add(task.in_shell ? "sh" : "exec");
-  for (const Template& argument : task.arguments) print.add(argument.fill(bound.bindings));
+  print.add(spec.in_shell ? "sh" : "exec");
+  for (const Template& argument : spec.arguments) print.add(argument.fill(bound.bindings));
   print.add("env");
-  for (const auto& [name, value] : said_variables(*bound.group, task, bound.bindings)) {
+  for (const auto& [name, value] : said_variables(*bound.group, spec, bound.bindings)) {
     print.add(name);
     print.add(value);
   }

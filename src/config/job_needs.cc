@@ -29,6 +29,7 @@ std::optional<std::size_t> find_group(const JobSpec& spec, std::string_view name
 
 std::string unknown_group(const JobSpec& spec, std::string_view name) {
   std::vector<std::string_view> names;
+  names.reserve(spec.groups.size());
   for (const GroupSpec& group : spec.groups) names.push_back(group.name);
   if (const auto meant = nearest(name, names)) {
     return fmt::format("needs: there is no group '{}', did you mean '{}'?", name, *meant);

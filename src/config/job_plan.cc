@@ -18,7 +18,6 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"
 #include "config/file_name.h"

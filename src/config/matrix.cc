@@ -105,7 +105,7 @@ std::optional<std::size_t> AxisValues::find(std::string_view value) const {
     if (found == list->end()) return std::nullopt;
     return static_cast<std::size_t>(found - list->begin());
   }
-  const Range& range = std::get<Range>(values_);
+  const auto& range = std::get<Range>(values_);
   // Leading zeros are part of the value: the text decides, the number only says where to look.
   std::string_view digits = value;
   while (range.width > 0 && digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -36,8 +35,9 @@ Mistakes MistakeList::take() && {
   }
   // With the order in which they came, as std::stable_sort would keep it: its buffer is deprecated
   // in the library and clang says so.
-  std::vector<std::size_t> order(mistakes_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order;
+  order.reserve(mistakes_.size());
+  for (std::size_t i = 0; i < mistakes_.size(); ++i) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t index) {
     const Mistake& mistake = mistakes_[index];
     const auto file = std::ranges::find(files, mistake.file) - files.begin();

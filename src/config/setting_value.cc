@@ -1,6 +1,5 @@
 #include "config/setting_value.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
