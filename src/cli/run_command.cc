@@ -178,6 +178,7 @@ class Session {
   std::optional<io::ControlServer> server_;
   std::unique_ptr<Journal> journal_;
   std::optional<LocalMachine> machine_;
+  std::optional<RunView> view_;
   bool interrupted_ = false;
 };
 
@@ -196,18 +197,18 @@ ExitCode Session::run() {
                             .sample_every = sample_interval(job_.configuration()),
                             .launch = [this](AttemptKey key) { return job_.launch(key); }});
   watch_signals();
-  RunView view(job_, begun->plan);
-  for (const std::string& note : capacity_.notes) view.note("machine: " + note);
-  for (const std::string& note : begun->notes) view.note(note);
+  view_.emplace(job_, begun->plan);
+  for (const std::string& note : capacity_.notes) view_->note("machine: " + note);
+  for (const std::string& note : begun->notes) view_->note(note);
   Instant last = begun->at;
   std::vector<Observer> observers;
   observers.emplace_back([&](const Turn& turn) {
     last = turn.events.back().at;
-    view.on(turn);
+    view_->on(turn);
   });
   Scheduler scheduler(std::move(begun->plan), limits_in_force, capacity_.capacity);
   const Result<void> driven = drive(scheduler, *machine_, *journal_, observers);
-  view.finish();
+  view_->finish();
   return finish(driven, last);
 }
 
@@ -216,7 +217,10 @@ void Session::listen() {
       loop_, {.program = kProgram, .parents = io::socket_parents()},
       {.on_request = [this](const wire::ControlRequest& request,
                             io::Reply reply) { serve(request, std::move(reply)); },
-       .on_trouble = [](std::string_view) {}});
+       .on_trouble =
+           [this](std::string_view what) {
+             if (view_) view_->note(fmt::format("control socket: {}", what));
+           }});
   if (server) {
     server_.emplace(std::move(*server));
   } else {
@@ -256,6 +260,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   machine_.reset();
   keeper_.reset();
   server_.reset();
+  view_.reset();
   if (keeper_gone) {
     static_cast<void>(io::end_processes_with("TRAINYARD_RUN_DIR=" + job_.places().run_directory,
                                              Duration{5'000}));

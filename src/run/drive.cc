@@ -53,7 +53,8 @@ class Pending {
           [&](const StopAttempt& it) {
             return std::ranges::find(not_started, it.key) == not_started.end();
           },
-          [](const AnswerKill&) { return true; });
+          // Who asked is told what is certain: that it is written down.
+          [](const AnswerKill&) { return false; });
       if (acts) {
         machine.carry_out(command);
       } else {

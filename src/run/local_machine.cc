@@ -61,7 +61,9 @@ Event LocalMachine::look() {
 void LocalMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
-      [this](const StopAttempt& it) { keeper_.stop(it.key, it.kill); },
+      [this](const StopAttempt& it) {
+        if (!keeper_gone_) keeper_.stop(it.key, it.kill);
+      },
       [this](const AnswerKill& it) {
         auto reply = kills_.extract(it.request);
         if (!reply.empty()) reply.mapped()(it.done);
@@ -139,12 +141,13 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
 
 void LocalMachine::lose_everything(const std::string& why) {
   keeper_gone_ = true;
+  // First of all, so that nothing more is started in the place of what was lost: the rest is left
+  // for a resumed run.
+  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
   for (const auto& [task, attempt] : running_) {
     inbox_.push_back({.at = now(), .what = AttemptEnded{.key = attempt.key, .end = Vanished{why}}});
   }
   running_.clear();
-  // Nothing can be started any more: the rest is left for a resumed run.
-  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
 }
 
 Sampled LocalMachine::sample() {

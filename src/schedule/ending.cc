@@ -57,8 +57,10 @@ std::string signal_name(int signal) {
 }
 
 Ending judge(const End& end, StopCause cause, Duration time_limit) {
-  const bool never_was = std::holds_alternative<NotStarted>(end);
-  if (never_was) return judge_own(end);
+  // What never was, and what nobody saw, did not end because it was told to.
+  const bool seen_to_end =
+      !std::holds_alternative<NotStarted>(end) && !std::holds_alternative<Vanished>(end);
+  if (!seen_to_end) return judge_own(end);
   switch (cause) {
     case StopCause::None:
       return judge_own(end);

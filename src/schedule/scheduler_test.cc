@@ -163,6 +163,14 @@ TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {
   EXPECT_TRUE(yard.over());
 }
 
+TEST(Scheduler, TellsWhatNobodySawEndAsLostAlsoWhenItWasToldToEnd) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(commands(yard.on(at(1), InterruptAsked{})), ElementsAre("stop 0#1"));
+  EXPECT_EQ(changes(yard.ended(0, at(2), Vanished{"the keeper died"})).front(),
+            "0#1 EXCEPTION FAILED LOST: the keeper died");
+}
+
 TEST(Scheduler, KillsATaskOnRequestAndAnswersWhenItIsGone) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));

@@ -136,6 +136,7 @@ Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& t
                     .exit_code = code};
   };
   if (std::holds_alternative<NotStarted>(end)) return failed(Failure::CannotStart);
+  if (std::holds_alternative<Vanished>(end)) return failed(Failure::Lost);
   switch (attempt.stop) {
     case StopReason::TimeLimit:
       return failed(Failure::Timeout);

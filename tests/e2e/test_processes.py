@@ -84,14 +84,14 @@ class Processes(YardTest):
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
 
     def test_the_death_of_the_keeper_ends_the_run_with_what_it_knows(self):
-        self.job(job_of("[sleep, '1000']"))
-        yard = self.start("run", "job.yaml")
+        self.job(job_of("[sleep, '1000']") + "      - {id: b, command: ['true']}\n")
+        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
         self.running()
         keeper = int(subprocess.run(["pgrep", "-P", str(yard.pid)], capture_output=True, text=True).stdout.split()[0])
         os.kill(keeper, signal.SIGKILL)
         _, errors = self.end_of(yard, expect=1)
         self.assertIn("keeper", errors)
-        self.assertEqual(self.words(), {"g/a": "LOST"})
+        self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
         self.nobody_is_left()
 
     def test_the_peak_of_a_task_is_that_of_its_whole_tree(self):
