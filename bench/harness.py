@@ -18,6 +18,8 @@ import tempfile
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
+# Before each measured command, so that what the last one left to do is not charged to the next.
+PAUSE_SECONDS = 0.5
 ORPHAN_SECONDS_MAX = 30  # How long a measured command's leftovers may live on after it.
 
 
@@ -127,6 +129,7 @@ class Workshop:
 
     def measure(self, command, name, environment=None, stdin=None, seconds_max=600):
         """Runs a command to its end, and that of all its descendants. Returns its Cost."""
+        time.sleep(self.size(PAUSE_SECONDS, tiny=0))
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
         process = self.start(command, name, environment, stdin)
