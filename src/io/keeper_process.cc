@@ -96,10 +96,11 @@ void KeeperProcess::wait_for_events() {
       ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
   for (const epoll_event& event :
        std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
-    if (event.data.u64 == kChildEvent) {
+    const std::uint64_t about = event.data.u64;  // A copy: the kernel's struct is packed.
+    if (about == kChildEvent) {
       look_ = true;
-    } else if (event.data.u64 != kSocketEvent) {
-      leaders_ended_.push_back(event.data.u64);
+    } else if (about != kSocketEvent) {
+      leaders_ended_.push_back(about);
     } else {
       if ((event.events & EPOLLOUT) != 0) flush();
       if ((event.events & ~std::uint32_t{EPOLLOUT}) != 0) read_socket();
