@@ -1,6 +1,7 @@
 // What a task finds when it starts, and what is said of one that cannot be started.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -203,6 +204,7 @@ TEST(KeeperStart, SaysWhenTheDiskIsFullOrReadOnly) {
   const TemporaryDirectory place;
   const pid_t tester = ::fork();
   if (tester == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
     const std::string small = place / "small";
     if (::unshare(CLONE_NEWNS) != 0 || !make_directories(small) ||
         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -232,10 +234,12 @@ TEST(KeeperStart, SaysWhenTheDiskIsFullOrReadOnly) {
 }
 
 TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
+  const TemporaryDirectory place;
   rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
   const pid_t tester = ::fork();
   if (tester == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
     TestYard yard;
     const rlimit tiny{.rlim_cur = 16, .rlim_max = 16};
     ::prlimit(static_cast<pid_t>(yard.keeper.pid()), RLIMIT_NOFILE, &tiny, nullptr);

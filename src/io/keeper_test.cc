@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -173,6 +174,7 @@ TEST(Keeper, EndsEverythingWhenTheYardIsKilled) {
   const TemporaryDirectory place;
   const pid_t yard_process = ::fork();
   if (yard_process == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // So that what it leaves behind goes with ours.
     TestYard yard({.stop_grace = Duration(200)});
     Launch launch = yard.shell(
         "trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$ > runaway; while :; do sleep 0.01; "
