@@ -168,6 +168,9 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   // What the first attempt still says does not count.
   must(journal->commit(
       turn_of({.at = at(6), .what = AttemptEnded{.key = key(0, 1), .end = ExitedWith{9}}})));
+  must(reader.refresh());
+  EXPECT_EQ(all_tasks(reader)[0].pid, 78);
+  EXPECT_EQ(all_tasks(reader)[0].ended, std::nullopt);
   must(journal->commit(failed(at(7), key(0, 2), 3)));
   must(reader.refresh());
   const std::vector<AttemptRow> attempts = must(reader.attempts_of({0}));
