@@ -1,7 +1,8 @@
-# trainyard_module(NAME HEADERS ... SOURCES ... TESTS ... USES ... TEST_USES ...)
+# trainyard_module(NAME HEADERS ... SOURCES ... TESTS ... SERIAL_TESTS ... USES ... TEST_USES ...)
 #
-# One folder under src/, one library trainyard::NAME, one test program beside it. The files are
-# named, never globbed: a file nobody names is a file nobody builds.
+# One folder under src/, one library trainyard::NAME, one test program beside it, and one of the
+# tests that must have the machine for themselves. The files are named, never globbed: a file nobody
+# names is a file nobody builds.
 include(GoogleTest)
 
 add_library(trainyard_flags INTERFACE)
@@ -23,7 +24,7 @@ if(TRAINYARD_SANITIZE)
 endif()
 
 function(trainyard_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;TESTS;USES;TEST_USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;TESTS;SERIAL_TESTS;USES;TEST_USES")
   set(library trainyard_${name})
   if(arg_SOURCES)
     add_library(${library} STATIC ${arg_SOURCES})
@@ -44,6 +45,12 @@ function(trainyard_module name)
       add_executable(${name}_test ${arg_TESTS})
       target_link_libraries(${name}_test PRIVATE ${library} ${arg_TEST_USES} GTest::gmock_main)
       gtest_discover_tests(${name}_test TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60)
+    endif()
+    if(arg_SERIAL_TESTS)
+      add_executable(${name}_serial_test ${arg_SERIAL_TESTS})
+      target_link_libraries(${name}_serial_test PRIVATE ${library} ${arg_TEST_USES} GTest::gmock_main)
+      gtest_discover_tests(${name}_serial_test TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60
+        PROPERTIES RUN_SERIAL TRUE)
     endif()
   endif()
 endfunction()

@@ -163,28 +163,6 @@ TEST(KeeperEnd, DoesNotMindAStopThatComesTooLateOrForNobody) {
   EXPECT_EQ(yard.news.size(), 2U);
 }
 
-TEST(KeeperEnd, KnowsTheOutOfMemoryKillerAtWork) {
-  const std::string group = "/sys/fs/cgroup/memory/trainyard-test-" + std::to_string(::getpid());
-  if (::mkdir(group.c_str(), 0755) != 0) GTEST_SKIP() << "may not make a memory cgroup here";
-  std::ofstream(group + "/memory.limit_in_bytes") << "50000000" << std::flush;
-  std::ofstream(group + "/memory.swappiness") << "0" << std::flush;
-  {
-    TestYard yard;
-    const std::string enter = "echo $$ > " + group + "/cgroup.procs || exit 99; ";
-    EXPECT_EQ(yard.run(yard.shell(enter + "exec /usr/bin/python3 -c 'x=b\"x\"*200000000'")),
-              End(KilledBy{.signal = SIGKILL, .out_of_memory = true}));
-    // Of a shell whose child it was.
-    EXPECT_EQ(yard.run(yard.shell(enter + "/usr/bin/python3 -c 'x=b\"x\"*200000000'; exit $?")),
-              End(KilledBy{.signal = SIGKILL, .out_of_memory = true}));
-    // Somebody else's KILL is not taken for it, though one was at work not long ago.
-    yard.keeper.start(TestYard::key(2), yard.shell("sleep 1.2; kill -KILL $$", 2));
-    static_cast<void>(yard.wait_for_end(2));
-    EXPECT_EQ(yard.run(yard.shell("kill -KILL $$")), End(KilledBy{.signal = SIGKILL}));
-    EXPECT_EQ(yard.run(yard.shell("exit 137")), End(ExitedWith{137}));
-  }
-  EXPECT_EQ(::rmdir(group.c_str()), 0);
-}
-
 TEST(EndProcessesWith, EndsThoseThatADeadRunLeftBehind) {
   TestYard yard;
   const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
