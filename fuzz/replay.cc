@@ -1,5 +1,5 @@
-// Runs a fuzz target over every file of its corpus, once: what the fuzzers found stays found. Usage:
-// <target>_replay <directory>.
+// Runs a fuzz target over every file of its corpus, once: what the fuzzers found stays found.
+// Usage: <target>_replay <directory>.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

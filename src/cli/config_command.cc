@@ -1,7 +1,9 @@
 // `trainyard config show` and `trainyard config init`.
 #include <expected>
+#include <optional>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/console.h"

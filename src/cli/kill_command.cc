@@ -1,5 +1,4 @@
 // `trainyard kill`: asks the yard at work to end one task.
-#include <optional>
 #include <string>
 #include <vector>
 
