@@ -80,8 +80,9 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
 
 }  // namespace
 
-Result<Bytes> parse_bytes(std::string_view whole) {
-  const std::string_view text = trimmed(whole);
+Result<Bytes> parse_bytes(std::string_view text) {
+  const std::string_view whole = text;
+  text = trimmed(text);
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, status] = std::from_chars(text.data(), end, number, std::chars_format::fixed);

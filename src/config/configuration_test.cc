@@ -2,9 +2,6 @@
 #include "config/configuration.h"
 
 #include <cstddef>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +9,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/time.h"
 #include "config/configuration_reader.h"
 #include "config/job.h"
 #include "config/mistake.h"
 #include "config/setting_value.h"
+#include "config/test_directory.h"
 #include "config/test_job.h"
 #include "config/yaml_reader.h"
 #include "model/plan.h"
@@ -32,22 +32,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_only::job_of;
 using testing_only::small_machine;
+using testing_only::TestDirectory;
 
-/// A directory that is gone with the test.
 class Configurations : public ::testing::Test {
  protected:
-  Configurations() {
-    std::string name = "/tmp/trainyard-config-XXXXXX";
-    directory_ = ::mkdtemp(name.data());
-  }
-  ~Configurations() override { std::filesystem::remove_all(directory_); }
-
-  void write(const std::string& name, std::string_view text) const {
-    std::ofstream(directory_ + "/" + name) << text;
-  }
+  void write(std::string_view name, std::string_view text) const { place_.write(name, text); }
   [[nodiscard]] ConfigurationSources here() const { return {.current_directory = directory_}; }
 
-  std::string directory_;
+  TestDirectory place_;
+  const std::string& directory_ = place_.path();
 };
 
 std::vector<std::string> mistakes_of(const ConfigurationSources& sources) {

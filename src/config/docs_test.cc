@@ -1,6 +1,4 @@
 // The documentation is true: every job file in it is one, and every key is in it.
-#include <algorithm>
-#include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -18,7 +16,6 @@
 namespace trainyard {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing_only::ids_of;

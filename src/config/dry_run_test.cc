@@ -1,12 +1,12 @@
 // What --dry-run shows: everything that a run would do.
 #include "config/dry_run.h"
 
-#include <string>
 #include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "config/job.h"

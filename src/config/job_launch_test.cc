@@ -9,7 +9,6 @@
 
 #include "config/job.h"
 #include "config/test_job.h"
-#include "model/ids.h"
 #include "model/launch.h"
 
 namespace trainyard {
@@ -17,8 +16,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing_only::in_job_directory;
 using testing_only::job_of;
 

@@ -1,7 +1,5 @@
 // Every mistake that a job file can have, with its exact words and place.
-#include <cstddef>
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +10,7 @@
 
 #include "config/job.h"
 #include "config/mistake.h"
+#include "config/test_directory.h"
 #include "config/test_job.h"
 #include "config/text_file.h"
 
@@ -432,11 +431,10 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
             "no-such-sweep.yaml: cannot be read: No such file or directory");
   EXPECT_EQ(load("/proc"), "/proc: is a directory");
   EXPECT_EQ(load("/dev/zero"), "/dev/zero: is not a plain file");
-  std::string name = "/tmp/trainyard-large-XXXXXX";
-  const std::string directory = ::mkdtemp(name.data());
-  std::ofstream(directory + "/large.yaml") << std::string(kTextFileMax + 1, ' ');
-  EXPECT_EQ(load(directory + "/large.yaml"), directory + "/large.yaml: is larger than 16 MiB");
-  std::filesystem::remove_all(directory);
+  const testing_only::TestDirectory directory;
+  directory.write("large.yaml", std::string(kTextFileMax + 1, ' '));
+  const std::string large = directory.path() + "/large.yaml";
+  EXPECT_EQ(load(large), large + ": is larger than 16 MiB");
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // A matrix stays small: what a hundred thousand tasks take, counted in bytes.
-#include <cstddef>
 #include <cstdint>
 #include <iostream>
-#include <string>
 #include <string_view>
 
 #include <malloc.h>

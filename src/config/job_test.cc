@@ -3,13 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,7 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "config/mistake.h"
+#include "config/test_directory.h"
 #include "config/test_job.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -35,6 +32,7 @@ using testing_only::in_job_directory;
 using testing_only::job_of;
 using testing_only::mistakes_of;
 using testing_only::small_machine;
+using testing_only::TestDirectory;
 
 const Shape& shape_of(const Job& job, std::uint32_t task) {
   return job.plan().shapes[job.plan().tasks[task].shape.value];
@@ -123,16 +121,15 @@ TEST(Job, KeepsValuesAsTyped) {
 }
 
 TEST(Job, ReadsValuesFromTheLinesOfAFile) {
-  std::string name = "/tmp/trainyard-job-XXXXXX";
-  const std::string directory = ::mkdtemp(name.data());
-  std::ofstream(directory + "/seeds.txt") << "3\n\n  17 \r\n1e-3\n";
-  const LoadOptions options{.job_file = "sweep.yaml", .current_directory = directory};
+  const TestDirectory directory;
+  directory.write("seeds.txt", "3\n\n  17 \r\n1e-3\n");
+  const LoadOptions options{.job_file = "sweep.yaml", .current_directory = directory.path()};
   const std::string_view text =
       "groups: [{name: g, matrix: {seed: {file: seeds.txt}}, tasks: [{command: x}]}]";
   EXPECT_THAT(ids_of(job_of(text, options)), ElementsAre("seed=3", "seed=17", "seed=1e-3"));
 
   const auto mistake = [&](std::string_view lines) {
-    std::ofstream(directory + "/seeds.txt") << lines;
+    directory.write("seeds.txt", lines);
     const auto mistakes = mistakes_of(text, options);
     return mistakes.empty() ? "none" : mistakes.front();
   };
@@ -144,9 +141,8 @@ TEST(Job, ReadsValuesFromTheLinesOfAFile) {
       "sweep.yaml:1:42: group 'g': 'seed': seeds.txt: the value '1' is there twice, in lines 1 "
       "and 3");
   EXPECT_THAT(mistake("1\n\x01\n"), HasSubstr("line 2: the control character 0x01 is not allowed"));
-  std::filesystem::remove(directory + "/seeds.txt");
+  std::filesystem::remove(directory.path() + "/seeds.txt");
   EXPECT_THAT(mistakes_of(text, options), ElementsAre(HasSubstr("No such file or directory")));
-  std::filesystem::remove_all(directory);
 }
 
 TEST(Job, GivesTasksTheirGroupsRequestsUnlessTheySayOtherwise) {
@@ -196,7 +192,7 @@ TEST(Job, KeepsShapesOfDifferentGroupsApart) {
 
 TEST(Job, PutsTheRunDirectoryWhereItIsAskedFor) {
   constexpr std::string_view kGroups = "groups: [{name: g, tasks: [{id: t, command: x}]}]";
-  const auto directory = [&](std::string_view lines, LoadOptions options) {
+  const auto directory = [&](std::string_view lines, const LoadOptions& options) {
     return job_of(std::string(lines) + std::string(kGroups), options).places().run_directory;
   };
   const LoadOptions plain{.job_file = "jobs/s.yaml", .current_directory = "/home/me"};
@@ -220,16 +216,14 @@ TEST(Job, PutsTasksStraightInTheRunDirectoryWithoutGrouping) {
 }
 
 TEST(Job, IsReadFromAFileOrAPipe) {
-  std::string name = "/tmp/trainyard-job-XXXXXX";
-  const std::string directory = ::mkdtemp(name.data());
-  std::ofstream(directory + "/s.yaml") << "groups: [{tasks: [{command: x}]}]";
+  const TestDirectory directory;
+  directory.write("s.yaml", "groups: [{tasks: [{command: x}]}]");
   const auto job =
-      Job::load({.job_file = "s.yaml", .current_directory = directory}, small_machine());
+      Job::load({.job_file = "s.yaml", .current_directory = directory.path()}, small_machine());
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->name(), "s");
-  EXPECT_EQ(job->places().directory, directory);
+  EXPECT_EQ(job->places().directory, directory.path());
   EXPECT_EQ(job->capacity(), small_machine());
-  std::filesystem::remove_all(directory);
 }
 
 TEST(Job, SharesDefaultsByMergeKeys) {

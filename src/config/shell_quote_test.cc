@@ -10,11 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include <rapidcheck.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/Assertions.h>
+#include <rapidcheck/Check.h>
+#include <rapidcheck/gen/Container.h>
+#include <rapidcheck/gen/Numeric.h>
+#include <rapidcheck/gen/Select.h>
 
 #include "base/check.h"
 #include "config/placeholder.h"

@@ -1,6 +1,8 @@
 // Jobs made of text, for the tests of this folder.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -28,6 +30,7 @@ inline std::vector<std::string> mistakes_of(std::string_view text,
   std::vector<std::string> lines;
   const auto job = Job::parse(text, options, small_machine());
   if (job) return lines;
+  lines.reserve(job.error().size());
   for (const Mistake& mistake : job.error()) lines.push_back(to_text(mistake));
   return lines;
 }
@@ -45,6 +48,7 @@ inline Job job_of(std::string_view text, const LoadOptions& options = in_job_dir
 
 inline std::vector<std::string> ids_of(const Job& job) {
   std::vector<std::string> ids;
+  ids.reserve(job.plan().tasks.size());
   for (std::uint32_t i = 0; i < job.plan().tasks.size(); ++i) ids.push_back(job.task_id({i}));
   return ids;
 }

@@ -36,7 +36,7 @@ namespace {
 std::string date_text(std::int64_t unix_ms) {
   if (unix_ms <= 0) return {};
   const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds{unix_ms}};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const auto day = std::chrono::time_point_cast<std::chrono::sys_days::duration>(time);
   const std::chrono::year_month_day date{day};
   const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(time - day).count();
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", int{date.year()}, unsigned{date.month()},

@@ -66,7 +66,8 @@ int ProgressLine::waiting() const {
 }
 
 std::uint32_t ProgressLine::group_of(TaskIndex task) const {
-  const auto group = std::ranges::upper_bound(group_ends_, task.value);
+  const auto group =
+      std::ranges::find_if(group_ends_, [task](std::uint32_t end) { return task.value < end; });
   return static_cast<std::uint32_t>(group - group_ends_.begin());
 }
 

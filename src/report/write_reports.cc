@@ -1,9 +1,11 @@
 #include "report/write_reports.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <ios>
 #include <map>
 #include <string>
