@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "mnist/idx.h"
 
-// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer looks for this name.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kBytesMax = std::size_t{1} << 20;
   auto bytes = mnist::expand(std::span(data, size), kBytesMax);

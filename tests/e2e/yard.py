@@ -29,7 +29,7 @@ class YardTest(unittest.TestCase):
         for process in self.started:
             if process.poll() is None:
                 process.kill()
-                process.wait()
+            process.communicate()
         subprocess.run(["chmod", "-R", "u+rwX", self.directory], check=False)
         shutil.rmtree(self.directory, ignore_errors=True)
 
