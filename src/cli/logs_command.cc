@@ -1,6 +1,8 @@
 // `trainyard logs`: what a task wrote, once or for as long as it runs.
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +35,8 @@ constexpr Duration kLookEvery{200};
 /// Two files as one stream, with a heading where it changes from one to the other, as tail(1) does.
 class Streams {
  public:
-  Streams(std::vector<std::string> paths, bool raw) : raw_(raw), headings_(paths.size() > 1) {
+  Streams(std::vector<std::string> paths, bool raw, bool headings)
+      : raw_(raw), headings_(headings || paths.size() > 1) {
     for (std::string& path : paths)
       streams_.push_back({.file = io::Tail(std::move(path)), .fold = {}});
   }
@@ -76,26 +79,75 @@ class Streams {
   const Stream* shown_ = nullptr;
 };
 
-std::vector<std::string> paths_of(const LogsOptions& options, const std::string& run,
-                                  const TaskRow& task) {
-  const auto attempt = options.attempt > 0 ? static_cast<std::uint32_t>(options.attempt)
-                                           : std::max(task.attempt, 1U);
-  const std::string directory =
-      run + "/" + report::task_directory_of(task, report::grouping_of(run, task)) + "/";
-  std::vector<std::string> paths;
-  if (!options.only_stderr) paths.push_back(directory + report::log_name("stdout", attempt));
-  if (!options.only_stdout) paths.push_back(directory + report::log_name("stderr", attempt));
-  return paths;
-}
+/// Shows the logs of one attempt after the other.
+class Follower {
+ public:
+  Follower(JournalReader& reader, const LogsOptions& options, std::string run, TaskRow task)
+      : reader_(reader),
+        options_(options),
+        run_(std::move(run)),
+        task_(std::move(task)),
+        attempt_(wanted()),
+        streams_(streams(false)) {}
 
-/// Whether there is more to come from the attempt that is followed.
-Result<bool> goes_on(JournalReader& reader, const std::string& run, const TaskRow& task) {
-  if (const Result<void> fresh = reader.refresh(); !fresh) return std::unexpected(fresh.error());
-  const Result<std::optional<TaskRow>> now = reader.find(task.group_name, task.id);
-  if (!now) return std::unexpected(now.error());
-  const bool same = now->has_value() && (*now)->attempt == task.attempt;
-  return same && (*now)->standing.verdict == Verdict::None && io::RunLock::holder(run).has_value();
-}
+  /// Prints what is new. False when no more can come.
+  Result<bool> step() {
+    // Looked at first: whatever an attempt wrote before its end was seen is then still printed.
+    const Result<bool> more = look();
+    if (!more) return more;
+    if (const Result<void> shown = streams_.print_new(); !shown) {
+      return std::unexpected(shown.error());
+    }
+    if (wanted() == attempt_) return more;
+    streams_.finish();
+    attempt_ = wanted();
+    streams_ = streams(true);
+    return true;
+  }
+
+  Result<void> finish() {
+    const Result<void> shown = streams_.print_new();
+    if (shown) streams_.finish();
+    return shown;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t wanted() const {
+    return options_.attempt > 0 ? static_cast<std::uint32_t>(options_.attempt)
+                                : std::max(task_.attempt, 1U);
+  }
+
+  [[nodiscard]] Streams streams(bool headings) const {
+    const std::string directory =
+        run_ + "/" + report::task_directory_of(task_, report::grouping_of(run_, task_)) + "/";
+    std::vector<std::string> paths;
+    if (!options_.only_stderr) paths.push_back(directory + report::log_name("stdout", attempt_));
+    if (!options_.only_stdout) paths.push_back(directory + report::log_name("stderr", attempt_));
+    // To a terminal, a progress bar that is followed may go on drawing over itself.
+    const bool raw = options_.follow && io::is_terminal(io::kStandardOutput);
+    return {std::move(paths), raw, headings};
+  }
+
+  /// Whether there is more to come from the attempts that are followed.
+  Result<bool> look() {
+    if (const Result<void> fresh = reader_.refresh(); !fresh) return std::unexpected(fresh.error());
+    Result<std::optional<TaskRow>> now = reader_.find(task_.group_name, task_.id);
+    if (!now) return std::unexpected(std::move(now.error()));
+    if (const Result<void> rested = reader_.rest(); !rested) return std::unexpected(rested.error());
+    std::optional<TaskRow>& row = *now;
+    if (!row) return false;
+    task_ = std::move(*row);
+    return task_.attempt <= wanted() && task_.standing.verdict == Verdict::None &&
+           io::RunLock::holder(run_).has_value();
+  }
+
+  JournalReader& reader_;
+  const LogsOptions& options_;
+  std::string run_;
+  TaskRow task_;
+  std::uint32_t attempt_;
+  Streams streams_;
+};
 
 }  // namespace
 
@@ -113,22 +165,18 @@ ExitCode logs_command(const LogsOptions& options) {
             ? fmt::format("{}/{} has not been started", task->group_name, task->id)
             : fmt::format("{}/{} has had {} attempts", task->group_name, task->id, task->attempt));
   }
-  // To a terminal, a progress bar that is followed may go on drawing over itself.
-  Streams streams(paths_of(options, *run, *task),
-                  options.follow && io::is_terminal(io::kStandardOutput));
+  Follower follower(*reader, options, *run, *task);
   io::EventLoop loop;
   bool following = options.follow;
   if (following) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { following = false; });
   while (following) {
-    const Result<bool> more = goes_on(*reader, *run, *task);
+    const Result<bool> more = follower.step();
     if (!more) return fail(more.error());
-    if (const Result<void> shown = streams.print_new(); !shown) return fail(shown.error());
     if (!*more) break;
     const Duration next = io::EventLoop::now() + kLookEvery;
     while (following && io::EventLoop::now() < next) loop.run_once(next - io::EventLoop::now());
   }
-  if (const Result<void> shown = streams.print_new(); !shown) return fail(shown.error());
-  streams.finish();
+  if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
   return ExitCode::Success;
 }
 

@@ -59,6 +59,7 @@ ExitCode status_command(const StatusOptions& options) {
     const bool redraw = options.watch && io::is_terminal(io::kStandardOutput);
     print(redraw ? std::string(kClear) + text : text);
     if (!watching || !lives) return ExitCode::Success;
+    if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
     const Duration next = io::EventLoop::now() + kWatchEvery;
     while (watching && io::EventLoop::now() < next) loop.run_once(next - io::EventLoop::now());
     if (const Result<void> fresh = reader->refresh(); !fresh) return fail(fresh.error());

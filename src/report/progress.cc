@@ -143,6 +143,7 @@ void ProgressLine::see(const TaskChanged& change) {
     leave(task);
     active_[task] = {.doing = Doing::Retrying, .attempt = change.key.attempt, .started = now_};
     ++counts_.retrying;
+    tell_trouble(change, took);
     return;
   }
   const auto active = active_.find(task);
@@ -173,7 +174,7 @@ void ProgressLine::end(const TaskChanged& change, std::optional<Duration> took) 
       break;
     case Verdict::Failed:
       ++counts_.failed;
-      tell_failure(change, took);
+      tell_trouble(change, took);
       break;
     case Verdict::Skipped:
       ++counts_.skipped;
@@ -186,12 +187,13 @@ void ProgressLine::end(const TaskChanged& change, std::optional<Duration> took) 
   }
 }
 
-void ProgressLine::tell_failure(const TaskChanged& change, std::optional<Duration> took) {
-  ++failures_told_;
-  if (failures_told_ > kFailureLinesMax) {
-    if (failures_told_ == kFailureLinesMax + 1) {
-      lasting(fmt::format("more than {} tasks failed: 'trainyard status' has the others",
-                          kFailureLinesMax));
+void ProgressLine::tell_trouble(const TaskChanged& change, std::optional<Duration> took) {
+  ++troubles_told_;
+  if (troubles_told_ > kTroubleLinesMax) {
+    if (troubles_told_ == kTroubleLinesMax + 1) {
+      lasting(fmt::format(
+          "more than {} tasks failed or ran out of memory: 'trainyard status' has the others",
+          kTroubleLinesMax));
     }
     return;
   }
@@ -199,10 +201,12 @@ void ProgressLine::tell_failure(const TaskChanged& change, std::optional<Duratio
                                      .verdict = change.verdict,
                                      .failure = change.failure,
                                      .exit_code = change.exit_code});
-  std::string text = fmt::format("{}: FAILED {}", options_.name_of(change.key.task), word);
+  std::string text = fmt::format("{}: {}{}", options_.name_of(change.key.task),
+                                 change.verdict == Verdict::Failed ? "FAILED " : "", word);
   if (took) text += " after " + to_text(*took);
   if (!change.message.empty()) text += ": " + change.message;
-  if (took && change.failure != Failure::CannotStart && options_.stderr_of) {
+  if (change.verdict == Verdict::Failed && took && change.failure != Failure::CannotStart &&
+      options_.stderr_of) {
     text += ", see " + options_.stderr_of(change.key);
   }
   lasting(text);

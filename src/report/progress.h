@@ -45,8 +45,8 @@ struct ProgressOptions {
 
 class ProgressLine {
  public:
-  /// Lasting lines about failures; what comes after is counted only, and `status` has it.
-  static constexpr int kFailureLinesMax = 100;
+  /// Lasting lines about failures and retries; what comes after is counted only, and `status` has it.
+  static constexpr int kTroubleLinesMax = 100;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
@@ -89,7 +89,7 @@ class ProgressLine {
   void see(const GroupChanged& change);
   void end(const TaskChanged& change, std::optional<Duration> took);
   void leave(TaskIndex task);
-  void tell_failure(const TaskChanged& change, std::optional<Duration> took);
+  void tell_trouble(const TaskChanged& change, std::optional<Duration> took);
   void tell_interrupt();
   void lasting(std::string_view line);
 
@@ -119,7 +119,7 @@ class ProgressLine {
   std::map<ShapeIndex, std::string> reasons_;
   Instant last_start_;
   int interrupts_ = 0;
-  int failures_told_ = 0;
+  int troubles_told_ = 0;
 
   bool started_ = false;
   bool finished_ = false;

@@ -179,14 +179,14 @@ TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
   EXPECT_EQ(line.finish(), "");
 }
 
-TEST(ProgressLine, TellsABoundedNumberOfFailures) {
+TEST(ProgressLine, TellsABoundedNumberOfTroubles) {
   Line line({{.name = "train", .tasks = 1000}}, true);
   line.begin();
   std::string all;
   for (std::uint32_t task = 0; task < 1000; ++task) all += line.fail(1, task);
-  EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kFailureLinesMax + 1);
-  EXPECT_THAT(all,
-              HasSubstr("\r\x1b[Kmore than 100 tasks failed: 'trainyard status' has the others\n"));
+  EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kTroubleLinesMax + 1);
+  EXPECT_THAT(all, HasSubstr("\r\x1b[Kmore than 100 tasks failed or ran out of memory: 'trainyard "
+                             "status' has the others\n"));
 }
 
 TEST(ProgressLine, CountsARetryingTaskApart) {
@@ -195,7 +195,9 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
   line.start(1000, 0);
   EXPECT_EQ(line.turn(2000, {.changes = {TaskChanged{.key = {.task = {0}},
                                                      .status = Status::Interrupt,
-                                                     .failure = Failure::OutOfMemory}}}),
+                                                     .failure = Failure::OutOfMemory,
+                                                     .message = "out of it, has 2 GB next"}}}),
+            "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
             "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
   EXPECT_EQ(line.start(3000, 0, 2),
             "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised\x1b[K");

@@ -1,0 +1,78 @@
+"""A task for which memory runs out is tried again, with more of it promised.
+
+The kernel's out-of-memory killer is real here: tasks walk into a memory cgroup that is too small for
+them. Its counter is the machine's, so that no other test may run at the same time.
+"""
+import os
+import pathlib
+
+from yard import YardTest, json
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup/memory")
+# The first attempts take 200 MB where 50 MB may be had.
+GREEDY = """
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    tasks:
+      - id: greedy
+        command: |
+          test -e gate && read word < gate
+          echo attempt $TRAINYARD_ATTEMPT
+          test $TRAINYARD_ATTEMPT -gt {tries} && exit 0
+          echo $$ > {cgroup}/cgroup.procs
+          exec /usr/bin/python3 -c 'x = b"x" * 200000000'
+      - {{id: modest, command: ['true']}}
+"""
+
+
+class Memory(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.cgroup = CGROUPS / f"trainyard-e2e-{os.getpid()}"
+        try:
+            self.cgroup.mkdir()
+        except OSError as error:
+            self.skipTest(f"may not make a memory cgroup here: {error}")
+        self.addCleanup(self.cgroup.rmdir)
+        (self.cgroup / "memory.limit_in_bytes").write_text("50000000")
+        (self.cgroup / "memory.swappiness").write_text("0")
+
+    def greedy(self, tries):
+        self.job(GREEDY.format(tries=tries, cgroup=self.cgroup))
+
+    def test_a_task_is_tried_again_with_more(self):
+        self.greedy(tries=1)
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; tried again with")
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        greedy = rows["greedy"]
+        self.assertEqual((greedy["word"], rows["modest"]["word"]), ("FINISHED", "FINISHED"))
+        report = json.loads(self.text("runs/job/reports/g.json"))
+        self.assertEqual([(row["attempt"], row["failure"]) for row in report["attempts"] if row["id"] == "greedy"],
+                         [(1, "OUT_OF_MEMORY"), (2, None)])
+        self.assertEqual(greedy["attempt"], 2)
+        self.assertGreater(greedy["memory_requested_bytes"], 20_000_000)
+        self.assertEqual(self.text("runs/job/g/greedy/stdout.log"), "attempt 1\n")
+        self.assertEqual(self.text("runs/job/g/greedy/stdout.2.log"), "attempt 2\n")
+
+    def test_a_task_that_never_fits_fails_and_the_others_finish(self):
+        self.greedy(tries=99)
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual((rows["greedy"]["word"], rows["modest"]["word"]), ("OUT_OF_MEMORY", "FINISHED"))
+        self.assertEqual(rows["greedy"]["attempt"], 3)
+
+    def test_who_follows_a_log_sees_the_next_attempt(self):
+        os.mkfifo(self.directory / "gate")
+        self.greedy(tries=1)
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/g/greedy/stdout.log")
+        follower = self.start("logs", "greedy", "-f", "--stdout")
+        self.write("gate", "go\n")
+        self.until_file("runs/job/g/greedy/stdout.2.log")
+        self.write("gate", "go\n")
+        self.end_of(yard, expect=0)
+        output = self.end_of(follower, expect=0)[0]
+        self.assertRegex(output, r"^attempt 1\n\n?==> .*/stdout\.2\.log <==\nattempt 2\n$")
