@@ -1,10 +1,13 @@
 // Amounts of memory as people write them, one rule a test.
 #include "base/bytes.h"
 
+#include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include <gtest/gtest.h>
+
+#include "base/result.h"
 
 namespace trainyard {
 namespace {

@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 

@@ -1,11 +1,11 @@
 // `trainyard run`: where the parts are put together.
-#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -40,9 +39,9 @@
 #include "io/terminal.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
-#include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/turn.h"
 #include "run/drive.h"
 #include "run/local_machine.h"
 #include "schedule/scheduler.h"
@@ -255,15 +254,16 @@ void Session::watch_signals() {
 }
 
 ExitCode Session::finish(const Result<void>& driven, Instant at) {
-  const bool keeper_gone = machine_->keeper_gone();
+  const bool keeper_gone = machine_ && machine_->keeper_gone();
   // What is left of the tasks is ended before anything is said about them.
   machine_.reset();
   keeper_.reset();
   server_.reset();
   view_.reset();
   if (keeper_gone) {
-    static_cast<void>(io::end_processes_with("TRAINYARD_RUN_DIR=" + job_.places().run_directory,
-                                             Duration{5'000}));
+    const Result<int> ended =
+        io::end_processes_with("TRAINYARD_RUN_DIR=" + job_.places().run_directory, Duration{5'000});
+    if (!ended) fail(ended.error());
   }
   const std::string how = !driven        ? "gave up: " + driven.error().message
                           : interrupted_ ? "interrupted"

@@ -34,7 +34,7 @@ Result<std::string> find_run(const std::string& named) {
   const Result<std::string> here = io::current_directory();
   if (!here) return std::unexpected(here.error());
   if (!named.empty()) {
-    const std::string path = io::absolute_path(named, *here);
+    std::string path = io::absolute_path(named, *here);
     std::error_code ignored;
     if (fs::exists(journal_path(path), ignored)) return path;
     return std::unexpected(Error{fmt::format("no run in '{}': there is no journal", named)});

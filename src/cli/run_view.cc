@@ -1,9 +1,8 @@
 #include "cli/run_view.h"
 
-#include <cstdint>
+#include <expected>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,7 +21,6 @@
 #include "report/progress.h"
 #include "report/sink.h"
 #include "report/status.h"
-#include "report/table.h"
 #include "report/write_reports.h"
 
 namespace trainyard::cli {

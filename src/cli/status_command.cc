@@ -17,7 +17,6 @@
 #include "journal/reader.h"
 #include "report/sink.h"
 #include "report/status.h"
-#include "report/table.h"
 
 namespace trainyard::cli {
 namespace {

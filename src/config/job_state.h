@@ -34,7 +34,7 @@ struct Job::State {
     Bindings bindings;
     std::string id;
   };
-  [[nodiscard]] Bound bind(TaskIndex task) const;
+  [[nodiscard]] Bound bind(TaskIndex index) const;
 
   [[nodiscard]] std::string directory_of(const GroupSpec& group, const std::string& id) const;
 };

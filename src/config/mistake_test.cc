@@ -1,7 +1,6 @@
 // How mistakes are told: sorted, once each, and not without end.
 #include "config/mistake.h"
 
-#include <cstddef>
 #include <string>
 #include <utility>
 

@@ -78,7 +78,7 @@ TEST(Capacity, FollowsVersion2GroupsUpToTheRoot) {
   EXPECT_EQ(reading.capacity.memory, gib(8));
   EXPECT_EQ(reading.capacity.cpus, Cpus{2500});
   EXPECT_EQ(reading.capacity.processes_max, 64);
-  EXPECT_STREQ(reading.capacity.processes_max_reason, "processes of the cgroup (pids.max)");
+  EXPECT_EQ(reading.capacity.processes_max_reason, "processes of the cgroup (pids.max)");
   EXPECT_THAT(reading.notes,
               ElementsAre("cgroup: 2.5 CPUs", "cgroup: 8.6 GB of memory",
                           "processes of the cgroup (pids.max): 100, so at most 64 tasks at once"));
@@ -177,7 +177,7 @@ TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
   machine.sources.own->files_max = 512;
   const CapacityReading by_files = machine.read();
   EXPECT_EQ(by_files.capacity.processes_max, 448);
-  EXPECT_STREQ(by_files.capacity.processes_max_reason, "open files (ulimit -n)");
+  EXPECT_EQ(by_files.capacity.processes_max_reason, "open files (ulimit -n)");
   EXPECT_THAT(by_files.notes,
               ElementsAre("open files (ulimit -n): 512, so at most 448 tasks at once"));
 
@@ -187,7 +187,7 @@ TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
   machine.sources.own->user_processes_max = 200;
   const CapacityReading by_user = machine.read();
   EXPECT_EQ(by_user.capacity.processes_max, 182);
-  EXPECT_STREQ(by_user.capacity.processes_max_reason, "processes of the user (ulimit -u)");
+  EXPECT_EQ(by_user.capacity.processes_max_reason, "processes of the user (ulimit -u)");
 
   // However little there is, one may run.
   machine.sources.own->files_max = 10;

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -37,8 +38,9 @@ struct Capacity {
   Cpus cpus;
   /// How many task processes the operating system lets us have at once; 0 is no limit.
   int processes_max = 0;
-  /// Why processes_max is what it is, as in "512 open files"; empty when there is no limit.
-  const char* processes_max_reason = "";
+  /// Why processes_max is what it is, as in "512 open files"; empty when there is no limit. Points
+  /// at words that live as long as the program.
+  std::string_view processes_max_reason;
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };

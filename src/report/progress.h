@@ -45,7 +45,7 @@ struct ProgressOptions {
 
 class ProgressLine {
  public:
-  /// Lasting lines about failures and retries; what comes after is counted only, and `status` has it.
+  /// Lasting lines about failures and retries; what comes after is counted only, `status` has it.
   static constexpr int kTroubleLinesMax = 100;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
