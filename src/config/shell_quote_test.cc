@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/Assertions.h>
 #include <rapidcheck/Check.h>
@@ -139,7 +140,7 @@ TEST(ShellQuote, ReachesThroughHereDocumentsThatExpandNothing) {
   std::vector<std::string> expected;
   for (const std::string& value : hard_values()) {
     commands.push_back(filled("cat <<-'END'\n\t{v}\n\tEND\nprintf %s {v}", value));
-    expected.push_back(value + "\n" + value);
+    expected.push_back(fmt::format("{0}\n{0}", value));
   }
   EXPECT_EQ(outputs_of(commands), expected);
 }

@@ -75,13 +75,14 @@ class YamlBuilder final : public YAML::EventHandler {
     check_tag(mark, tag);
     YamlNode& node = make(mark, YamlKind::Text);
     node.text = value;
-    node.quoted = tag != "?" && tag != "";
+    node.quoted = tag != "?" && !tag.empty();
     add_leaf(node, anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refused{mark, "an alias to what it is itself a part of"};
+    if (found == anchors_.end())
+      throw Refused{.mark = mark, .message = "an alias to what it is itself a part of"};
     count(mark, found->second.nodes);
     attach_alias(mark, *found->second.node, found->second.height);
   }
@@ -132,9 +133,10 @@ class YamlBuilder final : public YAML::EventHandler {
   void count(const YAML::Mark& mark, std::size_t nodes) {
     nodes_ += nodes;
     if (nodes_ <= YamlDocument::kNodesMax) return;
-    throw Refused{mark, fmt::format("the file has more than {} parts when its aliases are "
-                                    "written out; it is far too large",
-                                    YamlDocument::kNodesMax)};
+    throw Refused{.mark = mark,
+                  .message = fmt::format("the file has more than {} parts when its aliases are "
+                                         "written out; it is far too large",
+                                         YamlDocument::kNodesMax)};
   }
 
   void open(YamlNode& node, YAML::anchor_t anchor) {
@@ -166,7 +168,8 @@ class YamlBuilder final : public YAML::EventHandler {
 
   void check_depth(const YAML::Mark& mark, std::size_t height) const {
     if (open_.size() + height <= YamlDocument::kDepthMax) return;
-    throw Refused{mark, fmt::format("nested more than {} deep", YamlDocument::kDepthMax)};
+    throw Refused{.mark = mark,
+                  .message = fmt::format("nested more than {} deep", YamlDocument::kDepthMax)};
   }
 
   void attach(const YamlNode& node, std::size_t height) {
@@ -186,7 +189,9 @@ class YamlBuilder final : public YAML::EventHandler {
   static void check_tag(const YAML::Mark& mark, const std::string& tag) {
     const bool known =
         tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
-    if (!known) throw Refused{mark, fmt::format("the tag {} means nothing here", quoted_name(tag))};
+    if (!known)
+      throw Refused{.mark = mark,
+                    .message = fmt::format("the tag {} means nothing here", quoted_name(tag))};
   }
 
   void check_keys(YamlNode& mapping) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <sched.h>
@@ -169,7 +171,7 @@ std::int64_t threads_of_user(const std::string& proc) {
 
 class Reader {
  public:
-  Reader(const CapacitySources& sources)
+  explicit Reader(const CapacitySources& sources)
       : sources_(sources),
         own_(sources.own ? *sources.own : ask_the_system()),
         groups_(find_cgroups(sources.proc, sources.cgroup)) {}

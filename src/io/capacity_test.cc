@@ -1,7 +1,6 @@
 // How much of a machine is ours: made-up machines with control groups, limits and Slurm jobs.
 #include "io/capacity.h"
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "io/cgroup.h"
 #include "io/oom.h"
 #include "io/test_yard.h"
 #include "model/resources.h"
@@ -31,7 +29,6 @@ class MadeUpMachine {
   MadeUpMachine() {
     sources.proc = place / "proc";
     sources.cgroup = place / "cgroup";
-    sources.own = CapacitySources::Own{.cpus = 8, .environment = {}};
     put("proc/meminfo",
         "MemTotal:       67108864 kB\nMemFree: 1 kB\nMemAvailable:   33554432 kB\n");
     put("proc/self/cgroup", "");
@@ -42,10 +39,15 @@ class MadeUpMachine {
     std::ofstream(path) << text;
   }
   void in_group(const std::string& lines) const { put("proc/self/cgroup", lines); }
-  [[nodiscard]] CapacityReading read() const { return read_capacity(sources); }
+  [[nodiscard]] CapacityReading read() const {
+    CapacitySources all = sources;
+    all.own = own;
+    return read_capacity(all);
+  }
 
   TemporaryDirectory place;
   CapacitySources sources;
+  CapacitySources::Own own{.cpus = 8, .environment = {}};
 };
 
 using MemoryAndCpus = std::pair<Bytes, Cpus>;
@@ -156,25 +158,23 @@ TEST(Capacity, IsNotFooledByNonsense) {
 
 TEST(Capacity, StaysWithinAnOuterSlurmJob) {
   MadeUpMachine machine;
-  machine.sources.own->environment = {"SLURM_CPUS_ON_NODE=4", "SLURM_MEM_PER_NODE=1024"};
+  machine.own.environment = {"SLURM_CPUS_ON_NODE=4", "SLURM_MEM_PER_NODE=1024"};
   // Left over in a shell, without a job.
   EXPECT_EQ(memory_and_cpus(machine.read()), (MemoryAndCpus{gib(64), cpus(8)}));
-  machine.sources.own->environment.emplace_back("SLURM_JOB_ID=77");
+  machine.own.environment.emplace_back("SLURM_JOB_ID=77");
   const CapacityReading reading = machine.read();
   EXPECT_EQ(memory_and_cpus(reading), (MemoryAndCpus{gib(1), cpus(4)}));
   EXPECT_THAT(reading.notes, ElementsAre("Slurm job: 4 CPUs", "Slurm job: 1.1 GB of memory"));
 
-  machine.sources.own->environment = {"SLURM_JOB_ID=77", "SLURM_CPUS_ON_NODE=4",
-                                      "SLURM_MEM_PER_CPU=2048"};
+  machine.own.environment = {"SLURM_JOB_ID=77", "SLURM_CPUS_ON_NODE=4", "SLURM_MEM_PER_CPU=2048"};
   EXPECT_EQ(machine.read().capacity.memory, gib(8));
-  machine.sources.own->environment = {"SLURM_JOB_ID=77", "SLURM_MEM_PER_NODE=0",
-                                      "SLURM_CPUS_ON_NODE=4(x2)"};
+  machine.own.environment = {"SLURM_JOB_ID=77", "SLURM_MEM_PER_NODE=0", "SLURM_CPUS_ON_NODE=4(x2)"};
   EXPECT_EQ(machine.read().capacity.memory, gib(64));
 }
 
 TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
   MadeUpMachine machine;
-  machine.sources.own->files_max = 512;
+  machine.own.files_max = 512;
   const CapacityReading by_files = machine.read();
   EXPECT_EQ(by_files.capacity.processes_max, 448);
   EXPECT_EQ(by_files.capacity.processes_max_reason, "open files (ulimit -n)");
@@ -184,15 +184,15 @@ TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
   // Two threads of ours are there already.
   std::filesystem::create_directories(machine.place / "proc/17/task/17");
   std::filesystem::create_directories(machine.place / "proc/17/task/18");
-  machine.sources.own->user_processes_max = 200;
+  machine.own.user_processes_max = 200;
   const CapacityReading by_user = machine.read();
   EXPECT_EQ(by_user.capacity.processes_max, 182);
   EXPECT_EQ(by_user.capacity.processes_max_reason, "processes of the user (ulimit -u)");
 
   // However little there is, one may run.
-  machine.sources.own->files_max = 10;
+  machine.own.files_max = 10;
   EXPECT_EQ(machine.read().capacity.processes_max, 1);
-  machine.sources.own = CapacitySources::Own{.environment = {}, .files_max = 1'000'000};
+  machine.own = CapacitySources::Own{.environment = {}, .files_max = 1'000'000};
   EXPECT_THAT(machine.read().notes, IsEmpty());
 }
 

@@ -1,7 +1,6 @@
 #include "io/event_loop.h"
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -67,7 +66,7 @@ struct EventLoop::State {
 
   asio::io_context context{1};
   asio::steady_timer timer{context};
-  std::optional<asio::signal_set> signals;
+  asio::signal_set signals{context};
   SignalCallback on_signal;
   std::unordered_map<int, Shared> watched;
   std::vector<Shared> told;  ///< Readable ones whose callback has run: watched again next time.
@@ -83,8 +82,7 @@ EventLoop::State::Shared EventLoop::State::find_or_add(int descriptor) {
   if (it == nullptr) {
     it = std::make_shared<Watched>(context);
     error_code error;
-    static_cast<void>(it->descriptor.assign(descriptor, error));
-    check(!error, "a descriptor that can be waited for");
+    check(!it->descriptor.assign(descriptor, error), "a descriptor that can be waited for");
   }
   return it;
 }
@@ -124,7 +122,7 @@ void EventLoop::State::fire(TimerId id) {
 }
 
 void EventLoop::State::wait_for_signal() {
-  signals->async_wait([this](error_code error, int signal) {
+  signals.async_wait([this](error_code error, int signal) {
     if (error) return;
     wait_for_signal();
     ++called;
@@ -207,12 +205,10 @@ void EventLoop::before_waiting(Callback callback) {
 }
 
 void EventLoop::watch_signals(const std::vector<int>& signals, SignalCallback callback) {
-  check(!state_->signals, "signals that are taken over once a loop");
-  state_->signals.emplace(state_->context);
+  check(!state_->on_signal, "signals that are taken over once a loop");
   for (const int signal : signals) {
     error_code error;
-    static_cast<void>(state_->signals->add(signal, error));
-    check(!error, "a signal that can be caught");
+    check(!state_->signals.add(signal, error), "a signal that can be caught");
   }
   state_->on_signal = std::move(callback);
   state_->wait_for_signal();

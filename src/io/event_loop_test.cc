@@ -3,7 +3,8 @@
 
 #include <array>
 #include <csignal>
-#include <memory>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 

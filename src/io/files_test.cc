@@ -127,7 +127,8 @@ TEST(RunLock, GoesWithAProcessThatIsKilled) {
   const pid_t holder = ::fork();
   if (holder == 0) {
     const auto lock = RunLock::take(place.path());
-    for (;;) ::pause();
+    while (lock) ::pause();
+    ::_exit(1);
   }
   EXPECT_TRUE(eventually([&] { return RunLock::holder(place.path()) == holder; }));
   EXPECT_FALSE(RunLock::take(place.path()));

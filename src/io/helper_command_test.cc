@@ -1,8 +1,6 @@
 // Short commands of our own: what comes back, and that none can hold us up.
 #include "io/helper_command.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -243,8 +243,11 @@ void Keeper::State::read() {
     reader.add({buffer.data(), static_cast<std::size_t>(got)});
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader.next();
-      if (message && !message->has_value()) break;
-      if (message && take(std::move(message->value()))) continue;
+      if (message) {
+        std::optional<KeeperMessage>& whole = *message;
+        if (!whole) break;
+        if (take(*std::move(whole))) continue;
+      }
       broken = fmt::format("the keeper (process {}) has sent nonsense", pid);
       break;
     }

@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <variant>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -25,8 +23,6 @@
 
 namespace trainyard::io {
 namespace {
-
-using ::testing::IsEmpty;
 
 // Starts `sleep` in a session of its own, twice removed from the shell, and writes its pid to $1.
 constexpr const char* kRunAway =

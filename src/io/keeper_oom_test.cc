@@ -1,12 +1,9 @@
 // The kernel's out-of-memory killer at work, for real. Its counter is the machine's: no other test
 // may run at the same time, or it would take its own kills for these.
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
-#include <variant>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -16,13 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "io/keeper.h"
-#include "io/process_table.h"
 #include "io/test_yard.h"
 #include "model/event.h"
-#include "model/launch.h"
 
 namespace trainyard::io {
 namespace {

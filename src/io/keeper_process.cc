@@ -143,8 +143,9 @@ void KeeperProcess::take_messages() {
   for (int i = 0; i < kAtOnce && more_messages_ && !yard_gone_; ++i) {
     Result<std::optional<KeeperMessage>> message = reader_.next();
     if (!message) return yard_has_gone();
-    more_messages_ = message->has_value();
-    if (message->has_value()) take(std::move(message->value()));
+    std::optional<KeeperMessage>& whole = *message;
+    more_messages_ = whole.has_value();
+    if (whole) take(*std::move(whole));
   }
 }
 
