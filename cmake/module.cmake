@@ -25,6 +25,20 @@ if(TRAINYARD_SANITIZE)
   target_link_options(trainyard_flags INTERFACE -fsanitize=${TRAINYARD_SANITIZE})
 endif()
 
+# A program of tests. An optional that is empty against what a test says ends the test, which is what
+# it is for, and tests start no threads: two of clang-tidy's checks would only be noise.
+function(trainyard_test target library)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PREFIX" "SOURCES;USES;PROPERTIES")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${library} ${arg_USES} GTest::gmock_main)
+  if(CMAKE_CXX_CLANG_TIDY)
+    set_property(TARGET ${target} APPEND PROPERTY CXX_CLANG_TIDY
+      --checks=-bugprone-unchecked-optional-access,-concurrency-mt-unsafe)
+  endif()
+  gtest_discover_tests(${target} TEST_PREFIX ${arg_PREFIX}/ DISCOVERY_TIMEOUT 60
+    PROPERTIES ${arg_PROPERTIES})
+endfunction()
+
 function(trainyard_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;TESTS;SERIAL_TESTS;USES;TEST_USES")
   set(library trainyard_${name})
@@ -44,15 +58,11 @@ function(trainyard_module name)
   if(TRAINYARD_DEVELOPER)
     set_target_properties(${library} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
     if(arg_TESTS)
-      add_executable(${name}_test ${arg_TESTS})
-      target_link_libraries(${name}_test PRIVATE ${library} ${arg_TEST_USES} GTest::gmock_main)
-      gtest_discover_tests(${name}_test TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60)
+      trainyard_test(${name}_test ${library} PREFIX ${name} SOURCES ${arg_TESTS} USES ${arg_TEST_USES})
     endif()
     if(arg_SERIAL_TESTS)
-      add_executable(${name}_serial_test ${arg_SERIAL_TESTS})
-      target_link_libraries(${name}_serial_test PRIVATE ${library} ${arg_TEST_USES} GTest::gmock_main)
-      gtest_discover_tests(${name}_serial_test TEST_PREFIX ${name}/ DISCOVERY_TIMEOUT 60
-        PROPERTIES RUN_SERIAL TRUE)
+      trainyard_test(${name}_serial_test ${library} PREFIX ${name} SOURCES ${arg_SERIAL_TESTS}
+        USES ${arg_TEST_USES} PROPERTIES RUN_SERIAL TRUE)
     endif()
   endif()
 endfunction()

@@ -4,14 +4,14 @@
 What counts as changed: everything that differs from the last commit older than a day (or from the
 commit in LINT_BASE), and sources whose own headers did. `make lint` reads everything.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
-BUILD = pathlib.Path("build/clang")
+BUILD = pathlib.Path("build/tidy")
 
 
 def git(*arguments):
@@ -25,27 +25,18 @@ def changed_files():
     return set(git("diff", "--name-only", base, "--", "*.cc", "*.h").split())
 
 
-def tidy(path):
-    done = subprocess.run(["clang-tidy-19", "--quiet", "-p", str(BUILD), path], capture_output=True, text=True)
-    return path, done.returncode, done.stdout
-
-
 def main():
-    database = BUILD / "compile_commands.json"
-    if not database.exists():
-        sys.exit(f"{database} is missing: run 'make clang' first")
-    built = {os.path.relpath(entry["file"]) for entry in json.loads(database.read_text())}
+    subprocess.run(["cmake", "--preset", "tidy", "--log-level=WARNING"], check=True)
+    objects = {os.path.relpath(entry["file"]): re.search(r" -o (\S+)", entry["command"])[1]
+               for entry in json.loads((BUILD / "compile_commands.json").read_text())}
     changed = set(sys.argv[1:]) or changed_files()
     # A header is read through the source that carries its name.
-    wanted = {path for path in built if path in changed or path.removesuffix(".cc") + ".h" in changed}
-    failed = 0
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, code, output in pool.map(tidy, sorted(wanted)):
-            if code != 0:
-                failed += 1
-                print(f"{path}:\n{output}", flush=True)
-    print(f"lint: {len(wanted)} files read, {failed} with findings")
-    sys.exit(failed > 0)
+    wanted = sorted(object for path, object in objects.items()
+                    if path in changed or path.removesuffix(".cc") + ".h" in changed)
+    print(f"lint: {len(wanted)} of {len(objects)} files changed", flush=True)
+    if wanted:
+        # All findings at once, not only those of the first file that has some.
+        sys.exit(subprocess.run(["cmake", "--build", "--preset", "tidy", "--target", *wanted, "--", "-k", "0"]).returncode)
 
 
 main()

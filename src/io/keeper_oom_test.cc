@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <ostream>
 #include <string>
 
 #include <sys/stat.h>

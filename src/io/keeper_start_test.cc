@@ -1,10 +1,10 @@
 // What a task finds when it starts, and what is said of one that cannot be started.
-#include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "io/descriptor.h"
 #include "io/files.h"
 #include "io/keeper.h"
@@ -29,10 +28,6 @@
 
 namespace trainyard::io {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(KeeperStart, GivesAProcessASessionAndAGroupOfItsOwn) {
   TestYard yard;

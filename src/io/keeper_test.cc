@@ -1,11 +1,11 @@
 // The keeper and its yard: many tasks at once, and what happens when one of the two dies.
 #include "io/keeper.h"
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -30,7 +31,6 @@
 #include "io/process_scan.h"
 #include "io/test_yard.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
@@ -61,11 +61,12 @@ TEST(Keeper, TellsOfAStartBeforeTheEnd) {
   TestYard yard;
   constexpr std::uint32_t kCount = 50;
   for (std::uint32_t i = 0; i < kCount; ++i) {
+    yard.news.clear();
     yard.keeper.start(TestYard::key(i), yard.launch({"/bin/true"}, i));
     static_cast<void>(yard.wait_for_end(i));
-    ASSERT_EQ(yard.news.size(), 2 * std::size_t{i + 1});
-    ASSERT_TRUE(std::holds_alternative<ProcessStarted>(yard.news[2 * i]));
-    ASSERT_TRUE(std::holds_alternative<ProcessEnded>(yard.news[2 * i + 1]));
+    ASSERT_EQ(yard.news.size(), 2U);
+    ASSERT_TRUE(std::holds_alternative<ProcessStarted>(yard.news[0]));
+    ASSERT_TRUE(std::holds_alternative<ProcessEnded>(yard.news[1]));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "io/process_scan.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

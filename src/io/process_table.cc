@@ -1,13 +1,13 @@
 #include "io/process_table.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,8 +38,8 @@ namespace trainyard::io {
 namespace {
 
 std::int64_t ticks_per_second() {
-  static const std::int64_t kTicks = std::max(::sysconf(_SC_CLK_TCK), 1L);
-  return kTicks;
+  static const std::int64_t ticks = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  return ticks;
 }
 
 /// Takes the next number off a text of numbers between spaces; 0 when there is none.
@@ -86,13 +86,13 @@ CpuTicks read_cpu_ticks(const CapacitySources& sources) {
 
 /// RssAnon, as far as statm tells it: what is resident and not backed by a file or shared.
 Bytes anonymous_memory(const ProcessScan& scan, std::int64_t pid) {
-  static const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
+  static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
   const std::string text = scan.read_text(pid, "statm", 128);
   std::string_view rest = text;
   take_number(rest);  // The size of the address space.
   const std::int64_t resident = take_number(rest);
   const std::int64_t shared = take_number(rest);
-  return {std::max<std::int64_t>(resident - shared, 0) * kPage};
+  return {std::max<std::int64_t>(resident - shared, 0) * page};
 }
 
 }  // namespace

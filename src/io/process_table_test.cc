@@ -16,9 +16,8 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "io/capacity.h"
 #include "io/test_yard.h"
-#include "model/event.h"
-#include "model/launch.h"
 
 namespace trainyard::io {
 namespace {

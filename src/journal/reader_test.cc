@@ -1,7 +1,6 @@
 // What a reader sees beside a yard that goes on, and how tasks are found by name.
 #include "journal/reader.h"
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +13,10 @@
 #include "journal/journal.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
+#include "model/command.h"
+#include "model/event.h"
 #include "model/ids.h"
+#include "model/status.h"
 
 namespace trainyard {
 namespace {
