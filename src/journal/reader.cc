@@ -170,8 +170,9 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
   return collect(
       state_->database,
-      "SELECT g.name, s.waiting, s.memory, s.reason FROM shapes s JOIN groups g "
-      "ON g.number = s.group_number WHERE s.reason <> '' AND s.waiting > 0 ORDER BY s.number",
+      "SELECT g.name, s.waiting + s.retrying, s.memory, s.reason FROM shapes s JOIN groups g "
+      "ON g.number = s.group_number WHERE s.reason <> '' AND s.waiting + s.retrying > 0 "
+      "ORDER BY s.number",
       [](const Statement& row) {
         return WaitingReason{.group_name = std::string(row.text(0)),
                              .tasks = row.small(1),

@@ -67,7 +67,7 @@ struct Sampled {
 /// Somebody asked for the run to end: Ctrl-C, TERM. The second time it ends at once.
 struct InterruptAsked {};
 
-/// Somebody asked for one task to end. `request` is answered by a KillAnswered with its number.
+/// Somebody asked for one task to end. `request` is answered by an AnswerKill with its number.
 struct KillAsked {
   TaskIndex task;
   std::uint64_t request = 0;

@@ -1,10 +1,8 @@
 #include "model/status.h"
 
 #include <array>
-#include <cctype>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,17 +55,6 @@ std::string_view to_text(Verdict verdict) {
   constexpr std::array<std::string_view, 5> kNames{"NONE", "FINISHED", "FAILED", "SKIPPED",
                                                    "STOPPED"};
   return kNames.at(std::to_underlying(verdict));
-}
-
-std::optional<Status> parse_status(std::string_view text) {
-  std::string upper;
-  for (const char c : text) {
-    upper.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
-  }
-  for (std::size_t i = 0; i < kStatusNames.size(); ++i) {
-    if (kStatusNames[i] == upper) return static_cast<Status>(i);
-  }
-  return std::nullopt;
 }
 
 bool may_follow(Status from, Status to) {

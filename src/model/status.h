@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,9 +58,6 @@ std::string_view to_text(Status status);
 std::string_view to_text(Stage stage);
 std::string_view to_text(Failure failure);
 std::string_view to_text(Verdict verdict);
-
-/// Reads a status by name, in any case; nothing for anything else.
-std::optional<Status> parse_status(std::string_view text);
 
 /// Whether the picture above has an arrow from `from` to `to`.
 bool may_follow(Status from, Status to);

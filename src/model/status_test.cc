@@ -40,12 +40,6 @@ TEST(Status, FollowsTheArrowsOfThePictureAndNoOthers) {
   EXPECT_THAT(followers(Status::Interrupt), ElementsAre("AVAILABLE", "WAITING", "EXCEPTION"));
 }
 
-TEST(Status, IsReadByNameInAnyCase) {
-  EXPECT_EQ(parse_status("TRAINING"), Status::Training);
-  EXPECT_EQ(parse_status("interrupt"), Status::Interrupt);
-  EXPECT_EQ(parse_status("RUNNING"), std::nullopt);
-}
-
 TEST(Status, IsToldInWordsThatAPersonKnows) {
   EXPECT_EQ(word_for({.status = Status::Init}), "WAITING");
   EXPECT_EQ(word_for({.status = Status::Available}), "RUNNING");

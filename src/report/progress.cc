@@ -287,7 +287,7 @@ std::string ProgressLine::forecast_text() const {
 }
 
 std::string ProgressLine::reason_text() const {
-  if (reasons_.empty() || waiting() == 0 || interrupts_ > 0) return {};
+  if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
   return ", waits: " + plain(reasons_.begin()->second);

@@ -2,8 +2,6 @@
 // the events say.
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +10,8 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard {
@@ -24,7 +20,6 @@ namespace {
 using schedule_test::at;
 using schedule_test::changes;
 using schedule_test::commands;
-using schedule_test::kMachine;
 using schedule_test::kNoLimits;
 using schedule_test::kStart;
 using schedule_test::PlanBuilder;

@@ -43,12 +43,16 @@ GroupBook::Outlook GroupBook::outlook(GroupIndex group) const {
   for (const GroupIndex needed : groups_[group.value].planned.needs) {
     const Group& other = groups_[needed.value];
     switch (other.phase) {
-      case GroupPhase::Failed:
+      case GroupPhase::Failed: {
+        const bool failed = other.failed > 0;
+        const auto count = failed ? other.failed : other.skipped;
         return {.phase = GroupPhase::Skipped,
-                .cause = fmt::format("it needs group '{}', where {} failed", other.planned.name,
-                                     other.failed + other.skipped == 1
-                                         ? std::string("a task")
-                                         : fmt::format("{} tasks", other.failed + other.skipped))};
+                .cause = fmt::format("it needs group '{}', where {} {}", other.planned.name,
+                                     count == 1 ? "a task" : fmt::format("{} tasks", count),
+                                     failed       ? "failed"
+                                     : count == 1 ? "was killed before it started"
+                                                  : "were killed before they started")};
+      }
       case GroupPhase::Skipped:
         return {.phase = GroupPhase::Skipped,
                 .cause = fmt::format("it needs group '{}', which was skipped", other.planned.name)};

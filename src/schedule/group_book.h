@@ -23,7 +23,6 @@ class GroupBook {
   }
   [[nodiscard]] GroupPhase phase(GroupIndex group) const { return groups_[group.value].phase; }
   [[nodiscard]] std::uint32_t open(GroupIndex group) const { return groups_[group.value].open; }
-  [[nodiscard]] int running(GroupIndex group) const { return groups_[group.value].running; }
   /// Whether max-parallel lets another of its tasks start.
   [[nodiscard]] bool has_room(GroupIndex group) const;
 

@@ -60,6 +60,10 @@ Bytes Ledger::memory_free() const {
   return std::min(capacity_.memory - held_, available_ - outstanding_) - kept_free_;
 }
 
+Bytes Ledger::memory_free_alone() const {
+  return std::min(capacity_.memory, available_ + measured_) - kept_free_;
+}
+
 Bytes Ledger::memory_of_others() const {
   return std::max(Bytes{}, capacity_.memory - available_ - measured_);
 }

@@ -36,10 +36,8 @@ class Ledger {
   [[nodiscard]] Bytes memory_free() const;
   [[nodiscard]] Cpus cpus_free() const { return capacity_.cpus - cpus_promised_; }
 
-  /// Whether `request` can be promised now.
-  [[nodiscard]] bool fits(const Request& request) const {
-    return request.cpus <= cpus_free() && request.memory <= memory_free();
-  }
+  /// What could be promised if nothing of ours ran, by the last reading.
+  [[nodiscard]] Bytes memory_free_alone() const;
 
   /// What all tasks hold, and how much of the machine's memory others use.
   [[nodiscard]] Bytes memory_held() const { return held_; }
@@ -48,7 +46,6 @@ class Ledger {
   [[nodiscard]] Bytes memory_held_by(TaskIndex task) const;
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }
   [[nodiscard]] double cpu_used_by_others() const { return cpu_used_by_others_; }
-  [[nodiscard]] const Capacity& capacity() const { return capacity_; }
 
  private:
   struct Holding {

@@ -8,9 +8,9 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard {
@@ -68,6 +68,44 @@ TEST(Scheduler, RemembersHowOftenATaskWasPassedThoughAnotherWasTheOldestMeanwhil
   // Now task 1 is the oldest again.
   EXPECT_THAT(commands(yard.ended(6, at(6), failed)), ElementsAre("start 7#1 with 3 GB"));
   EXPECT_THAT(commands(yard.ended(7, at(7), failed)), IsEmpty()) << "that was the third time";
+}
+
+TEST(Scheduler, PromisesARetryNoMoreThanCouldEverBeFree) {
+  // Others use 1 GB, so that 9 GB can be free at most, though it took 9.5 before it was killed.
+  Yard yard(PlanBuilder().tasks(1, gb(4)).tasks(1, gb(2)));
+  const Sampled reading{.memory_available = gb(9), .tasks = {}};
+  EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, mb(9'500))), IsEmpty());
+  EXPECT_THAT(changes(yard.on(at(2), reading)), IsEmpty()) << "the other still runs";
+  EXPECT_THAT(commands(yard.ended(1, at(3), ExitedWith{0})), ElementsAre("start 0#2 with 9 GB"));
+}
+
+TEST(Scheduler, LetsARetryThatLacksMemoryForItsShapeWaitForOthers) {
+  Yard yard(PlanBuilder().tasks(1, gb(4)));
+  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(3), .tasks = {}}));
+  EXPECT_THAT(commands(yard.ended(0, at(2), kOutOfMemory, gb(8))), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(3), Sampled{.memory_available = gb(5), .tasks = {}})),
+              ElementsAre("start 0#2 with 5 GB"));
+}
+
+TEST(Scheduler, LooksBehindALargeGroupThatRunsAsManyAsItMay) {
+  PlanBuilder plan;
+  plan.group({.name = "wide", .parallel_max = 1});
+  for (int i = 1; i <= 200; ++i) plan.tasks(1, mb(i));
+  const Yard yard(plan.group({.name = "beside"}).tasks(1, gb(1)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 MB", "start 200#1 with 1 GB"));
+}
+
+TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(9))
+                .tasks(1, gb(8))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.on(at(1), KillAsked{.task = {1}, .request = 1}));
+  EXPECT_THAT(changes(yard.ran(0, at(2))),
+              ::testing::Contains("group 1 skipped: it needs group 'a', where a task was killed "
+                                  "before it started"));
 }
 
 TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOnce) {

@@ -20,8 +20,8 @@
 
 namespace trainyard {
 
-Scheduler::Scheduler(Plan plan, Limits limits, Capacity capacity)
-    : state_(std::make_unique<State>(std::move(plan), limits, capacity)) {}
+Scheduler::Scheduler(const Plan& plan, const Limits& limits, const Capacity& capacity)
+    : state_(std::make_unique<State>(plan, limits, capacity)) {}
 Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;

@@ -21,8 +21,9 @@ namespace trainyard {
 
 class Scheduler {
  public:
-  /// Each shape of the plan must fit into the capacity less what the limits keep free (see fits()).
-  Scheduler(Plan plan, Limits limits, Capacity capacity);
+  /// Each shape of the plan must fit into the capacity less what the limits keep free (see
+  /// never_fits()).
+  Scheduler(const Plan& plan, const Limits& limits, const Capacity& capacity);
   ~Scheduler();
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
@@ -31,7 +32,8 @@ class Scheduler {
   [[nodiscard]] Decision begin(Instant at, const Sampled& machine);
 
   /// Takes in one thing that happened. Returns what must now be written down and done, in order.
-  /// Costs O(log tasks + shapes looked at), and at most kLookahead shapes are looked at.
+  /// Costs O(log tasks + lanes looked at): at most 128 lanes of tasks that lack room (those of one
+  /// shape that ask for the same), and 16,384 of groups that run as many as max-parallel lets them.
   [[nodiscard]] Decision on(const Event& event);
 
   /// When it wants a TimePassed at the latest, whatever else happens; nothing when it needs none.

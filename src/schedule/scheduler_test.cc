@@ -2,9 +2,7 @@
 // admission_test.cc.
 #include "schedule/scheduler.h"
 
-#include <cstdint>
 #include <optional>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +11,6 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/test_yard.h"
@@ -57,8 +54,8 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   const Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
   EXPECT_THAT(commands(given_up), IsEmpty());
   EXPECT_THAT(changes(given_up),
-              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: TrainNumbersExceed: out of memory "
-                          "in 2 of 2 tries, last with 10 GB",
+              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
+                          "in 2 of 2 tries (scheduler.train-nretry), last with 10 GB",
                           "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }

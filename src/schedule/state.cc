@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 #include "model/status.h"
 #include "schedule/ending.h"
 #include "schedule/ledger.h"
+#include "schedule/scheduler.h"
 #include "schedule/task_table.h"
 
 namespace trainyard {
@@ -58,7 +60,7 @@ Bytes grown(Bytes had, Bytes peak, Bytes most) {
 
 }  // namespace
 
-Scheduler::State::State(Plan plan, Limits limits, Capacity capacity)
+Scheduler::State::State(const Plan& plan, const Limits& limits, const Capacity& capacity)
     : tasks(plan.tasks),
       shapes_(plan.shapes),
       members_(members_by_group(plan)),
@@ -136,8 +138,9 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
     conclude(task, Status::Exited, std::move(ending), out);
   } else {
     if (ending.failure == Failure::OutOfMemory) {
+      // fedflow's TrainNumbersExceed (F-047).
       ending.message = fmt::format(
-          "TrainNumbersExceed: out of memory in {} of {} tries, last with {}",
+          "out of memory in {} of {} tries (scheduler.train-nretry), last with {}",
           tasks[task].train_tries, limits_.train_retries, to_text(running.promise.memory));
     }
     const bool stopped = ending.verdict == Verdict::Stopped;

@@ -43,7 +43,7 @@ enum class Cause : std::uint8_t {
 };
 
 struct Scheduler::State {
-  State(Plan plan, Limits limits, Capacity capacity);
+  State(const Plan& plan, const Limits& limits, const Capacity& capacity);
 
   // What can happen. Each adds to `out` what it leads to.
   void begin(Instant at, const Sampled& machine, Decision& out);
@@ -78,6 +78,13 @@ struct Scheduler::State {
     int times = 0;
     Instant since;
   };
+  /// One look at those who wait, oldest first.
+  struct Round {
+    Instant at;
+    std::optional<WaitingRoom::Place> oldest_blocked;
+    bool owed = false;            ///< It was passed too often.
+    std::optional<Vacancy> kept;  ///< The room that is kept for it then.
+  };
   /// How long tasks of a group took that ended well.
   struct Durations {
     std::int64_t count = 0;
@@ -99,6 +106,8 @@ struct Scheduler::State {
 
   // Of tasks.
   void start(std::uint32_t lane, Instant at, Decision& out);
+  void start_in(Round& round, std::uint32_t lane, Decision& out);
+  void keep_room_in(Round& round, WaitingRoom::Place blocked) const;
   void stop(Running& running, StopCause cause, Instant at, Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);
   void enter(TaskIndex task, Status status, Decision& out);
@@ -109,9 +118,10 @@ struct Scheduler::State {
   void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
 
   // Of starting.
+  [[nodiscard]] Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
                                Instant at) const;
-  [[nodiscard]] std::optional<Vacancy> vacancy_for(const WaitingRoom::Lane& lane, Instant at) const;
+  [[nodiscard]] std::optional<Vacancy> vacancy_for(const Request& request, Instant at) const;
   void pass(TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;

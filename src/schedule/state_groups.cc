@@ -7,8 +7,10 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "schedule/ending.h"
+#include "schedule/scheduler.h"
 #include "schedule/state.h"
 
 namespace trainyard {

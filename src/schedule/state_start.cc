@@ -17,14 +17,19 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/forecast.h"
+#include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
 
 namespace trainyard {
 namespace {
 
-/// How many lanes are looked at in one pass. Those behind come when these have moved on.
+/// How many lanes that lack room are looked at in one pass. Those behind come when these have moved
+/// on.
 constexpr int kLookahead = 128;
+/// How many lanes a pass goes by because their group runs as many as it may. It is one comparison
+/// each, and it keeps a large group from standing before another that has room.
+constexpr int kGlance = 16'384;
 
 bool is_lack_of_room(Cause cause) { return cause == Cause::Cpus || cause == Cause::Memory; }
 
@@ -39,45 +44,61 @@ std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("
 void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   if (interrupts_ > 0) return;
   ++pass_;
-  std::optional<std::pair<TaskIndex, std::uint32_t>> oldest_blocked;  ///< And its lane.
-  std::optional<Vacancy> kept;
-  bool owed = false;
+  Round round{.at = at, .oldest_blocked = {}, .kept = {}};
   int looked = 0;
+  int glanced = 0;
   auto it = waiting_.order().begin();
-  while (it != waiting_.order().end() && looked < kLookahead) {
-    const auto place = *it;
+  while (it != waiting_.order().end() && looked < kLookahead && glanced < kGlance) {
+    const WaitingRoom::Place place = *it;
     const WaitingRoom::Lane& lane = waiting_.lane(place.second);
-    const Cause cause = obstacle(lane, kept, at);
+    const Cause cause = obstacle(lane, round.kept, at);
     if (cause == Cause::None) {
-      const bool beside = kept && lane.request.memory <= kept->memory_spare &&
-                          lane.request.cpus <= kept->cpus_spare;
-      if (beside) {
-        kept->memory_spare -= lane.request.memory;
-        kept->cpus_spare = kept->cpus_spare - lane.request.cpus;
-      }
-      start(place.second, at, out);
-      if (oldest_blocked) {
-        pass(oldest_blocked->first, at);
-        if (!owed && passed_too_often(oldest_blocked->first, at)) {
-          owed = true;
-          kept = vacancy_for(waiting_.lane(oldest_blocked->second), at);
-        }
-      }
+      start_in(round, place.second, out);
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(place);
       continue;
     }
-    if (is_lack_of_room(cause) && !oldest_blocked) {
-      oldest_blocked = place;
-      owed = passed_too_often(place.first, at);
-      if (owed) kept = vacancy_for(lane, at);
+    if (is_lack_of_room(cause) && !round.oldest_blocked) {
+      round.oldest_blocked = place;
+      keep_room_in(round, place);
     }
     note_reason(lane, cause, out);
-    ++looked;
+    ++(cause == Cause::Parallel ? glanced : looked);
     ++it;
   }
   if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
   fresh_lanes_ = false;
+}
+
+void Scheduler::State::start_in(Round& round, std::uint32_t lane, Decision& out) {
+  const Request request = request_of(waiting_.lane(lane));
+  std::optional<Vacancy>& kept = round.kept;
+  if (kept && request.memory <= kept->memory_spare && request.cpus <= kept->cpus_spare) {
+    kept->memory_spare -= request.memory;
+    kept->cpus_spare = kept->cpus_spare - request.cpus;
+  }
+  start(lane, round.at, out);
+  if (!round.oldest_blocked) return;
+  const WaitingRoom::Place blocked = *round.oldest_blocked;
+  pass(blocked.first, round.at);
+  if (!round.owed) keep_room_in(round, blocked);
+}
+
+void Scheduler::State::keep_room_in(Round& round, WaitingRoom::Place blocked) const {
+  const auto& [task, lane] = blocked;
+  round.owed = passed_too_often(task, round.at);
+  if (round.owed) round.kept = vacancy_for(request_of(waiting_.lane(lane)), round.at);
+}
+
+Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
+  // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
+  // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
+  Request request = lane.request;
+  const Bytes asked = shapes_[lane.shape.value].request.memory;
+  if (request.memory > asked) {
+    request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
+  }
+  return request;
 }
 
 Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
@@ -85,15 +106,16 @@ Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const std::optio
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
   if (others_use_the_cpus()) return Cause::OthersUseCpu;
   if (!groups_.has_room(lane.group)) return Cause::Parallel;
-  if (lane.request.cpus > ledger_.cpus_free()) return Cause::Cpus;
-  if (lane.request.memory > ledger_.memory_free()) return Cause::Memory;
+  const Request request = request_of(lane);
+  if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
+  if (request.memory > ledger_.memory_free()) return Cause::Memory;
   const Shape& shape = shapes_[lane.shape.value];
-  if (kept && would_delay(*kept, lane.request, at, longest_expected(shape))) return Cause::Reserved;
+  if (kept && would_delay(*kept, request, at, longest_expected(shape))) return Cause::Reserved;
   return Cause::None;
 }
 
 void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
-  const Request request = waiting_.lane(lane).request;
+  const Request request = request_of(waiting_.lane(lane));
   const TaskIndex task = waiting_.take_head(lane);
   const ShapeIndex shape = tasks[task].shape;
   const AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
@@ -131,8 +153,7 @@ bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) const {
   return passed.times >= limits_.passes_max || at - passed.since >= limits_.passed_time_max;
 }
 
-std::optional<Vacancy> Scheduler::State::vacancy_for(const WaitingRoom::Lane& lane,
-                                                     Instant at) const {
+std::optional<Vacancy> Scheduler::State::vacancy_for(const Request& request, Instant at) const {
   std::vector<Release> releases;
   releases.reserve(running_.size());
   for (const auto& [task, running] : running_) {
@@ -140,7 +161,7 @@ std::optional<Vacancy> Scheduler::State::vacancy_for(const WaitingRoom::Lane& la
                         .memory = ledger_.memory_held_by(task),
                         .cpus = running.promise.cpus});
   }
-  return forecast(lane.request, ledger_.memory_free(), ledger_.cpus_free(), std::move(releases));
+  return forecast(request, ledger_.memory_free(), ledger_.cpus_free(), std::move(releases));
 }
 
 std::optional<Duration> Scheduler::State::longest_expected(const Shape& shape) const {
@@ -207,8 +228,9 @@ std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cau
     case Cause::Memory: {
       const Bytes free = std::max(Bytes{}, ledger_.memory_free());
       const Bytes others = ledger_.memory_of_others();
-      return fmt::format("needs {} of memory, {} free, {} {} {}{}", to_text(lane.request.memory),
-                         to_text(free), holders, verb, to_text(ledger_.memory_held()),
+      return fmt::format("needs {} of memory, {} free, {} {} {}{}",
+                         to_text(request_of(lane).memory), to_text(free), holders, verb,
+                         to_text(ledger_.memory_held()),
                          others > Bytes{} ? fmt::format(", others use {}", to_text(others)) : "");
     }
     case Cause::Reserved:

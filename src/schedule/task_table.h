@@ -29,7 +29,6 @@ class TaskTable {
   explicit TaskTable(const std::vector<PlannedTask>& planned);
 
   [[nodiscard]] const Task& operator[](TaskIndex task) const { return tasks_[task.value]; }
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(tasks_.size()); }
   [[nodiscard]] bool knows(TaskIndex task) const { return task.value < tasks_.size(); }
   /// How many have no verdict yet.
   [[nodiscard]] std::uint32_t open() const { return open_; }

@@ -24,7 +24,6 @@ void WaitingRoom::add(TaskIndex task, ShapeIndex shape, GroupIndex group, const 
   lane.tasks.insert(place, task);
   order_.insert({lane.tasks.front(), it->second});
   ++waiting_[shape];
-  ++size_;
 }
 
 TaskIndex WaitingRoom::take_head(std::uint32_t index) {
@@ -39,7 +38,6 @@ TaskIndex WaitingRoom::take_head(std::uint32_t index) {
     order_.insert(std::move(node));
   }
   leave(lane.shape);
-  --size_;
   return head;
 }
 
@@ -52,7 +50,6 @@ void WaitingRoom::remove(TaskIndex task) {
     lane.tasks.erase(found);
     if (!lane.tasks.empty()) order_.insert({lane.tasks.front(), index});
     leave(lane.shape);
-    --size_;
     return;
   }
   check(false, "a task is removed from where it waits");
@@ -66,7 +63,6 @@ std::vector<TaskIndex> WaitingRoom::clear(GroupIndex group) {
     order_.erase({lane.tasks.front(), index});
     gone.insert(gone.end(), lane.tasks.begin(), lane.tasks.end());
     waiting_[lane.shape] -= static_cast<std::uint32_t>(lane.tasks.size());
-    size_ -= lane.tasks.size();
     lane.tasks = {};
   }
   std::ranges::sort(gone);

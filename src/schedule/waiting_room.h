@@ -27,13 +27,16 @@ class WaitingRoom {
     std::deque<TaskIndex> tasks;  ///< In order.
   };
 
-  /// Lanes by their head, oldest first: (head, lane).
-  using Order = std::set<std::pair<TaskIndex, std::uint32_t>>;
+  /// The head of a lane, and the lane.
+  using Place = std::pair<TaskIndex, std::uint32_t>;
+
+  /// The oldest first.
+  using Order = std::set<Place>;
 
   void add(TaskIndex task, ShapeIndex shape, GroupIndex group, const Request& request);
 
   /// Takes the head out of a lane.
-  TaskIndex take_head(std::uint32_t lane);
+  TaskIndex take_head(std::uint32_t index);
 
   /// Takes a task out of wherever it waits. Costs O(lanes + tasks of its lane).
   void remove(TaskIndex task);
@@ -43,7 +46,6 @@ class WaitingRoom {
 
   [[nodiscard]] const Order& order() const { return order_; }
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
-  [[nodiscard]] std::size_t size() const { return size_; }
   /// How many wait in all lanes of a shape.
   [[nodiscard]] std::uint32_t waiting_in(ShapeIndex shape) const;
 
@@ -54,7 +56,6 @@ class WaitingRoom {
   std::map<std::pair<ShapeIndex, Request>, std::uint32_t> index_;
   std::map<ShapeIndex, std::uint32_t> waiting_;
   Order order_;
-  std::size_t size_ = 0;
 };
 
 }  // namespace trainyard

@@ -118,13 +118,20 @@ void Checkers::check_nobody_waits_in_vain() {
   const Cpus cpus = outside_.cpus_free();
   const Bytes memory =
       std::min(outside_.memory_free_by_ledger(), outside_.memory_free_by_reading());
+  // A group that is full now had room before its last start, and was looked at.
+  std::set<GroupIndex> started;
+  for (const auto& [index, attempt] : outside_.running) {
+    if (attempt.granted == now_) started.insert(outside_.task(index).group);
+  }
   std::set<std::pair<ShapeIndex, Request>> kinds;
   std::optional<TaskIndex> in_vain;
   for (const TaskIndex index : outside_.waiting) {
     const SeenTask& task = outside_.task(index);
+    const bool room = outside_.group_has_room(task.group);
+    if (!room && !started.contains(task.group)) continue;
     if (!kinds.insert({task.shape, task.request}).second) continue;
-    const bool fits = task.request.cpus <= cpus && task.request.memory <= memory;
-    if (fits && outside_.group_has_room(task.group) && !in_vain) in_vain = index;
+    const Request due = outside_.due(index);
+    if (room && due.cpus <= cpus && due.memory <= memory && !in_vain) in_vain = index;
   }
   if (!in_vain || kinds.size() > kLookahead) return;
   // Room may be kept for an older one.

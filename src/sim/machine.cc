@@ -15,6 +15,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "sim/behaviour.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"

@@ -86,6 +86,16 @@ Cpus Outside::cpus_free() const {
   return free;
 }
 
+Request Outside::due(TaskIndex index) const {
+  Request request = task(index).request;
+  Bytes alone = available;
+  for (const auto& [other, attempt] : running) alone += attempt.measured;
+  alone = std::min(alone, capacity.memory) - kept_free;
+  const Bytes asked = shape_of(index).request.memory;
+  if (request.memory > alone) request.memory = std::max(alone, std::min(asked, request.memory));
+  return request;
+}
+
 Bytes Outside::memory_free_by_ledger() const {
   Bytes free = capacity.memory - kept_free;
   for (const auto& [index, attempt] : running) free -= attempt.holds();
@@ -130,7 +140,8 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
   for (const TaskIndex index : waiting) {
     const SeenTask& seen = task(index);
-    const bool fits = seen.request.cpus <= cpus && seen.request.memory <= memory;
+    const Request needs = due(index);
+    const bool fits = needs.cpus <= cpus && needs.memory <= memory;
     if (!fits && group_has_room(seen.group)) return index;
   }
   return std::nullopt;
@@ -158,8 +169,10 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     Cpus cpus;
   };
   std::vector<Gift> gifts;
+  gifts.reserve(running.size());
   for (const auto& [other, attempt] : running) {
-    gifts.push_back({expected_end(attempt, at), attempt.holds(), attempt.promise.cpus});
+    gifts.push_back(
+        {.at = expected_end(attempt, at), .memory = attempt.holds(), .cpus = attempt.promise.cpus});
   }
   // Those of which nobody knows come last, the smallest first.
   std::ranges::sort(gifts, [](const Gift& a, const Gift& b) {
@@ -167,7 +180,7 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     if (a.at.has_value() != b.at.has_value()) return a.at.has_value();
     return std::pair(a.memory, a.cpus) < std::pair(b.memory, b.cpus);
   });
-  const Request& need = task(index).request;
+  const Request need = due(index);
   Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
   Cpus cpus = cpus_free();
   std::size_t given = 0;
@@ -188,9 +201,8 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
 
 bool Outside::would_delay(const Opening& opening, TaskIndex other, Instant at) const {
   const SeenTask& seen = task(other);
-  const bool beside =
-      seen.request.memory <= opening.memory_beside && seen.request.cpus <= opening.cpus_beside;
-  if (beside) return false;
+  const Request needs = due(other);
+  if (needs.memory <= opening.memory_beside && needs.cpus <= opening.cpus_beside) return false;
   const SeenGroup& group = groups[seen.group.value];
   const Duration limit = shape_of(other).time_limit;
   std::optional<Duration> takes;

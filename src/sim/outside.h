@@ -34,7 +34,7 @@ struct SeenTask {
   std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
   std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
   int tries = 0;
-  Request request;  ///< What its next attempt must be promised.
+  Request request;  ///< What its next attempt asks for.
   int passed = 0;   ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
@@ -90,13 +90,16 @@ struct Outside {
   void read(const Sampled& reading);
   void grant(const StartAttempt& command, Instant at);
   /// Takes an attempt out; returns it as it was.
-  SeenAttempt release(TaskIndex task);
+  SeenAttempt release(TaskIndex index);
 
   [[nodiscard]] const SeenTask& task(TaskIndex index) const { return tasks[index.value]; }
   [[nodiscard]] SeenTask& task(TaskIndex index) { return tasks[index.value]; }
   [[nodiscard]] const Shape& shape_of(TaskIndex index) const {
     return plan.shapes[task(index).shape.value];
   }
+  /// What an attempt must be promised now: what it asks for, but of what a retry was given beyond
+  /// its shape no more than there would be with nothing else of ours.
+  [[nodiscard]] Request due(TaskIndex index) const;
   [[nodiscard]] Cpus cpus_free() const;
   /// By the promises and what was measured beyond them.
   [[nodiscard]] Bytes memory_free_by_ledger() const;
@@ -113,8 +116,8 @@ struct Outside {
   /// The oldest waiting task that lacks nothing but memory or CPUs.
   [[nodiscard]] std::optional<TaskIndex> oldest_without_room() const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
-  [[nodiscard]] bool is_owed_its_room(TaskIndex task, Instant at) const;
-  [[nodiscard]] std::optional<Opening> opening_for(TaskIndex task, Instant at) const;
+  [[nodiscard]] bool is_owed_its_room(TaskIndex index, Instant at) const;
+  [[nodiscard]] std::optional<Opening> opening_for(TaskIndex index, Instant at) const;
   [[nodiscard]] bool would_delay(const Opening& opening, TaskIndex other, Instant at) const;
 
  private:

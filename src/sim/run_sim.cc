@@ -13,7 +13,6 @@
 #include "run/drive.h"
 #include "schedule/scheduler.h"
 #include "sim/checkers.h"
-#include "sim/faults.h"
 #include "sim/machine.h"
 #include "sim/turn_text.h"
 #include "sim/workload.h"
@@ -69,7 +68,7 @@ std::deque<std::string> run(std::uint64_t seed, std::size_t keep, Outcome& outco
   Scheduler scheduler(workload.plan, workload.limits, workload.capacity);
   std::vector<Observer> observers;
   const Result<void> done =
-      drive(scheduler, machine, recorder, observers, {.journal = workload.patience});
+      drive(scheduler, machine, recorder, observers, {.patience = workload.patience, .tell = {}});
   checkers.over(!done.has_value(), machine.processes());
   outcome.broken = checkers.complaint();
   outcome.events = recorder.events();

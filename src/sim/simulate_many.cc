@@ -147,6 +147,7 @@ class RowCounter final : public Recorder {
 }  // namespace
 
 Plan make_many(std::size_t tasks, std::size_t shapes) {
+  check(shapes > 0, "tasks have a shape");
   Plan plan;
   plan.groups.push_back({.name = "all"});
   Random random(1);
@@ -162,8 +163,8 @@ Plan make_many(std::size_t tasks, std::size_t shapes) {
   return plan;
 }
 
-Result<ManyCounts> simulate_many(Plan plan, Recorder* also) {
-  Scheduler scheduler(std::move(plan), Limits{}, kMachine);
+Result<ManyCounts> simulate_many(const Plan& plan, Recorder* also) {
+  Scheduler scheduler(plan, Limits{}, kMachine);
   SmoothMachine machine;
   RowCounter counter(also);
   std::vector<Observer> observers;

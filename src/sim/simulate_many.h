@@ -27,6 +27,6 @@ struct ManyCounts {
 
 /// Runs the plan to its end. Every turn is handed on to `also`, if there is one. An error is one of
 /// `also`'s.
-Result<ManyCounts> simulate_many(Plan plan, Recorder* also = nullptr);
+Result<ManyCounts> simulate_many(const Plan& plan, Recorder* also = nullptr);
 
 }  // namespace trainyard::sim

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/recorder.h"
 #include "model/turn.h"
 

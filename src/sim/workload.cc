@@ -1,7 +1,6 @@
 #include "sim/workload.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
