@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/version.h"
+#include "io/descriptor.h"
 
 namespace trainyard::cli {
 namespace {
@@ -175,4 +176,7 @@ ExitCode main(int argc, const char* const* argv) {
 }  // namespace
 }  // namespace trainyard::cli
 
-int main(int argc, char** argv) { return static_cast<int>(trainyard::cli::main(argc, argv)); }
+int main(int argc, char** argv) {
+  trainyard::io::open_standard_descriptors();
+  return static_cast<int>(trainyard::cli::main(argc, argv));
+}

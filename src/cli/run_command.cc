@@ -167,6 +167,7 @@ class Session {
   void listen();
   void serve(const wire::ControlRequest& request, io::Reply reply);
   void watch_signals();
+  void tell_unwritten(const std::optional<Error>& why);
   ExitCode finish(const Result<void>& driven, Instant at);
 
   const RunOptions& options_;
@@ -205,8 +206,10 @@ ExitCode Session::run() {
     last = turn.events.back().at;
     view_->on(turn);
   });
-  Scheduler scheduler(std::move(begun->plan), limits_in_force, capacity_.capacity);
-  const Result<void> driven = drive(scheduler, *machine_, *journal_, observers);
+  Scheduler scheduler(begun->plan, limits_in_force, capacity_.capacity);
+  const Result<void> driven =
+      drive(scheduler, *machine_, *journal_, observers,
+            {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
   view_->finish();
   return finish(driven, last);
 }
@@ -253,6 +256,13 @@ void Session::watch_signals() {
   });
 }
 
+void Session::tell_unwritten(const std::optional<Error>& why) {
+  view_->note(why ? fmt::format("journal: {}: nothing new starts until it can be written again, "
+                                "and after a minute of this the run ends",
+                                why->message)
+                  : "journal: it is written again");
+}
+
 ExitCode Session::finish(const Result<void>& driven, Instant at) {
   const bool keeper_gone = machine_ && machine_->keeper_gone();
   // What is left of the tasks is ended before anything is said about them.
@@ -260,6 +270,8 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   keeper_.reset();
   server_.reset();
   view_.reset();
+  // Nothing of ours runs any more: Ctrl-C ends what is left, which is telling what was.
+  loop_.forget_signals({SIGINT, SIGTERM});
   if (keeper_gone) {
     const Result<int> ended =
         io::end_processes_with("TRAINYARD_RUN_DIR=" + job_.places().run_directory, Duration{5'000});
@@ -274,7 +286,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   if (!driven) {
     return fail(fmt::format("{}; go on later with 'trainyard run --resume {}'",
                             driven.error().message, job_.places().run_directory),
-                ExitCode::TaskFailed);
+                interrupted_ ? ExitCode::Interrupted : ExitCode::TaskFailed);
   }
   if (!closed) return fail(closed.error(), ExitCode::TaskFailed);
   const ExitCode result = show_results(job_.places().run_directory, options_.json);

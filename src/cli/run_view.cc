@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/run_place.h"
 #include "config/job.h"
 #include "io/clock.h"
+#include "io/output.h"
 #include "io/terminal.h"
 #include "journal/reader.h"
 #include "model/ids.h"
@@ -38,7 +40,10 @@ std::vector<report::ProgressGroup> groups_of(const Plan& plan) {
   return groups;
 }
 
-report::ProgressOptions progress_of(const Job& job, const Plan& plan) {
+/// How long the end of a run waits for a terminal that takes no text.
+constexpr Duration kOutputPatience{2'000};
+
+report::ProgressOptions progress_of(const Job& job, const Plan& plan, io::Output& output) {
   return {.groups = groups_of(plan),
           .name_of =
               [&job](TaskIndex task) {
@@ -48,7 +53,7 @@ report::ProgressOptions progress_of(const Job& job, const Plan& plan) {
           .stderr_of = [&job](AttemptKey key) { return job.launch(key).stderr_path; },
           .terminal = io::is_terminal(io::kStandardError),
           .width = [] { return io::terminal_width(io::kStandardError); },
-          .write = [](std::string_view text) { io::write_text(io::kStandardError, text); }};
+          .write = [&output](std::string_view text) { output.write(text); }};
 }
 
 /// Whether all tasks of a run have finished.
@@ -63,7 +68,13 @@ Result<ExitCode> verdict_of(JournalReader& reader) {
 
 }  // namespace
 
-RunView::RunView(const Job& job, const Plan& plan) : progress_(progress_of(job, plan)) {}
+RunView::RunView(const Job& job, const Plan& plan)
+    : output_(io::kStandardError), progress_(progress_of(job, plan, output_)) {}
+
+void RunView::finish() {
+  progress_.finish();
+  output_.finish(kOutputPatience);
+}
 
 ExitCode show_results(const std::string& run_directory, bool json) {
   Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));

@@ -6,22 +6,27 @@
 
 #include "cli/exit_code.h"
 #include "config/job.h"
+#include "io/output.h"
 #include "model/plan.h"
 #include "model/turn.h"
 #include "report/progress.h"
 
 namespace trainyard::cli {
 
-/// The progress line on standard error. `job` must outlive it.
+/// The progress line on standard error, which holds nobody up. `job` must outlive it.
 class RunView {
  public:
   RunView(const Job& job, const Plan& plan);
+  RunView(RunView&&) = delete;
+  RunView& operator=(RunView&&) = delete;
+  ~RunView() = default;
 
   void on(const Turn& turn) { progress_.on(turn); }
   void note(std::string_view line) { progress_.note(line); }
-  void finish() { progress_.finish(); }
+  void finish();
 
  private:
+  io::Output output_;
   report::ProgressLine progress_;
 };
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -16,6 +17,13 @@ void Descriptor::close() {
   // An error of close() on a descriptor that was only read, or whose writes were checked, tells
   // nothing that anybody could act on.
   if (is_open()) static_cast<void>(::close(release()));
+}
+
+void open_standard_descriptors() {
+  // open() takes the lowest number that is free.
+  int opened = 0;
+  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
+  Descriptor(opened).close();
 }
 
 std::string error_text(int error_number) {

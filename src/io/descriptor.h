@@ -35,6 +35,11 @@ class Descriptor {
   int value_ = -1;
 };
 
+/// Opens /dev/null in the place of whichever of standard input, output and error is closed. The
+/// next file or socket would have its number otherwise, and what is printed would go there. For the
+/// beginning of a program.
+void open_standard_descriptors();
+
 /// What an errno means, as the end of a sentence: "no such file or directory".
 std::string error_text(int error_number);
 

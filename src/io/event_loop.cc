@@ -214,6 +214,13 @@ void EventLoop::watch_signals(const std::vector<int>& signals, SignalCallback ca
   state_->wait_for_signal();
 }
 
+void EventLoop::forget_signals(const std::vector<int>& signals) {
+  for (const int signal : signals) {
+    error_code error;
+    check(!state_->signals.remove(signal, error), "a signal that can be let go of");
+  }
+}
+
 Duration EventLoop::now() {
   return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }

@@ -55,6 +55,8 @@ class EventLoop {
   /// Takes these signals of the process over until the loop ends. One call a loop. Changes
   /// process-wide state: for programs, not for libraries.
   void watch_signals(const std::vector<int>& signals, SignalCallback callback);
+  /// Lets go of some of them: they do again what they do by default.
+  void forget_signals(const std::vector<int>& signals);
 
   /// Monotonic, since an arbitrary moment.
   [[nodiscard]] static Duration now();

@@ -193,6 +193,8 @@ TEST(EventLoop, TellsSignals) {
   ::raise(SIGUSR2);
   loop.run_once(kLong);
   EXPECT_THAT(signals, ElementsAre(SIGUSR1, SIGUSR2));
+  loop.forget_signals({SIGUSR1});
+  EXPECT_EXIT(::raise(SIGUSR1), ::testing::KilledBySignal(SIGUSR1), "");
 }
 
 TEST(EventLoop, WakesForNothingWhileItWaits) {

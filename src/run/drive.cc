@@ -43,7 +43,7 @@ class Pending {
   void carry_out_stops(Machine& machine) {
     std::vector<AttemptKey> not_started;
     std::vector<Command> kept;
-    for (Command& command : commands_) {
+    for (const Command& command : commands_) {
       const bool acts = match(
           command,
           [&](const StartAttempt& it) {
@@ -58,7 +58,7 @@ class Pending {
       if (acts) {
         machine.carry_out(command);
       } else {
-        kept.push_back(std::move(command));
+        kept.push_back(command);
       }
     }
     commands_ = std::move(kept);
@@ -80,7 +80,7 @@ std::optional<Instant> sooner(std::optional<Instant> a, Instant b) {
 }  // namespace
 
 Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
-                   std::vector<Observer>& observers, Patience patience) {
+                   std::vector<Observer>& observers, WhileUnwritten unwritten) {
   const Event first = machine.look();
   const auto* const reading = std::get_if<Sampled>(&first.what);
   check(reading != nullptr, "a machine that is looked at gives a reading");
@@ -96,14 +96,16 @@ Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
     Result<void> written = recorder.commit(turn);
     std::optional<Instant> until = scheduler.wakeup();
     if (written) {
+      if (unwritten_since && unwritten.tell) unwritten.tell(std::nullopt);
       unwritten_since.reset();
       pending.carry_out_all(machine);
       for (Observer& observer : observers) observer(turn);
       turn = {};
       if (scheduler.ended()) return {};
     } else {
+      if (!unwritten_since && unwritten.tell) unwritten.tell(written.error());
       if (!unwritten_since) unwritten_since = now;
-      const bool too_long = now - *unwritten_since >= patience.journal;
+      const bool too_long = now - *unwritten_since >= unwritten.patience;
       const bool asked = asks_for_the_end(turn.events);
       if (too_long || asked) {
         // What runs would go on without anybody who writes down what becomes of it.

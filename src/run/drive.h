@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -18,15 +19,17 @@ namespace trainyard {
 /// Sees every turn once, in order, after it was committed: the progress line is one of these.
 using Observer = std::move_only_function<void(const Turn&)>;
 
-/// How long the loop goes on without being able to write before it gives the run up.
-struct Patience {
-  Duration journal{60'000};
+/// What the loop does while the journal cannot be written.
+struct WhileUnwritten {
+  Duration patience{60'000};  ///< How long it goes on before it gives the run up.
+  /// Told why when it begins, and nothing when it is over.
+  std::move_only_function<void(const std::optional<Error>&)> tell;
 };
 
 /// Runs the plan of `scheduler` on `machine` until every task has its verdict. While the recorder
 /// cannot write nothing new is started; what runs goes on. An error means that it could not write
 /// for too long: what ran has been told to end, and the journal holds all turns but the last ones.
 Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
-                   std::vector<Observer>& observers, Patience patience = {});
+                   std::vector<Observer>& observers, WhileUnwritten unwritten = {});
 
 }  // namespace trainyard

@@ -2,12 +2,12 @@
 #include "run/drive.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <expected>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -123,9 +123,12 @@ TEST(Drive, StartsNothingWhileItCannotWriteAndOffersTheTurnAgain) {
   Scheduler scheduler = scheduler_of(2);
   std::vector<Observer> observers;
 
-  EXPECT_TRUE(drive(scheduler, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "wrote 1", "could not write 1", "wrote 2",
-                                 "start 1", "wrote 2"));
+  const auto tell = [&](const std::optional<Error>& why) {
+    story.push_back(why ? "told: " + why->message : "told: over");
+  };
+  EXPECT_TRUE(drive(scheduler, machine, recorder, observers, {.tell = tell}).has_value());
+  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "wrote 1", "could not write 1",
+                                 "told: disk full", "wrote 2", "told: over", "start 1", "wrote 2"));
 }
 
 TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
@@ -136,7 +139,7 @@ TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
   std::vector<Observer> observers;
 
   const Result<void> result =
-      drive(scheduler, machine, recorder, observers, {.journal = Duration{5000}});
+      drive(scheduler, machine, recorder, observers, {.patience = Duration{5000}, .tell = {}});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "the journal cannot be written: disk full");
   EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2",
@@ -162,7 +165,7 @@ TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
   Plan plan{.groups = {{.name = "g"}},
             .shapes = {{.group = {0}, .request = {.memory = gb(1)}, .time_limit = Duration{5000}}},
             .tasks = {{}}};
-  Scheduler scheduler(std::move(plan), Limits{}, {.memory = gb(10), .cpus = cpus(4)});
+  Scheduler scheduler(plan, Limits{}, {.memory = gb(10), .cpus = cpus(4)});
   ScriptedMachine machine(story, {{started(0, 0)}, {nothing(5)}, {ended(0, 6)}});
   ScriptedRecorder recorder(story, {true, true, false, true});
   std::vector<Observer> observers;

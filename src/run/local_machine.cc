@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
@@ -35,8 +36,9 @@ void read_result(const std::string& path, AttemptEnded& ended) {
     ended.warning = left.error().message;
     return;
   }
-  if (!*left) return;
-  ParsedResult parsed = parse_result(**left);
+  const std::optional<std::string>& text = *left;
+  if (!text) return;
+  ParsedResult parsed = parse_result(*text);
   ended.result = std::move(parsed.object);
   ended.warning = std::move(parsed.warning);
 }
@@ -74,7 +76,8 @@ void LocalMachine::start(const StartAttempt& command) {
   if (keeper_gone_) {
     inbox_.push_back(
         {.at = now(),
-         .what = AttemptEnded{.key = command.key, .end = NotStarted{"the keeper is gone"}}});
+         .what = AttemptEnded{.key = command.key,
+                              .end = Vanished{"the keeper of the processes is gone"}}});
     return;
   }
   const Launch launch = options_.launch(command.key);
@@ -86,17 +89,17 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
   while (inbox_.empty()) {
     const Instant at = now();
     if (at >= next_sample_) {
-      // After a long pause (a laptop that slept) one look is enough.
-      next_sample_ = std::max(next_sample_ + options_.sample_every, at);
       inbox_.push_back({.at = at, .what = sample()});
-      break;
-    }
-    if (until && at >= *until) {
+      next_sample_ = next_sample_ + options_.sample_every;
+      // After a long pause (a laptop that slept) one look is enough: a second one at once would see
+      // nothing of what others use meanwhile.
+      if (next_sample_ <= at) next_sample_ = at + options_.sample_every;
+    } else if (until && at >= *until) {
       inbox_.push_back({.at = at, .what = TimePassed{}});
-      break;
     }
     const Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
-    loop_.run_once(wake - at);
+    // Also when a look is always due, because looking takes so long: ends and signals are heard.
+    loop_.run_once(inbox_.empty() ? wake - at : Duration{0});
   }
   return std::exchange(inbox_, {});
 }

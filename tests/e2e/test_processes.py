@@ -32,6 +32,13 @@ class Processes(YardTest):
     def running(self, count=1):
         return self.until("running tasks", lambda: len(processes_with(self.environment_of_run())) >= count)
 
+    def test_standard_descriptors_that_are_closed_do_no_harm(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: [sh, -c, 'echo out; echo err >&2']}]}]")
+        self.trainyard("run", "job.yaml", expect=0, prefix=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"])
+        self.assertEqual(self.words(), {"g/a": "FINISHED"})
+        self.assertEqual(self.text("runs/job/g/a/stdout.log"), "out\n")
+        self.assertRegex(self.text("runs/job/lock"), r"^\d+\n$")
+
     def test_a_grandchild_in_its_own_session_ends_with_its_task(self):
         self.job(job_of(DAEMON.replace("{then}", "exit 0")))
         self.trainyard("run", "job.yaml", expect=0)

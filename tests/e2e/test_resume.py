@@ -43,8 +43,8 @@ groups:
       - {id: long, command: [cat, gate]}
 """)
         yard = self.start("run", "job.yaml")
-        self.until("two ended tasks", lambda: (self.directory / "runs/job/journal.db").exists()
-                   and sorted(self.words().values()) == ["EXIT 1", "FINISHED", "RUNNING"])
+        self.until_file("runs/job/g/long/stdout.log")
+        self.until("two ended tasks", lambda: sorted(self.words().values()) == ["EXIT 1", "FINISHED", "RUNNING"])
         yard.kill()
         yard.wait()
         self.write("cure", "")
