@@ -26,14 +26,15 @@ if(TRAINYARD_SANITIZE)
 endif()
 
 # A program of tests. An optional that is empty against what a test says ends the test, which is what
-# it is for, and tests start no threads: two of clang-tidy's checks would only be noise.
+# it is for; tests start no threads, need not be fast, and are read with the key {{0}, 1} in place.
+# Some of clang-tidy's checks would only be noise.
 function(trainyard_test target library)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PREFIX" "SOURCES;USES;PROPERTIES")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE ${library} ${arg_USES} GTest::gmock_main)
   if(CMAKE_CXX_CLANG_TIDY)
     set_property(TARGET ${target} APPEND PROPERTY CXX_CLANG_TIDY
-      --checks=-bugprone-unchecked-optional-access,-concurrency-mt-unsafe)
+      --checks=-bugprone-unchecked-optional-access,-concurrency-mt-unsafe,-modernize-use-designated-initializers,-performance-inefficient-*)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX ${arg_PREFIX}/ DISCOVERY_TIMEOUT 60
     PROPERTIES ${arg_PROPERTIES})

@@ -1,16 +1,17 @@
 // What a resumed run takes over, also from a job file that was edited.
-#include "journal/resume.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time.h"
 #include "journal/changes.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
@@ -18,6 +19,8 @@
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "model/turn.h"
 

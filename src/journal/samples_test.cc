@@ -8,12 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/event.h"
 
 namespace trainyard {
 namespace {
@@ -66,7 +66,7 @@ TEST(SampleTable, StaysBoundedAndEndsWithTheLastSample) {
   SampleTable samples = must(SampleTable::open(database));
   Statement count = must(database.prepare("SELECT count(*), max(at_ms) FROM samples"));
   for (int i = 0; i < kSamples; ++i) {
-    must(samples.add(at(1000 * i), {}));
+    must(samples.add(at(std::int64_t{1000} * i), {}));
     samples.keep();
     if (i % 97 != 0 && i != kSamples - 1) continue;
     ASSERT_TRUE(must(count.next()));

@@ -2,6 +2,7 @@
 #include "journal/sqlite.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 

@@ -14,12 +14,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
 

@@ -1,6 +1,7 @@
 // How a task's output is folded, one rule a test.
 #include "report/log_text.h"
 
+#include <cstddef>
 #include <string>
 
 #include <gtest/gtest.h>

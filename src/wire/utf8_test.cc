@@ -1,6 +1,5 @@
 #include "wire/utf8.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 
