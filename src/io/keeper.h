@@ -54,7 +54,8 @@ class Keeper {
   Keeper(Keeper&&) noexcept;
   Keeper& operator=(Keeper&&) noexcept;
   /// Closes the socket, so that the keeper ends everything and goes, and waits for it, at most
-  /// twice the grace and 5 s. After that no process of a task is left.
+  /// twice the grace and 5 s. After that no process of a task is left, unless the kernel itself
+  /// cannot end it (one that waits for a dead network disk).
   ~Keeper();
 
   [[nodiscard]] std::int64_t pid() const;
@@ -71,7 +72,7 @@ class Keeper {
   /// why. ProcessEnded comes after every process of the attempt is gone: those that are in its
   /// session, or descend from it, or have its TRAINYARD_TASK_DIR and TRAINYARD_ATTEMPT in their
   /// environment. Should some of them outlive SIGKILL by 2 s (a dead network disk), it comes all
-  /// the same.
+  /// the same; but while the process that was started itself cannot be ended, nothing comes.
   ///
   /// Sent in the next run_once(), together with everything else of that turn. Waits only when more
   /// than 32 MiB have gathered.

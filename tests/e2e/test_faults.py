@@ -176,8 +176,11 @@ groups:
         self.until("the first task's end", lambda: not processes_with("TRAINYARD_TASK_ID=first"))
         self.assertFalse((self.disk / "run/g/second").exists())
         self.assertTrue(alive(yard.pid))
+        # It is said when it begins, not only to who ends the run.
+        told = next(line for line in yard.stderr if line.startswith("journal: "))
+        self.assertRegex(told, "full.*nothing new starts until it can be written again")
         (self.disk / "filler").unlink()
-        self.end_of(yard, expect=0)
+        self.assertIn("journal: it is written again\n", self.end_of(yard, expect=0)[1])
         self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
 
     def with_a_file_size_limit(self):
