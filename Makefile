@@ -3,19 +3,19 @@
 SEEDS ?= 20000
 GROUP ?= all
 
-demo:         ; scripts/setup build && scripts/demo                       # the main job, on real data
-test:         ; scripts/setup test && cmake --workflow --preset dev       # build with g++, all tests
-build:        ; scripts/setup build && cmake --workflow --preset release  # what is shipped
-clang:        ; scripts/setup check && cmake --workflow --preset clang  # the other compiler
-asan:         ; scripts/setup check && cmake --workflow --preset asan  # memory, undefined behaviour
-tsan:         ; scripts/setup check && cmake --workflow --preset tsan  # data races
-lint:         ; scripts/setup check && cmake --workflow --preset tidy   # clang-tidy over everything
-lint-changed: ; tools/lint_changed.py                                     # over what changed of late
-layers:       ; python3 tools/layers.py                                   # who may include whom
-fmt:          ; git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+demo:         ; scripts/setup build && scripts/demo                          # the main job, on real data
+test:         ; scripts/setup test && cmake --workflow --preset dev          # build with g++, all tests
+build:        ; scripts/setup build && cmake --workflow --preset release     # what is shipped
+clang:        ; scripts/setup check && cmake --workflow --preset clang       # the other compiler
+asan:         ; scripts/setup check && cmake --workflow --preset asan        # memory, undefined behaviour
+tsan:         ; scripts/setup check && cmake --workflow --preset tsan        # data races
+lint:         ; scripts/setup check && cmake --workflow --preset tidy        # clang-tidy over everything
+lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
+layers:       ; python3 tools/layers.py                                      # who may include whom
+fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 fmt-check:    ; git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run --Werror
 sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
-bench:        ; scripts/setup bench && scripts/bench $(GROUP)             # beside the peers
-fuzz:         ; scripts/setup check && scripts/fuzz                       # a minute a parser
-fresh:        ; scripts/fresh                                             # the two commands on a bare Debian 12
-check:        ; scripts/check                                             # everything CI runs
+bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers
+fuzz:         ; scripts/setup check && scripts/fuzz                          # a minute a parser
+fresh:        ; scripts/fresh                                                # the two commands on a bare Debian 12
+check:        ; scripts/check                                                # everything CI runs
