@@ -25,7 +25,7 @@ ExitCode fail(const Mistakes& mistakes) {
   std::string text;
   for (const Mistake& mistake : mistakes) text += to_text(mistake) + "\n";
   if (mistakes.size() > 1)
-    text += fmt::format("trainyard: {} mistakes, nothing was run\n", mistakes.size());
+    text += fmt::format("trainyard: {} mistakes, nothing was run\n", count(mistakes));
   io::write_text(io::kStandardError, text);
   return ExitCode::Usage;
 }

@@ -2,18 +2,79 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <ranges>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "wire/utf8.h"
+
 namespace trainyard {
+namespace {
+
+/// What acts on a terminal: in C1 it finds the start of an escape sequence; others end the line, or
+/// turn the direction of writing and so could hide the end of a name.
+bool acts_on_a_terminal(std::uint32_t code_point) {
+  const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point <= 0x9F);
+  const bool line_or_direction = code_point >= 0x2028 && code_point <= 0x202E;
+  return control || line_or_direction || (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
+/// Of a character that is valid UTF-8.
+std::uint32_t code_point_of(std::string_view character) {
+  const auto first = static_cast<std::uint8_t>(character.front());
+  if (character.size() == 1) return first;
+  std::uint32_t code_point = first & (0x7FU >> character.size());
+  for (const char byte : character.substr(1)) {
+    code_point = (code_point << 6U) | (static_cast<std::uint8_t>(byte) & 0x3FU);
+  }
+  return code_point;
+}
+
+std::string escaped(std::uint32_t code_point) {
+  if (code_point == '\n') return "\\n";
+  if (code_point == '\r') return "\\r";
+  if (code_point == '\t') return "\\t";
+  if (code_point < 0x100) return fmt::format("\\x{:02x}", code_point);
+  return fmt::format("\\u{:04x}", code_point);
+}
+
+/// A message is one line, whatever the names and values in it are.
+std::string visible(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const wire::Utf8Character found = wire::utf8_character(text);
+    const std::string_view character = text.substr(0, found.valid ? found.bytes : 1);
+    text.remove_prefix(character.size());
+    if (!found.valid) {
+      line += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(character.front()));
+    } else if (const std::uint32_t code = code_point_of(character); acts_on_a_terminal(code)) {
+      line += escaped(code);
+    } else {
+      line += character;
+    }
+  }
+  return line;
+}
+
+}  // namespace
 
 std::string to_text(const Mistake& mistake) {
-  if (mistake.line == 0) return fmt::format("{}: {}", mistake.file, mistake.message);
-  return fmt::format("{}:{}:{}: {}", mistake.file, mistake.line, mistake.column, mistake.message);
+  const std::string file = visible(mistake.file);
+  const std::string message = visible(mistake.message);
+  if (mistake.line == 0) return fmt::format("{}: {}", file, message);
+  return fmt::format("{}:{}:{}: {}", file, mistake.line, mistake.column, message);
+}
+
+std::size_t count(const Mistakes& mistakes) {
+  const auto counts = mistakes | std::views::transform(&Mistake::stands_for);
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }
 
 void MistakeList::add(Mistake mistake) {
@@ -54,7 +115,10 @@ Mistakes MistakeList::take() && {
     const std::size_t more = mistakes_.size() - kShownMax + dropped_;
     const std::string file = mistakes_[kShownMax].file;
     mistakes_.resize(kShownMax);
-    mistakes_.push_back({.file = file, .message = fmt::format("and {} more mistakes", more)});
+    mistakes_.push_back(
+        {.file = file,
+         .message = fmt::format("and {} more mistake{}", more, more == 1 ? "" : "s"),
+         .stands_for = more});
   }
   return std::move(mistakes_);
 }

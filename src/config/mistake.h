@@ -12,14 +12,19 @@ struct Mistake {
   int line = 0;    ///< From 1; 0 when it is about the whole file.
   int column = 0;  ///< From 1.
   std::string message;
+  std::size_t stands_for = 1;  ///< How many mistakes it tells of: "and 500 more mistakes".
 
   friend bool operator==(const Mistake&, const Mistake&) = default;
 };
 
 using Mistakes = std::vector<Mistake>;
 
-/// "sweep.yaml:12:5: group 'train': unknown key 'max-paralel', did you mean 'max-parallel'?"
+/// "sweep.yaml:12:5: group 'train': unknown key 'max-paralel', did you mean 'max-parallel'?" One
+/// line that is safe to show: what acts on a terminal is written as \n, \x1b or \u202e.
 std::string to_text(const Mistake& mistake);
+
+/// How many mistakes they tell of.
+std::size_t count(const Mistakes& mistakes);
 
 /// Gathers mistakes while files are read. Keeps a bounded number, so that a file that is wrong a
 /// million times costs no more than one that is wrong a thousand times.

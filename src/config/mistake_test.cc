@@ -1,12 +1,15 @@
 // How mistakes are told: sorted, once each, and not without end.
 #include "config/mistake.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "wire/utf8.h"
 
 namespace trainyard {
 namespace {
@@ -20,6 +23,19 @@ Mistake at(int line, int column, std::string message, std::string file = "a.yaml
 TEST(Mistake, NamesFileLineAndColumn) {
   EXPECT_EQ(to_text(at(12, 5, "unknown key")), "a.yaml:12:5: unknown key");
   EXPECT_EQ(to_text({.file = "a.yaml", .message = "is empty"}), "a.yaml: is empty");
+}
+
+TEST(Mistake, IsOneLineThatIsSafeToShow) {
+  EXPECT_EQ(to_text(at(1, 2, "the id 'a\nb\t\r' and '\x1b[2J\x7f'")),
+            "a.yaml:1:2: the id 'a\\nb\\t\\r' and '\\x1b[2J\\x7f'");
+  EXPECT_EQ(to_text(at(1, 2, std::string("\0", 1))), "a.yaml:1:2: \\x00");
+  std::string hidden;
+  for (const std::uint32_t code : {0x9BU, 0x202EU, 0x2066U, 0x2028U}) {
+    wire::append_utf8(hidden, code);
+  }
+  EXPECT_EQ(to_text(at(1, 2, hidden)), "a.yaml:1:2: \\x9b\\u202e\\u2066\\u2028");
+  EXPECT_EQ(to_text(at(1, 2, "ok", "\x1b\xff.yaml")), "\\x1b\\xff.yaml:1:2: ok");
+  EXPECT_EQ(to_text(at(1, 2, "ä€ '\\n' \U0001F600")), "a.yaml:1:2: ä€ '\\n' \U0001F600");
 }
 
 TEST(MistakeList, SortsByPlaceAndTellsEachOnce) {
@@ -50,6 +66,7 @@ TEST(MistakeList, ShowsAHundredAndCountsTheRest) {
   ASSERT_EQ(shown.size(), MistakeList::kShownMax + 1);
   EXPECT_EQ(shown[99], at(100, 1, "x"));
   EXPECT_EQ(to_text(shown.back()), "a.yaml: and 19900 more mistakes");
+  EXPECT_EQ(count(shown), 20'000U);
 }
 
 }  // namespace
