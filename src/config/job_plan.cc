@@ -96,6 +96,12 @@ class PlanMaker {
     mistakes_.add(document_.mistake(place, fmt::format("group '{}': {}", group.name, message)));
   }
 
+  /// To be said after a mistake that not every combination has.
+  [[nodiscard]] std::string in_combination(const GroupSpec& group) const {
+    if (!group.has_matrix) return "";
+    return fmt::format(" (in the combination {})", combination_text(group, bindings_));
+  }
+
   void add_group(std::size_t number) {
     const GroupSpec& group = spec_.groups[number];
     group_number_ = number;
@@ -156,6 +162,7 @@ class PlanMaker {
     const std::string id = make_id(group, origin, bindings_);
     bindings_[kTaskIdSlot] = id;
     check_id(group, origin, id);
+    if (task.in_shell) check_command(group, origin);
     ids_.push_back({.hash = std::hash<std::string_view>{}(id),
                     .task = static_cast<std::uint32_t>(job_.plan.tasks.size())});
 
@@ -194,6 +201,21 @@ class PlanMaker {
     }
   }
 
+  void check_command(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    for (const Template& argument : task.arguments) {
+      const auto ending = argument.ends_here_document(bindings_);
+      if (!ending || !first_time(origin.task, "command")) continue;
+      const bool own = ending->slot < kMatrixSlots;
+      const std::string_view name = own ? kOwnPlaceholders.at(ending->slot)
+                                        : group.matrix.keys()[ending->slot - kMatrixSlots];
+      complain(task.command_place, group,
+               fmt::format("command: the value of '{{{}}}' has the line '{}', which ends the "
+                           "here-document it stands in{}",
+                           name, ending->word, in_combination(group)));
+    }
+  }
+
   ShapeIndex shape_of(const GroupSpec& group, TaskOrigin origin) {
     const Wanted wanted = wanted_by(group, origin);
     const auto next = static_cast<std::uint32_t>(job_.plan.shapes.size());
@@ -219,8 +241,7 @@ class PlanMaker {
     if (value) return *value;
     if (first_time(origin.task, fmt::format("{} {}", key, filled))) {
       complain(text->place, group,
-               fmt::format("{}: {} (in the combination {})", key, value.error().message,
-                           combination_text(group, bindings_)));
+               fmt::format("{}: {}{}", key, value.error().message, in_combination(group)));
     }
     return std::nullopt;
   }

@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "config/shell_quote.h"
+#include "config/shell_reader.h"
 
 namespace trainyard {
 namespace {
@@ -63,6 +67,23 @@ std::string unknown_placeholder(std::string_view name, const Template::Names& na
                      name);
 }
 
+/// How the value is quoted. The error says why it cannot be.
+std::expected<ShellContext, std::string> context_of(const Piece& piece, std::string_view after,
+                                                    ShellReader& shell,
+                                                    const Template::Names& names) {
+  if (!names.in_shell) return ShellContext{};
+  auto context = shell.value_here();
+  if (!context) {
+    return std::unexpected(
+        fmt::format("'{{{}}}' stands {}; hand the value over in a variable of 'env', or write the "
+                    "command as a list",
+                    piece.name, context.error()));
+  }
+  // `{n}>file` would write to the file what the program writes to its descriptor n.
+  if (after.starts_with('<') || after.starts_with('>')) context->quoted = true;
+  return *context;
+}
+
 }  // namespace
 
 bool is_identifier(std::string_view text) {
@@ -81,18 +102,16 @@ Template::Read Template::read(std::string_view text, const Names& names) {
       const auto found = std::ranges::find(names.names, piece.name);
       if (found == names.names.end()) {
         result.problems.push_back(unknown_placeholder(piece.name, names));
-      } else if (names.in_shell && shell.after_backslash()) {
-        result.problems.push_back(
-            fmt::format("'{{{}}}' stands right after a backslash, which would quote only the first "
-                        "character of its value",
-                        piece.name));
+      } else if (const auto context =
+                     context_of(piece, text.substr(at + piece.length), shell, names);
+                 !context) {
+        result.problems.push_back(context.error());
       } else {
-        Part part{.text_before = static_cast<std::uint32_t>(literal.size() - part_start),
-                  .slot = static_cast<std::uint16_t>(found - names.names.begin()),
-                  .in_shell = names.in_shell,
-                  .context = {}};
-        if (names.in_shell) part.context = shell.value_here();
-        result.text.parts_.push_back(part);
+        result.text.parts_.push_back(
+            {.text_before = static_cast<std::uint32_t>(literal.size() - part_start),
+             .slot = static_cast<std::uint16_t>(found - names.names.begin()),
+             .in_shell = names.in_shell,
+             .context = *context});
         part_start = literal.size();
         at += piece.length;
         continue;
@@ -123,6 +142,45 @@ std::string Template::fill(const Bindings& bindings) const {
   }
   filled.append(literal_, at);
   return filled;
+}
+
+std::optional<Template::Ending> Template::ends_here_document(const Bindings& bindings) const {
+  const auto in_document = [](const Part& part) {
+    return part.in_shell && (part.context.place == ShellPlace::HereDocument ||
+                             part.context.place == ShellPlace::HereDocumentRaw);
+  };
+  if (std::ranges::none_of(parts_, in_document)) return std::nullopt;
+  struct Value {
+    ShellPiece piece;
+    std::size_t slot = 0;
+    HereEnd document;
+  };
+  std::vector<Value> values;
+  ShellReader shell;
+  std::string filled;
+  std::size_t at = 0;
+  for (const Part& part : parts_) {
+    const std::string_view before = std::string_view(literal_).substr(at, part.text_before);
+    at += part.text_before;
+    shell.read(before);
+    filled += before;
+    const std::size_t begin = filled.size();
+    const std::optional<std::string>& value = bindings[part.slot];
+    if (value) filled += shell_quoted(*value, part.context);
+    if (value && in_document(part)) {
+      values.push_back({.piece = {.begin = begin, .end = filled.size()},
+                        .slot = part.slot,
+                        .document = *shell.here_document()});
+    }
+    check(shell.value_here().has_value(), "a place that was looked at when it was read");
+  }
+  filled.append(literal_, at);
+  for (const Value& value : values) {
+    if (may_end_document(value.document, filled, value.piece)) {
+      return Ending{.slot = value.slot, .word = value.document.word};
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::size_t> Template::missing(const Bindings& bindings) const {

@@ -53,6 +53,11 @@ class Template {
   /// The first slot it needs and the bindings do not have.
   [[nodiscard]] std::optional<std::size_t> missing(const Bindings& bindings) const;
 
+  /// What would go wrong in the shell with these values, and with them only: the first one with a
+  /// line that ends the here-document it stands in. Slots without a value are not looked at.
+  struct Ending;
+  [[nodiscard]] std::optional<Ending> ends_here_document(const Bindings& bindings) const;
+
   [[nodiscard]] bool uses_any() const { return !parts_.empty(); }
   [[nodiscard]] bool uses(std::size_t slot) const;
 
@@ -69,6 +74,11 @@ class Template {
 
   std::string literal_;  ///< All the text between the placeholders, in one piece.
   std::vector<Part> parts_;
+};
+
+struct Template::Ending {
+  std::size_t slot = 0;
+  std::string word;  ///< What ends the document.
 };
 
 struct Template::Read {

@@ -76,7 +76,8 @@ TEST(Template, QuotesForTheShellOnlyWhatNeedsIt) {
 TEST(Template, RefusesAPlaceholderAfterABackslash) {
   EXPECT_THAT(problems("echo \\{lr}", true),
               ElementsAre("'{lr}' stands right after a backslash, which would quote only the first "
-                          "character of its value"));
+                          "character of its value; hand the value over in a variable of 'env', or "
+                          "write the command as a list"));
   EXPECT_THAT(problems("echo '\\{lr}' \\\\{lr}", true), IsEmpty());
   EXPECT_THAT(problems("echo \\{lr}", false), IsEmpty());
 }

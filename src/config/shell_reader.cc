@@ -1,0 +1,466 @@
+#include "config/shell_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/shell_quote.h"
+
+namespace trainyard {
+namespace {
+
+bool is_one_of(char byte, std::string_view set) { return set.find(byte) != std::string_view::npos; }
+
+/// `$$` is the number of the shell. The second dollar opens nothing, though bash looks for the end
+/// of
+/// `$$(` as if it did.
+constexpr char kTwoDollars = '\x01';
+
+bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
+
+bool starts_name(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+bool continues_name(char byte) { return starts_name(byte) || (byte >= '0' && byte <= '9'); }
+
+/// Whether the backslash at the end of a line is none that another one quotes.
+bool is_continued(std::string_view line) {
+  const auto others =
+      std::ranges::find_if(line | std::views::reverse, [](char byte) { return byte != '\\'; });
+  return (others - std::ranges::begin(line | std::views::reverse)) % 2 == 1;
+}
+
+constexpr std::string_view kInBraces = "within '${...}'";
+constexpr std::string_view kInArithmetic = "in arithmetic, which would read its value as a formula";
+constexpr std::string_view kInBackticks = "in backticks, after a backslash or a '<<' in them";
+constexpr std::string_view kInHere = "in an expansion in a here-document, or after one";
+constexpr std::string_view kAfterCase = "after a 'case' in '$(...)'";
+constexpr std::string_view kAfterQuoteInBraces = "after a quote within \"${...}\"";
+constexpr std::string_view kAfterOther =
+    "after what shells do not agree about ('$[', '$$(', or a quote after '$' or in arithmetic)";
+constexpr std::string_view kAfterHere =
+    "after a here-document of which shells do not agree where "
+    "it ends";
+
+}  // namespace
+
+bool HereEnd::is_ended_by(std::string_view line) const {
+  if (tabs_stripped) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+  return line == word;
+}
+
+bool HereEnd::may_be_ended_by(std::string_view line) const {
+  const auto end = std::min(line.find_last_not_of(")`") + 1, line.size());
+  return is_ended_by(line) || is_ended_by(line.substr(0, end));
+}
+
+bool may_end_document(const HereEnd& end, std::string_view text, ShellPiece piece) {
+  const auto any_line = [&end](std::string_view lines) {
+    return std::ranges::any_of(lines | std::views::split('\n'), [&end](const auto& line) {
+      return end.may_be_ended_by(std::string_view(line.begin(), line.end()));
+    });
+  };
+  const auto ends_line = [&](std::size_t at) {
+    return text[at] == '\n' && (end.quoted || !is_continued(text.substr(0, at)));
+  };
+  while (piece.begin > 0 && !ends_line(piece.begin - 1)) --piece.begin;
+  while (piece.end < text.size() && !ends_line(piece.end)) ++piece.end;
+  std::string joined;
+  for (std::size_t at = piece.begin; at < piece.end; ++at) {
+    if (text[at] == '\n' && !ends_line(at)) {
+      joined.pop_back();
+    } else {
+      joined += text[at];
+    }
+  }
+  return any_line(text.substr(piece.begin, piece.end - piece.begin)) || any_line(joined);
+}
+
+void ShellReader::read(std::string_view text) {
+  for (const char byte : text) read_byte(byte);
+}
+
+std::string_view ShellReader::why_not_here() const {
+  if (!given_up_.empty()) return given_up_;
+  if (lost_in_backticks_) return kInBackticks;
+  if (backslash_)
+    return "right after a backslash, which would quote only the first character of its value";
+  if (reading_ != Reading::Nothing) return "in the word that ends a here-document";
+  if (in_here_ && (lost_in_here_ || !here_closers_.empty())) return kInHere;
+  // What a substitution in arithmetic prints may be the value.
+  const bool formula =
+      std::ranges::find(frames_, Inside::Arithmetic, &Frame::inside) != frames_.end();
+  if (formula) return kInArithmetic;
+  if (in_here_ || comment_) return {};
+  // Quotes belong to what they stand in; a substitution is a command of its own.
+  for (const Frame& frame : frames_ | std::views::reverse) {
+    if (frame.inside == Inside::Braces) return kInBraces;
+    if (frame.inside != Inside::Single && frame.inside != Inside::Double) break;
+  }
+  return {};
+}
+
+std::expected<ShellContext, std::string_view> ShellReader::value_here() {
+  std::string_view why = why_not_here();
+  ShellContext context{.backticks = in_backticks()};
+  const Inside inside = frames_.back().inside;
+  if (in_here_) {
+    const bool raw = here_wanted_.front().quoted;
+    context.place = raw ? ShellPlace::HereDocumentRaw : ShellPlace::HereDocument;
+  } else if (comment_) {
+    context.place = ShellPlace::Comment;
+  } else if (inside == Inside::Single) {
+    context.place = ShellPlace::SingleQuotes;
+  } else if (inside == Inside::Double) {
+    context.place = ShellPlace::DoubleQuotes;
+  }
+  context.quoted = context.place == ShellPlace::Word && (variable_ || command_start_);
+  const bool expands =
+      context.place == ShellPlace::DoubleQuotes || context.place == ShellPlace::HereDocument;
+  if (why.empty() && variable_ && expands) {
+    why = "right after the name of a variable, which its value would go on with";
+  }
+  if (!why.empty()) return std::unexpected(why);
+  // Whatever the value is, this line is not the end of a document.
+  if (in_here_) {
+    here_line_ += '\n';
+    here_joined_ += '\n';
+  }
+  follow_words('v');
+  variable_ = false;
+  remember('v');
+  return context;
+}
+
+void ShellReader::give_up(std::string_view why) {
+  if (given_up_.empty()) given_up_ = why;
+}
+
+void ShellReader::remember(char byte) {
+  before_that_ = std::exchange(before_, byte == '$' && before_ == '$' ? kTwoDollars : byte);
+}
+
+bool ShellReader::in_backticks() const {
+  return std::ranges::find(frames_, Inside::Backticks, &Frame::inside) != frames_.end();
+}
+
+bool ShellReader::at_word_start() const { return is_one_of(before_, " \t\n;|&()`"); }
+
+void ShellReader::read_byte(char byte) {
+  if (in_here_) return step_here(byte);
+  if (std::exchange(backslash_, false)) {
+    // The end of a line after a backslash is as good as not there; anything else means itself.
+    if (byte == '\n') return;
+    variable_ = false;
+    follow_words('x');
+    return remember('x');
+  }
+  variable_ = (variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte));
+  in_word_ = false;
+  step(byte);
+  // What comes before a backslash may yet join with what comes after it.
+  if (!backslash_ || lost_in_backticks_) remember(in_word_ ? 'x' : byte);
+}
+
+void ShellReader::step(char byte) {
+  if (in_backticks()) {
+    // They end with the next backtick, in quotes or not. A backslash in them is taken off before
+    // they are read, and what is a quote is known only then.
+    if (byte == '`') return leave_backticks();
+    if (byte == '\\') lost_in_backticks_ = backslash_ = true;
+    if (lost_in_backticks_) return;
+  }
+  if (reading_ != Reading::Nothing && step_here_word(byte)) return;
+  if (comment_) {
+    if (byte != '\n') return;
+    comment_ = false;
+  }
+  const Inside inside = frames_.back().inside;
+  if (inside != Inside::Single && before_ == kTwoDollars && is_one_of(byte, "({['\"")) {
+    give_up(kAfterOther);
+  }
+  switch (inside) {
+    case Inside::Single:
+      variable_ = false;
+      if (byte == '\'') frames_.pop_back();
+      break;
+    case Inside::Double:
+      step_double(byte);
+      break;
+    case Inside::Braces:
+      step_braces(byte);
+      break;
+    default:
+      step_plain(byte);
+      break;
+  }
+}
+
+void ShellReader::step_double(char byte) {
+  if (byte == '\\') backslash_ = true;
+  if (byte == '"') frames_.pop_back();
+  if (byte == '`') open_backticks();
+  if (before_ == '$') open_after_dollar(byte);
+}
+
+void ShellReader::step_braces(char byte) {
+  if (byte == '\\') backslash_ = true;
+  if (byte == '`') open_backticks();
+  if (byte == '\'' || byte == '"') {
+    if (frames_.back().in_double) give_up(kAfterQuoteInBraces);
+    step_quote(byte);
+  }
+  if (byte == '}') {
+    frames_.pop_back();
+  } else if (before_ == '$') {
+    open_after_dollar(byte);
+  }
+}
+
+void ShellReader::step_quote(char byte) {
+  const bool unclear = frames_.back().inside == Inside::Arithmetic;
+  if (unclear || (before_ == '$' && byte == '\'')) give_up(kAfterOther);
+  frames_.push_back({.inside = byte == '"' ? Inside::Double : Inside::Single});
+}
+
+/// `$(` and `${`.
+void ShellReader::open_after_dollar(char byte) {
+  const Frame& top = frames_.back();
+  const bool in_double = top.inside == Inside::Double || top.in_double;
+  if (byte == '(') {
+    frames_.push_back({.inside = Inside::Parentheses});
+    command_start_ = true;
+    word_.clear();
+  }
+  if (byte == '{') frames_.push_back({.inside = Inside::Braces, .in_double = in_double});
+  if (byte == '[') give_up(kAfterOther);
+}
+
+void ShellReader::step_plain(char byte) {
+  follow_words(byte);
+  switch (byte) {
+    case '\\':
+      backslash_ = true;
+      break;
+    case '\'':
+    case '"':
+      step_quote(byte);
+      break;
+    case '`':
+      open_backticks();
+      break;
+    case '(':
+      open_parenthesis();
+      break;
+    case ')':
+      close_parenthesis();
+      break;
+    case '{':
+    case '[':
+      if (before_ == '$') open_after_dollar(byte);
+      break;
+    case '#':
+      comment_ = at_word_start() && frames_.back().inside != Inside::Arithmetic;
+      break;
+    case '<':
+      step_arrow();
+      break;
+    case '\n':
+      step_line_end();
+      break;
+    default:
+      break;
+  }
+}
+
+/// Watches for what only a word that stands alone is: the start of a command, and `case`, whose
+/// patterns end with a parenthesis that nothing opens.
+void ShellReader::follow_words(char byte) {
+  if (in_here_ || comment_) return;
+  if (is_blank(byte) || is_one_of(byte, "\n;|&()")) {
+    if (word_ == "case" && frames_.back().inside == Inside::Parentheses) give_up(kAfterCase);
+    word_.clear();
+    if (!is_blank(byte)) command_start_ = true;
+    return;
+  }
+  command_start_ = false;
+  if (word_.size() < 5) word_ += byte;
+}
+
+/// `<<` starts a here-document. `<<<` is a string and not a document; in arithmetic the arrows are
+/// a shift.
+void ShellReader::step_arrow() {
+  if (before_ != '<' || before_that_ == '<') return;
+  if (frames_.back().inside == Inside::Arithmetic) return;
+  if (in_backticks()) {
+    lost_in_backticks_ = true;
+    return;
+  }
+  reading_ = Reading::AfterArrows;
+  here_word_ = {.word = {}, .depth = frames_.size()};
+}
+
+void ShellReader::step_line_end() {
+  in_here_ = !here_wanted_.empty();
+  const auto of_this_line = [this](const HereEnd& end) { return end.depth == frames_.size(); };
+  if (!std::ranges::all_of(here_wanted_, of_this_line)) give_up(kAfterHere);
+}
+
+void ShellReader::open_parenthesis() {
+  Frame& frame = frames_.back();
+  if (before_ == '$') return open_after_dollar('(');
+  const bool twice = before_ == '(' && frame.inside != Inside::Arithmetic;
+  if (twice && before_that_ == '$' && frame.inside == Inside::Parentheses &&
+      frame.parentheses == 0) {
+    frame.inside = Inside::Arithmetic;
+    ++frame.parentheses;
+  } else if (twice && frame.parentheses > 0) {
+    // `((...))` is arithmetic to bash.
+    --frame.parentheses;
+    frames_.push_back({.inside = Inside::Arithmetic, .parentheses = 1});
+  } else {
+    ++frame.parentheses;
+  }
+}
+
+void ShellReader::close_parenthesis() {
+  Frame& frame = frames_.back();
+  if (frame.parentheses > 0) {
+    --frame.parentheses;
+  } else if (frame.inside == Inside::Parentheses || frame.inside == Inside::Arithmetic) {
+    frames_.pop_back();
+    command_start_ = false;
+    in_word_ = true;
+  }
+  // Else it ends a pattern of `case`.
+}
+
+void ShellReader::open_backticks() {
+  frames_.push_back({.inside = Inside::Backticks});
+  command_start_ = true;
+  word_.clear();
+}
+
+void ShellReader::leave_backticks() {
+  const auto opened = std::ranges::find(frames_, Inside::Backticks, &Frame::inside);
+  frames_.erase(opened, frames_.end());
+  lost_in_backticks_ = comment_ = command_start_ = false;
+  in_word_ = true;
+  word_ = "`";
+}
+
+bool ShellReader::step_here_word(char byte) {
+  switch (reading_) {
+    case Reading::AfterArrows:
+      if (byte == '<') {
+        reading_ = Reading::Nothing;
+        return true;
+      }
+      if (byte == '-' && before_ == '<') {
+        here_word_.tabs_stripped = true;
+        return true;
+      }
+      if (is_blank(byte)) return true;
+      reading_ = Reading::Word;
+      return step_here_word(byte);
+    case Reading::Word:
+      if (byte == '\'' || byte == '"') {
+        reading_ = byte == '"' ? Reading::WordDouble : Reading::WordSingle;
+        here_word_.quoted = true;
+        return true;
+      }
+      if (byte == '\\') {
+        here_word_.quoted = true;
+        return true;
+      }
+      if (is_blank(byte) || is_one_of(byte, "\n;|&()<>")) {
+        reading_ = Reading::Nothing;
+        if (!here_word_.word.empty() || here_word_.quoted) here_wanted_.push_back(here_word_);
+        return false;
+      }
+      here_word_.word += byte;
+      return true;
+    case Reading::WordSingle:
+    case Reading::WordDouble:
+      if (byte == (reading_ == Reading::WordDouble ? '"' : '\'')) {
+        reading_ = Reading::Word;
+      } else {
+        here_word_.word += byte;
+      }
+      return true;
+    case Reading::Nothing:
+      break;
+  }
+  return false;
+}
+
+void ShellReader::step_here(char byte) {
+  const bool escaped = std::exchange(backslash_, false);
+  const bool raw = here_wanted_.front().quoted;
+  if (byte == '\n' && escaped) {
+    here_joined_.pop_back();
+    here_line_.clear();
+    return;
+  }
+  if (byte == '\n') {
+    end_here_line();
+    return;
+  }
+  here_line_ += byte;
+  here_joined_ += byte;
+  if (raw) return;
+  backslash_ = byte == '\\' && !escaped;
+  variable_ =
+      !escaped && ((variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte)));
+  step_here_expansion(byte, escaped);
+  if (!backslash_) remember(escaped ? 'x' : byte);
+}
+
+/// A command or a variable in the document: known to end only where it is simple.
+void ShellReader::step_here_expansion(char byte, bool escaped) {
+  if (here_closers_.empty()) {
+    if (escaped) return;
+    if (before_ == kTwoDollars && is_one_of(byte, "({[")) lost_in_here_ = true;
+    if (byte == '`' || (before_ == '$' && byte == '[')) lost_in_here_ = true;
+    if (before_ != '$' || !is_one_of(byte, "({")) return;
+    here_closers_ = byte == '(' ? ")" : "}";
+    here_expansion_.clear();
+    return;
+  }
+  here_expansion_ += byte;
+  if (escaped || is_one_of(byte, "\\`'\"#\n")) lost_in_here_ = true;
+  if (byte == '(') here_closers_ += ')';
+  if (byte == '{') here_closers_ += '}';
+  if (byte != ')' && byte != '}') return;
+  if (here_closers_.back() != byte) lost_in_here_ = true;
+  here_closers_.pop_back();
+  if (here_expansion_.find("case") != std::string::npos) lost_in_here_ = true;
+}
+
+void ShellReader::end_here_line() {
+  const HereEnd& end = here_wanted_.front();
+  const bool ends = end.is_ended_by(here_line_);
+  const bool surely = ends && end.is_ended_by(here_joined_);
+  const bool perhaps = end.may_be_ended_by(here_line_) || end.may_be_ended_by(here_joined_);
+  if (perhaps && !surely) give_up(kAfterHere);
+  here_line_.clear();
+  here_joined_.clear();
+  variable_ = false;
+  remember('\n');
+  if (!ends) {
+    if (!here_closers_.empty()) lost_in_here_ = true;
+    return;
+  }
+  if (!here_closers_.empty()) give_up(kAfterHere);
+  here_closers_.clear();
+  lost_in_here_ = false;
+  here_wanted_.erase(here_wanted_.begin());
+  in_here_ = !here_wanted_.empty();
+}
+
+}  // namespace trainyard

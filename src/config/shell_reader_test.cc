@@ -1,0 +1,149 @@
+// Where in a command no value can stand, and that one which ends a here-document is found.
+#include "config/shell_reader.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/Assertions.h>
+#include <rapidcheck/Check.h>
+#include <rapidcheck/gen/Container.h>
+#include <rapidcheck/gen/Select.h>
+
+#include "config/placeholder.h"
+
+namespace trainyard {
+namespace {
+
+constexpr std::array<std::string_view, 1> kNames{"v"};
+
+/// Where the first placeholder that is refused stands, in the words of the mistake; empty when all
+/// are fine.
+std::string refused(std::string_view command) {
+  const Template::Read read = Template::read(command, {.names = kNames, .in_shell = true});
+  if (read.problems.empty()) return "";
+  const std::string& problem = read.problems.front();
+  const std::string_view before = "'{v}' stands ";
+  return problem.substr(before.size(), problem.find(';') - before.size());
+}
+
+TEST(ShellReader, RefusesValuesWithinBraces) {
+  for (const std::string_view command :
+       {"echo ${U:-{v}}", "echo \"${U:-{v}}\"", "echo ${U:-'{v}'}", "echo ${U:-\"{v}\"}",
+        "echo \"${V#{v}}\"", "echo ${{v}}", "echo \"`echo ${U:-{v}}`\""}) {
+    EXPECT_EQ(refused(command), "within '${...}'") << command;
+  }
+  EXPECT_EQ(refused("echo ${U} \"${U}\" {v} \"{v}\" ${U:-$(echo {v})}"), "");
+}
+
+TEST(ShellReader, RefusesWhatIsReadAsAFormula) {
+  for (const std::string_view command :
+       {"echo $(( {v} + 1 ))", "echo \"$(({v}))\"", "echo $(((1) + {v}))", "((x = {v}))",
+        "for ((i = 0; i < {v}; i++)); do :; done", "echo $((1 << {v}))",
+        "echo $(( $(wc -l < {v}) + 1 ))"}) {
+    EXPECT_EQ(refused(command), "in arithmetic, which would read its value as a formula")
+        << command;
+  }
+  EXPECT_EQ(refused("echo $((1 + (2))) {v} $((x << 2)) {v}"), "");
+}
+
+TEST(ShellReader, RefusesWhatItCannotFollow) {
+  EXPECT_EQ(refused("echo \"${U:-\"{v}\"}\""), "after a quote within \"${...}\"");
+  EXPECT_EQ(refused("echo \"${U:-it's}\" {v}"), "after a quote within \"${...}\"");
+  for (const std::string_view command :
+       {"x=\"`echo \\\"{v}\\\"`\"", "echo `echo \\`echo {v}\\``", "echo `cat <<E\n{v}\nE\n`"}) {
+    EXPECT_EQ(refused(command), "in backticks, after a backslash or a '<<' in them") << command;
+  }
+  for (const std::string_view command :
+       {"echo $(case x in x) echo {v};; esac)", "echo \"$(case x in (x) :;; esac)\" {v}"}) {
+    EXPECT_EQ(refused(command), "after a 'case' in '$(...)'") << command;
+  }
+  for (const std::string_view command : {"echo $'a\\'' {v}", "echo $[{v} + 1]", "echo \"$[1]{v}\"",
+                                         "echo $(( '1' )) {v}", "echo \"$$(x\" {v}"}) {
+    EXPECT_EQ(refused(command).substr(0, 36), "after what shells do not agree about") << command;
+  }
+}
+
+TEST(ShellReader, GoesOnAfterBackticksThatItCannotFollow) {
+  EXPECT_EQ(refused("x=\"`echo \\\"it's\\\"`\"; echo {v} '{v}'"), "");
+  EXPECT_EQ(refused("echo `echo '` {v} # '"), "");
+}
+
+TEST(ShellReader, RefusesWhatWouldLengthenTheNameOfAVariable) {
+  const std::string_view why =
+      "right after the name of a variable, which its value would go on with";
+  EXPECT_EQ(refused("echo \"$x{v}\""), why);
+  EXPECT_EQ(refused("cat <<E\n$x{v}\nE"), why);
+  EXPECT_EQ(refused("echo $x{v} \"${x}{v} $x/{v} \\$x{v} $1{v}\" '$x{v}' # $x{v}"), "");
+}
+
+TEST(ShellReader, RefusesValuesInTheExpansionsOfAHereDocument) {
+  for (const std::string_view command :
+       {"cat <<E\n$(echo {v})\nE", "cat <<E\n${U:-{v}}\nE", "cat <<E\n`echo {v}`\nE",
+        "cat <<E\n$(echo \")\" {v})\nE", "cat <<E\n$(case x in x) echo {v};; esac)\nE",
+        "cat <<E\n$(echo\n{v})\nE"}) {
+    EXPECT_EQ(refused(command), "in an expansion in a here-document, or after one") << command;
+  }
+  EXPECT_EQ(refused("cat <<{v}\n"), "in the word that ends a here-document");
+  EXPECT_EQ(refused("cat <<E\n$(date +%F) ${HOME} \\$(x {v}\nE\necho {v}"), "");
+  EXPECT_EQ(refused("cat <<'E'\n$(echo {v})\n`{v}`\nE\necho {v}"), "");
+}
+
+TEST(ShellReader, RefusesEverythingAfterAHereDocumentWhoseEndIsUnsure) {
+  for (const std::string_view command :
+       {"cat <<E\na\\\nE\necho {v}", "echo $(cat <<E\na\nE)\n{v}", "cat <<E $(\necho {v})\nE\n"}) {
+    EXPECT_EQ(refused(command), "after a here-document of which shells do not agree where it ends")
+        << command;
+  }
+}
+
+/// The word that a value ends a here-document with; empty when it does not.
+std::string ended(std::string_view command, const std::string& value) {
+  const Template::Read read = Template::read(command, {.names = kNames, .in_shell = true});
+  EXPECT_TRUE(read.problems.empty()) << command;
+  const auto ending = read.text.ends_here_document({value});
+  return ending ? ending->word : "";
+}
+
+TEST(HereDocument, IsNotEndedByAValueUnnoticed) {
+  EXPECT_EQ(ended("cat <<EOF\n{v}\nEOF", "EOF"), "EOF");
+  EXPECT_EQ(ended("cat <<EOF\n{v}\nEOF", "a\nEOF\ntouch x"), "EOF");
+  EXPECT_EQ(ended("cat <<'E'; echo {v}\n{v}\nE", "E"), "E");
+  EXPECT_EQ(ended("cat <<-E\n\t{v}\nE", "\tE"), "E");
+  EXPECT_EQ(ended("cat <<EOF\nE{v}\nEOF", "OF"), "EOF");
+  EXPECT_EQ(ended("cat <<EOF\nE{v}F\nEOF", "O"), "EOF");
+  EXPECT_EQ(ended("cat <<EOF\n{v}\\\nOF\nEOF", "E"), "EOF");
+  EXPECT_EQ(ended("cat <<EOF\nE\\\n{v}\nEOF", "OF"), "EOF");
+  EXPECT_EQ(ended("echo $(cat <<EOF\n{v}\nEOF\n)", "x\nEOF)"), "EOF");
+  EXPECT_EQ(ended("cat <<A <<B\nx\nA\n{v}\nB", "B"), "B");
+}
+
+TEST(HereDocument, TakesValuesThatOnlyLookLikeItsEnd) {
+  for (const std::string_view value : {"EOFx", "a EOF", " EOF", "x\nEO", "a\nb\n", "\\", "\\\\"}) {
+    EXPECT_EQ(ended("cat <<EOF\n{v}\nEOF", std::string(value)), "") << value;
+    EXPECT_EQ(ended("cat <<'EOF'\n{v}\nEOF", std::string(value)), "") << value;
+  }
+  EXPECT_EQ(ended("cat <<EOF\nit's {v}\nEOF", "EOF"), "");
+  EXPECT_EQ(ended("echo {v}; cat <<EOF\n{v}.\nEOF\necho {v}", "EOF"), "");
+  EXPECT_EQ(ended("cat <<A <<B\n{v}\nA\nx\nB", "B"), "");
+}
+
+TEST(ShellReader, TakesAnyText) {
+  const bool holds = rc::check("a reader takes any text", [] {
+    const auto command = *rc::gen::container<std::string>(
+        rc::gen::elementOf(std::string("ab '\"\\$`(){}[]<>;#\n-E")));
+    ShellReader reader;
+    reader.read(command);
+    const auto first = reader.value_here();
+    reader.read(command);
+    // What is given up is given up for good.
+    if (!first && first.error().starts_with("after ")) {
+      RC_ASSERT(!reader.value_here().has_value());
+    }
+  });
+  EXPECT_TRUE(holds);
+}
+
+}  // namespace
+}  // namespace trainyard
