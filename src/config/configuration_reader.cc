@@ -120,6 +120,7 @@ class MappingReader {
     // A key without a value is what it was.
     if (value.kind == YamlKind::Null) return;
     Result<std::string> text = parse_setting(info.kind, value.text);
+    if (text && find_bad_byte(*text)) text = std::unexpected(Error{"the value is not text"});
     if (!text) {
       complain(value, fmt::format("{}: {}", key, text.error().message));
       return;

@@ -283,6 +283,12 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:12:24: utilization-limit.cpu: '80' is more than all; did you mean '80%'?"));
 }
 
+TEST(ConfigurationFile, HasTextForValues) {
+  EXPECT_THAT(mistakes_in(R"({workdir: "a\0b", smtp: {user: "\e[2J"}})"),
+              ElementsAre("c.yaml:1:11: workdir: the value is not text",
+                          "c.yaml:1:32: smtp.user: the value is not text"));
+}
+
 TEST(ConfigurationFile, MustBeKeysWithValues) {
   EXPECT_THAT(mistakes_in("- 1"),
               ElementsAre("c.yaml:1:1: a configuration is keys with values, as in {scheduler: "

@@ -44,5 +44,25 @@ TEST(JobCommand, IsRefusedWhenAValueEndsItsHereDocument) {
                   "line 'EOF', which ends the here-document it stands in"));
 }
 
+TEST(JobCommand, HasNoNulNorHasWhatItIsGiven) {
+  EXPECT_THAT(
+      in_task(R"(command: [echo, "a\0b"], env: {X: "a\0b"}, working-directory: "x\0y")"),
+      ElementsAre(
+          "sweep.yaml:5:22: group 'g': task 1: command: has the character \\0, which no program "
+          "can be given",
+          "sweep.yaml:5:40: group 'g': task 1: env: X: has the character \\0, which no program "
+          "can be given",
+          "sweep.yaml:5:68: group 'g': task 1: working-directory: has the character \\0, which "
+          "no program can be given"));
+  EXPECT_THAT(in_task(R"(command: "echo a\0b", id: "{v}")"),
+              ElementsAre("sweep.yaml:5:15: group 'g': task '{v}': command: has the character \\0, "
+                          "which no program can be given"));
+  EXPECT_THAT(in_task("command: x, id: y", R"({v: ["a\0b"], include: [{w: "\0"}]})"),
+              ElementsAre("sweep.yaml:3:16: group 'g': 'v': has the character \\0, which no "
+                          "program can be given",
+                          "sweep.yaml:3:39: group 'g': 'w': has the character \\0, which no "
+                          "program can be given"));
+}
+
 }  // namespace
 }  // namespace trainyard

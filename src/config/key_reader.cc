@@ -72,6 +72,10 @@ std::optional<Text> read_text(const Complainer& to, const YamlNode& node, std::s
                               const Template::Names& names) {
   const auto single = read_single(to, node, key);
   if (!single) return std::nullopt;
+  if (single->contains('\0')) {
+    to.complain(node, fmt::format("{}: {}", key, kNoNul));
+    return std::nullopt;
+  }
   Template::Read read = Template::read(*single, names);
   for (const std::string& problem : read.problems) {
     to.complain(node, fmt::format("{}: {}", key, problem));

@@ -54,7 +54,10 @@ void check_keys(const Complainer& to, const YamlNode& mapping,
 std::optional<std::string> read_single(const Complainer& to, const YamlNode& node,
                                        std::string_view key);
 
-/// A single text with placeholders.
+/// Arguments, variables and paths end at their first NUL, and the rest would be lost in silence.
+constexpr std::string_view kNoNul = "has the character \\0, which no program can be given";
+
+/// A single text with placeholders, and without NUL.
 std::optional<Text> read_text(const Complainer& to, const YamlNode& node, std::string_view key,
                               const Template::Names& names);
 

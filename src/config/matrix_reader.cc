@@ -15,6 +15,7 @@
 
 #include "base/nearest.h"
 #include "base/result.h"
+#include "config/key_reader.h"
 #include "config/matrix.h"
 #include "config/mistake.h"
 #include "config/placeholder.h"
@@ -145,6 +146,10 @@ class MatrixReader {
     if (node.kind == YamlKind::List || node.kind == YamlKind::Mapping || nothing) {
       complain(node, fmt::format("'{}': a value of a matrix is a single number or text{}", key.text,
                                  nothing ? "; write \"\" for an empty one" : ""));
+      return std::nullopt;
+    }
+    if (node.text.contains('\0')) {
+      complain(node, fmt::format("'{}': {}", key.text, kNoNul));
       return std::nullopt;
     }
     return node.text;
