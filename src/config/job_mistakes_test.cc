@@ -354,6 +354,20 @@ TEST(JobMistakes, NameAnUnknownGroupAndACircle) {
                           "needs 'a'"));
 }
 
+TEST(JobMistakes, NameEveryCircle) {
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- {name: a, needs: a, tasks: [{command: x}]}\n"
+                          "- {name: b, needs: [f, d], tasks: [{command: x}]}\n"
+                          "- {name: c, needs: [b], tasks: [{command: x}]}\n"
+                          "- {name: d, needs: [a, c], tasks: [{command: x}]}\n"
+                          "- {name: e, needs: [b], tasks: [{command: x}]}\n"
+                          "- {name: f, needs: [], tasks: [{command: x}]}\n"),
+              ElementsAre("sweep.yaml:2:20: group 'a': the groups need each other in a circle: 'a' "
+                          "needs 'a'",
+                          "sweep.yaml:3:24: group 'b': the groups need each other in a circle: 'b' "
+                          "needs 'd', 'd' needs 'c', 'c' needs 'b'"));
+}
+
 TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
   EXPECT_THAT(
       in_task("id: big, command: x, memory: 64GB"),

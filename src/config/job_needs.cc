@@ -37,10 +37,11 @@ std::string unknown_group(const JobSpec& spec, std::string_view name) {
   return fmt::format("needs: there is no group '{}'", name);
 }
 
-/// A way through groups that ends where it starts; empty when there is none. Groups come off one by
-/// one once nothing they need is left; what cannot come off is on a circle or needs one.
-std::vector<std::size_t> find_circle(const Needs& needs) {
-  std::vector<bool> done(needs.size(), false);
+using Circle = std::vector<std::size_t>;
+
+/// Takes off what needs nothing that is left, until nothing comes off any more: what is left then
+/// is on a circle or needs one.
+void take_off(const Needs& needs, std::vector<bool>& done) {
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t i = 0; i < needs.size(); ++i) {
@@ -50,23 +51,44 @@ std::vector<std::size_t> find_circle(const Needs& needs) {
       if (ready) done[i] = changed = true;
     }
   }
-  const auto left = std::ranges::find(done, false);
-  if (left == done.end()) return {};
-  std::vector<std::size_t> way{static_cast<std::size_t>(left - done.begin())};
-  while (true) {
-    const auto next =
-        std::ranges::find_if(needs[way.back()], [&](GroupIndex need) { return !done[need.value]; });
-    const std::size_t group = next->value;
-    const auto seen = std::ranges::find(way, group);
-    if (seen != way.end()) return {seen, way.end()};
-    way.push_back(group);
-  }
 }
 
-void check_circle(const JobSpec& spec, const Needs& needs, const YamlDocument& document,
-                  MistakeList& mistakes) {
-  const std::vector<std::size_t> circle = find_circle(needs);
-  if (circle.empty()) return;
+/// Ways through groups that end where they start, no two of them through the same group. At most as
+/// many as are told.
+std::vector<Circle> find_circles(const Needs& needs) {
+  std::vector<Circle> circles;
+  std::vector<bool> done(needs.size(), false);
+  while (circles.size() < MistakeList::kShownMax) {
+    take_off(needs, done);
+    const auto left = std::ranges::find(done, false);
+    if (left == done.end()) break;
+    Circle way{static_cast<std::size_t>(left - done.begin())};
+    auto seen = way.end();
+    while (seen == way.end()) {
+      const auto next = std::ranges::find_if(needs[way.back()],
+                                             [&](GroupIndex need) { return !done[need.value]; });
+      seen = std::ranges::find(way, std::size_t{next->value});
+      if (seen == way.end()) {
+        way.emplace_back(next->value);
+        seen = way.end();
+      }
+    }
+    circles.emplace_back(seen, way.end());
+    for (const std::size_t group : circles.back()) done[group] = true;
+  }
+  return circles;
+}
+
+/// Where a group says that it needs another.
+Place place_of_need(const GroupSpec& group, std::string_view name) {
+  if (!group.needs) return group.place;
+  const auto said =
+      std::ranges::find(*group.needs, name, [](const auto& need) { return need.first; });
+  return said == group.needs->end() ? group.place : said->second;
+}
+
+void complain_of_circle(const JobSpec& spec, const Circle& circle, const YamlDocument& document,
+                        MistakeList& mistakes) {
   std::string text;
   for (std::size_t i = 0; i < circle.size(); ++i) {
     const GroupSpec& group = spec.groups[circle[i]];
@@ -75,10 +97,9 @@ void check_circle(const JobSpec& spec, const Needs& needs, const YamlDocument& d
                         group.needs ? "" : " (the group before it)");
   }
   const GroupSpec& group = spec.groups[circle.front()];
-  const Place place =
-      group.needs && !group.needs->empty() ? group.needs->front().second : group.place;
+  const GroupSpec& next = spec.groups[circle[1 % circle.size()]];
   mistakes.add(document.mistake(
-      place,
+      place_of_need(group, next.name),
       fmt::format("group '{}': the groups need each other in a circle: {}", group.name, text)));
 }
 
@@ -103,7 +124,9 @@ Needs resolve_needs(const JobSpec& spec, const YamlDocument& document, MistakeLi
       if (std::ranges::find(needs[i], index) == needs[i].end()) needs[i].push_back(index);
     }
   }
-  check_circle(spec, needs, document, mistakes);
+  for (const Circle& circle : find_circles(needs)) {
+    complain_of_circle(spec, circle, document, mistakes);
+  }
   return needs;
 }
 
