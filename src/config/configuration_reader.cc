@@ -157,10 +157,9 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
   const std::string path = absolute_path(sources.current_directory, name);
   std::error_code failed;
   if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
-  const Result<std::string> text = read_text_file(path, Source::PlainFileOrPipe);
+  const Result<std::string> text = read_text_file(path);
   if (!text) {
-    mistakes.add(
-        {.file = name, .message = fmt::format("cannot be read: {}", text.error().message)});
+    mistakes.add({.file = name, .message = text.error().message});
     return;
   }
   const YamlDocument document(*text, name);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -132,6 +134,9 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
   sources.config_file = "nowhere.yaml";
   EXPECT_THAT(mistakes_of(sources),
               ElementsAre("nowhere.yaml: cannot be read: No such file or directory"));
+  ASSERT_EQ(::mkfifo((directory_ + "/pipe.yaml").c_str(), 0600), 0);
+  sources.config_file = "pipe.yaml";
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("pipe.yaml: is a pipe and not a plain file"));
 }
 
 TEST_F(Configurations, TakeEveryKeyOfFedflow) {

@@ -93,12 +93,9 @@ Job::~Job() = default;
 
 std::expected<Job, Mistakes> Job::load(const LoadOptions& options, const Capacity& capacity) {
   const std::string path = absolute(options.current_directory, options.job_file);
-  const Result<std::string> text = read_text_file(path, Source::PlainFileOrPipe);
+  const Result<std::string> text = read_text_file(path);
   if (text) return parse(*text, options, capacity);
-  const std::string why = text.error().message;
-  return std::unexpected(
-      Mistakes{{.file = options.job_file,
-                .message = why.starts_with("is ") ? why : fmt::format("cannot be read: {}", why)}});
+  return std::unexpected(Mistakes{{.file = options.job_file, .message = text.error().message}});
 }
 
 std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions& options,

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -447,6 +449,9 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
   EXPECT_EQ(load("/proc"), "/proc: is a directory");
   EXPECT_EQ(load("/dev/zero"), "/dev/zero: is not a plain file");
   const testing_only::TestDirectory directory;
+  const std::string pipe = directory.path() + "/pipe.yaml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(load(pipe), pipe + ": is a pipe and not a plain file");
   directory.write("large.yaml", std::string(kTextFileMax + 1, ' '));
   const std::string large = directory.path() + "/large.yaml";
   EXPECT_EQ(load(large), large + ": is larger than 16 MiB");

@@ -164,7 +164,7 @@ class MatrixReader {
     }
     const YamlNode& name = *node.items[1];
     const std::filesystem::path path = std::filesystem::path(place_.directory) / name.text;
-    const Result<std::string> text = read_text_file(path.string(), Source::PlainFile);
+    const Result<std::string> text = read_text_file(path.string());
     if (!text) {
       complain(name, fmt::format("'{}': {}: {}", key.text, name.text, text.error().message));
       return std::nullopt;

@@ -20,7 +20,22 @@
 namespace trainyard {
 namespace {
 
-Error last_error() { return {std::generic_category().message(errno)}; }
+Error unreadable(int error) {
+  return {fmt::format("cannot be read: {}", std::generic_category().message(error))};
+}
+
+std::optional<std::string_view> why_not_plain(std::filesystem::file_status status) {
+  switch (status.type()) {
+    case std::filesystem::file_type::regular:
+      return std::nullopt;
+    case std::filesystem::file_type::directory:
+      return "is a directory";
+    case std::filesystem::file_type::fifo:
+      return "is a pipe and not a plain file";
+    default:
+      return "is not a plain file";
+  }
+}
 
 /// How long the character is that starts here; 0 when it is none. Overlong forms, surrogates and
 /// what lies beyond Unicode are none.
@@ -54,22 +69,17 @@ bool allowed(char byte) {
 
 }  // namespace
 
-Result<std::string> read_text_file(const std::string& path, Source source) {
+Result<std::string> read_text_file(const std::string& path) {
   std::error_code failed;
   const std::filesystem::file_status status = std::filesystem::status(path, failed);
-  if (failed) return std::unexpected(Error{failed.message()});
-  if (std::filesystem::is_directory(status)) return std::unexpected(Error{"is a directory"});
+  if (failed) return std::unexpected(unreadable(failed.value()));
   // status() does not say that there is no such file in `failed`.
-  if (!std::filesystem::exists(status)) {
-    return std::unexpected(Error{std::generic_category().message(ENOENT)});
-  }
-  const bool pipe = std::filesystem::is_fifo(status) && source == Source::PlainFileOrPipe;
-  if (!std::filesystem::is_regular_file(status) && !pipe) {
-    return std::unexpected(Error{"is not a plain file"});
-  }
+  if (!std::filesystem::exists(status)) return std::unexpected(unreadable(ENOENT));
+  // Asked before it is opened: to open a pipe waits for somebody who writes to it.
+  if (const auto what = why_not_plain(status)) return std::unexpected(Error{std::string(*what)});
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) return std::unexpected(last_error());
+  if (!file) return std::unexpected(unreadable(errno));
   std::string text;
   constexpr std::size_t kBlock = std::size_t{64} << 10U;
   while (file && text.size() <= kTextFileMax) {
@@ -78,7 +88,7 @@ Result<std::string> read_text_file(const std::string& path, Source source) {
     file.read(text.data() + had, static_cast<std::streamsize>(kBlock));
     text.resize(had + static_cast<std::size_t>(file.gcount()));
   }
-  if (file.bad()) return std::unexpected(last_error());
+  if (file.bad()) return std::unexpected(unreadable(errno));
   if (text.size() > kTextFileMax) return std::unexpected(Error{"is larger than 16 MiB"});
   return text;
 }

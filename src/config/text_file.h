@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,14 +13,10 @@ namespace trainyard {
 /// No job file, configuration file or list of values may be larger.
 constexpr std::size_t kTextFileMax = std::size_t{16} << 20U;
 
-enum class Source : std::uint8_t {
-  PlainFile,        ///< Nothing else: reading it neither waits nor has an effect.
-  PlainFileOrPipe,  ///< `trainyard run <(make-a-sweep)` works too.
-};
-
-/// Reads a whole file. The error says why not, without the name: "No such file or directory", "is
-/// larger than 16 MiB", "is not a plain file".
-Result<std::string> read_text_file(const std::string& path, Source source);
+/// Reads a whole file. It must be a plain one, so that reading it neither waits nor has an effect.
+/// The error says why not, without the name: "cannot be read: No such file or directory", "is
+/// larger than 16 MiB", "is a pipe and not a plain file".
+Result<std::string> read_text_file(const std::string& path);
 
 struct BadByte {
   std::size_t offset = 0;
