@@ -94,8 +94,11 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
               ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
                           "groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
-  EXPECT_THAT(mistakes_of("groups: []"),
+  EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
+  EXPECT_THAT(mistakes_of("groups: {}"),
               ElementsAre("sweep.yaml:1:9: 'groups' wants a list of groups, each with 'tasks'"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: []}]"),
+              ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' has no task"));
   EXPECT_THAT(
       mistakes_of("groups: [train]"),
       ElementsAre("sweep.yaml:1:10: group-1: a group is keys with values: name, tasks, ..."));
@@ -118,7 +121,7 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
                   "sweep.yaml:2:17: group-1: the name '..' is not a name of its own; it is to "
                   "be the name of a directory"));
   EXPECT_THAT(mistakes_of("groups: [{name: reports, tasks: [{command: x}]}]"),
-              ElementsAre("sweep.yaml:1:10: group 'reports': the name 'reports' is one that "
+              ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is one that "
                           "trainyard uses in the run directory itself"));
   const auto id = [](const std::string& text) { return in_task("command: x, id: " + text); };
   EXPECT_THAT(id("a/b"),
@@ -257,6 +260,11 @@ TEST(JobMistakes, SayWhatAMatrixIs) {
   EXPECT_THAT(matrix("{lr: [{a: 1}, ]}"),
               ElementsAre("sweep.yaml:3:17: group 'train': 'lr': a value of a matrix is a single "
                           "number or text"));
+  EXPECT_THAT(matrix("{s: [1, 2], exclud: [{s: 1}], inlcude: [{s: 3}]}"),
+              ElementsAre("sweep.yaml:3:23: group 'train': 'exclud' has combinations for values, "
+                          "did you mean 'exclude'?",
+                          "sweep.yaml:3:41: group 'train': 'inlcude' has combinations for values, "
+                          "did you mean 'include'?"));
   EXPECT_THAT(matrix("{s: 0..}"), ElementsAre(HasSubstr("'s': '0..' is no range; write it as in")));
   EXPECT_THAT(matrix("{s: [0...3]}"), ElementsAre(HasSubstr("'s': '0...3' is no range")));
   EXPECT_THAT(
@@ -393,6 +401,12 @@ TEST(JobMistakes, TellThatThereAreNoGpusYet) {
       ElementsAre("sweep.yaml:4:17: group 'train': task 'train-1' asks for a GPU, and GPUs are "
                   "not supported yet"));
   EXPECT_THAT(in_group("gpus: 0\ngpu-memory: 0"), IsEmpty());
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- name: a\n"
+                          "  gpus: '0'\n"
+                          "  tasks: [{command: x, gpu-memory: 2GB}, {command: x, gpus: 2}]\n"),
+              ElementsAre(HasSubstr("sweep.yaml:4:36: group 'a': task 'a-1' asks for a GPU"),
+                          HasSubstr("sweep.yaml:4:61: group 'a': task 'a-2' asks for a GPU")));
 }
 
 TEST(JobMistakes, ReachIntoTheConfiguration) {

@@ -58,7 +58,7 @@ class PlanMaker {
                                   .fail_fast = group.fail_fast});
       job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
       if (taken_in_run_directory(group.name) && grouping()) {
-        complain(group.place, group,
+        complain(group.name_place, group,
                  fmt::format("the name '{}' is one that trainyard uses in the run directory itself",
                              group.name));
       }
@@ -287,7 +287,10 @@ class PlanMaker {
       bind_combination(group, owner.origin.combination, bindings_);
       const std::string id = make_id(group, owner.origin, bindings_);
       if (request.gpus > 0) {
-        const bool by_number = first_said(task.wants.gpus, group.wants.gpus).has_value();
+        // `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
+        bindings_[kTaskIdSlot] = id;
+        const auto& number = first_said(task.wants.gpus, group.wants.gpus);
+        const bool by_number = number && parse_count(number->text.fill(bindings_)).value_or(0) > 0;
         complain(said_at(by_number ? &Wants::gpus : &Wants::gpu_memory), group,
                  fmt::format("task '{}' asks for a GPU, and GPUs are not supported yet", id));
       }

@@ -139,7 +139,11 @@ class GroupReader {
       to_.complain(node, "has no 'tasks'");
       return;
     }
-    if (tasks->kind != YamlKind::List || tasks->items.empty()) {
+    if (tasks->kind == YamlKind::List && tasks->items.empty()) {
+      to_.complain(*tasks, "'tasks' has no task");
+      return;
+    }
+    if (tasks->kind != YamlKind::List) {
       to_.complain(*tasks,
                    "'tasks' wants a list, each with a 'command', as in [{command: ./train}]");
       return;
@@ -297,7 +301,9 @@ class JobReader {
     const YamlNode* const groups = root.find("groups");
     if (groups == nullptr) {
       to_.complain(root, "has no 'groups'");
-    } else if (groups->kind != YamlKind::List || groups->items.empty()) {
+    } else if (groups->kind == YamlKind::List && groups->items.empty()) {
+      to_.complain(*groups, "'groups' has no group");
+    } else if (groups->kind != YamlKind::List) {
       to_.complain(*groups, "'groups' wants a list of groups, each with 'tasks'");
     } else {
       read_groups(*groups, job);
@@ -347,6 +353,7 @@ class JobReader {
       seen.emplace_back(name, &named);
       const Complainer to = to_.within(fmt::format("group '{}'", name));
       job.groups.push_back(GroupReader(to, directory_).read(node, name));
+      job.groups.back().name_place = named.place;
     }
   }
 

@@ -50,6 +50,7 @@ struct TaskSpec {
 struct GroupSpec {
   Place place;
   std::string name;
+  Place name_place;  ///< Of the group, where it has no name.
   Matrix matrix;
   bool has_matrix = false;
   bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.

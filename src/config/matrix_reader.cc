@@ -1,6 +1,7 @@
 #include "config/matrix_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -85,7 +86,7 @@ class MatrixReader {
   }
 
   void read_axis(const YamlNode& key, const YamlNode& node) {
-    if (!check_key(key)) return;
+    if (!check_key(key) || is_misspelt(key, node)) return;
     std::optional<AxisValues> values;
     if (node.kind == YamlKind::List) {
       values = read_list(key, node);
@@ -101,6 +102,22 @@ class MatrixReader {
       complain(node, fmt::format("'{}' {}", key.text, kValuesWanted));
     }
     if (values) source_.axes.push_back({.key = key.text, .values = std::move(*values)});
+  }
+
+  /// A list of combinations is what `include` and `exclude` have.
+  bool is_misspelt(const YamlNode& key, const YamlNode& node) {
+    constexpr std::array<std::string_view, 2> kOfCombinations{"include", "exclude"};
+    const bool combinations =
+        node.kind == YamlKind::List && std::ranges::any_of(node.items, [](const YamlNode* item) {
+          return item->kind == YamlKind::Mapping;
+        });
+    if (!combinations) return false;
+    const auto meant = nearest(key.text, kOfCombinations);
+    if (meant) {
+      complain(key, fmt::format("'{}' has combinations for values, did you mean '{}'?", key.text,
+                                *meant));
+    }
+    return meant.has_value();
   }
 
   static std::optional<Result<Range>> range_of(const YamlNode& node) {
