@@ -56,6 +56,31 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// Whether somebody wrote a number as in 1e9.
+bool is_exponent(std::string_view unit) {
+  if (unit.empty() || (unit.front() | 0x20) != 'e') return false;
+  unit.remove_prefix(1);
+  if (!unit.empty() && (unit.front() == '+' || unit.front() == '-')) unit.remove_prefix(1);
+  return !unit.empty() && unit.front() >= '0' && unit.front() <= '9';
+}
+
+/// Of a number that would be less than a mebibyte.
+Error no_unit(std::string_view text, std::string_view number, double value) {
+  // What is suggested is an amount that a machine may have.
+  constexpr double kMostGigabytes = 1000;
+  constexpr double kMostMegabytes = 1'000'000;
+  if (value < kMostGigabytes) {
+    return {fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}GB' or '{}MB'?",
+                        text, number, number, number)};
+  }
+  if (value < kMostMegabytes) {
+    return {fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}MB'?", text,
+                        number, number)};
+  }
+  return {fmt::format("'{}' has no unit and would be less than 1 MiB; write the unit, as in '{}B'",
+                      text, number)};
+}
+
 Error unknown_unit(std::string_view text, std::string_view number, std::string_view unit) {
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "gb")) {
     return {fmt::format("'{}' is in bits; did you mean '{}GB'?", text, number)};
@@ -67,6 +92,9 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
       unit == "bit" || unit == "bits") {
     return {fmt::format("'{}' is in bits; memory is in bytes, as in '{}GB' or '{}MiB'", text,
                         number, number)};
+  }
+  if (is_exponent(unit)) {
+    return {fmt::format("'{}' is no way to write a size; write it with a unit, as in '1GB'", text)};
   }
   for (const Unit& known : kUnits) {
     if (same_but_for_case(known.name, unit)) {
@@ -97,9 +125,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const std::string_view unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
   constexpr double kSmallestBare = kKibi * kKibi;
   if (unit.empty() && number != 0 && number < kSmallestBare) {
-    return std::unexpected(
-        Error{fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}GB' or '{}MB'?",
-                          whole, digits, digits, digits)});
+    return std::unexpected(no_unit(whole, digits, number));
   }
   double factor = unit.empty() ? 1 : 0;
   for (const Unit& known : kUnits) {
@@ -128,6 +154,12 @@ std::string to_text(Bytes bytes) {
     return fmt::format("{:.0f} {}", amount, kNames[name]);
   }
   return fmt::format("{:.1f} {}", amount, kNames[name]);
+}
+
+std::string to_text(Bytes bytes, Bytes other) {
+  std::string text = to_text(bytes);
+  if (bytes == other || text != to_text(other)) return text;
+  return fmt::format("{} bytes", bytes.count);
 }
 
 }  // namespace trainyard

@@ -42,4 +42,7 @@ Result<Bytes> parse_bytes(std::string_view text);
 /// For people: at most one decimal and a decimal unit, as in "3.1 GB", "512 MB", "0 B".
 std::string to_text(Bytes bytes);
 
+/// The same beside another amount: in bytes where both would read the same and are not.
+std::string to_text(Bytes bytes, Bytes other);
+
 }  // namespace trainyard

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/result.h"
@@ -50,6 +51,23 @@ TEST(Bytes, SaysWhatABareSmallNumberProbablyMeans) {
   EXPECT_EQ(mistake_in("4"), "'4' has no unit and would be 4 bytes; did you mean '4GB' or '4MB'?");
 }
 
+TEST(Bytes, SuggestsOnlyWhatAMachineMayHave) {
+  EXPECT_EQ(mistake_in("8192"),
+            "'8192' has no unit and would be 8192 bytes; did you mean '8192MB'?");
+  EXPECT_EQ(mistake_in("1048575"),
+            "'1048575' has no unit and would be less than 1 MiB; write the unit, as in '1048575B'");
+}
+
+TEST(Bytes, SaysHowASizeIsWritten) {
+  for (const std::string_view text : {"1e9", "1E+9", "2.5e-3GB"}) {
+    EXPECT_EQ(
+        mistake_in(text),
+        fmt::format("'{}' is no way to write a size; write it with a unit, as in '1GB'", text));
+  }
+  EXPECT_EQ(mistake_in("1eB"),
+            "'1eB': unknown unit 'eB'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
+}
+
 TEST(Bytes, SaysThatBitsAreNotBytes) {
   EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits; did you mean '8GB'?");
   EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits; did you mean '8MB'?");
@@ -76,6 +94,13 @@ TEST(Bytes, AreToldToPeopleInDecimalUnits) {
   EXPECT_EQ(to_text(Bytes{3'140'000'000}), "3.1 GB");
   EXPECT_EQ(to_text(Bytes{999'960'000}), "1 GB");
   EXPECT_EQ(to_text(gb(24)), "24 GB");
+}
+
+TEST(Bytes, AreToldApart) {
+  EXPECT_EQ(to_text(Bytes{1'048'577}, mib(1)), "1048577 bytes");
+  EXPECT_EQ(to_text(mib(1), Bytes{1'048'577}), "1048576 bytes");
+  EXPECT_EQ(to_text(mb(5), mib(1)), "5 MB");
+  EXPECT_EQ(to_text(mb(1), mb(1)), "1 MB");
 }
 
 }  // namespace

@@ -124,8 +124,9 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
     return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
   }
   if (about.st_size > at_most.count) {
+    const Bytes size{about.st_size};
     return std::unexpected(Error{fmt::format("'{}' has {}, more than the {} it may have", path,
-                                             to_text(Bytes{about.st_size}), to_text(at_most))});
+                                             to_text(size, at_most), to_text(at_most, size))});
   }
   return read_to_end(file, path, at_most);
 }

@@ -61,6 +61,10 @@ TEST(Files, RefusesAHugeFileWithoutReadingIt) {
   std::filesystem::resize_file(place / "huge", 1'000'000'000'000);
   EXPECT_EQ(read_plain_file(place / "huge", mib(1)).error().message,
             "'" + place.path() + "/huge' has 1 TB, more than the 1 MB it may have");
+  std::filesystem::resize_file(place / "huge", mib(1).count + 1);
+  EXPECT_EQ(
+      read_plain_file(place / "huge", mib(1)).error().message,
+      "'" + place.path() + "/huge' has 1048577 bytes, more than the 1048576 bytes it may have");
 }
 
 TEST(Files, ReplacesAFileAsAWhole) {

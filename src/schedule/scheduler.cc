@@ -66,8 +66,9 @@ std::optional<std::string> never_fits(const Request& request, const Limits& limi
                                       const Capacity& capacity) {
   const Bytes kept = memory_kept_free(limits, capacity);
   if (request.memory > capacity.memory - kept) {
+    const Bytes given = capacity.memory - kept;
     return fmt::format("needs {} of memory, this machine can give {} ({} less {} kept free)",
-                       to_text(request.memory), to_text(capacity.memory - kept),
+                       to_text(request.memory, given), to_text(given, request.memory),
                        to_text(capacity.memory), to_text(kept));
   }
   if (request.cpus > capacity.cpus) {

@@ -226,6 +226,10 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
   EXPECT_EQ(never_fits({.memory = gb(8)}, limits, kMachine), std::nullopt);
   EXPECT_EQ(never_fits({.memory = gb(9)}, limits, kMachine),
             "needs 9 GB of memory, this machine can give 8 GB (10 GB less 2 GB kept free)");
+  EXPECT_EQ(
+      never_fits({.memory = gb(8) + Bytes{1}}, limits, kMachine),
+      "needs 8000000001 bytes of memory, this machine can give 8000000000 bytes (10 GB less 2 "
+      "GB kept free)");
   EXPECT_EQ(never_fits({.cpus = cpus(6)}, limits, kMachine), "needs 6 CPUs, this machine has 4");
 }
 
