@@ -111,13 +111,14 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "second\nanyway; less than 1 makes it more often. Decisions follow events at "
                     "once."},
     {.key = "scheduler.load-nretry",
-     .kind = SettingKind::Count,
+     .kind = SettingKind::Tries,
      .fallback = "3",
-     .description = "How often a task is loaded again after it ran out of memory while loading."},
+     .description = "How often a task is tried in all when it runs out of memory while loading; 1: "
+                    "never again."},
     {.key = "scheduler.train-nretry",
-     .kind = SettingKind::Count,
+     .kind = SettingKind::Tries,
      .fallback = "3",
-     .description = "How often a task is run again after it ran out of memory."},
+     .description = "How often a task is tried in all when it runs out of memory; 1: never again."},
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",

@@ -59,10 +59,11 @@ enum class SettingKind : std::uint8_t {
   Directory,   ///< A path, kept as an absolute one, or `auto`.
   Flag,        ///< true or false.
   Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM or PERFORMANCE.
-  Share,       ///< 0 to 1, or 0% to 100%.
+  Share,       ///< Above 0 to 1, or above 0% to 100%.
   Size,        ///< An amount of memory.
   SizeOrAuto,  ///< The same, or `auto`.
   Count,       ///< A whole number from 0.
+  Tries,       ///< A whole number from 1.
   Port,        ///< 1 to 65535.
   Seconds,     ///< A number of seconds, or a length of time with a unit.
   Text,

@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -288,6 +289,40 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:12:24: utilization-limit.cpu: '80' is more than all; did you mean '80%'?"));
 }
 
+TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
+  EXPECT_THAT(
+      mistakes_in("utilization-limit: {cpu: 0, memory: 0%, cuda-memory: 0.0}\n"
+                  "scheduler: {load-nretry: 0, train-nretry: 0}\n"),
+      ElementsAre(
+          "c.yaml:1:26: utilization-limit.cpu: with '0' no task could ever start; write a "
+          "share above 0, up to 1 or 100%",
+          "c.yaml:1:37: utilization-limit.memory: with '0%' no task could ever start; write "
+          "a share above 0, up to 1 or 100%",
+          "c.yaml:1:54: utilization-limit.cuda-memory: with '0.0' no task could ever start; "
+          "write a share above 0, up to 1 or 100%",
+          "c.yaml:2:26: scheduler.load-nretry: '0' is no try at all; a task is tried at "
+          "least once",
+          "c.yaml:2:43: scheduler.train-nretry: '0' is no try at all; a task is tried at "
+          "least once"));
+  EXPECT_THAT(commented_default(), HasSubstr("# How often a task is tried in all when it runs out "
+                                             "of memory; 1: never again.\n"));
+}
+
+TEST(SettingValue, SaysWhatAShareIs) {
+  EXPECT_EQ(parse_share("1"), 1.0);
+  EXPECT_EQ(parse_share("100%"), 1.0);
+  EXPECT_EQ(parse_share("0.5%"), 0.005);
+  EXPECT_EQ(parse_share("80").error().message, "'80' is more than all; did you mean '80%'?");
+  for (const std::string_view text : {"1.5", "101", "150%"}) {
+    EXPECT_EQ(parse_share(text).error().message,
+              fmt::format("'{}' is more than all; a share is at most 1 or 100%", text));
+  }
+  for (const std::string_view text : {"", "%", "-1", "half", "-5%"}) {
+    EXPECT_EQ(parse_share(text).error().message,
+              fmt::format("'{}' is no share; write it as in '0.8' or '80%'", text));
+  }
+}
+
 TEST(ConfigurationFile, HasTextForValues) {
   EXPECT_THAT(mistakes_in(R"({workdir: "a\0b", smtp: {user: "\e[2J"}})"),
               ElementsAre("c.yaml:1:11: workdir: the value is not text",
@@ -328,14 +363,14 @@ TEST(Limits, AreTheStricterOfUtilizationAndRemain) {
 TEST(Limits, HaveTheKeysOfTheScheduler) {
   const Limits all = limits(
       with({"utilization-limit.cpu=0.5", "scheduler.max-process=7", "scheduler.max-waiting=2",
-            "scheduler.load-nretry=1", "scheduler.train-nretry=0"}),
+            "scheduler.load-nretry=1", "scheduler.train-nretry=2"}),
       small_machine());
   EXPECT_EQ(all.cpu_utilization_max, 0.5);
   EXPECT_EQ(all.memory_utilization_max, 1.0);
   EXPECT_EQ(all.processes_max, 7);
   EXPECT_EQ(all.waiting_max, 2);
   EXPECT_EQ(all.load_retries, 1);
-  EXPECT_EQ(all.train_retries, 0);
+  EXPECT_EQ(all.train_retries, 2);
 }
 
 TEST(DefaultMemory, IsTheShareOfATasksCpus) {

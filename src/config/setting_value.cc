@@ -85,14 +85,24 @@ Result<bool> parse_flag(std::string_view text) {
 Result<double> parse_share(std::string_view text) {
   const bool percent = text.ends_with('%');
   const auto number = number_in(percent ? text.substr(0, text.size() - 1) : text);
-  const double share = number.value_or(-1) / (percent ? 100 : 1);
-  if (number && share > 1 && share <= 100 && !percent) {
+  if (!number || *number < 0) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is no share; write it as in '0.8' or '80%'", text)});
+  }
+  const double share = *number / (percent ? 100 : 1);
+  if (share == 0) {
+    return std::unexpected(Error{fmt::format(
+        "with '{}' no task could ever start; write a share above 0, up to 1 or 100%", text)});
+  }
+  // 80 is a percentage; what 1.5 is, nobody knows.
+  constexpr double kSurelyPercent = 10;
+  if (!percent && share >= kSurelyPercent && share <= 100) {
     return std::unexpected(
         Error{fmt::format("'{}' is more than all; did you mean '{}%'?", text, text)});
   }
-  if (!number || share < 0 || share > 1) {
+  if (share > 1) {
     return std::unexpected(
-        Error{fmt::format("'{}' is no share; write it as in '0.8' or '80%'", text)});
+        Error{fmt::format("'{}' is more than all; a share is at most 1 or 100%", text)});
   }
   return share;
 }
@@ -135,6 +145,11 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     case SettingKind::Share:
       return kept_as_written(parse_share(text), text);
     case SettingKind::Count:
+      return kept_as_written(parse_count(text), text);
+    case SettingKind::Tries:
+      if (parse_count(text) == 0) {
+        return std::unexpected(Error{"'0' is no try at all; a task is tried at least once"});
+      }
       return kept_as_written(parse_count(text), text);
     case SettingKind::Seconds:
       return kept_as_written(parse_seconds(text), text);

@@ -14,7 +14,7 @@ namespace trainyard {
 /// `true` or `false`. The error for `yes`, `on` and the like says which was meant.
 Result<bool> parse_flag(std::string_view text);
 
-/// 0 to 1, or 0% to 100%.
+/// Above 0 to 1, or above 0% to 100%.
 Result<double> parse_share(std::string_view text);
 
 /// A whole number from 0 to 1,000,000,000.
