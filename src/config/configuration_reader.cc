@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -81,9 +83,14 @@ class MappingReader {
         mistakes_(mistakes) {}
 
   void read(const YamlNode& node, const std::string& prefix) {
+    std::unordered_set<std::string_view> names;
+    const bool told_before = told_;
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      // One name twice in one mapping is a mistake of the YAML already.
+      told_ = told_before || !names.insert(node.items[i]->text).second;
       read_key(*node.items[i], *node.items[i + 1], prefix + node.items[i]->text);
     }
+    told_ = told_before;
   }
 
  private:
@@ -94,6 +101,7 @@ class MappingReader {
   void read_key(const YamlNode& key_node, const YamlNode& value, const std::string& key) {
     const auto setting = find_setting(key);
     if (setting) {
+      check_twins(*setting, key_node, key);
       read_value(*setting, value, key);
     } else if (!is_section(key)) {
       complain(key_node, unknown_key(key));
@@ -103,6 +111,18 @@ class MappingReader {
       complain(value, fmt::format("'{}' wants keys of its own, as in {{{}: ...}}", key,
                                   first_key_of(key)));
     }
+  }
+
+  /// `scheduler: {max-process: 4}` and `scheduler.max-process: 5`: neither goes over the other.
+  void check_twins(Setting setting, const YamlNode& key_node, const std::string& key) {
+    const auto [first, fresh] = seen_.try_emplace(setting, Seen{.key = key, .node = &key_node});
+    if (fresh || told_) return;
+    const Mistake other = document_.mistake(*first->second.node, "");
+    const std::string& name = first->second.key;
+    complain(key_node,
+             fmt::format("the key '{}' is here twice; {} at {}:{}:{}", key,
+                         name == key ? "the first is" : fmt::format("as '{}' it is", name),
+                         other.file, other.line, other.column));
   }
 
   static std::string_view first_key_of(std::string_view section) {
@@ -136,6 +156,13 @@ class MappingReader {
   const YamlDocument& document_;
   const std::string& directory_;
   MistakeList& mistakes_;
+
+  struct Seen {
+    std::string key;  ///< As it is written, in one.
+    const YamlNode* node = nullptr;
+  };
+  std::map<Setting, Seen> seen_;
+  bool told_ = false;  ///< What is being read is under a key that is known to be here twice.
 };
 
 }  // namespace

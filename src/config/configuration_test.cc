@@ -308,6 +308,25 @@ TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
                                              "of memory; 1: never again.\n"));
 }
 
+TEST(ConfigurationFile, HasEachKeyOnce) {
+  EXPECT_THAT(mistakes_in("scheduler: {max-process: 4}\n"
+                          "gpu-priority:\n"
+                          "  strategy: PCI\n"
+                          "  stratety: TOTAL-MEM\n"
+                          "scheduler.max-process: 5\n"),
+              ElementsAre("c.yaml:4:3: the key 'gpu-priority.stratety' is here twice; as "
+                          "'gpu-priority.strategy' it is at c.yaml:3:3",
+                          "c.yaml:5:1: the key 'scheduler.max-process' is here twice; the first is "
+                          "at c.yaml:1:13"));
+  EXPECT_THAT(mistakes_in("scheduler: {interval: 1}\n"
+                          "scheduler: {interval: 2, interval: 3}\n"
+                          "debug: true\n"
+                          "debug: false\n"),
+              ElementsAre("c.yaml:2:1: the key 'scheduler' is here twice; the first is in line 1",
+                          "c.yaml:2:26: the key 'interval' is here twice; the first is in line 2",
+                          "c.yaml:4:1: the key 'debug' is here twice; the first is in line 3"));
+}
+
 TEST(SettingValue, SaysWhatAShareIs) {
   EXPECT_EQ(parse_share("1"), 1.0);
   EXPECT_EQ(parse_share("100%"), 1.0);
