@@ -58,13 +58,14 @@ std::string limits_text(const Job& job) {
                   as_number(machine.cpus), to_text(machine.memory), to_text(given),
                   to_text(machine.memory - given));
   text += limits.processes_max > 0
-              ? fmt::format("at once: at most {}\n",
+              ? fmt::format("at once: at most {}",
                             counted(static_cast<std::size_t>(limits.processes_max), "task"))
-              : std::string("at once: as many tasks as their CPUs and memory allow\n");
+              : std::string("at once: as many tasks as their CPUs and memory allow");
   if (machine.processes_max > 0) {
-    text += fmt::format("at once: at most {} processes ({})\n", machine.processes_max,
+    text += fmt::format(", and at most {} processes ({})", machine.processes_max,
                         machine.processes_max_reason);
   }
+  text += '\n';
   return text;
 }
 

@@ -93,8 +93,9 @@ TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
                           .cpus = cpus(4),
                           .processes_max = 90,
                           .processes_max_reason = "512 open files"});
-  EXPECT_THAT(dry_run_text(job, 0), HasSubstr("at once: at most 1 task\n"
-                                              "at once: at most 90 processes (512 open files)\n"
+  EXPECT_THAT(dry_run_text(job, 0), HasSubstr(" stays free)\n"
+                                              "at once: at most 1 task, and at most 90 processes "
+                                              "(512 open files)\n"
                                               "\nand 3 tasks more\n"));
 }
 
