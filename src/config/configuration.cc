@@ -165,7 +165,8 @@ std::span<const SettingInfo> settings() { return kSettings; }
 Configuration::Configuration() {
   values_.reserve(kSettingCount);
   for (const SettingInfo& info : kSettings) {
-    values_.push_back({.text = std::string(info.fallback), .origin = "default"});
+    values_.push_back({.text = std::string(info.fallback),
+                       .origin = {.shown = "default", .mistake = {.file = "default"}}});
   }
 }
 
@@ -174,10 +175,16 @@ const std::string& Configuration::text(Setting setting) const {
 }
 
 const std::string& Configuration::origin(Setting setting) const {
-  return values_[static_cast<std::size_t>(setting)].origin;
+  return values_[static_cast<std::size_t>(setting)].origin.shown;
 }
 
-void Configuration::set(Setting setting, std::string text, std::string origin) {
+Mistake Configuration::mistake(Setting setting, std::string message) const {
+  Mistake mistake = values_[static_cast<std::size_t>(setting)].origin.mistake;
+  mistake.message = std::move(message);
+  return mistake;
+}
+
+void Configuration::set(Setting setting, std::string text, Origin origin) {
   values_[static_cast<std::size_t>(setting)] = {.text = std::move(text),
                                                 .origin = std::move(origin)};
 }

@@ -97,13 +97,22 @@ class Configuration {
   /// Where the value came from: "default", "trainyard.yaml:3", "sweep.yaml:7", "--set".
   [[nodiscard]] const std::string& origin(Setting setting) const;
 
+  /// A mistake in the value, told at the place where it was said.
+  [[nodiscard]] Mistake mistake(Setting setting, std::string message) const;
+
+  /// Where a value was said.
+  struct Origin {
+    std::string shown;  ///< As in origin().
+    Mistake mistake;    ///< At that place, with no message yet.
+  };
+
   /// Sets a value that has been checked.
-  void set(Setting setting, std::string text, std::string origin);
+  void set(Setting setting, std::string text, Origin origin);
 
  private:
   struct Value {
     std::string text;
-    std::string origin;
+    Origin origin;
   };
   std::vector<Value> values_;
 };

@@ -149,7 +149,8 @@ class MappingReader {
       *text = absolute_path(directory_, *text);
     }
     configuration_.set(setting, std::move(*text),
-                       fmt::format("{}:{}", document_.file(), value.place.line));
+                       {.shown = fmt::format("{}:{}", document_.file(), value.place.line),
+                        .mistake = document_.mistake(value, "")});
   }
 
   Configuration& configuration_;
@@ -199,8 +200,9 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
 void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
                     MistakeList& mistakes) {
   for (const std::string& given : sources.settings) {
+    const Mistake here{.file = fmt::format("--set {}", given)};
     const auto complain = [&](std::string message) {
-      mistakes.add({.file = fmt::format("--set {}", given), .message = std::move(message)});
+      mistakes.add({.file = here.file, .message = std::move(message)});
     };
     const auto equals = given.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -225,7 +227,7 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
     if (info.kind == SettingKind::Directory && *text != "auto") {
       *text = absolute_path(sources.current_directory, *text);
     }
-    configuration.set(*setting, std::move(*text), "--set");
+    configuration.set(*setting, std::move(*text), {.shown = "--set", .mistake = here});
   }
 }
 

@@ -391,6 +391,20 @@ TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
               ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
 }
 
+TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
+  constexpr std::string_view kGroups = "groups: [{name: a, tasks: [{command: x}, {command: y}]}]\n";
+  LoadOptions options = in_job_directory();
+  options.settings = {"remain-limit.memory=99TB"};
+  EXPECT_THAT(mistakes_of(kGroups, options),
+              ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves "
+                          "nothing of this machine's memory, 20 GB"));
+  EXPECT_THAT(mistakes_of(fmt::format("config: {{remain-limit: {{memory: 20GB}}}}\n{}", kGroups)),
+              ElementsAre("sweep.yaml:1:33: remain-limit.memory: '20GB' leaves nothing of this "
+                          "machine's memory, 20 GB"));
+  options.settings = {"remain-limit.memory=18GB"};
+  EXPECT_THAT(mistakes_of(kGroups, options), IsEmpty());
+}
+
 TEST(JobMistakes, TellThatThereAreNoGpusYet) {
   EXPECT_THAT(
       in_group("gpus: 1"),

@@ -273,8 +273,23 @@ class PlanMaker {
     return wanted;
   }
 
+  /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
+  /// not the tasks.
+  bool check_memory() {
+    const Configuration& configuration = basis_.configuration;
+    const Bytes memory = basis_.capacity.memory;
+    const auto remain = configuration.size(Setting::RemainLimitMemory);
+    if (!remain || *remain < memory || memory.count == 0) return true;
+    mistakes_.add(configuration.mistake(
+        Setting::RemainLimitMemory,
+        fmt::format("remain-limit.memory: '{}' leaves nothing of this machine's memory, {}",
+                    configuration.text(Setting::RemainLimitMemory), to_text(memory))));
+    return false;
+  }
+
   void check_shapes() {
-    const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
+    Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
+    if (!check_memory()) limits.memory_remain = Bytes{};
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       const ShapeOwner& owner = owners_[i];
       const GroupSpec& group = spec_.groups[owner.group];
