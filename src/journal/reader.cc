@@ -205,7 +205,7 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
         "FROM live l CROSS JOIN tasks t ON t.number = l.task JOIN groups g "
         "ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
         "LEFT JOIN ended e ON e.task = t.number ";
-  } else if (filter.failed) {
+  } else if (filter.failed || filter.warned) {
     sql +=
         "FROM ended e CROSS JOIN tasks t ON t.number = e.task JOIN groups g "
         "ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -216,10 +216,19 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
   }
   sql += "WHERE t.position >= 0 ";
   if (filter.failed) sql += "AND e.verdict = 2 ";
+  if (filter.warned) sql += "AND e.warning <> '' ";
   if (filter.group) sql += fmt::format("AND g.position = {} ", filter.group->value);
   sql += fmt::format("ORDER BY t.position LIMIT {}", filter.at_most);
   return each(state_->database, sql,
               [&row](const Statement& found) { return row(read_task(found)); });
+}
+
+Result<int> JournalReader::count_warned() {
+  const Result<std::int64_t> count = state_->database.number(
+      "SELECT count(*) FROM ended e CROSS JOIN tasks t ON t.number = e.task "
+      "WHERE e.warning <> '' AND t.position >= 0");
+  if (!count) return std::unexpected(count.error());
+  return static_cast<int>(*count);
 }
 
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {

@@ -121,10 +121,13 @@ class JournalReader {
     std::optional<GroupIndex> group;
     bool running = false;       ///< Only those that run or retry.
     bool failed = false;        ///< Only those that failed.
+    bool warned = false;        ///< Only those that have ended with a warning about their result.
     std::int64_t at_most = -1;  ///< -1: all.
   };
   /// In the order of the job file; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
+  /// How many tasks have ended with a warning. Costs O(how many).
+  Result<int> count_warned();
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {

@@ -1,6 +1,7 @@
 // What a reader sees beside a yard that goes on, and how tasks are found by name.
 #include "journal/reader.h"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "model/turn.h"
 
 namespace trainyard {
 namespace {
@@ -50,6 +52,24 @@ TEST(JournalReader, SeesOneMomentUntilItLooksAgain) {
   must(reader.rest());
   must(journal->commit(started(at(70), key(0), 7) + finished(at(80), key(0), "")));
   EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 WAITING"));
+}
+
+TEST(JournalReader, KnowsWhoseResultWasLostOrChanged) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(4)};
+  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(must(reader.count_warned()), 0);
+  must(journal->commit(granted(at(1), {key(0), key(1), key(2)})));
+  for (const std::uint32_t task : {0U, 1U, 2U}) {
+    Turn turn = finished(at(2), key(task), "");
+    if (task != 1) std::get<AttemptEnded>(turn.events.at(0).what).warning = "it is not JSON";
+    must(journal->commit(turn));
+  }
+  must(reader.refresh());
+  EXPECT_EQ(must(reader.count_warned()), 2);
+  EXPECT_THAT(ids(all_tasks(reader, {.warned = true})), ElementsAre("train/0", "train/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.warned = true, .at_most = 1})), ElementsAre("train/0"));
 }
 
 TEST(JournalReader, FiltersTasks) {

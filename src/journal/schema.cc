@@ -68,6 +68,7 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
+CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
 CREATE TABLE attempts (                 -- attempts that another one came after
   task INTEGER NOT NULL, attempt INTEGER NOT NULL, stage INTEGER NOT NULL,
   failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,

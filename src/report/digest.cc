@@ -23,7 +23,12 @@ void GroupDigest::look_at(const TaskRow& row) {
   look_at_matrix(row);
   if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
-  warned_ = warned_ || !row.warning.empty();
+  if (!row.warning.empty()) {
+    ++warnings_;
+    if (first_warnings_.size() < kWarningsShown) {
+      first_warnings_.push_back(fmt::format("{}: {}", row.id, row.warning));
+    }
+  }
   if (row.result.empty()) return;
   const Fields fields = read_fields(row.result);
   columns_.look_at(fields);

@@ -17,6 +17,8 @@ namespace trainyard::report {
 
 /// How many columns of results a table has at most.
 constexpr std::size_t kResultColumnsMax = 6;
+/// How many warnings about results are shown below a table.
+constexpr std::size_t kWarningsShown = 5;
 
 class GroupDigest {
  public:
@@ -35,8 +37,11 @@ class GroupDigest {
   }
   /// Whether there is more to say about results than these columns do, warnings included.
   [[nodiscard]] bool more_than_columns() const {
-    return warned_ || columns_.more_than(kResultColumnsMax);
+    return warnings_ > 0 || columns_.more_than(kResultColumnsMax);
   }
+  /// How many results were lost or changed, and the first few: "lr=0.1: the result is not JSON".
+  [[nodiscard]] int warnings() const { return warnings_; }
+  [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
   [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
 
   /// From the first start to the last end of the attempts that count; nothing before that.
@@ -47,7 +52,8 @@ class GroupDigest {
 
   GroupRow group_;
   bool first_row_ = true;
-  bool warned_ = false;
+  int warnings_ = 0;
+  std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;
   FieldColumns columns_;
   BestSoFar best_;

@@ -24,7 +24,11 @@ struct ReportHead {
   Instant now;  ///< The end of the run, or its last sign of life.
 };
 
-enum class Which : std::uint8_t { All, Failed };
+enum class Which : std::uint8_t {
+  All,
+  Failed,
+  Warned,  ///< Those whose result was lost or changed.
+};
 using TaskVisitor = std::move_only_function<bool(TaskRow)>;
 
 /// Goes through the tasks of the group in the order of the job file, as often as it is asked; the

@@ -24,6 +24,7 @@
 #include "report/html_text.h"
 #include "report/html_timeline.h"
 #include "report/json_rows.h"
+#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/sink.h"
 #include "report/terminal_text.h"
@@ -157,22 +158,50 @@ std::string timeline_section(const GroupReport& report) {
   return text + "</section>\n";
 }
 
-Result<void> write_failures(GroupReport& report, Sink& sink) {
-  const int failed = report.digest.group().failed;
-  if (failed == 0) return {};
-  sink("<section>\n<div class=\"bar\"><h2>Exceptions</h2></div>\n");
-  if (failed > kHtmlFailuresMax) {
+/// A list of tasks with something to say about each.
+struct Section {
+  std::string_view title;
+  int count = 0;
+  Which which = Which::Failed;
+  std::string (*head)() = nullptr;
+  std::string (*row)(const TaskRow&, Grouping) = nullptr;
+};
+
+Result<void> write_section(GroupReport& report, const Section& section, Sink& sink) {
+  if (section.count == 0) return {};
+  sink(fmt::format("<section>\n<div class=\"bar\"><h2>{}</h2></div>\n", section.title));
+  if (section.count > kHtmlFailuresMax) {
     sink(fmt::format("<p class=\"note\">The first {} of {}; the JSON file has all.</p>\n",
-                     with_commas(kHtmlFailuresMax), with_commas(failed)));
+                     with_commas(kHtmlFailuresMax), with_commas(section.count)));
   }
-  sink("<div class=\"scroll tall\"><table>\n" + html_failure_head() + "<tbody>\n");
+  sink("<div class=\"scroll tall\"><table>\n" + section.head() + "<tbody>\n");
   int rows = 0;
-  Result<void> read = report.tasks(Which::Failed, [&](const TaskRow& row) {
-    sink(html_failure_row(row, report.head.grouping));
+  Result<void> read = report.tasks(section.which, [&](const TaskRow& row) {
+    sink(section.row(row, report.head.grouping));
     return ++rows < kHtmlFailuresMax;
   });
   sink("</tbody></table></div>\n</section>\n");
   return read;
+}
+
+Result<void> write_failures(GroupReport& report, Sink& sink) {
+  return write_section(report,
+                       {.title = "Exceptions",
+                        .count = report.digest.group().failed,
+                        .which = Which::Failed,
+                        .head = html_failure_head,
+                        .row = html_failure_row},
+                       sink);
+}
+
+Result<void> write_warnings(GroupReport& report, Sink& sink) {
+  return write_section(report,
+                       {.title = "Results lost or changed",
+                        .count = report.digest.warnings(),
+                        .which = Which::Warned,
+                        .head = html_warning_head,
+                        .row = html_warning_row},
+                       sink);
 }
 
 Result<void> write_rows(GroupReport& report, Sink& sink) {
@@ -239,6 +268,7 @@ Result<void> write_html(GroupReport& report, Sink& sink) {
   sink(header(report) + share_bar(report.digest.group()) + tiles(report));
   sink(timeline_section(report));
   if (Result<void> written = write_failures(report, sink); !written) return written;
+  if (Result<void> written = write_warnings(report, sink); !written) return written;
   if (Result<void> written = write_tasks(report, sink); !written) return written;
   sink(fmt::format(
       "<footer><span>trainyard {}</span><span>{}</span></footer>\n"

@@ -173,4 +173,16 @@ std::string html_failure_row(const TaskRow& row, Grouping grouping) {
                      row.message.empty() ? "-" : html(row.message), log_cell(row, grouping));
 }
 
+std::string html_warning_head() {
+  return "<thead><tr>" + heading("Task", false) + heading("Status", false) +
+         heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
+}
+
+std::string html_warning_row(const TaskRow& row, Grouping grouping) {
+  return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td><span class="word">{1}</span>)"
+                     "</td><td class=\"why\">{2}</td>{3}</tr>\n",
+                     html(row.id), html(word_for(row.standing)), html(row.warning),
+                     log_cell(row, grouping));
+}
+
 }  // namespace trainyard::report

@@ -1,5 +1,5 @@
-// The two tables of a report: tasks, and what went wrong. Row by row, so that nobody holds them
-// all. Pure.
+// The tables of a report: tasks, what went wrong, and what was wrong with results. Row by row, so
+// that nobody holds them all. Pure.
 #pragma once
 
 #include <string>
@@ -34,5 +34,9 @@ class HtmlTaskTable {
 /// Heading, and a row for each failure: task, stage, what, message, log.
 std::string html_failure_head();
 std::string html_failure_row(const TaskRow& row, Grouping grouping);
+
+/// Heading, and a row for each result that was lost or changed: task, status, message, log.
+std::string html_warning_head();
+std::string html_warning_row(const TaskRow& row, Grouping grouping);
 
 }  // namespace trainyard::report

@@ -75,6 +75,7 @@ struct Group {
     TaskSource source = [this](Which which, TaskVisitor visit) -> Result<void> {
       for (const TaskRow& row : rows) {
         if (which == Which::Failed && row.standing.verdict != Verdict::Failed) continue;
+        if (which == Which::Warned && row.warning.empty()) continue;
         if (!visit(row)) break;
       }
       return {};
@@ -148,6 +149,24 @@ TEST(HtmlReport, ListsWhatWentWrong) {
                         "<td class=\"why\">took 1.2 GB of 1 GB</td>"
                         "<td class=\"logs\"><a href=\"../train/lr=1/stdout.log\">out</a>"
                         "<a href=\"../train/lr=1/stderr.log\">err</a></td></tr>\n"));
+}
+
+TEST(HtmlReport, ListsResultsThatWereLostOrChanged) {
+  Group group;
+  group.add(finished_row("fine", Duration{1000}, R"({"epochs":3})"));
+  EXPECT_THAT(group.page(), Not(HasSubstr("Results lost or changed")));
+  TaskRow row = finished_row("lr=1", Duration{1000}, "");
+  row.warning = "the result is not JSON <at 1>";
+  group.add(row);
+  EXPECT_THAT(group.page(), HasSubstr("<h2>Results lost or changed</h2></div>\n"
+                                      "<div class=\"scroll tall\"><table>\n<thead>"));
+  EXPECT_THAT(group.page(),
+              HasSubstr("<tr><td class=\"id\" title=\"lr=1\">lr=1</td>"
+                        "<td><span class=\"word\">FINISHED</span></td>"
+                        "<td class=\"why\">the result is not JSON &lt;at 1&gt;</td>"
+                        "<td class=\"logs\"><a href=\"../train/lr=1/stdout.log\">out</a>"
+                        "<a href=\"../train/lr=1/stderr.log\">err</a></td></tr>\n"
+                        "</tbody></table></div>\n</section>\n"));
 }
 
 TEST(HtmlReport, LetsNothingOutOfItsPlace) {

@@ -96,6 +96,10 @@ void ProgressLine::see(const Event& event) {
     used_ = {};
     for (const TaskSample& task : sampled->tasks) used_ += task.memory;
   }
+  if (const auto* const ended = std::get_if<AttemptEnded>(&event.what);
+      ended != nullptr && !ended->warning.empty() && may_tell_trouble()) {
+    lasting(fmt::format("{}: warning: {}", options_.name_of(ended->key.task), ended->warning));
+  }
   if (std::holds_alternative<InterruptAsked>(event.what)) tell_interrupt();
 }
 
@@ -187,16 +191,19 @@ void ProgressLine::end(const TaskChanged& change, std::optional<Duration> took) 
   }
 }
 
-void ProgressLine::tell_trouble(const TaskChanged& change, std::optional<Duration> took) {
+bool ProgressLine::may_tell_trouble() {
   ++troubles_told_;
-  if (troubles_told_ > kTroubleLinesMax) {
-    if (troubles_told_ == kTroubleLinesMax + 1) {
-      lasting(fmt::format(
-          "more than {} tasks failed or ran out of memory: 'trainyard status' has the others",
-          kTroubleLinesMax));
-    }
-    return;
+  if (troubles_told_ == kTroubleLinesMax + 1) {
+    lasting(
+        fmt::format("more than {} tasks failed, ran out of memory or left a result that was lost "
+                    "or changed: 'trainyard status' has the others",
+                    kTroubleLinesMax));
   }
+  return troubles_told_ <= kTroubleLinesMax;
+}
+
+void ProgressLine::tell_trouble(const TaskChanged& change, std::optional<Duration> took) {
+  if (!may_tell_trouble()) return;
   const std::string word = word_for({.status = change.status,
                                      .verdict = change.verdict,
                                      .failure = change.failure,

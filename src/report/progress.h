@@ -45,7 +45,8 @@ struct ProgressOptions {
 
 class ProgressLine {
  public:
-  /// Lasting lines about failures and retries; what comes after is counted only, `status` has it.
+  /// Lasting lines about failures, retries and results that were lost or changed; what comes after
+  /// is counted only, `status` has it.
   static constexpr int kTroubleLinesMax = 100;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
@@ -89,6 +90,8 @@ class ProgressLine {
   void see(const GroupChanged& change);
   void end(const TaskChanged& change, std::optional<Duration> took);
   void leave(TaskIndex task);
+  /// Counts one more trouble. False, having said so once, when there have been too many.
+  bool may_tell_trouble();
   void tell_trouble(const TaskChanged& change, std::optional<Duration> took);
   void tell_interrupt();
   void lasting(std::string_view line);

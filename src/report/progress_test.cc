@@ -185,8 +185,26 @@ TEST(ProgressLine, TellsABoundedNumberOfTroubles) {
   std::string all;
   for (std::uint32_t task = 0; task < 1000; ++task) all += line.fail(1, task);
   EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kTroubleLinesMax + 1);
-  EXPECT_THAT(all, HasSubstr("\r\x1b[Kmore than 100 tasks failed or ran out of memory: 'trainyard "
-                             "status' has the others\n"));
+  EXPECT_THAT(all, HasSubstr("\r\x1b[Kmore than 100 tasks failed, ran out of memory or left a "
+                             "result that was lost or changed: 'trainyard status' has the "
+                             "others\n"));
+}
+
+TEST(ProgressLine, TellsWhatWasWrongWithAResult) {
+  Line line({{.name = "train", .tasks = 1000}}, true);
+  line.begin();
+  const auto end = [&line](std::uint32_t task) {
+    return line.turn(1, {},
+                     AttemptEnded{.key = {.task = {task}, .attempt = 1},
+                                  .end = ExitedWith{0},
+                                  .usage = {},
+                                  .result = "",
+                                  .warning = "the result is not\nJSON"});
+  };
+  std::string all = end(7);
+  EXPECT_THAT(all, StartsWith("\r\x1b[Ktrain/7: warning: the result is not JSON\n"));
+  for (std::uint32_t task = 0; task < 500; ++task) all += end(task);
+  EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kTroubleLinesMax + 1);
 }
 
 TEST(ProgressLine, CountsARetryingTaskApart) {

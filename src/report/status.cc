@@ -112,6 +112,12 @@ Result<StatusView> read_status(JournalReader& reader, const StatusRequest& reque
   auto failed = read_tasks(reader, {.failed = true, .at_most = kFailedShown});
   if (!failed) return std::unexpected(std::move(failed.error()));
   view.failed = std::move(*failed);
+  auto warned = read_tasks(reader, {.warned = true, .at_most = kWarnedShown});
+  if (!warned) return std::unexpected(std::move(warned.error()));
+  view.warned = std::move(*warned);
+  const Result<int> warned_count = reader.count_warned();
+  if (!warned_count) return std::unexpected(warned_count.error());
+  view.warned_count = *warned_count;
 
   view.state = state_of(view.execution, request.yard_lives);
   view.now = now_of(view, request);

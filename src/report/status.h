@@ -19,7 +19,7 @@ struct StatusRequest {
   std::int64_t now_unix_ms = 0;
 };
 
-/// Costs O(groups + running), not O(tasks).
+/// Costs O(groups + running + failed + warned), not O(tasks).
 Result<StatusView> read_status(JournalReader& reader, const StatusRequest& request);
 
 /// Text for people; with `table.all` the table of every task follows, of any number.

@@ -182,6 +182,20 @@ std::string failed_text(const StatusView& view) {
   return text;
 }
 
+std::string warned_text(const StatusView& view) {
+  if (view.warned.empty()) return {};
+  std::string text = fmt::format("\n{} lost or changed:\n", counted(view.warned_count, "result"));
+  const std::size_t shown = std::min<std::size_t>(view.warned.size(), kWarnedShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TaskRow& row = view.warned[i];
+    text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id), plain(row.warning));
+  }
+  if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
+    text += fmt::format("  and {} more: trainyard status --all --json\n", with_commas(more));
+  }
+  return text;
+}
+
 template <class Rows, class Print>
 std::string json_list(const Rows& rows, Print print) {
   std::string text = "[";
@@ -201,13 +215,14 @@ std::string status_text(const StatusView& view) {
                         to_text(view.machine->memory_of_tasks),
                         to_text(view.machine->memory_available));
   }
-  return text + groups_text(view) + running_text(view) + waiting_text(view) + failed_text(view);
+  return text + groups_text(view) + running_text(view) + waiting_text(view) + failed_text(view) +
+         warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const TaskRow& row) { return json_of(row, view.grouping, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 11> members{
+  const std::array<std::pair<std::string_view, std::string>, 13> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
@@ -218,7 +233,9 @@ std::string status_json_open(const StatusView& view) {
        {"groups", json_list(view.groups, as_json)},
        {"waiting", json_list(view.waiting, as_json)},
        {"running", json_list(view.running, task)},
-       {"failed", json_list(view.failed, task)}}};
+       {"failed", json_list(view.failed, task)},
+       {"warned_count", fmt::format("{}", view.warned_count)},
+       {"warned", json_list(view.warned, task)}}};
   std::string text = "{";
   for (const auto& [name, value] : members) {
     text += fmt::format("{}\"{}\":{}", text.size() == 1 ? "" : ",\n", name, value);

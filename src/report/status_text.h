@@ -16,6 +16,7 @@ namespace trainyard::report {
 /// How many tasks of a kind the text shows.
 constexpr int kRunningShown = 40;
 constexpr int kFailedShown = 10;
+constexpr int kWarnedShown = 10;
 
 enum class RunState : std::uint8_t {
   Running,
@@ -32,12 +33,14 @@ struct StatusView {
   std::vector<GroupRow> groups;
   std::vector<TaskRow> running;  ///< Those that retry too.
   std::vector<TaskRow> failed;   ///< The first ones.
+  std::vector<TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
+  int warned_count = 0;          ///< ... of so many.
   std::vector<WaitingReason> waiting;
   std::optional<MachineRow> machine;
   Grouping grouping = Grouping::ByGroup;
 };
 
-/// For people. Of the tasks at most kRunningShown and kFailedShown.
+/// For people. Of the tasks at most kRunningShown, kFailedShown and kWarnedShown.
 std::string status_text(const StatusView& view);
 
 /// For programs, all but the brace at the end: more members may follow (see report/status.h).

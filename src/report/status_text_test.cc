@@ -117,6 +117,21 @@ TEST(Status, ShowsABoundedNumberOfTasks) {
   EXPECT_LT(text.size(), 8000U);
 }
 
+TEST(Status, SaysWhichResultsWereLostOrChanged) {
+  StatusView view = view_of_a_live_run();
+  EXPECT_THAT(status_text(view), Not(HasSubstr("lost or changed")));
+  view.warned.assign(kWarnedShown, finished_row("w", Duration{1000}, ""));
+  for (TaskRow& row : view.warned) row.warning = "the result is\nnot JSON";
+  view.warned_count = 1234;
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
+                              "  train/w: the result is not JSON\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status --all --json\n"));
+  const nlohmann::json json = nlohmann::json::parse(status_json(view));
+  EXPECT_EQ(json.at("warned_count"), 1234);
+  EXPECT_EQ(json.at("warned").at(0).at("warning"), "the result is\nnot JSON");
+}
+
 TEST(Status, LetsNoControlCharacterThrough) {
   StatusView view = view_of_a_live_run();
   view.failed[0].message = "\x1b]0;title\x07 done\r\n";

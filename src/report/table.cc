@@ -211,6 +211,24 @@ std::string group_heading(const GroupDigest& digest) {
   return text + "\n";
 }
 
+namespace {
+
+std::string warnings_text(const GroupDigest& digest) {
+  if (digest.warnings() == 0) return {};
+  std::string text = fmt::format("{} lost or changed:\n", counted(digest.warnings(), "result"));
+  for (const std::string& warning : digest.first_warnings()) {
+    text += fmt::format("  {}\n", plain(warning));
+  }
+  const auto more = digest.warnings() - std::ssize(digest.first_warnings());
+  if (more > 0) {
+    text += fmt::format("  and {} more: reports/{}.html\n", with_commas(more),
+                        plain(report_name(digest.group().name)));
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table) {
   std::string text;
   if (const int more = digest.group().tasks - rows_shown; more > 0) {
@@ -220,6 +238,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
   if (!table.left_out().empty()) {
     text += fmt::format("no room for: {}\n", fmt::join(table.left_out(), ", "));
   }
+  text += warnings_text(digest);
   if (const std::optional<Best> best = digest.best()) {
     text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
   }

@@ -150,6 +150,23 @@ TEST(Table, LetsNoControlCharacterThrough) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(Table, SaysWhichResultsWereLostOrChanged) {
+  std::vector<TaskRow> rows;
+  for (int i = 0; i < 7; ++i) {
+    rows.push_back(finished_row(fmt::format("t{}", i), Duration{1000}, ""));
+    if (i != 1) rows.back().warning = "the result is\x1b[2J not JSON";
+  }
+  const GroupRow group{.name = "g", .tasks = 7, .finished = 7};
+  EXPECT_THAT(table_of(group, rows), HasSubstr("\n\n"
+                                               "6 results lost or changed:\n"
+                                               "  t0: the result is[2J not JSON\n"
+                                               "  t2: the result is[2J not JSON\n"
+                                               "  t3: the result is[2J not JSON\n"
+                                               "  t4: the result is[2J not JSON\n"
+                                               "  t5: the result is[2J not JSON\n"
+                                               "  and 1 more: reports/g.html\n"));
+}
+
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {
   const GroupRow group{.name = "g", .tasks = 2, .finished = 2};
   const TaskRow row = finished_row("abc", Duration{1000}, "");

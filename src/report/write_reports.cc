@@ -85,8 +85,9 @@ Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHea
   const Result<std::vector<AttemptRow>> attempts = reader.attempts_of(group.index);
   if (!attempts) return std::unexpected(attempts.error());
   TaskSource tasks = [&reader, &group](Which which, TaskVisitor visitor) {
-    return reader.tasks({.group = group.index, .failed = which == Which::Failed},
-                        std::move(visitor));
+    return reader.tasks(
+        {.group = group.index, .failed = which == Which::Failed, .warned = which == Which::Warned},
+        std::move(visitor));
   };
   const auto name_of = [&found](TaskIndex task) {
     const auto name = found->names.find(task);

@@ -28,7 +28,7 @@ groups:
 class Fault(YardTest):
     def faulty(self, command, more="", expect=1):
         self.job(job_of(command, more))
-        self.trainyard("run", "job.yaml", expect=expect)
+        self.done = self.trainyard("run", "job.yaml", expect=expect)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual((rows["before"]["word"], rows["after"]["word"]), ("FINISHED", "FINISHED"))
         return rows["bad"]
@@ -62,6 +62,11 @@ class Fault(YardTest):
         row = self.faulty("'echo acc=0.9 > $TRAINYARD_RESULT'", expect=0)
         self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
         self.assertTrue(row["warning"])
+        self.assertIn(f'g/bad: warning: {row["warning"]}\n', self.done.stderr)
+        self.assertIn(f'1 result lost or changed:\n  bad: {row["warning"]}\n', self.done.stdout)
+        warning = f'g/bad: {row["warning"]}'
+        self.assertIn(f'1 result lost or changed:\n  {warning}\n', self.trainyard("status", expect=0).stdout)
+        self.assertIn("Results lost or changed", self.text("runs/job/reports/g.html"))
 
     def test_a_result_that_is_no_object(self):
         row = self.faulty("'echo [1] > $TRAINYARD_RESULT'", expect=0)
