@@ -14,7 +14,7 @@ struct RunOptions {
   std::string run_directory;
   std::vector<std::string> settings;
   std::string resume;        ///< The run directory to go on with; empty for a new run.
-  std::string command_line;  ///< As typed, for the journal.
+  std::string command_line;  ///< As typed, but for secrets: for the journal.
   bool dry_run = false;
   bool json = false;
 };

@@ -1,5 +1,6 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -18,12 +20,6 @@ namespace trainyard::cli {
 namespace {
 
 constexpr std::array<std::string_view, 5> kCommands{"run", "status", "logs", "kill", "config"};
-
-std::string joined(int count, const char* const* words) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i == 0 ? "" : " ", words[i]);
-  return text;
-}
 
 /// What may be said to every command that reads the configuration.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
@@ -130,7 +126,7 @@ ExitCode main(int argc, const char* const* argv) {
   app.footer("'trainyard <command> --help' says more. Start with: trainyard run sweep.yaml");
 
   CommandLine line;
-  line.run.command_line = joined(argc, argv);
+  line.run.command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});
   const CLI::App* run = add_run(app, line.run);
   const CLI::App* status = add_status(app, line.status);
   const CLI::App* logs = add_logs(app, line.logs);

@@ -23,7 +23,7 @@ namespace trainyard {
 
 /// What is written down about one execution of the program over a run directory.
 struct Execution {
-  std::string command_line;
+  std::string command_line;  ///< Without secrets: reports show it.
   std::string version;  ///< trainyard's.
   std::string host;
   std::int64_t yard_pid = 0;

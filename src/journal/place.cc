@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -183,6 +185,10 @@ Result<Database> open_new(const std::string& path, LogKind kind) {
     std::error_code error;
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path + suffix, error);
   }
+  // A job file may say passwords, and it is kept as it was. What SQLite makes beside the file gets
+  // the same mode.
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file >= 0) ::close(file);
   Result<Database> database = Database::open(path, Database::Access::Create);
   if (!database) return database;
   Result<void> ready = database->run(kSetUp);

@@ -84,6 +84,17 @@ TEST(Place, SaysThatARunHadNotBegun) {
   EXPECT_EQ(must(look_at(directory.journal())), Found::Journal);
 }
 
+TEST(Place, LetsNobodyElseReadAJournal) {
+  const TemporaryDirectory directory;
+  const TestJob job{numbered(2)};
+  const auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_EQ(entry.status().permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+        << entry.path();
+  }
+}
+
 TEST(Place, DoesNotTouchAFileThatIsNoneOfOurs) {
   const TemporaryDirectory directory;
   {
@@ -148,6 +159,9 @@ class ReadOnly {
  public:
   explicit ReadOnly(const TemporaryDirectory& directory) : path_(directory.path()) {
     using enum std::filesystem::perms;
+    for (const auto& file : std::filesystem::directory_iterator(path_)) {
+      std::filesystem::permissions(file.path(), owner_read | group_read | others_read);
+    }
     std::filesystem::permissions(
         path_, owner_read | owner_exec | group_read | group_exec | others_read | others_exec);
   }

@@ -144,6 +144,16 @@ groups:
 
 
 class Configuration(YardTest):
+    def test_keeps_a_password_out_of_everything_that_is_shown(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        secret = "smtp.password=geheim"
+        done = self.trainyard("run", "job.yaml", "--json", "--set", secret, f"--set={secret}", expect=0)
+        self.assertIn("--set smtp.password=****** --set=smtp.password=******", done.stdout)
+        for path in (self.directory / "runs/job").rglob("*"):
+            self.assertFalse(path.is_file() and b"geheim" in path.read_bytes(), path)
+        self.assertNotIn("geheim", done.stdout + self.trainyard("status", "--json", expect=0).stdout)
+        self.assertEqual((self.directory / "runs/job/journal.db").stat().st_mode & 0o777, 0o600)
+
     def test_shows_what_is_in_force_and_where_it_came_from(self):
         self.trainyard("config", "init", expect=0)
         self.trainyard("config", "init", expect=2)

@@ -1,0 +1,38 @@
+#include "cli/command_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/configuration.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr std::string_view kSetOption = "--set=";
+
+}  // namespace
+
+bool sets_a_secret(std::string_view setting) {
+  const std::string_view key = setting.substr(0, setting.find('='));
+  return std::ranges::any_of(settings(), [key](const SettingInfo& info) {
+    return info.kind == SettingKind::Secret && info.key == key;
+  });
+}
+
+std::string shown_command_line(std::span<const char* const> words) {
+  std::string text;
+  for (const std::string_view word : words) {
+    if (!text.empty()) text += ' ';
+    const std::size_t start = word.starts_with(kSetOption) ? kSetOption.size() : 0;
+    const std::size_t equals = word.find('=', start);
+    const bool secret =
+        equals != std::string_view::npos && sets_a_secret(word.substr(start, equals - start));
+    text += secret ? std::string(word.substr(0, equals + 1)) + "******" : std::string(word);
+  }
+  return text;
+}
+
+}  // namespace trainyard::cli

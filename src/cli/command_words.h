@@ -1,0 +1,17 @@
+// The words of a command line as they may be written down: in the journal, in reports, for anybody
+// who is shown a run.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace trainyard::cli {
+
+/// Whether `setting` ("smtp.password=...", as --set takes it) sets what is never shown.
+bool sets_a_secret(std::string_view setting);
+
+/// All words as one text, with ****** in the place of secrets.
+std::string shown_command_line(std::span<const char* const> words);
+
+}  // namespace trainyard::cli
