@@ -68,8 +68,9 @@ std::string output_of(std::vector<std::string> arguments, const std::string& dir
   return std::move(output->text);
 }
 
-Execution describe(const RunOptions& options, const Job& job, const io::Keeper& keeper,
-                   const io::ControlServer* server) {
+/// All but the control socket, which is made last: until the journal knows where it is, nobody
+/// takes it away after a kill.
+Execution describe(const RunOptions& options, const Job& job, const io::Keeper& keeper) {
   std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.places().directory);
   while (!commit.empty() && commit.back() == '\n') commit.pop_back();
   return {
@@ -78,7 +79,7 @@ Execution describe(const RunOptions& options, const Job& job, const io::Keeper& 
       .host = io::host_name(),
       .yard_pid = getpid(),
       .keeper_pid = keeper.pid(),
-      .socket_path = server == nullptr ? "" : server->path(),
+      .socket_path = {},
       .started_unix_ms = io::unix_milliseconds(),
       .job_file = job.places().file,
       .job_text = job.text(),
@@ -183,8 +184,9 @@ class Session {
 };
 
 ExitCode Session::run() {
+  Execution execution = describe(options_, job_, *keeper_);
   listen();
-  const Execution execution = describe(options_, job_, *keeper_, server_ ? &*server_ : nullptr);
+  if (server_) execution.socket_path = server_->path();
   Result<Begun> begun = begin_journal(options_, job_, execution);
   if (!begun) return fail(begun.error());
   journal_ = std::move(begun->journal);

@@ -79,7 +79,7 @@ class Terminal(YardTest):
         self.job("name: job\ngroups: [{name: g, matrix: {i: 1..3}, memory: 10MB, tasks: [{command: ['true']}]}]")
         ours, theirs = pty.openpty()
         yard = subprocess.Popen([TRAINYARD, "run", "job.yaml", *SETTINGS], cwd=self.directory, stdin=theirs,
-                                stdout=theirs, stderr=theirs, start_new_session=True)
+                                stdout=theirs, stderr=theirs, start_new_session=True, env=self.environment)
         self.started.append(yard)
         os.close(theirs)
         seen = b""

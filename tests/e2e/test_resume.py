@@ -78,9 +78,11 @@ groups:
             os.kill(pid, signal.SIGKILL)
         yard.wait()
         self.assertTrue(processes_with(marker))
+        self.assertEqual(len(list(self.sockets.iterdir())), 1)
         self.write("cure", "")
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertFalse(processes_with(marker))
+        self.assertEqual(list(self.sockets.iterdir()), [])
 
     @staticmethod
     def children(pid):

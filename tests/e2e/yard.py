@@ -24,6 +24,10 @@ class YardTest(unittest.TestCase):
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-e2e-"))
         self.started = []
+        # The yard puts its control socket here, and what a killed one leaves goes with the test.
+        self.sockets = self.directory / ".sockets"
+        self.sockets.mkdir()
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.sockets)}
 
     def tearDown(self):
         for process in self.started:
@@ -51,13 +55,14 @@ class YardTest(unittest.TestCase):
         """Runs the program to its end. Returns what it did; `expect` is the exit code it must have."""
         done = subprocess.run([*prefix, *self.command(*words)], cwd=self.directory, capture_output=True,
                               text=True, timeout=PATIENCE_S * 4, stdin=subprocess.DEVNULL,
-                              env={**os.environ, **(env or {})})
+                              env={**self.environment, **(env or {})})
         if expect is not None:
             self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
     def start(self, *words, prefix=(), **options):
         """Starts the program in a session of its own; it is killed at the end of the test."""
+        options.setdefault("env", self.environment)
         process = subprocess.Popen([*prefix, *self.command(*words)], cwd=self.directory, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True, **options)
