@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "io/cgroup.h"
+#include "io/files.h"
 #include "model/resources.h"
 
 namespace trainyard::io {
@@ -156,12 +156,10 @@ std::optional<std::int64_t> cpuset_size(const Cgroups& groups) {
 /// How many threads our user has, as RLIMIT_NPROC counts them.
 std::int64_t threads_of_user(const std::string& proc) {
   std::int64_t count = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(proc, error)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : names_in(proc)) {
     struct stat about{};
     if (name.empty() || name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (::stat((entry.path() / "task").c_str(), &about) != 0) continue;
+    if (::stat(fmt::format("{}/{}/task", proc, name).c_str(), &about) != 0) continue;
     // The directory has one entry a thread, beside "." and "..".
     if (about.st_uid == ::geteuid())
       count += std::max<std::int64_t>(std::int64_t(about.st_nlink) - 2, 1);

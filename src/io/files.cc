@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -180,6 +181,20 @@ Result<std::string> make_private_directory(std::string_view prefix) {
         system_error(fmt::format("cannot make a directory in '{}'", parent.string()), errno));
   }
   return path;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  // Not a range-for: its step throws where reading fails in the middle, as /proc does when a
+  // process goes away.
+  const std::filesystem::directory_iterator end;
+  while (!error && entry != end) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  return names;
 }
 
 std::string absolute_path(std::string_view path, const std::string& base) {

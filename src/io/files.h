@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -33,6 +34,10 @@ Result<void> make_directories(const std::string& path);
 /// Makes an empty directory that nobody but us may look into, in $TMPDIR or /tmp. `prefix` starts
 /// its name.
 Result<std::string> make_private_directory(std::string_view prefix);
+
+/// The names of what is in a directory, in any order, as far as they can be read: none when it
+/// cannot be opened.
+std::vector<std::string> names_in(const std::string& directory);
 
 /// `path` seen from `base` (absolute), without `.`, `..` and a slash at the end. Follows no links.
 std::string absolute_path(std::string_view path, const std::string& base);

@@ -22,6 +22,8 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 TEST(Files, ReadsAWholeFileUpToItsBound) {
   const TemporaryDirectory place;
@@ -97,6 +99,16 @@ TEST(Files, MakesADirectoryThatOnlyWeMayEnter) {
   struct stat about{};
   ASSERT_EQ(::stat(place.path().c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777U, 0700U);
+}
+
+TEST(Files, NamesWhatIsInADirectoryAsFarAsItCanBeRead) {
+  const TemporaryDirectory place;
+  EXPECT_THAT(names_in(place.path()), IsEmpty());
+  ASSERT_TRUE(write_file_atomically(place / "b", ""));
+  ASSERT_TRUE(make_directories(place / "a"));
+  EXPECT_THAT(names_in(place.path()), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(names_in(place / "b"), IsEmpty());
+  EXPECT_THAT(names_in(place / "c"), IsEmpty());
 }
 
 TEST(Files, MakesPathsAbsoluteAndShort) {

@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,6 +31,7 @@
 #include "io/cgroup.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/files.h"
 #include "io/keeper_message.h"
 #include "io/keeper_process.h"
 #include "io/pidfd.h"
@@ -64,10 +63,9 @@ constexpr std::size_t kOwnThreads = 1;
 
 Result<void> check_that_there_is_one_thread() {
   std::vector<std::string> others;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    if (entry.path().filename() == std::to_string(::getpid())) continue;
-    std::string name = read_small_file(entry.path() / "comm");
+  for (const std::string& thread : names_in("/proc/self/task")) {
+    if (thread == std::to_string(::getpid())) continue;
+    std::string name = read_small_file(fmt::format("/proc/self/task/{}/comm", thread));
     if (name.ends_with('\n')) name.pop_back();
     others.push_back(fmt::format("'{}'", name));
   }
