@@ -64,8 +64,16 @@ struct Begun {
 std::string output_of(std::vector<std::string> arguments, const std::string& directory) {
   Result<io::HelperOutput> output =
       io::run_helper({.arguments = std::move(arguments), .directory = directory});
-  if (!output || output->exit_code > 0) return {};
+  // A diff that is too long is ended, and the first of it is kept.
+  if (!output || (output->exit_code != 0 && !output->cut)) return {};
   return std::move(output->text);
+}
+
+/// The diff as git itself makes it: what a person has configured to look at diffs with may print
+/// anything, start programs, and wait for somebody.
+std::vector<std::string> diff_command() {
+  return {"git",           "--no-optional-locks", "diff", "--no-ext-diff",
+          "--no-textconv", "--no-color",          "HEAD"};
 }
 
 /// All but the control socket, which is made last: until the journal knows where it is, nobody
@@ -73,19 +81,18 @@ std::string output_of(std::vector<std::string> arguments, const std::string& dir
 Execution describe(const RunOptions& options, const Job& job, const io::Keeper& keeper) {
   std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.places().directory);
   while (!commit.empty() && commit.back() == '\n') commit.pop_back();
-  return {
-      .command_line = options.command_line,
-      .version = kVersion,
-      .host = io::host_name(),
-      .yard_pid = getpid(),
-      .keeper_pid = keeper.pid(),
-      .socket_path = {},
-      .started_unix_ms = io::unix_milliseconds(),
-      .job_file = job.places().file,
-      .job_text = job.text(),
-      .configuration = show(job.configuration()),
-      .git_commit = commit,
-      .git_diff = commit.empty() ? "" : output_of({"git", "diff", "HEAD"}, job.places().directory)};
+  return {.command_line = options.command_line,
+          .version = kVersion,
+          .host = io::host_name(),
+          .yard_pid = getpid(),
+          .keeper_pid = keeper.pid(),
+          .socket_path = {},
+          .started_unix_ms = io::unix_milliseconds(),
+          .job_file = job.places().file,
+          .job_text = job.text(),
+          .configuration = show(job.configuration()),
+          .git_commit = commit,
+          .git_diff = commit.empty() ? "" : output_of(diff_command(), job.places().directory)};
 }
 
 PlanNames names_of(const Job& job) {

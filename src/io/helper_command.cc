@@ -97,16 +97,23 @@ Gathered gather(const Descriptor& input, Bytes output_max, Clock::time_point end
   }
 }
 
+struct Ended {
+  int exit_code = -1;
+  bool late = false;
+};
+
 /// Waits for a process that has closed its output; kills one that lives on over the deadline, or
 /// that is to be ended now.
-int wait_for(pid_t pid, Clock::time_point end, bool kill_now) {
-  if (kill_now || !wait_until_ended(open_pidfd(pid), time_until(end))) ::kill(-pid, SIGKILL);
+Ended wait_for(pid_t pid, Clock::time_point end, bool kill_now) {
+  const bool late = !kill_now && !wait_until_ended(open_pidfd(pid), time_until(end));
+  if (kill_now || late) ::kill(-pid, SIGKILL);
   int status = 0;
   pid_t ended = 0;
   do {
     ended = ::waitpid(pid, &status, 0);
   } while (ended < 0 && errno == EINTR);
-  return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const bool exited = ended == pid && WIFEXITED(status);
+  return {.exit_code = exited ? WEXITSTATUS(status) : -1, .late = late};
 }
 
 }  // namespace
@@ -125,13 +132,13 @@ Result<HelperOutput> run_helper(const HelperCommand& command) {
   output.close();
 
   Gathered gathered = gather(input, command.output_max, end);
-  const int exit_code = wait_for(*pid, end, gathered.cut || gathered.late);
-  if (gathered.late) {
+  const Ended ended = wait_for(*pid, end, gathered.cut || gathered.late);
+  if (gathered.late || ended.late) {
     return std::unexpected(Error{fmt::format("'{}' did not end within {} ms", command.arguments[0],
                                              command.deadline.count())});
   }
   return HelperOutput{
-      .text = std::move(gathered.text), .cut = gathered.cut, .exit_code = exit_code};
+      .text = std::move(gathered.text), .cut = gathered.cut, .exit_code = ended.exit_code};
 }
 
 }  // namespace trainyard::io

@@ -1,5 +1,8 @@
 """What `trainyard run` does with a job file that is right, or wrong."""
-from yard import YardTest, json
+import sqlite3
+from contextlib import closing
+
+from yard import YardTest, json, subprocess
 
 SWEEP = """
 name: job
@@ -126,6 +129,20 @@ groups:
         self.job(SWEEP)
         done = self.trainyard("run", "job.yaml", "--json", expect=0)
         self.assertEqual(len(json.loads(done.stdout)["tasks"]), 5)
+
+    def test_keeps_the_diff_that_git_makes_whatever_a_person_looks_at_diffs_with(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+        for words in (["init", "-q"], ["add", "job.yaml"], ["commit", "-qm", "one"],
+                      ["config", "diff.external", "touch looked; echo"], ["config", "color.ui", "always"]):
+            subprocess.run([*git, *words], cwd=self.directory, check=True)
+        with open(self.directory / "job.yaml", "a") as file:
+            file.write("\n# edited\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertFalse((self.directory / "looked").exists())
+        with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal:
+            diff, = journal.execute("SELECT git_diff FROM executions").fetchone()
+        self.assertIn("\n+# edited\n", diff)
 
     def test_refuses_a_run_directory_that_was_used_and_names_the_ways_out(self):
         self.job(SWEEP)
