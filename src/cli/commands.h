@@ -21,7 +21,7 @@ struct RunOptions {
 ExitCode run_command(const RunOptions& options);
 
 struct StatusOptions {
-  std::string run_directory;  ///< Empty: the one under ./runs that was written to last.
+  std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.
   bool json = false;
   bool watch = false;
   bool all = false;

@@ -41,7 +41,7 @@ ExitCode tell(const wire::ControlReply& reply, const std::string& name) {
 }  // namespace
 
 ExitCode kill_command(const KillOptions& options) {
-  const Result<std::string> run = find_run(options.run_directory);
+  const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
   if (!run) return fail(run.error());
   Result<JournalReader> reader = JournalReader::open(journal_path(*run));
   if (!reader) return fail(reader.error());

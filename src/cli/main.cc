@@ -31,7 +31,8 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
 }
 
 void add_run_directory(CLI::App& command, std::string& directory) {
-  command.add_option("--run-dir", directory, "Which run (default: the latest under ./runs)");
+  command.add_option("--run-dir", directory,
+                     "Which run (default: the latest under ./runs, one at work first)");
 }
 
 struct CommandLine {
@@ -67,7 +68,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
   status->add_option("run-dir", options.run_directory,
-                     "Which run (default: the latest under ./runs)");
+                     "Which run (default: the latest under ./runs, one at work first)");
   status->add_flag("--json", options.json, "For programs");
   status->add_flag("--watch,-w", options.watch, "Show it again each second until the run ends");
   status->add_flag("--all,-a", options.all, "Every task, not only those that run or failed");

@@ -1,10 +1,12 @@
 #include "cli/run_place.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,11 +28,55 @@ namespace fs = std::filesystem;
 /// How long what a dead run left behind has between TERM and KILL.
 constexpr Duration kLeftoverGrace{5'000};
 
+struct KnownRun {
+  std::string directory;
+  bool lives = false;
+  /// When its last execution began; 0 for a journal that cannot be read. Looking at a run, or
+  /// trying to start one in its place, does not change this, as it does the times of its files.
+  std::int64_t started_unix_ms = 0;
+};
+
+KnownRun look_at_run(std::string directory) {
+  KnownRun run{.directory = std::move(directory)};
+  run.lives = io::RunLock::holder(run.directory).has_value();
+  Result<JournalReader> reader = JournalReader::open(journal_path(run.directory));
+  if (!reader) return run;
+  if (const auto executions = reader->executions(); executions && !executions->empty()) {
+    run.started_unix_ms = executions->back().started_unix_ms;
+  }
+  return run;
+}
+
+/// All runs in `parent`: those that live first, and then the latest.
+std::vector<KnownRun> runs_in(const std::string& parent) {
+  std::vector<KnownRun> runs;
+  for (const std::string& name : io::names_in(parent)) {
+    std::string directory = fmt::format("{}/{}", parent, name);
+    std::error_code ignored;
+    if (!fs::exists(journal_path(directory), ignored)) continue;
+    runs.push_back(look_at_run(std::move(directory)));
+  }
+  std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
+    return std::tie(b.lives, b.started_unix_ms, a.directory) <
+           std::tie(a.lives, a.started_unix_ms, b.directory);
+  });
+  return runs;
+}
+
+Error several_live(const std::vector<KnownRun>& runs) {
+  std::string names;
+  for (const KnownRun& run : runs) {
+    if (!run.lives) break;
+    names += fmt::format("{}'{}'", names.empty() ? "" : " and ", run.directory);
+  }
+  return Error{fmt::format("several runs are at work, {}: say which with --run-dir", names)};
+}
+
 }  // namespace
 
 std::string journal_path(const std::string& run_directory) { return run_directory + "/journal.db"; }
 
-Result<std::string> find_run(const std::string& named) {
+Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
   const Result<std::string> here = io::current_directory();
   if (!here) return std::unexpected(here.error());
   if (!named.empty()) {
@@ -39,20 +85,16 @@ Result<std::string> find_run(const std::string& named) {
     if (fs::exists(journal_path(path), ignored)) return path;
     return std::unexpected(Error{fmt::format("no run in '{}': there is no journal", named)});
   }
-  std::optional<std::pair<fs::file_time_type, std::string>> latest;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(*here + "/runs", error)) {
-    // The write-ahead log is written to more often than the journal itself.
-    for (const char* const name : {"/journal.db", "/journal.db-wal"}) {
-      std::error_code missing;
-      const fs::file_time_type written = fs::last_write_time(entry.path().string() + name, missing);
-      if (missing || (latest && written <= latest->first)) continue;
-      latest = {written, entry.path().string()};
-    }
+  std::vector<KnownRun> runs = runs_in(*here + "/runs");
+  if (runs.empty()) {
+    return std::unexpected(
+        Error{"there is no run under ./runs; name the run directory with --run-dir"});
   }
-  if (latest) return latest->second;
-  return std::unexpected(
-      Error{"there is no run under ./runs; name the run directory with --run-dir"});
+  const bool several = runs.size() > 1 && runs[1].lives;
+  if (several && when_several_live == WhenSeveralLive::Refuse) {
+    return std::unexpected(several_live(runs));
+  }
+  return std::move(runs.front().directory);
 }
 
 Result<io::RunLock> take_new_place(const std::string& run_directory) {

@@ -1,6 +1,7 @@
 // The directory of a run: is it free, who is in it, what did the last one leave.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -11,9 +12,14 @@ namespace trainyard::cli {
 /// <run-dir>/journal.db
 std::string journal_path(const std::string& run_directory);
 
-/// The run directory that a command means: the one that was named, or else the one under ./runs
-/// whose journal was written to last. Absolute.
-Result<std::string> find_run(const std::string& named);
+/// What is right where nobody said which run is meant, and several are at work.
+enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
+
+/// The run directory that a command means: the one that was named, or else, of those under ./runs,
+/// the one that was started or resumed last, one at work before all others. Absolute. Reads the
+/// journal of each.
+Result<std::string> find_run(const std::string& named,
+                             WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
 
 /// Makes the directory of a new run and locks it. An error when a run is or has been in it, with
 /// the ways out.

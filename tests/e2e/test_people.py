@@ -74,6 +74,39 @@ groups:
         self.assertEqual(len(report["tasks"]), 2)
 
 
+class SeveralRuns(YardTest):
+    def run_named(self, name):
+        job = f"name: {name}\ngroups: [{{name: g, tasks: [{{id: a, cpus: 0, memory: 1MB, command: [cat, gate]}}]}}]"
+        self.job(job, f"{name}.yaml")
+        yard = self.start("run", f"{name}.yaml")
+        self.until_file(f"runs/{name}/g/a/stdout.log")
+        return yard
+
+    def latest(self):
+        return json.loads(self.trainyard("status", "--json", expect=0).stdout)["job"]
+
+    def test_the_latest_run_is_the_one_that_was_started_last_and_one_at_work_comes_first(self):
+        os.mkfifo(self.directory / "gate")
+        first = self.run_named("first")
+        second = self.run_named("second")
+        self.assertEqual(self.latest(), "second")
+        # Who looks at the other one, or is refused its place, does not make it the latest.
+        self.trainyard("status", "runs/first", expect=0)
+        self.trainyard("run", "first.yaml", expect=2)
+        os.utime(self.directory / "runs/first/journal.db")
+        self.assertEqual(self.latest(), "second")
+        refused = self.trainyard("kill", "a", expect=2).stderr
+        for name in ("first", "second"):
+            self.assertIn(f"{self.directory.resolve()}/runs/{name}'", refused)
+        self.assertIn("--run-dir", refused)
+        self.trainyard("kill", "a", "--run-dir", "runs/second", expect=0)
+        self.end_of(second, expect=1)
+        self.assertEqual(self.latest(), "first")
+        self.trainyard("kill", "a", expect=0)
+        self.end_of(first, expect=1)
+        self.assertEqual(self.latest(), "second")
+
+
 class Terminal(YardTest):
     def test_progress_is_one_line_that_is_drawn_again(self):
         self.job("name: job\ngroups: [{name: g, matrix: {i: 1..3}, memory: 10MB, tasks: [{command: ['true']}]}]")
