@@ -72,6 +72,16 @@ Error several_live(const std::vector<KnownRun>& runs) {
   return Error{fmt::format("several runs are at work, {}: say which with --run-dir", names)};
 }
 
+/// The lock of a run directory; where another run has it, the error names the ways out.
+Result<io::RunLock> lock_place(const std::string& run_directory) {
+  Result<io::RunLock> lock = io::RunLock::take(run_directory);
+  if (lock || !io::RunLock::holder(run_directory)) return lock;
+  return std::unexpected(
+      Error{fmt::format("{}: watch it by 'trainyard status {} --watch', or start another run with "
+                        "'--run-dir <new directory>'",
+                        lock.error().message, run_directory)});
+}
+
 }  // namespace
 
 std::string journal_path(const std::string& run_directory) { return run_directory + "/journal.db"; }
@@ -101,7 +111,7 @@ Result<io::RunLock> take_new_place(const std::string& run_directory) {
   if (Result<void> made = io::make_directories(run_directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
-  Result<io::RunLock> lock = io::RunLock::take(run_directory);
+  Result<io::RunLock> lock = lock_place(run_directory);
   if (!lock) return lock;
   const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
   if (!begun) return std::unexpected(begun.error());
@@ -115,7 +125,7 @@ Result<io::RunLock> take_new_place(const std::string& run_directory) {
 }
 
 Result<io::RunLock> take_old_place(const std::string& run_directory) {
-  Result<io::RunLock> lock = io::RunLock::take(run_directory);
+  Result<io::RunLock> lock = lock_place(run_directory);
   if (!lock) return lock;
   const Result<int> ended =
       io::end_processes_with("TRAINYARD_RUN_DIR=" + run_directory, kLeftoverGrace);

@@ -124,6 +124,8 @@ class FaultOfThePlace(YardTest):
         self.until_file("runs/job/g/bad/stdout.log")
         done = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn(str(yard.pid), done.stderr)
+        self.assertIn(f"trainyard status {self.directory.resolve()}/runs/job", done.stderr)
+        self.assertIn("--run-dir", done.stderr)
         self.assertIn(str(yard.pid), self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
         self.open_gate()
         self.end_of(yard, expect=0)
