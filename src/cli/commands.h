@@ -15,10 +15,11 @@ struct RunOptions {
   std::vector<std::string> settings;
   std::string resume;        ///< The run directory to go on with; empty for a new run.
   std::string command_line;  ///< As typed, but for secrets: for the journal.
+  std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   bool dry_run = false;
   bool json = false;
 };
-ExitCode run_command(const RunOptions& options);
+ExitCode run_command(const RunOptions& typed);
 
 struct StatusOptions {
   std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.

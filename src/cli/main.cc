@@ -59,7 +59,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "  trainyard run sweep.yaml --dry-run\n"
       "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
       "  trainyard run --resume runs/sweep\n"
+      "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
       "\n"
+      "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
+      "--config takes their place; --set goes over the settings before, key by key.\n"
       "Ctrl-C ends the run: running tasks get TERM, then KILL; a second Ctrl-C ends them at once.\n"
       "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was run, 130 interrupted.");
   return run;

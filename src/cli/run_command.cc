@@ -16,9 +16,11 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/resume_options.h"
 #include "cli/run_place.h"
 #include "cli/run_view.h"
 #include "cli/version.h"
@@ -38,7 +40,6 @@
 #include "io/process_table.h"
 #include "io/terminal.h"
 #include "journal/journal.h"
-#include "journal/reader.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/turn.h"
@@ -81,6 +82,12 @@ std::vector<std::string> diff_command() {
 Execution describe(const RunOptions& options, const Job& job, const io::Keeper& keeper) {
   std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.places().directory);
   while (!commit.empty() && commit.back() == '\n') commit.pop_back();
+  std::string config_file = options.config_file;
+  if (!config_file.empty()) {
+    config_file = io::absolute_path(config_file, io::current_directory().value_or("/"));
+  }
+  std::vector<std::string> settings = options.settings;
+  std::erase_if(settings, sets_a_secret);
   return {.command_line = options.command_line,
           .version = kVersion,
           .host = io::host_name(),
@@ -90,6 +97,8 @@ Execution describe(const RunOptions& options, const Job& job, const io::Keeper& 
           .started_unix_ms = io::unix_milliseconds(),
           .job_file = job.places().file,
           .job_text = job.text(),
+          .config_file = std::move(config_file),
+          .settings = std::move(settings),
           .configuration = show(job.configuration()),
           .git_commit = commit,
           .git_diff = commit.empty() ? "" : output_of(diff_command(), job.places().directory)};
@@ -121,43 +130,24 @@ Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Exe
   result.notes.insert(result.notes.begin(),
                       fmt::format("resumed: {} of {} tasks have finished and are kept",
                                   resumed->finished, result.plan.tasks.size()));
+  if (!options.taken_over.empty()) {
+    result.notes.insert(result.notes.begin() + 1,
+                        fmt::format("as in the last execution: {}", options.taken_over));
+  }
   return result;
 }
 
-/// The job file that a run directory was last run with.
-Result<std::string> job_file_of(const std::string& run_directory) {
-  const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
-  if (!begun) return std::unexpected(begun.error());
-  const Error nothing{fmt::format(
-      "no run has begun in '{}': start one with 'trainyard run <job file> --run-dir {}'",
-      run_directory, run_directory)};
-  if (!*begun) return std::unexpected(nothing);
-  Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  const Result<std::vector<ExecutionRow>> executions = reader->executions();
-  if (!executions) return std::unexpected(executions.error());
-  if (executions->empty()) return std::unexpected(nothing);
-  return executions->back().job_file;
-}
-
-/// Where the command line's words point, with what a resumed run knows filled in.
+/// Where the command line's words point.
 Result<LoadOptions> load_options(const RunOptions& options) {
   Result<std::string> here = io::current_directory();
   if (!here) return std::unexpected(std::move(here.error()));
-  LoadOptions load{.job_file = options.job_file,
-                   .config_file = options.config_file,
-                   .settings = options.settings,
-                   .run_directory = options.run_directory,
-                   .current_directory = *here,
-                   .environment_names = io::environment_names()};
-  if (options.resume.empty()) return load;
-  load.run_directory = options.resume;
-  if (load.job_file.empty()) {
-    Result<std::string> file = job_file_of(io::absolute_path(options.resume, *here));
-    if (!file) return std::unexpected(std::move(file.error()));
-    load.job_file = std::move(*file);
-  }
-  return load;
+  return LoadOptions{
+      .job_file = options.job_file,
+      .config_file = options.config_file,
+      .settings = options.settings,
+      .run_directory = options.resume.empty() ? options.run_directory : options.resume,
+      .current_directory = *here,
+      .environment_names = io::environment_names()};
 }
 
 /// One execution: everything that lives from the first task to the last.
@@ -306,6 +296,10 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   return interrupted_ ? ExitCode::Interrupted : result;
 }
 
+Result<RunOptions> filled_in(const RunOptions& typed) {
+  return typed.resume.empty() ? typed : fill_in_resumed(typed);
+}
+
 ExitCode dry_run(const RunOptions& options, const LoadOptions& load) {
   const io::CapacityReading machine = io::read_capacity();
   const std::expected<Job, Mistakes> job = Job::load(load, machine.capacity);
@@ -316,24 +310,28 @@ ExitCode dry_run(const RunOptions& options, const LoadOptions& load) {
 
 }  // namespace
 
-ExitCode run_command(const RunOptions& options) {
-  if (options.dry_run) {
-    const Result<LoadOptions> load = load_options(options);
-    return load ? dry_run(options, *load) : fail(load.error());
+ExitCode run_command(const RunOptions& typed) {
+  if (typed.dry_run) {
+    const Result<RunOptions> options = filled_in(typed);
+    if (!options) return fail(options.error());
+    const Result<LoadOptions> load = load_options(*options);
+    return load ? dry_run(*options, *load) : fail(load.error());
   }
   // First of all: the keeper must not inherit a thread, a database or a socket.
   Result<io::Keeper> keeper = io::Keeper::fork({});
   if (!keeper) return fail(keeper.error(), ExitCode::TaskFailed);
-  const Result<LoadOptions> load = load_options(options);
+  const Result<RunOptions> options = filled_in(typed);
+  if (!options) return fail(options.error());
+  const Result<LoadOptions> load = load_options(*options);
   if (!load) return fail(load.error());
   io::CapacityReading machine = io::read_capacity();
   std::expected<Job, Mistakes> job = Job::load(*load, machine.capacity);
   if (!job) return fail(job.error());
   const std::string run_directory = job->places().run_directory;
   const Result<io::RunLock> lock =
-      options.resume.empty() ? take_new_place(run_directory) : take_old_place(run_directory);
+      options->resume.empty() ? take_new_place(run_directory) : take_old_place(run_directory);
   if (!lock) return fail(lock.error());
-  return Session(options, std::move(*job), std::move(*keeper), std::move(machine)).run();
+  return Session(*options, std::move(*job), std::move(*keeper), std::move(machine)).run();
 }
 
 }  // namespace trainyard::cli

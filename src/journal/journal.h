@@ -24,17 +24,19 @@ namespace trainyard {
 /// What is written down about one execution of the program over a run directory.
 struct Execution {
   std::string command_line;  ///< Without secrets: reports show it.
-  std::string version;  ///< trainyard's.
+  std::string version;       ///< trainyard's.
   std::string host;
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
   std::string socket_path;  ///< Where `trainyard kill` reaches the yard; empty when nowhere.
-  std::int64_t started_unix_ms = 0;  ///< Wall clock, for people only.
-  std::string job_file;              ///< Absolute path.
-  std::string job_text;              ///< As it was.
-  std::string configuration;         ///< What was in force, as `config show` prints it.
-  std::string git_commit;            ///< Of the working directory; empty outside git.
-  std::string git_diff;              ///< Against that commit, at most 1 MiB.
+  std::int64_t started_unix_ms = 0;   ///< Wall clock, for people only.
+  std::string job_file;               ///< Absolute path.
+  std::string job_text;               ///< As it was.
+  std::string config_file;            ///< --config, absolute; empty when it was not given.
+  std::vector<std::string> settings;  ///< Each --set, but for secrets.
+  std::string configuration;          ///< What was in force, as `config show` prints it.
+  std::string git_commit;             ///< Of the working directory; empty outside git.
+  std::string git_diff;               ///< Against that commit, at most 1 MiB.
 };
 
 /// How the names of the plan are asked for, one by one, so that nobody holds them all.

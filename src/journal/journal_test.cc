@@ -46,6 +46,8 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
                                        .started_unix_ms = 1'700'000'000'000,
                                        .job_file = "/job/sweep.yaml",
                                        .job_text = "name: sweep\n",
+                                       .config_file = "/job/config.yaml",
+                                       .settings = {"debug=true", "workdir=\"a\nb\""},
                                        .configuration = "debug: false\n",
                                        .git_commit = "abc",
                                        .git_diff = "+x"}));
@@ -63,6 +65,8 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(executions[0].socket_path, "/run/s");
   EXPECT_EQ(executions[0].job_file, "/job/sweep.yaml");
   EXPECT_EQ(executions[0].git_commit, "abc");
+  EXPECT_EQ(executions[0].config_file, "/job/config.yaml");
+  EXPECT_THAT(executions[0].settings, ElementsAre("debug=true", "workdir=\"a\nb\""));
   EXPECT_EQ(executions[0].started_unix_ms, 1'700'000'000'000);
   EXPECT_EQ(executions[0].started, at(0));
   EXPECT_EQ(executions[0].ended, std::nullopt);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace trainyard {
 namespace {
@@ -108,6 +109,28 @@ MatrixValues matrix_from_json(std::string_view json) {
     values.emplace_back(std::move(*key), std::move(*value));
   } while (front.take(','));
   return values;
+}
+
+std::string strings_to_json(const std::vector<std::string>& strings) {
+  std::string json = "[";
+  for (const std::string& text : strings) {
+    if (json.size() > 1) json.push_back(',');
+    append_json_string(json, text);
+  }
+  json.push_back(']');
+  return json;
+}
+
+std::vector<std::string> strings_from_json(std::string_view json) {
+  std::vector<std::string> strings;
+  Front front(json);
+  if (!front.take('[')) return strings;
+  do {
+    std::optional<std::string> text = front.take_string();
+    if (!text) break;
+    strings.push_back(std::move(*text));
+  } while (front.take(','));
+  return strings;
 }
 
 }  // namespace trainyard

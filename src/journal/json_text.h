@@ -1,5 +1,5 @@
-// Writing JSON by hand where a turn must not cost more than microseconds, and reading back the one
-// form of it that the journal keeps for itself: an object of strings.
+// Writing JSON by hand where a turn must not cost more than microseconds, and reading back the two
+// forms of it that the journal keeps for itself: an object of strings and a list of strings.
 #pragma once
 
 #include <string>
@@ -18,5 +18,11 @@ std::string matrix_to_json(const MatrixValues& values);
 
 /// Reads it back. What it cannot read, and what comes after that, is left out.
 MatrixValues matrix_from_json(std::string_view json);
+
+/// ["a","b"]; [] for none.
+std::string strings_to_json(const std::vector<std::string>& strings);
+
+/// Reads it back, as above.
+std::vector<std::string> strings_from_json(std::string_view json);
 
 }  // namespace trainyard

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +55,19 @@ TEST(MatrixJson, ComesBackWhateverTheBytesAre) {
     }
     EXPECT_EQ(matrix_from_json(matrix_to_json(values)), values);
   }
+}
+
+TEST(StringsJson, ComesBackAsItWas) {
+  const std::vector<std::string> strings{"debug=true", "", "a\"b\\c\n"};
+  EXPECT_EQ(strings_to_json(strings), R"(["debug=true","","a\"b\\c\u000a"])");
+  EXPECT_EQ(strings_from_json(strings_to_json(strings)), strings);
+  EXPECT_EQ(strings_to_json({}), "[]");
+  EXPECT_THAT(strings_from_json("[]"), IsEmpty());
+}
+
+TEST(StringsJson, LeavesOutWhatItCannotRead) {
+  EXPECT_THAT(strings_from_json(""), IsEmpty());
+  EXPECT_THAT(strings_from_json(R"(["a",2,"b"])"), ElementsAre("a"));
 }
 
 }  // namespace

@@ -31,8 +31,9 @@ Result<Found> look_at(const std::string& path);
 Result<Database> open_for_writing(const std::string& path, LogKind kind);
 /// The same for reading, also in a directory that must not be written.
 Result<Database> open_for_reading(const std::string& path);
-/// Makes an empty one that only its user may read, in place of one that has not begun. An error when there is a journal. Until
-/// wait_for_the_disk() nothing does: before the run has begun a loss of power takes nothing away.
+/// Makes an empty one that only its user may read, in place of one that has not begun. An error
+/// when there is a journal. Until wait_for_the_disk() nothing does: before the run has begun a loss
+/// of power takes nothing away.
 Result<Database> open_new(const std::string& path, LogKind kind);
 Result<void> wait_for_the_disk(Database& database);
 

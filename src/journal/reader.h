@@ -30,6 +30,8 @@ struct ExecutionRow {
   std::string version;
   std::string job_file;
   std::string git_commit;
+  std::string config_file;            ///< --config, absolute, or empty.
+  std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::int64_t started_unix_ms = 0;
   Instant started;
   std::optional<Instant> ended;  ///< Nothing: it runs, or died.

@@ -96,7 +96,8 @@ AttemptRow read_attempt(const Statement& row) {
 
 const std::string_view kExecutions =
     "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
-    "git_commit, started_unix_ms, started_ms, ended_ms, how FROM executions ORDER BY number";
+    "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings "
+    "FROM executions ORDER BY number";
 
 ExecutionRow read_execution(const Statement& row) {
   return {.number = row.integer(0),
@@ -108,6 +109,8 @@ ExecutionRow read_execution(const Statement& row) {
           .version = std::string(row.text(6)),
           .job_file = std::string(row.text(7)),
           .git_commit = std::string(row.text(8)),
+          .config_file = std::string(row.text(13)),
+          .settings = strings_from_json(row.text(14)),
           .started_unix_ms = row.integer(9),
           .started = instant(row, 10),
           .ended = optional_instant(row, 11),

@@ -8,7 +8,7 @@ namespace trainyard {
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -23,6 +23,8 @@ CREATE TABLE executions (
   host TEXT NOT NULL, yard_pid INTEGER NOT NULL, keeper_pid INTEGER NOT NULL,
   socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,
   job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
+  config_file TEXT NOT NULL,            -- --config
+  settings TEXT NOT NULL,               -- each --set, in order: a JSON list
   configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL
 );
 CREATE TABLE groups (

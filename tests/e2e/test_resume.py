@@ -3,9 +3,11 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import unittest
+from contextlib import closing
 
-from yard import YardTest, json, processes_with
+from yard import SETTINGS, YardTest, json, processes_with
 
 SANITIZED = "TRAINYARD_SANITIZED" in os.environ
 
@@ -91,8 +93,41 @@ groups:
 
     def test_says_so_when_there_is_nothing_to_go_on_with(self):
         (self.directory / "empty").mkdir()
-        done = self.trainyard("run", "--resume", "empty", expect=2)
-        self.assertIn("empty", done.stderr)
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"], ["--resume", "missing"]):
+            done = self.trainyard("run", *words, expect=2)
+            self.assertIn(f"no run has begun in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
+            self.assertIn("--run-dir", done.stderr)
+        self.assertEqual(list((self.directory / "empty").iterdir()), [])
+
+    def test_names_the_way_out_when_the_job_file_has_moved(self):
+        path = self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        path.rename(self.directory / "moved.yaml")
+        done = self.trainyard("run", "--resume", "runs/job", expect=2)
+        self.assertIn("'trainyard run --resume runs/job <job file>' takes another", done.stderr)
+        self.trainyard("run", "--resume", "runs/job", "moved.yaml", expect=0)
+        self.assertIn("--resume runs/sweep moved.yaml", self.trainyard("run", "--help", expect=0).stdout)
+
+    def test_keeps_the_configuration_of_the_last_execution(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        self.write("other.yaml", "scheduler: {train-nretry: 7}\n")
+        self.trainyard("run", "job.yaml", "--config", "other.yaml", "--set", "scheduler.max-process=3",
+                       "--set", "smtp.user=me", "--set", "smtp.password=geheim", expect=0)
+        again = self.trainyard("run", "--resume", "runs/job", "--set", "scheduler.max-process=5", expect=0)
+        kept = f"--config {self.directory.resolve()}/other.yaml --set smtp.user=me"
+        self.assertIn(f"as in the last execution: {kept}\n", again.stderr)
+        once_more = self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertIn(f"{kept} --set scheduler.max-process=5\n", once_more.stderr)
+        with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal:
+            rows = [text for text, in journal.execute("SELECT configuration FROM executions")]
+            settings = [json.loads(text) for text, in journal.execute("SELECT settings FROM executions")]
+        self.assertEqual([re.findall(r"(?m)^scheduler\.(?:max-process|train-nretry): (\d+)", text) for text in rows],
+                         [["3", "7"], ["5", "7"], ["5", "7"]])
+        self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1:]])
+        self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1:]])
+        (self.directory / "other.yaml").unlink()
+        self.assertIn("say another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
     def test_a_yard_killed_at_each_of_its_writes_loses_no_finished_task(self):
         strace = shutil.which("strace")

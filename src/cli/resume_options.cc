@@ -1,0 +1,104 @@
+#include "cli/resume_options.h"
+
+#include <algorithm>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/run_place.h"
+#include "io/files.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+
+namespace trainyard::cli {
+namespace {
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+Error no_run(const std::string& run_directory) {
+  return Error{fmt::format(
+      "no run has begun in '{}': start one with 'trainyard run <job file> --run-dir {}'",
+      run_directory, run_directory)};
+}
+
+/// Nothing for a run that was killed before it had begun.
+Result<std::optional<ExecutionRow>> last_execution(const std::string& run_directory) {
+  const std::string journal = journal_path(run_directory);
+  if (!exists(journal)) return std::unexpected(no_run(run_directory));
+  const Result<bool> begun = Journal::has_begun(journal);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return std::nullopt;
+  Result<JournalReader> reader = JournalReader::open(journal);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  Result<std::vector<ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(std::move(executions.error()));
+  if (executions->empty()) return std::nullopt;
+  return std::move(executions->back());
+}
+
+std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
+
+Result<void> take_over_files(RunOptions& options, const ExecutionRow& last) {
+  if (options.job_file.empty()) {
+    options.job_file = last.job_file;
+    if (!exists(options.job_file)) {
+      return std::unexpected(
+          Error{fmt::format("the job file of the run, '{}', is not there any more: 'trainyard run "
+                            "--resume {} <job file>' takes another",
+                            options.job_file, options.resume)});
+    }
+  }
+  if (!options.config_file.empty() || last.config_file.empty()) return {};
+  options.config_file = last.config_file;
+  options.taken_over = "--config " + options.config_file;
+  if (exists(options.config_file)) return {};
+  return std::unexpected(
+      Error{fmt::format("the configuration file of the run, '{}', is not there any more: say "
+                        "another with --config",
+                        options.config_file)});
+}
+
+/// The old settings first, so that a new one for the same key goes over its old one.
+void take_over_settings(RunOptions& options, std::vector<std::string> old) {
+  std::erase_if(old, [&options](std::string_view setting) {
+    return std::ranges::find(options.settings, key_of(setting), key_of) != options.settings.end();
+  });
+  for (const std::string& setting : old) {
+    options.taken_over += (options.taken_over.empty() ? "--set " : " --set ") + setting;
+  }
+  options.settings.insert(options.settings.begin(), old.begin(), old.end());
+}
+
+}  // namespace
+
+Result<RunOptions> fill_in_resumed(RunOptions options) {
+  const Result<std::string> here = io::current_directory();
+  if (!here) return std::unexpected(here.error());
+  const std::string run_directory = io::absolute_path(options.resume, *here);
+  Result<std::optional<ExecutionRow>> found = last_execution(run_directory);
+  if (!found) return std::unexpected(std::move(found.error()));
+  const std::optional<ExecutionRow>& last = *found;
+  if (!last) {
+    if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
+    return options;
+  }
+  if (Result<void> files = take_over_files(options, *last); !files) {
+    return std::unexpected(std::move(files.error()));
+  }
+  take_over_settings(options, last->settings);
+  return options;
+}
+
+}  // namespace trainyard::cli
