@@ -1,8 +1,10 @@
 // `trainyard logs`: what a task wrote, once or for as long as it runs.
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +28,7 @@
 #include "model/status.h"
 #include "report/log_text.h"
 #include "report/places.h"
+#include "report/terminal_text.h"
 
 namespace trainyard::cli {
 namespace {
@@ -41,17 +44,27 @@ class Streams {
       streams_.push_back({.file = io::Tail(std::move(path)), .fold = {}});
   }
 
-  /// Prints all that is new. An error is that of a file that is there and cannot be read.
-  Result<void> print_new() {
-    for (Stream& stream : streams_) {
-      while (true) {
-        Result<std::string> piece = stream.file.read_more();
-        if (!piece) return std::unexpected(std::move(piece.error()));
-        if (piece->empty()) break;
+  /// Begins with what there is now: one file after the other, so that none of them waits for
+  /// another one that grows as fast as it is printed.
+  void begin_round() {
+    for (Stream& stream : streams_) stream.file.stop_at_present();
+    place_ = 0;
+  }
+
+  /// Prints one piece of it; false when there is no more. An error is that of a file that is there
+  /// and cannot be read.
+  Result<bool> print_piece() {
+    while (place_ < streams_.size()) {
+      Stream& stream = streams_[place_];
+      Result<std::string> piece = stream.file.read_more();
+      if (!piece) return std::unexpected(std::move(piece.error()));
+      if (!piece->empty()) {
         show(stream, raw_ ? *piece : stream.fold.feed(*piece));
+        return true;
       }
+      ++place_;
     }
-    return {};
+    return false;
   }
 
   void finish() {
@@ -76,15 +89,21 @@ class Streams {
   bool raw_;
   bool headings_;
   std::vector<Stream> streams_;
+  std::size_t place_ = 0;  ///< Of the stream that is printed in this round.
   const Stream* shown_ = nullptr;
 };
 
 /// Shows the logs of one attempt after the other.
 class Follower {
  public:
-  Follower(JournalReader& reader, const LogsOptions& options, std::string run, TaskRow task)
+  /// Between two pieces it is asked whether to go on.
+  using GoesOn = std::move_only_function<bool()>;
+
+  Follower(JournalReader& reader, const LogsOptions& options, std::string run, TaskRow task,
+           GoesOn goes_on)
       : reader_(reader),
         options_(options),
+        goes_on_(std::move(goes_on)),
         run_(std::move(run)),
         task_(std::move(task)),
         attempt_(wanted()),
@@ -95,9 +114,7 @@ class Follower {
     // Looked at first: whatever an attempt wrote before its end was seen is then still printed.
     const Result<bool> more = look();
     if (!more) return more;
-    if (const Result<void> shown = streams_.print_new(); !shown) {
-      return std::unexpected(shown.error());
-    }
+    if (const Result<void> shown = print_round(); !shown) return std::unexpected(shown.error());
     if (wanted() == attempt_) return more;
     streams_.finish();
     attempt_ = wanted();
@@ -106,12 +123,23 @@ class Follower {
   }
 
   Result<void> finish() {
-    const Result<void> shown = streams_.print_new();
+    const Result<void> shown = print_round();
     if (shown) streams_.finish();
     return shown;
   }
 
  private:
+  /// Prints what there is now, unless it is told to stop.
+  Result<void> print_round() {
+    streams_.begin_round();
+    while (goes_on_()) {
+      const Result<bool> more = streams_.print_piece();
+      if (!more) return std::unexpected(more.error());
+      if (!*more) break;
+    }
+    return {};
+  }
+
   [[nodiscard]] std::uint32_t wanted() const {
     return options_.attempt > 0 ? static_cast<std::uint32_t>(options_.attempt)
                                 : std::max(task_.attempt, 1U);
@@ -121,8 +149,11 @@ class Follower {
     const std::string directory =
         run_ + "/" + report::task_directory_of(task_, report::grouping_of(run_, task_)) + "/";
     std::vector<std::string> paths;
-    if (!options_.only_stderr) paths.push_back(directory + report::log_name("stdout", attempt_));
-    if (!options_.only_stdout) paths.push_back(directory + report::log_name("stderr", attempt_));
+    const bool both = options_.only_stdout == options_.only_stderr;
+    if (both || options_.only_stdout)
+      paths.push_back(directory + report::log_name("stdout", attempt_));
+    if (both || options_.only_stderr)
+      paths.push_back(directory + report::log_name("stderr", attempt_));
     // To a terminal, a progress bar that is followed may go on drawing over itself.
     const bool raw = options_.follow && io::is_terminal(io::kStandardOutput);
     return {std::move(paths), raw, headings};
@@ -143,6 +174,7 @@ class Follower {
 
   JournalReader& reader_;
   const LogsOptions& options_;
+  GoesOn goes_on_;
   std::string run_;
   TaskRow task_;
   std::uint32_t attempt_;
@@ -160,15 +192,25 @@ ExitCode logs_command(const LogsOptions& options) {
   if (!task) return fail(task.error());
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   if (attempt > task->attempt || (task->attempt == 0 && !options.follow)) {
-    return fail(
-        task->attempt == 0
-            ? fmt::format("{}/{} has not been started", task->group_name, task->id)
-            : fmt::format("{}/{} has had {} attempts", task->group_name, task->id, task->attempt));
+    return fail(task->attempt == 0
+                    ? fmt::format("{}/{} has not been started", task->group_name, task->id)
+                    : fmt::format("{}/{} has had {}", task->group_name, task->id,
+                                  report::counted(task->attempt, "attempt")));
   }
-  Follower follower(*reader, options, *run, *task);
   io::EventLoop loop;
   bool following = options.follow;
-  if (following) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { following = false; });
+  bool ended = false;
+  // Without -f a signal ends us as it ends anybody, also while a full pipe holds us up.
+  if (following) {
+    loop.watch_signals({SIGINT, SIGTERM}, [&](int) {
+      following = false;
+      ended = true;
+    });
+  }
+  Follower follower(*reader, options, *run, *task, [&] {
+    loop.run_once(Duration{0});
+    return !ended;
+  });
   while (following) {
     const Result<bool> more = follower.step();
     if (!more) return fail(more.error());

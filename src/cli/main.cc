@@ -83,14 +83,22 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   return status;
 }
 
+/// What is wrong with a number of an attempt, for people; empty when nothing is.
+std::string wrong_with_attempt(const std::string& word) {
+  const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
+  const bool some = word.find_first_not_of('0') != std::string::npos;
+  if (digits && some && word.size() <= 6) return {};
+  return fmt::format("'{}' is no attempt: they count 1, 2, 3, ...", word);
+}
+
 CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   CLI::App* logs = app.add_subcommand("logs", "Show what a task wrote");
   logs->add_option("task", options.task, "Its id, or <group>/<id>")->required();
   add_run_directory(*logs, options.run_directory);
   logs->add_option("--attempt", options.attempt, "Of which attempt (default: the last)")
-      ->check(CLI::PositiveNumber);
+      ->check(wrong_with_attempt);
   logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
-  logs->add_flag("--stdout", options.only_stdout, "Standard output alone");
+  logs->add_flag("--stdout", options.only_stdout, "Standard output alone (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Standard error alone");
   logs->footer(
       "Progress bars that draw over themselves are folded to what is left of them.\n"

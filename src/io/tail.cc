@@ -1,7 +1,9 @@
 #include "io/tail.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <string>
 
@@ -33,12 +35,19 @@ Result<std::string> Tail::read_more() {
   }
   struct stat facts{};
   if (fstat(file.get(), &facts) == 0 && facts.st_size < offset_) offset_ = 0;
-  std::string piece(kPiece, '\0');
+  const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(end_ - offset_, 0));
+  std::string piece(std::min<std::uint64_t>(kPiece, left), '\0');
   const ssize_t got = pread(file.get(), piece.data(), piece.size(), offset_);
   if (got < 0) return std::unexpected(cannot_read(path_, errno));
   piece.resize(static_cast<std::size_t>(got));
   offset_ += got;
   return piece;
+}
+
+void Tail::stop_at_present() {
+  struct stat facts{};
+  end_ = stat(path_.c_str(), &facts) == 0 ? facts.st_size : 0;
+  if (end_ < offset_) offset_ = 0;
 }
 
 }  // namespace trainyard::io

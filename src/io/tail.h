@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -14,14 +15,19 @@ class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
-  /// The next piece, at most 64 KiB; empty when there is nothing new.
+  /// The next piece, at most 64 KiB; empty when there is nothing new, or when all has been read
+  /// that was there at the last stop_at_present().
   Result<std::string> read_more();
+
+  /// Lets read_more() come to an end, however fast the file grows.
+  void stop_at_present();
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   std::string path_;
   std::int64_t offset_ = 0;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
 };
 
 }  // namespace trainyard::io

@@ -1,0 +1,56 @@
+// A file that grows, as somebody sees it who reads along.
+#include "io/tail.h"
+
+#include <cstddef>
+#include <fstream>
+#include <ios>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "io/test_yard.h"
+
+namespace trainyard::io {
+namespace {
+
+void append(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << text;
+}
+
+TEST(Tail, GivesWhatIsNewPieceByPiece) {
+  const TemporaryDirectory place;
+  Tail tail(place / "log");
+  EXPECT_EQ(tail.read_more().value(), "");
+  append(place / "log", "one\n");
+  EXPECT_EQ(tail.read_more().value(), "one\n");
+  EXPECT_EQ(tail.read_more().value(), "");
+  append(place / "log", std::string(100'000, 'x'));
+  EXPECT_EQ(tail.read_more().value().size(), std::size_t{64} << 10);
+  EXPECT_EQ(tail.read_more().value().size(), 100'000 - (std::size_t{64} << 10));
+}
+
+TEST(Tail, ReadsAFileThatBecameShorterFromItsBeginning) {
+  const TemporaryDirectory place;
+  append(place / "log", "a long line\n");
+  Tail tail(place / "log");
+  EXPECT_EQ(tail.read_more().value(), "a long line\n");
+  std::ofstream(place / "log") << "short\n";
+  tail.stop_at_present();
+  EXPECT_EQ(tail.read_more().value(), "short\n");
+}
+
+TEST(Tail, ComesToAnEndInAFileThatGrowsAsFastAsItIsRead) {
+  const TemporaryDirectory place;
+  append(place / "log", "one\n");
+  Tail tail(place / "log");
+  tail.stop_at_present();
+  append(place / "log", "two\n");
+  EXPECT_EQ(tail.read_more().value(), "one\n");
+  EXPECT_EQ(tail.read_more().value(), "");
+  tail.stop_at_present();
+  EXPECT_EQ(tail.read_more().value(), "two\n");
+}
+
+}  // namespace
+}  // namespace trainyard::io
