@@ -1,4 +1,6 @@
 // `trainyard kill`: asks the yard at work to end one task.
+#include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,34 @@ namespace {
 /// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
 constexpr Duration kWithin{30'000};
 
-ExitCode tell(const wire::ControlReply& reply, const std::string& name) {
+/// Where the yard at work in a run directory listens.
+Result<std::string> socket_of(JournalReader& reader, const std::string& run) {
+  const Result<std::vector<ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (!io::RunLock::holder(run) || executions->empty()) {
+    return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
+  }
+  if (executions->back().socket_path.empty()) {
+    return std::unexpected(Error{
+        fmt::format("the run in '{}' has no control socket: it said why when it began", run)});
+  }
+  return executions->back().socket_path;
+}
+
+/// Whether a task that has been ended had a process in this execution. What the journal says counts
+/// after the yard has answered: it writes down before it answers.
+bool has_started(JournalReader& reader, const TaskRow& task) {
+  if (const Result<void> fresh = reader.refresh(); !fresh) return true;
+  const Result<std::optional<TaskRow>> now = reader.find(task.group_name, task.id);
+  if (!now) return true;
+  const std::optional<TaskRow>& row = *now;
+  return !row || row->started.has_value();
+}
+
+ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool started) {
   switch (reply.outcome) {
     case wire::Outcome::Done:
-      print(fmt::format("{} has been ended\n", name));
+      print(fmt::format("{} {}\n", name, started ? "has been ended" : "will not be started"));
       return ExitCode::Success;
     case wire::Outcome::NotRunning:
       return fail(fmt::format("{} is not running: it has ended already", name),
@@ -47,16 +73,16 @@ ExitCode kill_command(const KillOptions& options) {
   if (!reader) return fail(reader.error());
   const Result<TaskRow> task = find_task(*reader, options.task);
   if (!task) return fail(task.error());
-  const Result<std::vector<ExecutionRow>> executions = reader->executions();
-  if (!executions) return fail(executions.error());
-  if (!io::RunLock::holder(*run) || executions->empty()) {
-    return fail(fmt::format("the run in '{}' is not running", *run));
-  }
+  const Result<std::string> socket = socket_of(*reader, *run);
+  if (!socket) return fail(socket.error());
+  // It may take a while, and the yard cannot make its log short under a view that is held.
+  if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
   const Result<wire::ControlReply> reply =
-      io::ask(executions->back().socket_path, wire::Kill{.group = task->group_name, .id = task->id},
+      io::ask(*socket, wire::Kill{.group = task->group_name, .id = task->id},
               {.run = *run, .program = "trainyard kill", .within = kWithin});
   if (!reply) return fail(reply.error(), ExitCode::TaskFailed);
-  return tell(*reply, fmt::format("{}/{}", task->group_name, task->id));
+  return tell(*reply, fmt::format("{}/{}", task->group_name, task->id),
+              has_started(*reader, *task));
 }
 
 }  // namespace trainyard::cli

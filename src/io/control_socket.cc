@@ -68,6 +68,8 @@ std::string directory_of(const std::string& path) {
 
 Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un address{};
+  // Without a name it would be bound to one that Linux makes up, and connected to nobody.
+  if (path.empty()) return std::unexpected(Error{"a socket needs a path"});
   if (path.size() >= sizeof address.sun_path) {
     return std::unexpected(Error{fmt::format("'{}' is too long for a socket", path)});
   }

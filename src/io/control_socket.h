@@ -15,7 +15,8 @@
 
 namespace trainyard::io {
 
-/// The address of a Unix socket; an error when the path is longer than the 107 bytes it may have.
+/// The address of a Unix socket; an error when the path is empty or longer than the 107 bytes it
+/// may have.
 Result<sockaddr_un> socket_address(const std::string& path);
 
 /// The same address, as the socket calls want it.

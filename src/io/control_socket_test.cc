@@ -42,6 +42,12 @@ TEST_F(ControlSocketTest, IsInADirectoryThatOnlyItsUserCanEnter) {
   EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
+TEST_F(ControlSocketTest, HasAPath) {
+  // An empty one stands for any socket there is.
+  EXPECT_EQ(socket_address("").error().message, "a socket needs a path");
+  EXPECT_FALSE(remove_dead_socket(""));
+}
+
 TEST_F(ControlSocketTest, IsInTheFirstPlaceThatWillDo) {
   std::ofstream(directory + "/file") << "not a directory";
   const std::string deep = directory + "/" + std::string(100, 'd');

@@ -3,7 +3,10 @@ import os
 import pty
 import re
 import select
+import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 
 from yard import SETTINGS, TRAINYARD, YardTest, json
 
@@ -47,9 +50,18 @@ groups:
         self.assertIn("did you mean", self.trainyard("kill", "g/bb", expect=2).stderr)
         self.assertIn("g/b has been ended", self.trainyard("kill", "b", expect=0).stdout)
         self.assertIn("not running", self.trainyard("kill", "b", expect=1).stderr)
+        self.assertIn("h/c will not be started", self.trainyard("kill", "c", expect=0).stdout)
         self.finish(expect=1)
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
         self.assertIn("not running", self.trainyard("kill", "b", expect=2).stderr)
+
+    def test_kill_says_when_a_run_has_no_control_socket(self):
+        with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal, journal:
+            journal.execute("UPDATE executions SET socket_path = ''")
+        self.assertIn("has no control socket", self.trainyard("kill", "a", expect=2).stderr)
+        self.trainyard("status", expect=0)
+        self.yard.send_signal(signal.SIGINT)
+        self.end_of(self.yard, expect=130)
 
     def test_logs_fold_progress_bars_and_follow_until_the_end(self):
         done = self.trainyard("logs", "a", "--stdout", expect=0)
@@ -58,7 +70,11 @@ groups:
         both = self.trainyard("logs", "a", expect=0).stdout
         self.assertEqual(re.sub(r"==> .*/", "==> ", both),
                          "==> stdout.log <==\n100%\nready\n\n==> stderr.log <==\noops\n")
-        self.trainyard("logs", "a", "--attempt", "2", expect=2)
+        self.assertEqual(self.trainyard("logs", "a", "--stdout", "--stderr", expect=0).stdout, both)
+        self.assertIn("g/a has had 1 attempt\n", self.trainyard("logs", "a", "--attempt", "2", expect=2).stderr)
+        for number in ("0", "-1", "x", "12345678901234567890"):
+            self.assertIn(f"'{number}' is no attempt: they count 1, 2, 3, ...\n",
+                          self.trainyard("logs", "a", f"--attempt={number}", expect=2).stderr)
         follower = self.start("logs", "a", "-f", "--stdout")
         self.trainyard("kill", "b", expect=0)
         self.finish(expect=1)
