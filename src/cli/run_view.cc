@@ -23,6 +23,7 @@
 #include "report/progress.h"
 #include "report/sink.h"
 #include "report/status.h"
+#include "report/status_text.h"
 #include "report/write_reports.h"
 
 namespace trainyard::cli {
@@ -56,6 +57,16 @@ report::ProgressOptions progress_of(const Job& job, const Plan& plan, io::Output
           .write = [&output](std::string_view text) { output.write(text); }};
 }
 
+/// After an interrupt, the way on.
+void tell_way_on(JournalReader& reader, const std::string& run_directory) {
+  const Result<std::vector<ExecutionRow>> executions = reader.executions();
+  if (!executions || executions->empty()) return;
+  if (executions->back().how != report::kInterrupted) return;
+  io::write_text(
+      io::kStandardError,
+      fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n", run_directory));
+}
+
 /// Whether all tasks of a run have finished.
 Result<ExitCode> verdict_of(JournalReader& reader) {
   const Result<std::vector<GroupRow>> groups = reader.groups();
@@ -79,9 +90,8 @@ void RunView::finish() {
 ExitCode show_results(const std::string& run_directory, bool json) {
   Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
   if (!reader) return fail(reader.error(), ExitCode::TaskFailed);
-  if (const Result<void> written = report::write_reports(*reader, run_directory); !written) {
-    fail(written.error());
-  }
+  const Result<void> written = report::write_reports(*reader, run_directory);
+  if (!written) fail(written.error());
   report::Sink sink = print;
   const bool terminal = io::is_terminal(io::kStandardOutput);
   const Result<void> shown =
@@ -93,8 +103,9 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                                    .colour = terminal},
                                   sink);
   if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
-  if (!json) print(fmt::format("reports: {}/reports\n", run_directory));
+  if (!json && written) print(fmt::format("reports: {}/reports\n", run_directory));
   const Result<ExitCode> verdict = verdict_of(*reader);
+  if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::TaskFailed);
 }
 

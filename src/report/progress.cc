@@ -228,12 +228,17 @@ void ProgressLine::see(const GroupChanged& change) {
 
 void ProgressLine::tell_interrupt() {
   ++interrupts_;
+  const bool any = counts_.running > 0;
   const std::string running = counted(counts_.running, "running task");
   if (interrupts_ == 1) {
-    lasting(fmt::format(
-        "interrupted: nothing more starts, {} told to end; once more ends all at once", running));
+    lasting(
+        any ? fmt::format("interrupted: nothing more starts, {} told to end; once more ends all "
+                          "at once",
+                          running)
+            : std::string("interrupted: nothing more starts, nothing was running"));
   } else if (interrupts_ == 2) {
-    lasting(fmt::format("interrupted again: {} killed", running));
+    lasting(any ? fmt::format("interrupted again: {} killed", running)
+                : std::string("interrupted again: nothing was running"));
   }
 }
 

@@ -250,6 +250,15 @@ TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
   EXPECT_THAT(line.turn(2002, {}, InterruptAsked{}), IsEmpty());
 }
 
+TEST(ProgressLine, SaysThatNothingWasRunningWhenItWasInterrupted) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  EXPECT_THAT(line.turn(2000, {}, InterruptAsked{}),
+              StartsWith("\r\x1b[Kinterrupted: nothing more starts, nothing was running\n"));
+  EXPECT_THAT(line.turn(2001, {}, InterruptAsked{}),
+              StartsWith("\r\x1b[Kinterrupted again: nothing was running\n"));
+}
+
 TEST(ProgressLine, SaysWhichGroupWasSkippedAndWhy) {
   Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}});
   line.begin();

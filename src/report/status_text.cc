@@ -15,6 +15,7 @@
 #include "base/duration_text.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "model/command.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
@@ -78,6 +79,9 @@ std::string header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
+      if (view.execution.how == kInterrupted) {
+        text += fmt::format("; 'trainyard run --resume {}' goes on", directory);
+      }
       break;
     case RunState::Died:
       text += fmt::format("died, last heard of after {}; 'trainyard run --resume {}' goes on",
@@ -104,14 +108,19 @@ std::string groups_text(const StatusView& view) {
        {.title = "SKIPPED", .count = &GroupRow::skipped, .always = false},
        {.title = "STOPPED", .count = &GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
+  // What the journal calls running was when the run died: --resume will say that it was lost.
+  const bool died = view.state == RunState::Died;
   for (const GroupRow& group : view.groups) {
-    rows.push_back({cut(plain(group.name), kNameMax), std::string(word_for_phase(group.phase))});
+    const bool cut_off = died && group.phase == GroupPhase::Running;
+    rows.push_back({cut(plain(group.name), kNameMax),
+                    std::string(cut_off ? "DIED" : word_for_phase(group.phase))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(
         view.groups, [&count](const GroupRow& group) { return group.*count.count > 0; });
     if (!count.always && !any) continue;
-    rows[0].emplace_back(count.title);
+    const bool lost = died && count.count == &GroupRow::running;
+    rows[0].emplace_back(lost ? "LOST" : count.title);
     for (std::size_t i = 0; i < view.groups.size(); ++i) {
       rows[i + 1].push_back(with_commas(view.groups[i].*count.count));
     }

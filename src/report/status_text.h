@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -17,6 +18,9 @@ namespace trainyard::report {
 constexpr int kRunningShown = 40;
 constexpr int kFailedShown = 10;
 constexpr int kWarnedShown = 10;
+
+/// How an execution ended that somebody ended (ExecutionRow::how).
+constexpr std::string_view kInterrupted = "interrupted";
 
 enum class RunState : std::uint8_t {
   Running,

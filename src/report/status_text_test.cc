@@ -103,6 +103,20 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   EXPECT_THAT(text, HasSubstr("mnist: died, last heard of after 3:05; 'trainyard run --resume "
                               "runs/mnist' goes on\n"));
   EXPECT_THAT(text, Not(HasSubstr("waiting:")));
+  EXPECT_THAT(text, HasSubstr("GROUP       STATE   TASKS  FINISHED  LOST  WAITING  FAILED\n"
+                              "prepare  FINISHED       1         1     0        0       0\n"
+                              "train        DIED  12,000         5     1   11,993       1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("RUNNING")));
+}
+
+TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
+  StatusView view{.job = "mnist",
+                  .run_directory = "runs/mnist",
+                  .state = RunState::Ended,
+                  .now = Instant{Duration{5000}}};
+  view.execution = {.number = 1, .how = "interrupted"};
+  EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted after 5.0 s; 'trainyard run "
+                                           "--resume runs/mnist' goes on\n"));
 }
 
 TEST(Status, ShowsABoundedNumberOfTasks) {

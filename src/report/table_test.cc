@@ -150,6 +150,20 @@ TEST(Table, LetsNoControlCharacterThrough) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(Table, LetsNoControlCharacterOfAResultThrough) {
+  const GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const std::string result =
+      R"({"test_\u001b[2Jacc":"\u001b]0;title\u0007\u009b1m","\u001b[1mloss":0.5,"x":1})";
+  TaskRow row = finished_row("\x1b[3ma", Duration{1000}, result);
+  row.matrix = {{"\x1b[4mlr", "\x1b[5m1"}};
+  for (const int width : {0, 60}) {
+    const std::string text = table_of(group, {row}, {.width = width});
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << text;
+    EXPECT_THAT(text, Not(HasSubstr("\x07"))) << text;
+    EXPECT_THAT(text, Not(HasSubstr("\xC2\x9B"))) << text;
+  }
+}
+
 TEST(Table, SaysWhichResultsWereLostOrChanged) {
   std::vector<TaskRow> rows;
   for (int i = 0; i < 7; ++i) {

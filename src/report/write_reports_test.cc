@@ -209,7 +209,7 @@ TEST_F(ReportsOfARun, TellADeadRunFromALiveOne) {
   const auto ended = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->state, RunState::Ended);
-  EXPECT_THAT(status_text(*ended), HasSubstr("mnist: interrupted after 21.0 s\n"));
+  EXPECT_THAT(status_text(*ended), HasSubstr("mnist: interrupted after 21.0 s; "));
 }
 
 TEST_F(ReportsOfARun, GoByTheRunsOwnTimeWhenTheClockIsSetBack) {

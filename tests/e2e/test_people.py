@@ -90,6 +90,15 @@ groups:
         self.assertEqual(len(report["tasks"]), 2)
 
 
+class Reports(YardTest):
+    def test_reports_that_could_not_be_written_are_not_announced(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        self.write("runs/job/reports", "a file stands where the directory should be")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("runs/job/reports", done.stderr)
+        self.assertNotIn("reports:", done.stdout)
+
+
 class SeveralRuns(YardTest):
     def run_named(self, name):
         job = f"name: {name}\ngroups: [{{name: g, tasks: [{{id: a, cpus: 0, memory: 1MB, command: [cat, gate]}}]}}]"

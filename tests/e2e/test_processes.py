@@ -62,7 +62,10 @@ class Processes(YardTest):
         self.until("the task's first line", lambda: (self.directory / "runs/job/g/a/stdout.log").exists()
                    and "ready" in self.text("runs/job/g/a/stdout.log"))
         yard.send_signal(signal.SIGINT)
-        self.end_of(yard, expect=130)
+        _, errors = self.end_of(yard, expect=130)
+        way_on = f"'trainyard run --resume {self.directory.resolve()}/runs/job' goes on\n"
+        self.assertTrue(errors.endswith(f"trainyard: interrupted; {way_on}"), errors)
+        self.assertIn(way_on, self.trainyard("status", "runs/job").stdout)
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "ready\nsaved\n")
         self.assertEqual(self.words(), {"g/a": "STOPPED", "g/b": "STOPPED"})
         self.nobody_is_left()
