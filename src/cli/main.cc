@@ -1,25 +1,21 @@
 // The command line: reads it, calls one function, says its exit code.
-#include <array>
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/nearest.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/did_you_mean.h"
 #include "cli/exit_code.h"
 #include "cli/version.h"
 #include "io/descriptor.h"
 
 namespace trainyard::cli {
 namespace {
-
-constexpr std::array<std::string_view, 5> kCommands{"run", "status", "logs", "kill", "config"};
 
 /// What may be said to every command that reads the configuration.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
@@ -117,19 +113,6 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   return kill;
 }
 
-/// Whether what went wrong is a first word that is no command: then the nearest one is named.
-bool names_unknown_command(int argc, const char* const* argv) {
-  if (argc < 2 || argv[1][0] == '-') return false;
-  const std::string_view word = argv[1];
-  for (const std::string_view command : kCommands) {
-    if (word == command) return false;
-  }
-  const auto near = nearest(word, kCommands);
-  fail(near ? fmt::format("unknown command '{}', did you mean '{}'?", word, *near)
-            : fmt::format("unknown command '{}'; 'trainyard --help' lists them", word));
-  return true;
-}
-
 ExitCode main(int argc, const char* const* argv) {
   CLI::App app{"Runs many training tasks on the machine you have."};
   app.name("trainyard");
@@ -160,10 +143,10 @@ ExitCode main(int argc, const char* const* argv) {
       app.exit(error);
       return ExitCode::Success;
     }
-    if (!names_unknown_command(argc, argv)) {
-      fail(fmt::format("{}\n'trainyard --help' shows how it is used", error.what()));
-    }
-    return ExitCode::Usage;
+    const std::string unknown = unknown_word(app, {argv, static_cast<std::size_t>(argc)});
+    return fail(unknown.empty()
+                    ? fmt::format("{}\n'trainyard --help' shows how it is used", error.what())
+                    : unknown);
   }
   if (run->parsed()) {
     if (line.run.job_file.empty() && line.run.resume.empty()) {

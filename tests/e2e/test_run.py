@@ -154,6 +154,13 @@ groups:
 
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu', did you mean 'run'?", self.trainyard("rnu", expect=2).stderr)
+        for words, answer in ((["config", "int"], "unknown command 'int', did you mean 'init'?"),
+                              (["--verison"], "unknown option '--verison', did you mean '--version'?"),
+                              (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun', did you mean '--dry-run'?"),
+                              (["run", "--json=x", "--sett=a=b"], "unknown option '--sett', did you mean '--set'?"),
+                              (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
+                              (["config"], "A subcommand is required")):
+            self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
         self.assertIn("which job file?", self.trainyard("run", expect=2).stderr)
         self.trainyard("run", "missing.yaml", expect=2)
         self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)

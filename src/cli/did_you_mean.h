@@ -1,0 +1,17 @@
+// What somebody meant whose command line could not be read.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): its name is not ours.
+class App;
+}
+
+namespace trainyard::cli {
+
+/// "unknown option '--dryrun', did you mean '--dry-run'?": the first of `words` (with the program's
+/// name before them) that is no command or option where it stands. Empty when there is none.
+std::string unknown_word(const CLI::App& app, std::span<const char* const> words);
+
+}  // namespace trainyard::cli
