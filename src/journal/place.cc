@@ -151,9 +151,12 @@ Result<void> wait_for_the_disk(Database& database) {
 
 Result<Database> open_for_reading(const std::string& path) {
   if (!exists(path)) return std::unexpected(no_run(path, "there is no journal"));
-  Result<Database> database = Database::open(path, Database::Access::Read);
+  // Opened for writing, although nothing is written: whoever may only read makes a log where there
+  // is none, and cannot take it away again. The last one to close takes it away.
+  Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return database;
-  Result<void> ready = database->run("PRAGMA busy_timeout = 5000; PRAGMA cache_size = -2000");
+  Result<void> ready = database->run(
+      "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -2000; PRAGMA query_only = ON");
   if (ready) ready = expect_journal(*database, path);
   if (ready) return database;
   if (::access(directory_of(path).c_str(), W_OK) == 0) {

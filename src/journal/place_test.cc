@@ -198,6 +198,18 @@ TEST(Place, ReadsInADirectoryThatMustNotBeWritten) {
             0);
 }
 
+TEST(Place, LeavesOneFileOfARunThatHasEnded) {
+  const TemporaryDirectory directory;
+  make_journal(directory.journal());
+  {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_EQ(must(reader.groups()).at(0).tasks, 200);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_EQ(entry.path().string(), directory.journal());
+  }
+}
+
 TEST(Place, SaysWhyTheLastTurnsCannotBeReadThere) {
   const TemporaryDirectory directory;
   const TestJob job{numbered(2)};
