@@ -1,7 +1,10 @@
 // `trainyard run`: where the parts are put together.
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,6 +114,18 @@ PlanNames names_of(const Job& job) {
           .fingerprint = [&job](TaskIndex task) { return job.fingerprint(task); }};
 }
 
+/// What a resumed run tells first.
+std::vector<std::string> notes_on_resume(const RunOptions& options, int finished, std::size_t tasks,
+                                         std::vector<std::string> changes) {
+  std::vector<std::string> notes{
+      fmt::format("resumed: {} of {} tasks have finished and are kept", finished, tasks)};
+  if (!options.taken_over.empty()) {
+    notes.push_back(fmt::format("as in the last execution: {}", options.taken_over));
+  }
+  std::ranges::move(changes, std::back_inserter(notes));
+  return notes;
+}
+
 Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Execution& execution) {
   const std::string path = journal_path(job.places().run_directory);
   const Result<bool> begun = Journal::has_begun(path);
@@ -123,18 +138,12 @@ Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Exe
   }
   Result<Journal::Resumed> resumed = Journal::resume(path, job.plan(), names_of(job), execution);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
-  Begun result{.journal = std::move(resumed->journal),
-               .plan = std::move(resumed->plan),
-               .at = resumed->at,
-               .notes = std::move(resumed->changes)};
-  result.notes.insert(result.notes.begin(),
-                      fmt::format("resumed: {} of {} tasks have finished and are kept",
-                                  resumed->finished, result.plan.tasks.size()));
-  if (!options.taken_over.empty()) {
-    result.notes.insert(result.notes.begin() + 1,
-                        fmt::format("as in the last execution: {}", options.taken_over));
-  }
-  return result;
+  const std::size_t tasks = resumed->plan.tasks.size();
+  return Begun{
+      .journal = std::move(resumed->journal),
+      .plan = std::move(resumed->plan),
+      .at = resumed->at,
+      .notes = notes_on_resume(options, resumed->finished, tasks, std::move(resumed->changes))};
 }
 
 /// Where the command line's words point.
@@ -300,11 +309,37 @@ Result<RunOptions> filled_in(const RunOptions& typed) {
   return typed.resume.empty() ? typed : fill_in_resumed(typed);
 }
 
+/// What going on with a run would do; nothing where it was killed before it had begun, so that all
+/// of it is still to be done.
+Result<std::optional<ResumedPlan>> look_ahead(const RunOptions& options, const Job& job) {
+  const std::string& run_directory = job.places().run_directory;
+  const Result<io::RunLock> lock = look_into_old_place(run_directory);
+  if (!lock) return std::unexpected(lock.error());
+  const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return std::nullopt;
+  Result<Journal::Preview> preview =
+      Journal::preview(journal_path(run_directory), job.plan(), names_of(job));
+  if (!preview) return std::unexpected(std::move(preview.error()));
+  const std::size_t tasks = preview->plan.tasks.size();
+  return ResumedPlan{
+      .plan = std::move(preview->plan),
+      .notes = notes_on_resume(options, preview->finished, tasks, std::move(preview->changes))};
+}
+
 ExitCode dry_run(const RunOptions& options, const LoadOptions& load) {
   const io::CapacityReading machine = io::read_capacity();
   const std::expected<Job, Mistakes> job = Job::load(load, machine.capacity);
   if (!job) return fail(job.error());
-  print(options.json ? dry_run_json(*job, kDryRunTasksMax) : dry_run_text(*job, kDryRunTasksMax));
+  std::optional<ResumedPlan> resumed;
+  if (!options.resume.empty()) {
+    Result<std::optional<ResumedPlan>> ahead = look_ahead(options, *job);
+    if (!ahead) return fail(ahead.error());
+    resumed = std::move(*ahead);
+  }
+  const ResumedPlan* const plan = resumed ? &*resumed : nullptr;
+  print(options.json ? dry_run_json(*job, kDryRunTasksMax, plan)
+                     : dry_run_text(*job, kDryRunTasksMax, plan));
   return ExitCode::Success;
 }
 

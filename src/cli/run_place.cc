@@ -124,6 +124,10 @@ Result<io::RunLock> take_new_place(const std::string& run_directory) {
   return lock;
 }
 
+Result<io::RunLock> look_into_old_place(const std::string& run_directory) {
+  return lock_place(run_directory);
+}
+
 Result<io::RunLock> take_old_place(const std::string& run_directory) {
   Result<io::RunLock> lock = lock_place(run_directory);
   if (!lock) return lock;

@@ -25,6 +25,9 @@ Result<std::string> find_run(const std::string& named,
 /// the ways out.
 Result<io::RunLock> take_new_place(const std::string& run_directory);
 
+/// Locks the directory of an old run, and leaves all that is there as it is.
+Result<io::RunLock> look_into_old_place(const std::string& run_directory);
+
 /// Locks the directory of an old run and ends what it left running.
 Result<io::RunLock> take_old_place(const std::string& run_directory);
 

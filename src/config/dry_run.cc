@@ -83,13 +83,14 @@ std::string group_text(const Job& job, std::size_t number) {
                        : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
 }
 
-std::string task_text(const Job& job, TaskIndex index) {
-  const Launch launch = job.launch({.task = index});
-  const Shape& shape = job.plan().shapes[job.plan().tasks[index.value].shape.value];
-  std::string text = fmt::format("  task {}\n", job.task_id(index));
+std::string task_text(const Job& job, AttemptKey key) {
+  const Launch launch = job.launch(key);
+  const Shape& shape = job.plan().shapes[job.plan().tasks[key.task.value].shape.value];
+  std::string text = fmt::format("  task {}\n", job.task_id(key.task));
   const auto line = [&text](std::string_view name, std::string_view value) {
     text += fmt::format("    {:<12} {}\n", name, value);
   };
+  if (key.attempt > 1) line("attempt", fmt::format("{}", key.attempt));
   line("command", command_line(launch));
   line("directory", launch.working_directory);
   line("asks for", request_text(shape.request));
@@ -106,23 +107,37 @@ std::string task_text(const Job& job, TaskIndex index) {
   return text;
 }
 
-std::size_t shown_tasks(const Job& job, std::int64_t tasks_max) {
+/// The next attempts of the tasks that have not finished before.
+struct ToRun {
+  std::vector<AttemptKey> shown;
+  std::size_t count = 0;
+};
+
+ToRun to_run(const Plan& plan, std::int64_t tasks_max) {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, tasks_max));
-  return std::min(job.plan().tasks.size(), most);
+  ToRun found;
+  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].finished_before) continue;
+    ++found.count;
+    if (found.shown.size() == most) continue;
+    found.shown.push_back({.task = {i}, .attempt = plan.tasks[i].first_attempt});
+  }
+  return found;
 }
 
-Json task_json(const Job& job, TaskIndex index) {
-  const Launch launch = job.launch({.task = index});
-  const Shape& shape = job.plan().shapes[job.plan().tasks[index.value].shape.value];
+Json task_json(const Job& job, AttemptKey key) {
+  const Launch launch = job.launch(key);
+  const Shape& shape = job.plan().shapes[job.plan().tasks[key.task.value].shape.value];
   Json matrix = Json::object();
-  for (const auto& [key, value] : job.matrix_values(index)) matrix[key] = value;
+  for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
   Json environment = Json::object();
   for (const std::string& variable : launch.environment) {
     const auto equals = variable.find('=');
     environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
   return {{"group", job.plan().groups[shape.group.value].name},
-          {"id", job.task_id(index)},
+          {"id", job.task_id(key.task)},
+          {"attempt", key.attempt},
           {"matrix", matrix},
           {"command", launch.arguments},
           {"working_directory", launch.working_directory},
@@ -138,32 +153,35 @@ Json task_json(const Job& job, TaskIndex index) {
 
 }  // namespace
 
-std::string dry_run_text(const Job& job, std::int64_t tasks_max) {
-  const Plan& plan = job.plan();
+std::string dry_run_text(const Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+  const Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
   std::string text =
       fmt::format("job {}: {} in {}\n", job.name(), counted(plan.tasks.size(), "task"),
                   counted(plan.groups.size(), "group"));
   text += fmt::format("job file: {}\n", job.places().file);
   text += fmt::format("run directory: {}\n", job.places().run_directory);
   text += limits_text(job);
+  if (resumed != nullptr) {
+    for (const std::string& note : resumed->notes) text += note + "\n";
+  }
   std::size_t groups = 0;
-  const std::size_t shown = shown_tasks(job, tasks_max);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const TaskIndex task{static_cast<std::uint32_t>(i)};
-    if (job.group_of(task).value >= groups) {
-      groups = job.group_of(task).value;
+  const ToRun tasks = to_run(plan, tasks_max);
+  for (const AttemptKey key : tasks.shown) {
+    if (job.group_of(key.task).value >= groups) {
+      groups = job.group_of(key.task).value;
       text += "\n" + group_text(job, groups);
       ++groups;
     }
-    text += task_text(job, task);
+    text += task_text(job, key);
   }
-  if (shown < plan.tasks.size()) {
-    text += fmt::format("\nand {} more\n", counted(plan.tasks.size() - shown, "task"));
+  if (tasks.shown.size() < tasks.count) {
+    text += fmt::format("\nand {} more\n", counted(tasks.count - tasks.shown.size(), "task"));
   }
   return text;
 }
 
-std::string dry_run_json(const Job& job, std::int64_t tasks_max) {
+std::string dry_run_json(const Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+  const Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
   const Limits limits = job.limits();
   Json json{{"name", job.name()},
             {"job_file", job.places().file},
@@ -185,11 +203,12 @@ std::string dry_run_json(const Job& job, std::int64_t tasks_max) {
                       {"fail_fast", group.fail_fast}});
   }
   json["groups"] = groups;
-  json["task_count"] = job.plan().tasks.size();
+  const ToRun to_be_run = to_run(plan, tasks_max);
+  json["task_count"] = plan.tasks.size();
+  json["finished_before"] = plan.tasks.size() - to_be_run.count;
+  json["notes"] = resumed == nullptr ? std::vector<std::string>() : resumed->notes;
   Json tasks = Json::array();
-  for (std::size_t i = 0; i < shown_tasks(job, tasks_max); ++i) {
-    tasks.push_back(task_json(job, {static_cast<std::uint32_t>(i)}));
-  }
+  for (const AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key));
   json["tasks"] = tasks;
   return dump(json);
 }

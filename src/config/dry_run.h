@@ -4,13 +4,24 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "config/job.h"
+#include "model/plan.h"
 
 namespace trainyard {
 
-/// At most `tasks_max` tasks are written out; the rest is a count.
-std::string dry_run_text(const Job& job, std::int64_t tasks_max);
-std::string dry_run_json(const Job& job, std::int64_t tasks_max);
+/// What is different where a run is resumed.
+struct ResumedPlan {
+  Plan plan;                       ///< The job's, with `finished_before` and `first_attempt`.
+  std::vector<std::string> notes;  ///< What is kept and what has changed, for people.
+};
+
+/// At most `tasks_max` tasks are written out, and none that has finished before; the rest is a
+/// count. `resumed` is for a run that is resumed.
+std::string dry_run_text(const Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr);
+std::string dry_run_json(const Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr);
 
 }  // namespace trainyard

@@ -1,6 +1,7 @@
 // What --dry-run shows: everything that a run would do.
 #include "config/dry_run.h"
 
+#include <string>
 #include <string_view>
 
 #include <gmock/gmock.h>
@@ -17,6 +18,7 @@ namespace trainyard {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing_only::in_job_directory;
 using testing_only::job_of;
 
@@ -97,6 +99,27 @@ TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
                                               "at once: at most 1 task, and at most 90 processes "
                                               "(512 open files)\n"
                                               "\nand 3 tasks more\n"));
+}
+
+TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
+  const Job job = job_of(kText);
+  ResumedPlan resumed{.plan = job.plan(), .notes = {"1 of 3 is kept", "task 'x' is new"}};
+  resumed.plan.tasks[0].finished_before = true;
+  resumed.plan.tasks[1].first_attempt = 3;
+  const std::string text = dry_run_text(job, 1, &resumed);
+  EXPECT_THAT(text, HasSubstr("\n1 of 3 is kept\ntask 'x' is new\n\ngroup train: needs prepare"));
+  EXPECT_THAT(text, HasSubstr("  task lr=1e-3\n    attempt      3\n"));
+  EXPECT_THAT(text, HasSubstr("/job/runs/sweep/train/lr=1e-3/stdout.3.log\n"));
+  EXPECT_THAT(text, HasSubstr("TRAINYARD_ATTEMPT=3\n"));
+  EXPECT_THAT(text, Not(HasSubstr("task get")));
+  EXPECT_THAT(text, HasSubstr("\nand 1 task more\n"));
+  const auto json = nlohmann::json::parse(dry_run_json(job, 2, &resumed));
+  EXPECT_EQ(json["task_count"], 3);
+  EXPECT_EQ(json["finished_before"], 1);
+  EXPECT_EQ(json["notes"][1], "task 'x' is new");
+  ASSERT_EQ(json["tasks"].size(), 2U);
+  EXPECT_EQ(json["tasks"][0]["attempt"], 3);
+  EXPECT_EQ(json["tasks"][1]["attempt"], 1);
 }
 
 TEST(DryRun, IsJsonForPrograms) {

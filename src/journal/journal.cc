@@ -171,6 +171,21 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, con
                  .changes = std::move(taken.changes)};
 }
 
+Result<Journal::Preview> Journal::preview(const std::string& path, Plan plan,
+                                          const PlanNames& names) {
+  Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
+  if (!database) return std::unexpected(std::move(database.error()));
+  if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
+    return std::unexpected(begun.error());
+  }
+  Result<TakenOver> taken = take_over(*database, std::move(plan), names, {});
+  database->roll_back();
+  if (!taken) return std::unexpected(std::move(taken.error()));
+  return Preview{.plan = std::move(taken->plan),
+                 .finished = taken->finished,
+                 .changes = std::move(taken->changes)};
+}
+
 Result<bool> Journal::has_begun(const std::string& path) {
   const Result<Found> found = look_at(path);
   if (!found) return std::unexpected(found.error());

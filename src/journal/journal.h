@@ -73,6 +73,14 @@ class Journal final : public Recorder {
   static Result<Resumed> resume(const std::string& path, Plan plan, const PlanNames& names,
                                 const Execution& execution, JournalOptions options = {});
 
+  /// What resume() would find out, and nothing is written. No yard may be at work on it.
+  struct Preview {
+    Plan plan;
+    int finished = 0;
+    std::vector<std::string> changes;
+  };
+  static Result<Preview> preview(const std::string& path, Plan plan, const PlanNames& names);
+
   ~Journal() override;
 
   Result<void> commit(const Turn& turn) override;

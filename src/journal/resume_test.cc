@@ -110,6 +110,31 @@ TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
   EXPECT_EQ(executions[1].ended, std::nullopt);
 }
 
+TEST(Resume, CanBeLookedAtBeforeItIsDone) {
+  const TemporaryDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"finished", "failed", "gone"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1)})));
+    must(journal->commit(finished(at(20), key(0), "{}") + failed(at(30), key(1), 2)));
+  }
+  const TestJob edited{{.name = "a", .ids = {"finished", "failed", "new"}}};
+  const Journal::Preview preview =
+      must(Journal::preview(directory.journal(), edited.plan, edited.names()));
+  EXPECT_THAT(attempts_of(preview.plan), ElementsAre("2+", "2", "1"));
+  EXPECT_EQ(preview.finished, 1);
+  {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_THAT(words(all_tasks(reader)),
+                ElementsAre("finished FINISHED", "failed EXIT 2", "gone WAITING"));
+    EXPECT_EQ(must(reader.executions()).size(), 1U);
+    EXPECT_EQ(must(reader.executions()).at(0).ended, std::nullopt);
+  }
+  const Journal::Resumed resumed = resume(directory, edited);
+  EXPECT_EQ(attempts_of(resumed.plan), attempts_of(preview.plan));
+  EXPECT_EQ(resumed.changes, preview.changes);
+}
+
 TEST(Resume, CountsAnAttemptThatWasOnlyPromised) {
   const TemporaryDirectory directory;
   const TestJob job{numbered(1)};

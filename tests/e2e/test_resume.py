@@ -65,10 +65,18 @@ groups:
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}, {id: b, command: ['false']}]}]")
         self.trainyard("run", "job.yaml", expect=1)
         self.job("name: job\ngroups: [{name: g, tasks: [{id: b, command: ['true']}, {id: c, command: ['true']}]}]")
+        would = self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout
+        self.assertIn("resumed: 0 of 2 tasks have finished and are kept\n", would)
+        self.assertIn("task 'g/c' is new\n", would)
+        self.assertIn("  task b\n    attempt      2\n", would)
+        self.assertIn("/g/b/stdout.2.log\n", would)
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "EXIT 1"})
         done = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("a", done.stderr)
         self.assertIn("c", done.stderr)
         self.assertEqual(self.words(), {"g/b": "FINISHED", "g/c": "FINISHED"})
+        would = json.loads(self.trainyard("run", "--resume", "runs/job", "--dry-run", "--json", expect=0).stdout)
+        self.assertEqual((would["task_count"], would["finished_before"], would["tasks"]), (2, 2, []))
 
     def test_ends_what_a_dead_run_left_before_it_goes_on(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'echo $$ >> pids; test -e cure || sleep 1000'}]}]")
