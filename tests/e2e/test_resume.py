@@ -84,8 +84,10 @@ groups:
         self.until_file("pids")
         marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
         # Both at once: neither can end what the other leaves.
-        for pid in sorted(set(self.children(yard.pid)) | {yard.pid}):
-            os.kill(pid, signal.SIGKILL)
+        both = [*self.children(yard.pid), yard.pid]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in both:
+                os.kill(pid, number)
         yard.wait()
         self.assertTrue(processes_with(marker))
         self.assertEqual(len(list(self.sockets.iterdir())), 1)
