@@ -265,6 +265,7 @@ void Session::watch_signals() {
 }
 
 void Session::tell_unwritten(const std::optional<Error>& why) {
+  if (!view_) return;
   view_->note(why ? fmt::format("journal: {}: nothing new starts until it can be written again, "
                                 "and after a minute of this the run ends",
                                 why->message)
