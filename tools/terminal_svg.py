@@ -74,7 +74,8 @@ def spans(line):
         j = i
         while j < len(line) and line[j][1] == line[i][1]:
             j += 1
-        text = escape("".join(letter for letter, _ in line[i:j]))
+        # Viewers do not agree about spaces that follow each other, but for those that do not break.
+        text = escape("".join(letter for letter, _ in line[i:j])).replace(" ", "\u00a0")
         drawn += f'<tspan fill="{line[i][1]}">{text}</tspan>' if line[i][1] else text
         i = j
     return drawn
@@ -117,7 +118,7 @@ def main():
     with open(path, "w") as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height}" width="{width:g}">\n'
                    f'<rect width="100%" height="100%" rx="8" fill="#202124"/>\n'
-                   f'<g transform="translate({2 * WIDTH:g},0)" fill="#e8eaed" xml:space="preserve" '
+                   f'<g transform="translate({2 * WIDTH:g},0)" fill="#e8eaed" '
                    f'font-family="ui-monospace,DejaVu Sans Mono,Menlo,Consolas,monospace" font-size="13.2">\n')
         file.writelines(element(*interval) + "\n" for interval in sorted(intervals, key=lambda i: i[2]))
         file.write("</g>\n</svg>\n")

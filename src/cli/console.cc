@@ -8,11 +8,18 @@
 #include "base/result.h"
 #include "cli/exit_code.h"
 #include "config/mistake.h"
+#include "io/files.h"
 #include "io/terminal.h"
 
 namespace trainyard::cli {
 
 void print(std::string_view text) { io::write_text(io::kStandardOutput, text); }
+
+std::string seen_from_here(const std::string& path) {
+  const Result<std::string> here = io::current_directory();
+  if (!here || !path.starts_with(*here + "/")) return path;
+  return path.substr(here->size() + 1);
+}
 
 ExitCode fail(std::string_view message, ExitCode code) {
   io::write_text(io::kStandardError, fmt::format("trainyard: {}\n", message));

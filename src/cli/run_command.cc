@@ -294,7 +294,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   journal_.reset();
   if (!driven) {
     return fail(fmt::format("{}; go on later with 'trainyard run --resume {}'",
-                            driven.error().message, job_.places().run_directory),
+                            driven.error().message, seen_from_here(job_.places().run_directory)),
                 interrupted_ ? ExitCode::Interrupted : ExitCode::TaskFailed);
   }
   if (!closed) return fail(closed.error(), ExitCode::TaskFailed);

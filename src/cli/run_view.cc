@@ -45,16 +45,17 @@ std::vector<report::ProgressGroup> groups_of(const Plan& plan) {
 constexpr Duration kOutputPatience{2'000};
 
 report::ProgressOptions progress_of(const Job& job, const Plan& plan, io::Output& output) {
-  return {.groups = groups_of(plan),
-          .name_of =
-              [&job](TaskIndex task) {
-                return fmt::format("{}/{}", job.plan().groups[job.group_of(task).value].name,
-                                   job.task_id(task));
-              },
-          .stderr_of = [&job](AttemptKey key) { return job.launch(key).stderr_path; },
-          .terminal = io::is_terminal(io::kStandardError),
-          .width = [] { return io::terminal_width(io::kStandardError); },
-          .write = [&output](std::string_view text) { output.write(text); }};
+  return {
+      .groups = groups_of(plan),
+      .name_of =
+          [&job](TaskIndex task) {
+            return fmt::format("{}/{}", job.plan().groups[job.group_of(task).value].name,
+                               job.task_id(task));
+          },
+      .stderr_of = [&job](AttemptKey key) { return seen_from_here(job.launch(key).stderr_path); },
+      .terminal = io::is_terminal(io::kStandardError),
+      .width = [] { return io::terminal_width(io::kStandardError); },
+      .write = [&output](std::string_view text) { output.write(text); }};
 }
 
 /// After an interrupt, the way on.
@@ -62,9 +63,9 @@ void tell_way_on(JournalReader& reader, const std::string& run_directory) {
   const Result<std::vector<ExecutionRow>> executions = reader.executions();
   if (!executions || executions->empty()) return;
   if (executions->back().how != report::kInterrupted) return;
-  io::write_text(
-      io::kStandardError,
-      fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n", run_directory));
+  io::write_text(io::kStandardError,
+                 fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
+                             seen_from_here(run_directory)));
 }
 
 /// Whether all tasks of a run have finished.
@@ -103,7 +104,7 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                                    .colour = terminal},
                                   sink);
   if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
-  if (!json && written) print(fmt::format("reports: {}/reports\n", run_directory));
+  if (!json && written) print(fmt::format("reports: {}/reports\n", seen_from_here(run_directory)));
   const Result<ExitCode> verdict = verdict_of(*reader);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::TaskFailed);

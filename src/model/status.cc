@@ -1,7 +1,6 @@
 #include "model/status.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

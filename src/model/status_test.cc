@@ -1,9 +1,7 @@
 // The ten statuses, their arrows and the words that people read.
 #include "model/status.h"
 
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,6 @@
 #include "schedule/state.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

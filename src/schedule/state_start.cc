@@ -37,6 +37,10 @@ std::string count_text(Cpus cpus) {
   return fmt::format("{}", static_cast<double>(cpus.milli) / 1000);
 }
 
+std::string cpus_text(Cpus cpus) {
+  return fmt::format("{} {}", count_text(cpus), cpus == Cpus{1000} ? "CPU" : "CPUs");
+}
+
 std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("{} tasks", count); }
 
 }  // namespace
@@ -222,9 +226,9 @@ std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cau
       return fmt::format("max-parallel lets {} of its group run at once",
                          tasks_text(groups_.planned(lane.group).parallel_max));
     case Cause::Cpus:
-      return fmt::format("needs {} CPUs, {} of {} free, {} {} the others",
-                         count_text(lane.request.cpus), count_text(ledger_.cpus_free()),
-                         count_text(capacity_.cpus), holders, verb);
+      return fmt::format("needs {}, {} of {} free, {} {} the others", cpus_text(lane.request.cpus),
+                         count_text(ledger_.cpus_free()), count_text(capacity_.cpus), holders,
+                         verb);
     case Cause::Memory: {
       const Bytes free = std::max(Bytes{}, ledger_.memory_free());
       const Bytes others = ledger_.memory_of_others();
