@@ -2,12 +2,13 @@
 #include "io/output.h"
 
 #include <array>
+#include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +17,6 @@
 
 #include "base/time.h"
 #include "io/descriptor.h"
-#include "io/files.h"
 #include "io/test_yard.h"
 
 namespace trainyard::io {

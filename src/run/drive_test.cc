@@ -86,10 +86,10 @@ class ScriptedRecorder final : public Recorder {
 };
 
 Scheduler scheduler_of(int tasks) {
-  Plan plan{.groups = {{.name = "g"}},
-            .shapes = {{.group = {0}, .request = {.memory = gb(6)}}},
-            .tasks = std::vector<PlannedTask>(static_cast<std::size_t>(tasks))};
-  return {std::move(plan), Limits{}, {.memory = gb(10), .cpus = cpus(4)}};
+  const Plan plan{.groups = {{.name = "g"}},
+                  .shapes = {{.group = {0}, .request = {.memory = gb(6)}}},
+                  .tasks = std::vector<PlannedTask>(static_cast<std::size_t>(tasks))};
+  return {plan, Limits{}, {.memory = gb(10), .cpus = cpus(4)}};
 }
 
 Event started(std::uint32_t task, int second) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,7 +30,7 @@ constexpr AttemptKey kFirst{.task = {0}, .attempt = 1};
 
 /// A yard that starts one shell command, which leaves its result as a task does.
 class LocalMachineTest : public ::testing::Test {
- protected:
+ public:
   LocalMachineTest() {
     std::string name = (std::filesystem::temp_directory_path() / "trainyard-test-XXXXXX").string();
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
@@ -37,6 +38,7 @@ class LocalMachineTest : public ::testing::Test {
   }
   ~LocalMachineTest() override { std::filesystem::remove_all(place_); }
 
+ protected:
   LocalMachine machine(std::string command, Duration sample_every) {
     return {loop_, keeper_,
             LocalMachine::Options{.capacity = {.memory = gb(1), .cpus = cpus(2)},
