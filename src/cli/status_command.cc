@@ -43,6 +43,8 @@ ExitCode status_command(const StatusOptions& options) {
   if (!run) return fail(run.error());
   Result<JournalReader> reader = JournalReader::open(journal_path(*run));
   if (!reader) return fail(reader.error());
+  // A program wants to find the place from wherever it is.
+  const std::string named = options.json ? *run : seen_from_here(*run);
   io::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
@@ -53,7 +55,8 @@ ExitCode status_command(const StatusOptions& options) {
     report::Sink sink = [&](std::string_view piece) { text += piece; };
     const Result<void> shown = show_once(
         *reader, options,
-        {.run_directory = *run, .yard_lives = lives, .now_unix_ms = io::unix_milliseconds()}, sink);
+        {.run_directory = named, .yard_lives = lives, .now_unix_ms = io::unix_milliseconds()},
+        sink);
     if (!shown) return fail(shown.error());
     const bool redraw = options.watch && io::is_terminal(io::kStandardOutput);
     print(redraw ? std::string(kClear) + text : text);
