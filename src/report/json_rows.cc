@@ -1,5 +1,6 @@
 #include "report/json_rows.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,26 @@ namespace trainyard::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// An object whose keys are known to differ. There is one for each task and attempt, and the
+/// library's own ways look every key up and copy every value.
+class Object {
+ public:
+  explicit Object(std::size_t size) { members_.reserve(size); }
+
+  template <typename Value>
+  void add(std::string_view key, Value&& value) {
+    members_.emplace_back(std::string(key), Json(std::forward<Value>(value)));
+  }
+
+  [[nodiscard]] Json json() && {
+    Json whole = std::move(members_);
+    return whole;
+  }
+
+ private:
+  Json::object_t members_;
+};
 
 std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -51,49 +72,52 @@ Json result_of(const TaskRow& row) {
 std::string json_text(std::string_view text) { return dump(Json(text)); }
 
 std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant> now) {
-  Json matrix = Json::object();
-  for (const auto& [key, value] : row.matrix) matrix[key] = value;
-  const bool failed = row.standing.failure != Failure::None;
-  const bool by_itself = row.standing.failure == Failure::Exit;
-  Json task{
-      {"group", row.group_name},
-      {"id", row.id},
-      {"word", word_for(row.standing)},
-      {"status", to_text(row.standing.status)},
-      {"verdict",
-       row.standing.verdict == Verdict::None ? Json(nullptr) : Json(to_text(row.standing.verdict))},
-      {"failure", failed ? Json(to_text(row.standing.failure)) : Json(nullptr)},
-      {"exit_code", by_itself ? Json(row.standing.exit_code) : Json(nullptr)},
-      {"stage", to_text(row.stage)},
-      {"attempt", row.attempt},
-      {"pid", row.pid == 0 ? Json(nullptr) : Json(row.pid)},
-      {"matrix", std::move(matrix)},
-      {"started_ms", milliseconds(row.started)},
-      {"ended_ms", milliseconds(row.ended)},
-      {"duration_ms", milliseconds(duration_of(row, now))},
-      {"cpu_time_ms", row.cpu_time.count()},
-      {"memory_requested_bytes", row.memory_requested.count},
-      {"memory_now_bytes", row.memory_now.count},
-      {"memory_peak_bytes", row.memory_peak.count},
-      {"result", result_of(row)},
-      {"warning", text_or_null(row.warning)},
-      {"message", text_or_null(row.message)},
-      {"stdout", log_of(row, grouping, "stdout")},
-      {"stderr", log_of(row, grouping, "stderr")}};
-  return dump(task);
+  Object matrix(row.matrix.size());
+  for (const auto& [key, value] : row.matrix) matrix.add(key, value);
+  const Standing& standing = row.standing;
+  const bool ended = standing.verdict != Verdict::None;
+  const bool failed = standing.failure != Failure::None;
+  const bool by_itself = standing.failure == Failure::Exit;
+  Object task(23);
+  task.add("group", row.group_name);
+  task.add("id", row.id);
+  task.add("word", word_for(standing));
+  task.add("status", to_text(standing.status));
+  task.add("verdict", ended ? Json(to_text(standing.verdict)) : Json(nullptr));
+  task.add("failure", failed ? Json(to_text(standing.failure)) : Json(nullptr));
+  task.add("exit_code", by_itself ? Json(standing.exit_code) : Json(nullptr));
+  task.add("stage", to_text(row.stage));
+  task.add("attempt", row.attempt);
+  task.add("pid", row.pid == 0 ? Json(nullptr) : Json(row.pid));
+  task.add("matrix", std::move(matrix).json());
+  task.add("started_ms", milliseconds(row.started));
+  task.add("ended_ms", milliseconds(row.ended));
+  task.add("duration_ms", milliseconds(duration_of(row, now)));
+  task.add("cpu_time_ms", row.cpu_time.count());
+  task.add("memory_requested_bytes", row.memory_requested.count);
+  task.add("memory_now_bytes", row.memory_now.count);
+  task.add("memory_peak_bytes", row.memory_peak.count);
+  task.add("result", result_of(row));
+  task.add("warning", text_or_null(row.warning));
+  task.add("message", text_or_null(row.message));
+  task.add("stdout", log_of(row, grouping, "stdout"));
+  task.add("stderr", log_of(row, grouping, "stderr"));
+  return dump(std::move(task).json());
 }
 
 std::string json_of(const AttemptRow& row, std::string_view id) {
   const bool failed = row.failure != Failure::None;
-  return dump(
-      Json{{"id", id},
-           {"attempt", row.key.attempt},
-           {"started_ms", milliseconds(std::optional(row.started))},
-           {"ended_ms", milliseconds(row.ended)},
-           {"failure", failed ? Json(to_text(row.failure)) : Json(nullptr)},
-           {"exit_code", row.failure == Failure::Exit ? Json(row.exit_code) : Json(nullptr)},
-           {"memory_peak_bytes", row.memory_peak.count},
-           {"message", text_or_null(row.message)}});
+  const bool by_itself = row.failure == Failure::Exit;
+  Object attempt(8);
+  attempt.add("id", id);
+  attempt.add("attempt", row.key.attempt);
+  attempt.add("started_ms", milliseconds(std::optional(row.started)));
+  attempt.add("ended_ms", milliseconds(row.ended));
+  attempt.add("failure", failed ? Json(to_text(row.failure)) : Json(nullptr));
+  attempt.add("exit_code", by_itself ? Json(row.exit_code) : Json(nullptr));
+  attempt.add("memory_peak_bytes", row.memory_peak.count);
+  attempt.add("message", text_or_null(row.message));
+  return dump(std::move(attempt).json());
 }
 
 std::string json_of(const GroupRow& row) {
