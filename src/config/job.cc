@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -63,14 +64,24 @@ Configuration layered(const LoadOptions& options, const YamlDocument& document,
   return configuration;
 }
 
-std::string run_directory(const LoadOptions& options, const JobSpec& spec,
-                          const Configuration& configuration, const std::string& directory) {
+std::string wanted_run_directory(const LoadOptions& options, const JobSpec& spec,
+                                 const Configuration& configuration, const std::string& directory) {
   if (!options.run_directory.empty()) {
     return absolute(options.current_directory, options.run_directory);
   }
   const std::string& workdir = configuration.text(Setting::Workdir);
   const std::string base = workdir == "auto" ? directory : workdir;
   return absolute(base, spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
+}
+
+/// With the links on its way followed: a run is the same by whichever name it is called, and what
+/// a dead run left is found by the one name that stands in its environment.
+std::string run_directory(const LoadOptions& options, const JobSpec& spec,
+                          const Configuration& configuration, const std::string& directory) {
+  std::string wanted = wanted_run_directory(options, spec, configuration, directory);
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(wanted, error);
+  return error ? wanted : real.string();
 }
 
 /// Of the names that the yard was started with, those that decide what is set for a task.

@@ -208,6 +208,21 @@ TEST(Job, PutsTheRunDirectoryWhereItIsAskedFor) {
   EXPECT_EQ(directory("run-dir: out\n", set), "/home/me/here");
 }
 
+TEST(Job, KnowsARunDirectoryByOneNameOnly) {
+  const testing_only::TestDirectory place;
+  const std::filesystem::path real = std::filesystem::canonical(place.path());
+  std::filesystem::create_directory(real / "scratch");
+  std::filesystem::create_directory_symlink(real / "scratch", real / "runs");
+  const std::string expected = (real / "scratch/sweep").string();
+  LoadOptions options{.job_file = "sweep.yaml", .current_directory = real.string()};
+  constexpr std::string_view kJob = "groups: [{tasks: [{command: x}]}]";
+  EXPECT_EQ(job_of(kJob, options).places().run_directory, expected);
+  for (const char* const name : {"runs/sweep", "scratch/sweep", "scratch/../runs/sweep/"}) {
+    options.run_directory = name;
+    EXPECT_EQ(job_of(kJob, options).places().run_directory, expected) << name;
+  }
+}
+
 TEST(Job, PutsTasksStraightInTheRunDirectoryWithoutGrouping) {
   LoadOptions options = in_job_directory();
   options.settings = {"task.directory-grouping=false"};
