@@ -140,7 +140,8 @@ End KeeperAttempts::how_it_ended(const Attempt& attempt, int status) const {
 }
 
 void KeeperAttempts::look_around() {
-  for (const auto pid : list_children()) {
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+  for (const pid_t pid : list_children()) {
     if (!leaders_.contains(pid) && !orphans_.contains(pid)) adopt(pid);
   }
   if (orphans_.empty()) return;
