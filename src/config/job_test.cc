@@ -202,8 +202,8 @@ TEST(Job, PutsTheRunDirectoryWhereItIsAskedFor) {
   EXPECT_EQ(directory("run-dir: /scratch/out\n", plain), "/scratch/out");
   EXPECT_EQ(directory("config: {workdir: data}\n", plain), "/home/me/jobs/data/runs/s");
   LoadOptions set = plain;
-  set.settings = {"workdir=work"};
-  EXPECT_EQ(directory("run-dir: out\n", set), "/home/me/work/out");
+  set.settings = {"workdir=data"};
+  EXPECT_EQ(directory("run-dir: out\n", set), "/home/me/data/out");
   set.run_directory = "here";
   EXPECT_EQ(directory("run-dir: out\n", set), "/home/me/here");
 }
