@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "journal/place.h"
 #include "journal/reader_rows.h"
+#include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "model/command.h"
 #include "model/ids.h"
@@ -187,6 +188,12 @@ Result<std::optional<MachineRow>> JournalReader::last_sample() {
               "SELECT at_ms, memory_available, memory_of_tasks, cpu_used_by_others FROM samples "
               "ORDER BY number DESC LIMIT 1",
               read_sample));
+}
+
+Result<Instant> JournalReader::last_instant() {
+  const Result<std::int64_t> at = state_->database.number(kLastInstant);
+  if (!at) return std::unexpected(at.error());
+  return Instant{Duration(*at)};
 }
 
 Result<std::vector<MachineRow>> JournalReader::samples() {

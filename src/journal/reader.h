@@ -118,6 +118,7 @@ class JournalReader {
   Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
   Result<std::optional<MachineRow>> last_sample();
+  Result<Instant> last_instant();  ///< Of anything that was written down.
 
   struct TaskFilter {
     std::optional<GroupIndex> group;

@@ -21,6 +21,7 @@
 #include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/plan_rows.h"
+#include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/ids.h"
@@ -128,10 +129,7 @@ class TakingOver {
 };
 
 Result<void> TakingOver::close_executions() {
-  const Result<std::int64_t> at = database_.number(
-      "SELECT max(coalesce((SELECT at_ms FROM events ORDER BY seq DESC LIMIT 1), 0), "
-      "coalesce((SELECT at_ms FROM samples ORDER BY number DESC LIMIT 1), 0), "
-      "(SELECT max(max(started_ms, coalesce(ended_ms, 0))) FROM executions))");
+  const Result<std::int64_t> at = database_.number(kLastInstant);
   if (!at) return std::unexpected(at.error());
   taken_.at = Instant{Duration(*at)};
   const Result<std::int64_t> last = database_.number("SELECT max(number) FROM executions");

@@ -117,4 +117,10 @@ CREATE VIEW task_list AS
   WHERE t.position IS NOT NULL ORDER BY t.position;
 )sql";
 
+const char* const kLastInstant = R"sql(
+SELECT max(coalesce((SELECT at_ms FROM events ORDER BY seq DESC LIMIT 1), 0),
+  coalesce((SELECT at_ms FROM samples ORDER BY number DESC LIMIT 1), 0),
+  (SELECT max(max(started_ms, coalesce(ended_ms, 0))) FROM executions))
+)sql";
+
 }  // namespace trainyard

@@ -12,6 +12,9 @@ constexpr std::int64_t kSchemaVersion = 2;
 /// Makes all tables and views, and marks the file as ours.
 extern const char* const kSchema;
 
+/// Asks for the last instant that a journal knows of, in ms: of an event, a sample or an execution.
+extern const char* const kLastInstant;
+
 /// How many rows `samples` has at most.
 constexpr int kSampleRowsMax = 4096;
 

@@ -30,14 +30,12 @@ RunState state_of(const ExecutionRow& execution, bool yard_lives) {
   return yard_lives ? RunState::Running : RunState::Died;
 }
 
-Instant now_of(const StatusView& view, const StatusRequest& request) {
+Instant now_of(const StatusView& view, Instant last, const StatusRequest& request) {
   if (view.execution.ended) return *view.execution.ended;
-  Instant now = view.execution.started;
-  if (view.machine) now = std::max(now, view.machine->at);
-  if (view.state == RunState::Died) return now;
+  if (view.state == RunState::Died) return last;
   // The clock on the wall may have been set back since.
   const Duration by_clock{request.now_unix_ms - view.execution.started_unix_ms};
-  return std::max(now, view.execution.started + by_clock);
+  return std::max(last, view.execution.started + by_clock);
 }
 
 Result<std::vector<TaskRow>> read_tasks(JournalReader& reader,
@@ -120,7 +118,9 @@ Result<StatusView> read_status(JournalReader& reader, const StatusRequest& reque
   view.warned_count = *warned_count;
 
   view.state = state_of(view.execution, request.yard_lives);
-  view.now = now_of(view, request);
+  const Result<Instant> last = reader.last_instant();
+  if (!last) return std::unexpected(last.error());
+  view.now = now_of(view, *last, request);
   const std::vector<TaskRow>& started = view.running.empty() ? view.failed : view.running;
   if (!started.empty()) view.grouping = grouping_of(request.run_directory, started.front());
   return view;

@@ -200,12 +200,13 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "    runs/mnist/train/lr=1/stderr.log\n");
 }
 
-TEST_F(ReportsOfARun, TellADeadRunFromALiveOne) {
+TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
+  start(20'700, 3);
   JournalReader source = reader();
   const auto died = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
   ASSERT_TRUE(died.has_value());
   EXPECT_EQ(died->state, RunState::Died);
-  EXPECT_EQ(died->now, Instant{Duration{20'000}});
+  EXPECT_EQ(died->now, Instant{Duration{20'700}});
   ASSERT_TRUE(journal_->close(Instant{Duration{21'000}}, "interrupted").has_value());
   ASSERT_TRUE(source.refresh().has_value());
   const auto ended = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
