@@ -189,9 +189,10 @@ class YamlBuilder final : public YAML::EventHandler {
   static void check_tag(const YAML::Mark& mark, const std::string& tag) {
     const bool known =
         tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
-    if (!known)
+    if (!known) {
       throw Refused{.mark = mark,
                     .message = fmt::format("the tag {} means nothing here", quoted_name(tag))};
+    }
   }
 
   void check_keys(YamlNode& mapping) {
