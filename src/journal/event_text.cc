@@ -86,6 +86,12 @@ void append(std::string& data, const Command& command, const RowNumbers& numbers
         }
         data.push_back('}');
       },
+      [&](const GrantDevice& grant) {
+        fmt::format_to(std::back_inserter(data),
+                       R"({{"train":{},"attempt":{},"memory":{},"cpus_milli":{}}})",
+                       numbers.of(grant.key.task), grant.key.attempt, grant.promise.memory.count,
+                       grant.promise.cpus.milli);
+      },
       [&](const StopAttempt& stop) {
         fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
                        numbers.of(stop.key.task), stop.key.attempt, stop.kill);
@@ -128,6 +134,12 @@ void EventRows::begin(EventRow& row) {
       [&](const AttemptStarted& started) {
         about("started", started.key);
         fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
+      },
+      [&](const StageReported& report) {
+        constexpr std::array<std::string_view, 6> kWords{"loading",       "loaded", "trained",
+                                                         "out_of_memory", "failed", "nonsense"};
+        about(kWords.at(std::to_underlying(report.said)), report.key);
+        if (!report.message.empty()) append_named(row.data, "message", report.message);
       },
       [&](const AttemptEnded& ended) {
         about("ended", ended.key);

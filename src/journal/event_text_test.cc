@@ -60,6 +60,20 @@ TEST(EventText, TellsHowAProcessCameAndWent) {
               ElementsAre(R"(ended 0.1 {"vanished":"keeper","memory_peak":0,"cpu_ms":0})"));
 }
 
+TEST(EventText, TellsWhatATwoPhaseTaskSaysAndWhatItIsTold) {
+  EXPECT_THAT(rows_of(StageReported{.key = key(3, 2), .said = Said::Loading}),
+              ElementsAre("loading 3.2 {}"));
+  EXPECT_THAT(
+      rows_of(StageReported{.key = key(3), .said = Said::Failed, .message = "ValueError: x"}),
+      ElementsAre(R"(failed 3.1 {"message":"ValueError: x"})"));
+  EXPECT_THAT(
+      rows_of(StageReported{.key = key(3), .said = Said::Loaded},
+              {.commands = {GrantDevice{.key = key(3),
+                                        .promise = {.memory = mb(1), .cpus = cpus(1)}}}}),
+      ElementsAre(
+          R"(loaded 3.1 {"commands":[{"train":3,"attempt":1,"memory":1000000,"cpus_milli":1000}]})"));
+}
+
 TEST(EventText, TellsWhatPeopleAskedFor) {
   EXPECT_THAT(rows_of(InterruptAsked{}), ElementsAre("interrupt -.- {}"));
   EXPECT_THAT(rows_of(KillAsked{.task = {4}, .request = 9}),

@@ -34,7 +34,7 @@ Enum one_of(const Statement& row, int column, Enum first, Enum last) {
 }
 
 Failure failure(const Statement& row, int column) {
-  return one_of(row, column, Failure::None, Failure::Lost);
+  return one_of(row, column, Failure::None, Failure::Error);
 }
 
 }  // namespace

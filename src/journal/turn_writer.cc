@@ -110,6 +110,7 @@ Result<void> TurnWriter::write(const Turn& turn) {
       if (done) done = apply(event.at, change);
     }
     for (const Command& command : decision.commands) {
+      if (const auto* grant = std::get_if<GrantDevice>(&command)) apply(*grant);
       const auto* start = std::get_if<StartAttempt>(&command);
       if (done && start != nullptr) done = apply(event.at, *start);
     }
@@ -223,6 +224,11 @@ Result<void> TurnWriter::apply(Instant at, const StartAttempt& start) {
   (*touched)->started = at;
   (*touched)->memory_requested = start.promise.memory;
   return {};
+}
+
+void TurnWriter::apply(const GrantDevice& grant) {
+  Task* row = touch_running(grant.key);
+  if (row != nullptr) row->memory_requested = grant.promise.memory;
 }
 
 const TurnWriter::Task* TurnWriter::find(TaskIndex task) const {

@@ -96,6 +96,7 @@ class TurnWriter {
   Result<void> apply(Instant at, const Change& change);
   Result<void> apply(Instant at, const TaskChanged& change);
   Result<void> apply(Instant at, const StartAttempt& start);
+  void apply(const GrantDevice& grant);
   Result<void> apply(Instant at, const Sampled& sample);
   Result<void> write_tasks();
   Result<void> write_ended(std::uint32_t task, const Task& row);

@@ -20,6 +20,12 @@ struct StartAttempt {
   Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
 };
 
+/// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
+struct GrantDevice {
+  AttemptKey key;
+  Request promise;  ///< What the ledger holds for it from now on.
+};
+
 /// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.
 struct StopAttempt {
   AttemptKey key;
@@ -32,7 +38,7 @@ struct AnswerKill {
   bool done = false;  ///< False: it was not running. The task is what it was.
 };
 
-using Command = std::variant<StartAttempt, StopAttempt, AnswerKill>;
+using Command = std::variant<StartAttempt, GrantDevice, StopAttempt, AnswerKill>;
 
 /// A task is in a new status. Every arrow of the picture in model/status.h is one of these.
 struct TaskChanged {

@@ -52,6 +52,23 @@ struct AttemptEnded {
   std::string warning;  ///< What was wrong with the result, for people; empty when nothing was.
 };
 
+/// What the process of a two-phase attempt can say of itself.
+enum class Said : std::uint8_t {
+  Loading,      ///< It can be reached, and loads.
+  Loaded,       ///< It has loaded, and waits for its device with what it loaded.
+  Trained,      ///< It has trained, and is about to end.
+  OutOfMemory,  ///< What it did ran out of memory. When that was training it waits for its device
+                ///< again, with what it loaded; else it is about to end.
+  Failed,       ///< What it did failed, and it is about to end.
+  Nonsense,     ///< Nobody can say what.
+};
+
+struct StageReported {
+  AttemptKey key;
+  Said said = Said::Loading;
+  std::string message;  ///< For people, of what went wrong: "ValueError: no such file".
+};
+
 struct TaskSample {
   AttemptKey key;
   Bytes memory;  ///< Anonymous memory of its process tree now.
@@ -76,8 +93,8 @@ struct KillAsked {
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What =
-    std::variant<AttemptStarted, AttemptEnded, Sampled, InterruptAsked, KillAsked, TimePassed>;
+using What = std::variant<AttemptStarted, StageReported, AttemptEnded, Sampled, InterruptAsked,
+                          KillAsked, TimePassed>;
 
 struct Event {
   Instant at;

@@ -25,7 +25,9 @@ struct PlannedGroup {
 struct Shape {
   GroupIndex group;
   Request request;
-  Duration time_limit{0};  ///< Of one attempt; 0 is none.
+  Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
+  /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
+  bool two_phase = false;
 };
 
 struct PlannedTask {

@@ -45,8 +45,8 @@ std::string_view to_text(Status status) { return kStatusNames.at(std::to_underly
 std::string_view to_text(Stage stage) { return stage == Stage::Load ? "LOAD" : "TRAIN"; }
 
 std::string_view to_text(Failure failure) {
-  constexpr std::array<std::string_view, 7> kNames{"NONE", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
-                                                   "EXIT", "CANNOT_START",  "LOST"};
+  constexpr std::array<std::string_view, 8> kNames{"NONE", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
+                                                   "EXIT", "CANNOT_START",  "LOST",    "ERROR"};
   return kNames.at(std::to_underlying(failure));
 }
 

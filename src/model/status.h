@@ -42,6 +42,7 @@ enum class Failure : std::uint8_t {
   Exit = 4,         ///< Ended by itself with a code other than 0.
   CannotStart = 5,  ///< No process came to be: no such file, not executable, no directory, ...
   Lost = 6,         ///< Nobody knows: the keeper died, or the yard before it.
+  Error = 7,        ///< A stage of a two-phase task said that it failed: an exception, say.
 };
 
 /// What became of a task in the end. Each task of a run gets exactly one.

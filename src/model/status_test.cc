@@ -58,6 +58,7 @@ TEST(Status, IsToldInWordsThatAPersonKnows) {
   EXPECT_EQ(failed(Failure::Exit, 3), "EXIT 3");
   EXPECT_EQ(failed(Failure::CannotStart), "CANNOT_START");
   EXPECT_EQ(failed(Failure::Lost), "LOST");
+  EXPECT_EQ(failed(Failure::Error), "ERROR");
 }
 
 }  // namespace

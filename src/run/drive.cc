@@ -53,6 +53,8 @@ class Pending {
           [&](const StopAttempt& it) {
             return std::ranges::find(not_started, it.key) == not_started.end();
           },
+          // What it trains it would have to train again.
+          [](const GrantDevice&) { return false; },
           // Who asked is told what is certain: that it is written down.
           [](const AnswerKill&) { return false; });
       if (acts) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -63,6 +64,8 @@ Event LocalMachine::look() {
 void LocalMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
+      // The processes of plain commands train from their start.
+      [](const GrantDevice&) { check(false, "only a two-phase task is told to train"); },
       [this](const StopAttempt& it) {
         if (!keeper_gone_) keeper_.stop(it.key, it.kill);
       },

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,8 +79,33 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
               .failure = Failure::None,
               .exit_code = 0,
               .message = "the run was interrupted"};
+    case StopCause::OutOfMemory:
+      return failed(Failure::OutOfMemory, "out of memory");
+    case StopCause::Leaving:
+      return judge_own(end);
   }
   return judge_own(end);
+}
+
+Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
+                       const std::optional<LastWord>& word) {
+  if (word && word->said == Said::Trained) {
+    const bool lost = std::holds_alternative<Vanished>(end);
+    return cause == StopCause::None || lost ? judge_own(end) : Ending{};
+  }
+  if (cause != StopCause::None && cause != StopCause::Leaving) {
+    return judge(end, cause, time_limit);
+  }
+  if (!word) {
+    Ending ending = judge_own(end);
+    if (ending.verdict != Verdict::Finished) return ending;
+    return failed(Failure::Exit,
+                  "ended without having trained: it never asked for its device, as a two-phase "
+                  "task has to");
+  }
+  if (word->said == Said::OutOfMemory) return failed(Failure::OutOfMemory, word->message);
+  const auto* const exit = std::get_if<ExitedWith>(&end);
+  return failed(Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }
 
 }  // namespace trainyard

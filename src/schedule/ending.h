@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,17 +14,37 @@
 namespace trainyard {
 
 /// Why the scheduler told an attempt to end, if it did.
-enum class StopCause : std::uint8_t { None, TimeLimit, KillAsked, Interrupt, FailFast };
+enum class StopCause : std::uint8_t {
+  None,
+  TimeLimit,
+  KillAsked,
+  Interrupt,
+  FailFast,
+  OutOfMemory,  ///< It said so, and is to be tried again in a new process, or not at all.
+  Leaving,      ///< It had said its last word, and stayed.
+};
+
+/// What the process of a two-phase task said last of itself.
+struct LastWord {
+  Said said = Said::Trained;
+  std::string message;
+};
 
 struct Ending {
   Verdict verdict = Verdict::Finished;  ///< Before retries are thought of.
   Failure failure = Failure::None;
   int exit_code = 0;
+  Stage stage = Stage::Train;  ///< In which it failed.
   std::string message;
 };
 
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
 Ending judge(const End& end, StopCause cause, Duration time_limit);
+
+/// The same for a two-phase task: what it said itself counts, and one that has trained has done
+/// what it was for.
+Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
+                       const std::optional<LastWord>& word);
 
 /// "SIGKILL"; "signal 70" for those without a name.
 std::string signal_name(int signal);

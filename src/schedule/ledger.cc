@@ -46,6 +46,17 @@ void Ledger::promise(TaskIndex task, const Request& request) {
   cpus_promised_ = cpus_promised_ + request.cpus;
 }
 
+void Ledger::change(TaskIndex task, const Request& by) {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only a promise that was made is changed");
+  Holding& holding = found->second;
+  take_out(holding);
+  holding.promise.memory += by.memory;
+  holding.promise.cpus = holding.promise.cpus + by.cpus;
+  put_in(holding);
+  cpus_promised_ = cpus_promised_ + by.cpus;
+}
+
 void Ledger::release(TaskIndex task) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only what was promised is released");
@@ -72,6 +83,11 @@ Bytes Ledger::memory_held_by(TaskIndex task) const {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a running task holds something");
   return std::max(found->second.promise.memory, found->second.measured);
+}
+
+int Ledger::tasks_with_cpus() const {
+  return static_cast<int>(std::ranges::count_if(
+      holdings_, [](const auto& it) { return it.second.promise.cpus > Cpus{}; }));
 }
 
 void Ledger::take_out(const Holding& holding) {

@@ -30,6 +30,8 @@ class Ledger {
   void see(const Sampled& reading);
 
   void promise(TaskIndex task, const Request& request);
+  /// Promises it more, or takes a part of the promise back (negative).
+  void change(TaskIndex task, const Request& by);
   void release(TaskIndex task);
 
   /// What may still be promised. Negative when more is in use than should be.
@@ -44,6 +46,8 @@ class Ledger {
   [[nodiscard]] Bytes memory_of_others() const;
   /// What one running task holds.
   [[nodiscard]] Bytes memory_held_by(TaskIndex task) const;
+  /// How many hold CPUs.
+  [[nodiscard]] int tasks_with_cpus() const;
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }
   [[nodiscard]] double cpu_used_by_others() const { return cpu_used_by_others_; }
 

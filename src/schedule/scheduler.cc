@@ -45,6 +45,7 @@ Decision Scheduler::on(const Event& event) {
         state_->started(event.at, it, out);
         look = false;
       },
+      [&](const StageReported& it) { state_->reported(event.at, it, out); },
       [&](const AttemptEnded& it) { state_->ended(event.at, it, out); },
       [&](const Sampled& it) { state_->sampled(it); },
       [&](const InterruptAsked&) { state_->interrupted(event.at, out); },

@@ -104,8 +104,11 @@ void Scheduler::State::started(Instant at, const AttemptStarted& event, Decision
   Running& running = found->second;
   running.seen = true;
   running.started = at;
-  tasks.count_try(event.key.task, Stage::Train);
-  enter(event.key.task, Status::Training, out);
+  if (running.stage == Stage::Train) {
+    running.training_since = at;
+    tasks.count_try(event.key.task, Stage::Train);
+    enter(event.key.task, Status::Training, out);
+  }
   const Duration limit = shape_of(event.key.task).time_limit;
   if (limit > Duration{0} && running.cause == StopCause::None) set_deadline(running, at + limit);
 }
@@ -119,43 +122,60 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
     started(found->second.started, {.key = event.key, .pid = 0}, out);
   }
   set_deadline(found->second, std::nullopt);
+  leave_room(found->second, out);
+  set_ahead(found->second, false);
   const Running running = std::move(found->second);
   running_.erase(found);
   ledger_.release(task);
-  const GroupIndex group = group_of(task);
-  groups_.task_stopped(group);
-
-  Ending ending = judge(event.end, running.cause, shape_of(task).time_limit);
-  if (worth_another_try(task, ending)) {
-    retry(running, event.usage, ending, out);
-  } else if (ending.verdict == Verdict::Finished) {
-    Durations& durations = durations_[group.value];
-    ++durations.count;
-    durations.sum += at - running.started;
-    durations.longest = std::max(durations.longest, at - running.started);
-    enter(task, Status::Finished, out);
-    conclude(task, Status::Exited, std::move(ending), out);
-  } else {
-    if (ending.failure == Failure::OutOfMemory) {
-      // fedflow's TrainNumbersExceed (F-047).
-      ending.message = fmt::format(
-          "out of memory in {} of {} tries (scheduler.train-nretry), last with {}",
-          tasks[task].train_tries, limits_.train_retries, to_text(running.promise.memory));
-    }
-    const bool stopped = ending.verdict == Verdict::Stopped;
-    const bool failed = ending.verdict == Verdict::Failed;
-    conclude(task, stopped ? Status::Interrupt : Status::Exception, std::move(ending), out);
-    if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
-  }
+  groups_.task_stopped(group_of(task));
+  conclude_attempt(running, event, at, out);
   for (const std::uint64_t request : running.kill_requests) {
     out.commands.emplace_back(AnswerKill{.request = request, .done = true});
   }
-  close_group_if_over(group, out);
+  close_group_if_over(group_of(task), out);
+}
+
+void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnded& event,
+                                        Instant at, Decision& out) {
+  const TaskIndex task = event.key.task;
+  const GroupIndex group = group_of(task);
+  const Shape& shape = shape_of(task);
+  Ending ending = shape.two_phase
+                      ? judge_two_phase(event.end, running.cause, shape.time_limit, running.word)
+                      : judge(event.end, running.cause, shape.time_limit);
+  // One that has trained is not trained again because its end went wrong.
+  const bool out_of_memory =
+      ending.failure == Failure::OutOfMemory && tasks[task].status != Status::Finished;
+  if (out_of_memory) {
+    // It died before it could say that it loads.
+    if (tasks[task].status == Status::Available) begin_loading(task, out);
+    if (running.stage == Stage::Load) ++load_failures_[task];
+    if (may_try_again(task, running.stage)) return retry(running, event.usage, ending, out);
+    ending.message = tries_text(running);
+  }
+  if (ending.verdict == Verdict::Finished) {
+    if (running.training_since) {
+      Durations& durations = durations_[group.value];
+      ++durations.count;
+      durations.sum += at - *running.training_since;
+      durations.longest = std::max(durations.longest, at - *running.training_since);
+    }
+    if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
+    return conclude(task, Status::Exited, std::move(ending), out);
+  }
+  ending.stage = running.stage;
+  if (ending.verdict == Verdict::Stopped) {
+    const bool nothing_done = tasks[task].status == Status::Available;
+    return conclude(task, nothing_done ? Status::Available : Status::Interrupt, std::move(ending),
+                    out);
+  }
+  conclude(task, Status::Exception, std::move(ending), out);
+  if (groups_.planned(group).fail_fast) fail_fast(group, at, out);
 }
 
 bool Scheduler::State::somebody_waits(ShapeIndex shape) const {
   const GroupIndex group = shapes_[shape.value].group;
-  if (groups_.phase(group) == GroupPhase::Running) return waiting_.waiting_in(shape) > 0;
+  if (groups_.phase(group) == GroupPhase::Running) return waits_in_a_room(shape);
   const auto [first, last] = members_[group.value];
   for (TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].shape == shape && tasks[task].verdict == Verdict::None) return true;
@@ -163,33 +183,50 @@ bool Scheduler::State::somebody_waits(ShapeIndex shape) const {
   return false;
 }
 
-bool Scheduler::State::worth_another_try(TaskIndex task, const Ending& ending) const {
-  return ending.failure == Failure::OutOfMemory && interrupts_ == 0 &&
-         tasks[task].train_tries < std::min(limits_.train_retries, TaskTable::kTriesMax);
+bool Scheduler::State::may_try_again(TaskIndex task, Stage stage) const {
+  if (interrupts_ > 0) return false;
+  if (stage == Stage::Train) {
+    return tasks[task].train_tries < std::min(limits_.train_retries, TaskTable::kTriesMax);
+  }
+  const auto failures = load_failures_.find(task);
+  return failures == load_failures_.end() || failures->second < limits_.load_retries;
+}
+
+/// Why it is not tried again: fedflow's LoadNumbersExceed and TrainNumbersExceed (F-046, F-047).
+std::string Scheduler::State::tries_text(const Running& running) const {
+  const TaskIndex task = running.key.task;
+  const bool load = running.stage == Stage::Load;
+  return fmt::format("out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}",
+                     load ? "while it loaded, in" : "in",
+                     load ? load_failures_.at(task) : tasks[task].train_tries,
+                     load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
+                     to_text(running.promise.memory));
+}
+
+Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
+  return grown(running.promise.memory, peak,
+               capacity_.memory - memory_kept_free(limits_, capacity_));
 }
 
 void Scheduler::State::retry(const Running& running, const Usage& usage, const Ending& ending,
                              Decision& out) {
   const TaskIndex task = running.key.task;
+  const Bytes memory = grown_request(running, usage.memory_peak);
   tasks.enter(task, Status::Interrupt);
-  Request request = running.promise;
-  request.memory = grown(request.memory, usage.memory_peak,
-                         capacity_.memory - memory_kept_free(limits_, capacity_));
   out.changes.emplace_back(TaskChanged{
       .key = running.key,
       .status = Status::Interrupt,
       .failure = ending.failure,
-      .message = fmt::format("{}; tried again with {}", ending.message, to_text(request.memory))});
-  waiting_.add(task, tasks[task].shape, group_of(task), request);
+      .stage = running.stage,
+      .message = fmt::format("{}; tried again with {}", ending.message, to_text(memory))});
+  waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
   fresh_lanes_ = true;
 }
 
 void Scheduler::State::interrupted(Instant at, Decision& out) {
   ++interrupts_;
   for (auto& [task, running] : running_) {
-    if (interrupts_ == 1 && running.cause == StopCause::None) {
-      stop(running, StopCause::Interrupt, at, out);
-    }
+    if (interrupts_ == 1) end_for(running, StopCause::Interrupt, at, out);
     if (interrupts_ == 2 && !running.killed) {
       running.killed = true;
       set_deadline(running, std::nullopt);
@@ -220,7 +257,7 @@ void Scheduler::State::interrupted(Instant at, Decision& out) {
 void Scheduler::State::kill_asked(Instant at, const KillAsked& event, Decision& out) {
   if (const auto found = running_.find(event.task); found != running_.end()) {
     found->second.kill_requests.push_back(event.request);
-    if (found->second.cause == StopCause::None) stop(found->second, StopCause::KillAsked, at, out);
+    end_for(found->second, StopCause::KillAsked, at, out);
     return;
   }
   const bool waits = tasks.knows(event.task) && tasks[event.task].verdict == Verdict::None;
@@ -244,7 +281,7 @@ void Scheduler::State::end_overdue(Instant at, Decision& out) {
   while (!deadlines.empty() && deadlines.begin()->first <= at) {
     Running& running = running_.at(deadlines.begin()->second);
     if (running.cause == StopCause::None) {
-      stop(running, StopCause::TimeLimit, at, out);
+      stop(running, running.word ? StopCause::Leaving : StopCause::TimeLimit, at, out);
     } else {
       running.killed = true;
       set_deadline(running, std::nullopt);
@@ -253,8 +290,19 @@ void Scheduler::State::end_overdue(Instant at, Decision& out) {
   }
 }
 
+/// Ends one for good. What was told to end before for a cause of its own keeps that, but one that
+/// was to be tried again will not be.
+void Scheduler::State::end_for(Running& running, StopCause cause, Instant at, Decision& out) {
+  if (running.cause == StopCause::None) {
+    stop(running, cause, at, out);
+  } else if (running.cause == StopCause::OutOfMemory) {
+    running.cause = cause;
+  }
+}
+
 void Scheduler::State::stop(Running& running, StopCause cause, Instant at, Decision& out) {
   running.cause = cause;
+  leave_room(running, out);
   set_deadline(running, at + limits_.stop_grace);
   out.commands.emplace_back(StopAttempt{.key = running.key, .kill = false});
 }
@@ -268,7 +316,9 @@ void Scheduler::State::set_deadline(Running& running, std::optional<Instant> at)
 void Scheduler::State::enter(TaskIndex task, Status status, Decision& out) {
   tasks.enter(task, status);
   out.changes.emplace_back(
-      TaskChanged{.key = {.task = task, .attempt = tasks[task].attempt}, .status = status});
+      TaskChanged{.key = {.task = task, .attempt = tasks[task].attempt},
+                  .status = status,
+                  .stage = status == Status::Loading ? Stage::Load : Stage::Train});
 }
 
 void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, Decision& out) {
@@ -279,8 +329,10 @@ void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, De
                                        .status = status,
                                        .verdict = ending.verdict,
                                        .failure = ending.failure,
+                                       .stage = ending.stage,
                                        .exit_code = ending.exit_code,
                                        .message = std::move(ending.message)});
+  load_failures_.erase(task);
 }
 
 void Scheduler::State::conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message,

@@ -39,6 +39,7 @@ enum class Cause : std::uint8_t {
   Parallel,
   Cpus,
   Memory,
+  Ahead,
   Reserved
 };
 
@@ -48,6 +49,7 @@ struct Scheduler::State {
   // What can happen. Each adds to `out` what it leads to.
   void begin(Instant at, const Sampled& machine, Decision& out);
   void started(Instant at, const AttemptStarted& event, Decision& out);
+  void reported(Instant at, const StageReported& event, Decision& out);
   void ended(Instant at, const AttemptEnded& event, Decision& out);
   void interrupted(Instant at, Decision& out);
   void kill_asked(Instant at, const KillAsked& event, Decision& out);
@@ -66,9 +68,15 @@ struct Scheduler::State {
     AttemptKey key;
     Instant started;
     bool seen = false;  ///< Its process is known to exist.
+    Stage stage = Stage::Train;
+    std::optional<Instant> training_since;
+    bool ahead = false;            ///< Started, and not training yet.
+    bool waits = false;            ///< For its device, in the waiting room.
+    std::optional<LastWord> word;  ///< After which it only ends.
     StopCause cause = StopCause::None;
     bool killed = false;  ///< KILL has been sent, not only TERM.
     std::optional<Instant> deadline;
+    std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
     Request promise;
   };
@@ -78,12 +86,18 @@ struct Scheduler::State {
     int times = 0;
     Instant since;
   };
+  /// One that lacks room, and what it asks for.
+  struct Blocked {
+    TaskIndex task;
+    Request request;
+  };
   /// One look at those who wait, oldest first.
   struct Round {
     Instant at;
-    std::optional<WaitingRoom::Place> oldest_blocked;
+    std::optional<Blocked> oldest;
     bool owed = false;            ///< It was passed too often.
     std::optional<Vacancy> kept;  ///< The room that is kept for it then.
+    bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
   };
   /// How long tasks of a group took that ended well.
   struct Durations {
@@ -104,23 +118,45 @@ struct Scheduler::State {
   void look_at_blocked_groups(Decision& out);
   void fail_fast(GroupIndex group, Instant at, Decision& out);
 
+  // Of the stages of a two-phase task.
+  void begin_loading(TaskIndex task, Decision& out);
+  void wait_for_device(Running& running, Instant at, Decision& out);
+  void train(std::uint32_t lane, Instant at, Decision& out);
+  void trained(Running& running, Instant at, Decision& out);
+  void ran_out_of_memory(Running& running, const std::string& message, Instant at, Decision& out);
+  void say_last(Running& running, LastWord word, Instant at, Decision& out);
+  void misspoke(Running& running, std::string what, Instant at, Decision& out);
+  void leave_room(Running& running, Decision& out);
+  void set_ahead(Running& running, bool ahead);
+
   // Of tasks.
   void start(std::uint32_t lane, Instant at, Decision& out);
-  void start_in(Round& round, std::uint32_t lane, Decision& out);
-  void keep_room_in(Round& round, WaitingRoom::Place blocked) const;
+  [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, Decision& out);
+  void block(Round& round, const Blocked& blocked) const;
+  void keep_room_in(Round& round, const Blocked& oldest) const;
+  void take_room_in(Round& round, const Request& request);
+  void end_for(Running& running, StopCause cause, Instant at, Decision& out);
   void stop(Running& running, StopCause cause, Instant at, Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);
   void enter(TaskIndex task, Status status, Decision& out);
+  void conclude_attempt(const Running& running, const AttemptEnded& event, Instant at,
+                        Decision& out);
   void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
   void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out);
-  [[nodiscard]] bool worth_another_try(TaskIndex task, const Ending& ending) const;
+  [[nodiscard]] bool may_try_again(TaskIndex task, Stage stage) const;
+  [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
   void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
 
+  [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;
+
   // Of starting.
+  [[nodiscard]] Request request_to_start(TaskIndex task, Bytes memory) const;
+  [[nodiscard]] bool waits_in_a_room(ShapeIndex shape) const;
   [[nodiscard]] Request request_of(const WaitingRoom::Lane& lane) const;
-  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
-                               Instant at) const;
+  [[nodiscard]] Request whole_request_of(const WaitingRoom::Lane& lane) const;
+  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const Round& round) const;
+  [[nodiscard]] bool may_load_ahead(const Shape& shape) const;
   [[nodiscard]] std::optional<Vacancy> vacancy_for(const Request& request, Instant at) const;
   void pass(TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
@@ -142,12 +178,16 @@ struct Scheduler::State {
   Capacity capacity_;
   GroupBook groups_;
   Ledger ledger_;
-  WaitingRoom waiting_;
+  WaitingRoom waiting_;  ///< To be started.
+  WaitingRoom loaded_;   ///< Two-phase ones that have loaded, and wait to train.
   std::map<TaskIndex, Running> running_;
-  std::map<TaskIndex, Passed> passed_;   ///< Waiting tasks that were passed.
-  std::vector<Durations> durations_;     ///< By group.
-  std::vector<Cause> causes_;            ///< By shape: what was last told.
-  std::vector<std::uint32_t> noted_in_;  ///< By shape: in which pass.
+  int ahead_ = 0;                           ///< How many of them are started and do not train yet,
+  Cpus ahead_cpus_;                         ///< and the CPUs that they will train on.
+  std::map<TaskIndex, int> load_failures_;  ///< How often loading ran out of memory.
+  std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.
+  std::vector<Durations> durations_;        ///< By group.
+  std::vector<Cause> causes_;               ///< By shape: what was last told.
+  std::vector<std::uint32_t> noted_in_;     ///< By shape: in which pass.
   std::uint32_t pass_ = 0;
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;

@@ -43,8 +43,8 @@ void Scheduler::State::open_group(GroupIndex group, Decision& out) {
   const auto [first, last] = members_[group.value];
   for (TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict != Verdict::None) continue;
-    const Shape& shape = shape_of(task);
-    waiting_.add(task, tasks[task].shape, group, shape.request);
+    waiting_.add(task, tasks[task].shape, group,
+                 request_to_start(task, shape_of(task).request.memory));
   }
   if (groups_.open(group) > 0) return;
   const GroupPhase result = groups_.result(group);
@@ -74,13 +74,11 @@ void Scheduler::State::close_group_if_over(GroupIndex group, Decision& out) {
 }
 
 void Scheduler::State::fail_fast(GroupIndex group, Instant at, Decision& out) {
+  for (auto& [task, running] : running_) {
+    if (group_of(task) == group) end_for(running, StopCause::FailFast, at, out);
+  }
   for (const TaskIndex task : waiting_.clear(group)) {
     conclude_waiting(task, Verdict::Skipped, "another task of its group failed (fail-fast)", out);
-  }
-  for (auto& [task, running] : running_) {
-    if (group_of(task) == group && running.cause == StopCause::None) {
-      stop(running, StopCause::FailFast, at, out);
-    }
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) clear_reason({index}, out);

@@ -48,24 +48,29 @@ std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("
 void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   if (interrupts_ > 0) return;
   ++pass_;
-  Round round{.at = at, .oldest_blocked = {}, .kept = {}};
+  // First those that hold memory while they wait.
+  const std::optional<Blocked> loaded = train_what_fits(at, out);
+  Round round{.at = at};
   int looked = 0;
   int glanced = 0;
   auto it = waiting_.order().begin();
   while (it != waiting_.order().end() && looked < kLookahead && glanced < kGlance) {
     const WaitingRoom::Place place = *it;
     const WaitingRoom::Lane& lane = waiting_.lane(place.second);
-    const Cause cause = obstacle(lane, round.kept, at);
+    if (loaded && !round.oldest && loaded->task < place.first) block(round, *loaded);
+    const Cause cause = obstacle(lane, round);
     if (cause == Cause::None) {
-      start_in(round, place.second, out);
+      const Request whole = whole_request_of(lane);
+      start(place.second, at, out);
+      take_room_in(round, whole);
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(place);
       continue;
     }
-    if (is_lack_of_room(cause) && !round.oldest_blocked) {
-      round.oldest_blocked = place;
-      keep_room_in(round, place);
+    if (is_lack_of_room(cause) && !round.oldest) {
+      block(round, {.task = place.first, .request = request_of(lane)});
     }
+    if (cause == Cause::Ahead) round.loads_wait = true;
     note_reason(lane, cause, out);
     ++(cause == Cause::Parallel ? glanced : looked);
     ++it;
@@ -74,24 +79,72 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   fresh_lanes_ = false;
 }
 
-void Scheduler::State::start_in(Round& round, std::uint32_t lane, Decision& out) {
-  const Request request = request_of(waiting_.lane(lane));
+/// Lets those that have loaded train, oldest first; returns the oldest that cannot. They only lack
+/// CPUs, and give way to one another alone: an older task that has not started may wait for the
+/// memory that they hold. It is protected all the same, as nothing is loaded that would delay it.
+std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Instant at,
+                                                                           Decision& out) {
+  Round round{.at = at};
+  // No more are loaded ahead than the machine can train, so that all are looked at.
+  auto it = loaded_.order().begin();
+  while (it != loaded_.order().end()) {
+    const WaitingRoom::Place place = *it;
+    const WaitingRoom::Lane& lane = loaded_.lane(place.second);
+    const Request request = lane.request;
+    const std::optional<Duration> takes = longest_expected(shapes_[lane.shape.value]);
+    const bool room = request.cpus <= ledger_.cpus_free();
+    if (room && !(round.kept && would_delay(*round.kept, request, at, takes))) {
+      train(place.second, at, out);
+      take_room_in(round, request);
+      it = loaded_.order().upper_bound(place);
+      continue;
+    }
+    if (!room && !round.oldest) block(round, {.task = place.first, .request = request});
+    note_reason(lane, room ? Cause::Reserved : Cause::Cpus, out);
+    ++it;
+  }
+  return round.oldest;
+}
+
+void Scheduler::State::block(Round& round, const Blocked& blocked) const {
+  round.oldest = blocked;
+  keep_room_in(round, blocked);
+}
+
+void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
+  round.owed = passed_too_often(oldest.task, round.at);
+  if (round.owed) round.kept = vacancy_for(oldest.request, round.at);
+}
+
+/// One has been started, and the oldest that lacks room was passed by it.
+void Scheduler::State::take_room_in(Round& round, const Request& request) {
+  if (!round.oldest) return;
   std::optional<Vacancy>& kept = round.kept;
   if (kept && request.memory <= kept->memory_spare && request.cpus <= kept->cpus_spare) {
     kept->memory_spare -= request.memory;
     kept->cpus_spare = kept->cpus_spare - request.cpus;
   }
-  start(lane, round.at, out);
-  if (!round.oldest_blocked) return;
-  const WaitingRoom::Place blocked = *round.oldest_blocked;
-  pass(blocked.first, round.at);
-  if (!round.owed) keep_room_in(round, blocked);
+  pass(round.oldest->task, round.at);
+  if (!round.owed) keep_room_in(round, *round.oldest);
 }
 
-void Scheduler::State::keep_room_in(Round& round, WaitingRoom::Place blocked) const {
-  const auto& [task, lane] = blocked;
-  round.owed = passed_too_often(task, round.at);
-  if (round.owed) round.kept = vacancy_for(request_of(waiting_.lane(lane)), round.at);
+bool Scheduler::State::waits_in_a_room(ShapeIndex shape) const {
+  return waiting_.waiting_in(shape) + loaded_.waiting_in(shape) > 0;
+}
+
+Request Scheduler::State::request_to_start(TaskIndex task, Bytes memory) const {
+  Request request = shape_of(task).request;
+  request.memory = memory;
+  // A two-phase task gets its CPUs when it trains.
+  if (shape_of(task).two_phase) request.cpus = {};
+  return request;
+}
+
+/// What one that is started will have taken in the end.
+Request Scheduler::State::whole_request_of(const WaitingRoom::Lane& lane) const {
+  Request request = request_of(lane);
+  request.cpus = shapes_[lane.shape.value].request.cpus;
+  return request;
 }
 
 Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
@@ -105,17 +158,29 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   return request;
 }
 
-Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const std::optional<Vacancy>& kept,
-                                 Instant at) const {
+Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round) const {
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
   if (others_use_the_cpus()) return Cause::OthersUseCpu;
   if (!groups_.has_room(lane.group)) return Cause::Parallel;
+  const Shape& shape = shapes_[lane.shape.value];
+  // One after the other: small ones do not pass a large one.
+  if (shape.two_phase && (round.loads_wait || !may_load_ahead(shape))) return Cause::Ahead;
   const Request request = request_of(lane);
   if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
   if (request.memory > ledger_.memory_free()) return Cause::Memory;
-  const Shape& shape = shapes_[lane.shape.value];
-  if (kept && would_delay(*kept, request, at, longest_expected(shape))) return Cause::Reserved;
+  // Nobody knows how long one waits that has loaded.
+  const std::optional<Duration> takes = shape.two_phase ? std::nullopt : longest_expected(shape);
+  if (round.kept && would_delay(*round.kept, whole_request_of(lane), round.at, takes)) {
+    return Cause::Reserved;
+  }
   return Cause::None;
+}
+
+/// Not more is loaded ahead than the machine could train at once: it would only hold memory.
+bool Scheduler::State::may_load_ahead(const Shape& shape) const {
+  if (ahead_ == 0) return true;
+  if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) return false;
+  return ahead_cpus_ + shape.request.cpus <= capacity_.cpus;
 }
 
 void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
@@ -126,10 +191,18 @@ void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
   enter(task, Status::Available, out);
   ledger_.promise(task, request);
   groups_.task_started(group_of(task));
-  running_.try_emplace(task, Running{.key = key, .started = at, .promise = request});
+  Running& running =
+      running_.try_emplace(task, Running{.key = key, .started = at, .promise = request})
+          .first->second;
+  if (shape_of(task).two_phase) {
+    running.stage = Stage::Load;
+    set_ahead(running, true);
+  } else {
+    running.training_since = at;
+  }
   out.commands.emplace_back(StartAttempt{.key = key, .promise = request});
   passed_.erase(task);
-  if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);
+  if (!waits_in_a_room(shape)) clear_reason(shape, out);
 }
 
 bool Scheduler::State::others_use_the_cpus() const {
@@ -176,10 +249,13 @@ std::optional<Duration> Scheduler::State::longest_expected(const Shape& shape) c
 }
 
 std::optional<Instant> Scheduler::State::expected_end(const Running& running, Instant now) const {
+  // One that waits for its device will end some day.
+  if (!running.training_since) return std::nullopt;
+  const Instant since = *running.training_since;
   const Shape& shape = shape_of(running.key.task);
   const Durations& known = durations_[shape.group.value];
-  if (known.count > 0) return std::max(now, running.started + (known.sum / known.count));
-  if (shape.time_limit > Duration{0}) return std::max(now, running.started + shape.time_limit);
+  if (known.count > 0) return std::max(now, since + (known.sum / known.count));
+  if (shape.time_limit > Duration{0}) return std::max(now, since + shape.time_limit);
   return std::nullopt;
 }
 
@@ -210,8 +286,9 @@ void Scheduler::State::note_queued(Decision& out) {
 }
 
 std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cause) const {
-  const std::string holders = tasks_text(ledger_.tasks());
-  const char* const verb = ledger_.tasks() == 1 ? "holds" : "hold";
+  const auto hold = [](int count) {
+    return fmt::format("{} {}", tasks_text(count), count == 1 ? "holds" : "hold");
+  };
   switch (cause) {
     case Cause::Processes:
       if (limits_.processes_max > 0 && processes_max() == limits_.processes_max) {
@@ -226,17 +303,22 @@ std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cau
       return fmt::format("max-parallel lets {} of its group run at once",
                          tasks_text(groups_.planned(lane.group).parallel_max));
     case Cause::Cpus:
-      return fmt::format("needs {}, {} of {} free, {} {} the others", cpus_text(lane.request.cpus),
-                         count_text(ledger_.cpus_free()), count_text(capacity_.cpus), holders,
-                         verb);
+      return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(lane.request.cpus),
+                         count_text(ledger_.cpus_free()), count_text(capacity_.cpus),
+                         hold(ledger_.tasks_with_cpus()));
     case Cause::Memory: {
       const Bytes free = std::max(Bytes{}, ledger_.memory_free());
       const Bytes others = ledger_.memory_of_others();
-      return fmt::format("needs {} of memory, {} free, {} {} {}{}",
-                         to_text(request_of(lane).memory), to_text(free), holders, verb,
-                         to_text(ledger_.memory_held()),
+      return fmt::format("needs {} of memory, {} free, {} {}{}", to_text(request_of(lane).memory),
+                         to_text(free), hold(ledger_.tasks()), to_text(ledger_.memory_held()),
                          others > Bytes{} ? fmt::format(", others use {}", to_text(others)) : "");
     }
+    case Cause::Ahead:
+      if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) {
+        return fmt::format("max-waiting lets {} be loaded ahead", tasks_text(limits_.waiting_max));
+      }
+      return fmt::format("{} loaded ahead already",
+                         ahead_ == 1 ? "1 task is" : fmt::format("{} tasks are", ahead_));
     case Cause::Reserved:
       return "would delay an older task that waits for more than is free";
     case Cause::Queued:

@@ -56,6 +56,10 @@ inline std::string told(const Command& command) {
         return fmt::format("start {}#{} with {}", it.key.task.value, it.key.attempt,
                            to_text(it.promise.memory));
       },
+      [](const GrantDevice& it) {
+        return fmt::format("train {}#{} with {}", it.key.task.value, it.key.attempt,
+                           to_text(it.promise.memory));
+      },
       [](const StopAttempt& it) {
         return fmt::format("{} {}#{}", it.kill ? "kill" : "stop", it.key.task.value,
                            it.key.attempt);
@@ -100,6 +104,11 @@ class PlanBuilder {
     }
     return *this;
   }
+  /// The tasks added last load first.
+  PlanBuilder& two_phase() {
+    plan_.shapes.back().two_phase = true;
+    return *this;
+  }
   [[nodiscard]] Plan build() const { return plan_; }
 
  private:
@@ -120,6 +129,17 @@ class Yard {
   }
   Decision started(std::uint32_t task, Instant when = kStart, std::uint32_t attempt = 1) {
     return on(when, AttemptStarted{.key = {{task}, attempt}, .pid = 100});
+  }
+  Decision says(std::uint32_t task, Instant when, Said said, std::string message = {},
+                std::uint32_t attempt = 1) {
+    return on(when,
+              StageReported{.key = {{task}, attempt}, .said = said, .message = std::move(message)});
+  }
+  /// Starts, and loads at once.
+  Decision loaded(std::uint32_t task, Instant when, std::uint32_t attempt = 1) {
+    static_cast<void>(started(task, when, attempt));
+    static_cast<void>(says(task, when, Said::Loading, {}, attempt));
+    return says(task, when, Said::Loaded, {}, attempt);
   }
   Decision ended(std::uint32_t task, Instant when, End end = ExitedWith{0}, Bytes peak = {},
                  std::uint32_t attempt = 1) {

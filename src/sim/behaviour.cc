@@ -8,7 +8,9 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
+#include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "sim/random.h"
 
 namespace trainyard::sim {
@@ -52,6 +54,22 @@ void make_memory(Behaviour& made, Random& random, const Odds& odds, const Reques
   made.end = KilledBy{.signal = kSigkill, .out_of_memory = true};
 }
 
+/// The same for a two-phase task. One that is hungry and knows its limit says so by itself instead
+/// of being killed.
+void make_stages(Behaviour& made, Random& random, const Odds& odds, const Request& asked,
+                 Duration longest) {
+  constexpr std::array<Mishap, 6> kMishaps{Mishap::FailsToLoad, Mishap::FailsToTrain,
+                                           Mishap::Nonsense,    Mishap::NeverTrains,
+                                           Mishap::DiesWaiting, Mishap::Lingers};
+  made.loads = random.between(Duration{0}, longest / 8);
+  const auto mishap = static_cast<std::size_t>(random.below(kMishaps.size()));
+  if (random.per_mille(12 * odds.failure)) made.mishap = kMishaps.at(mishap);
+  const bool hungry = random.per_mille(odds.hunger);
+  made.need = share(asked.memory, random.between(1050, 2600));
+  const Stage stage = random.one_in(2) ? Stage::Load : Stage::Train;
+  if (hungry) made.hungry_stage = stage;
+}
+
 }  // namespace
 
 Bytes Behaviour::memory_after(Duration elapsed) const {
@@ -70,11 +88,11 @@ Bytes Behaviour::memory_after(Duration elapsed) const {
   return memory_most;
 }
 
-Behaviour make_behaviour(Random random, const Odds& odds, const Request& asked, Bytes promise,
+Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, Bytes promise,
                          Duration longest) {
   Behaviour made;
   make_end(made, random, odds);
-  make_memory(made, random, odds, asked, promise);
+  make_memory(made, random, odds, shape.request, promise);
   made.start_takes = random.one_in(3) ? Duration{0} : random.between(Duration{0}, Duration{30});
   const Duration usual{longest / 4};
   made.runs = random.one_in(20)  ? random.between(Duration{0}, Duration{2})
@@ -92,6 +110,7 @@ Behaviour make_behaviour(Random random, const Odds& odds, const Request& asked, 
   if (random.per_mille(odds.manners)) {
     made.told_again = random.between(Duration{0}, Duration{9000});
   }
+  if (shape.two_phase) make_stages(made, random, odds, shape.request, longest);
   return made;
 }
 

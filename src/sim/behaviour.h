@@ -9,7 +9,9 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
+#include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "sim/random.h"
 
 namespace trainyard::sim {
@@ -21,28 +23,45 @@ struct Odds {
   std::uint64_t manners = 0;  ///< Ignoring TERM, old, late and duplicate news: each.
 };
 
+/// What goes wrong with a two-phase attempt, if anything does.
+enum class Mishap : std::uint8_t {
+  None,
+  FailsToLoad,
+  FailsToTrain,
+  Nonsense,     ///< Says what nobody understands, or speaks out of turn.
+  NeverTrains,  ///< Ends well after loading, without having asked for a device.
+  DiesWaiting,  ///< While it waits for its device.
+  Lingers,      ///< Does not end after it has trained.
+};
+
 enum class Curve : std::uint8_t { Flat, Ramp, Late, Spike };
 
 struct Behaviour {
-  bool exists = true;  ///< False: it cannot be started.
   Duration start_takes{0};
-  Duration runs{0};
-  End end;
-  bool says_started = true;
+  Duration runs{0};  ///< A two-phase task: trains.
+  Duration loads{0};
+  Duration news_takes{0};  ///< From its end to the news of it.
+  Bytes memory_most;
+  /// What a two-phase task needs to get through its hungry stage; it says that it ran out of memory
+  /// when it has less.
+  Bytes need;
   std::optional<Duration> term_takes;  ///< From TERM to its end; nothing: it ignores TERM.
-  Duration news_takes{0};              ///< From its end to the news of it.
+  std::optional<Duration> told_again;  ///< How long after its end old news of it comes.
+  End end;
+  bool exists = true;  ///< False: it cannot be started.
+  bool says_started = true;
   bool started_twice = false;
   bool ended_twice = false;
-  std::optional<Duration> told_again;  ///< How long after its end old news of it comes.
   Curve curve = Curve::Flat;
-  Bytes memory_most;
+  Mishap mishap = Mishap::None;
+  std::optional<Stage> hungry_stage;
 
   /// What it has when it has run for so long.
   [[nodiscard]] Bytes memory_after(Duration elapsed) const;
 };
 
 /// `asked` is what the task asks for in the plan, `promise` what it is promised now.
-Behaviour make_behaviour(Random random, const Odds& odds, const Request& asked, Bytes promise,
+Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, Bytes promise,
                          Duration longest);
 
 }  // namespace trainyard::sim

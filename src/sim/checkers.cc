@@ -64,6 +64,9 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   entered_.clear();
   kill_of_.reset();
   oldest_.reset();
+  oldest_loaded_.reset();
+  outside_.started.clear();
+  stop_due_ = StopReason::None;
   happened(event);
   for (const Change& change : decision.changes) {
     match(change, [this](const auto& it) { changed(it); });
@@ -79,24 +82,36 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
 void Checkers::happened(const Event& event) {
   match(
       event.what, [&](const AttemptStarted& it) { attempt_started(it); },
+      [&](const StageReported& it) { stage_reported(it); },
       [&](const AttemptEnded& it) { attempt_ended(event.at, it); },
       [&](const Sampled& it) { outside_.read(it); },
       [&](const InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
+        for (auto& [task, attempt] : outside_.running) not_again(attempt, StopReason::Interrupt);
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
       [&](const KillAsked& it) { kill_asked(it); }, [](const TimePassed&) {});
+}
+
+void Checkers::heard_of(SeenAttempt& attempt) {
+  const TaskIndex index = attempt.key.task;
+  attempt.started = now_;
+  if (const Duration limit = outside_.shape_of(index).time_limit; limit > Duration{0}) {
+    attempt.end_by = now_ + limit;
+  }
+  if (outside_.two_phase(index)) return;
+  attempt.trains_since = now_;
+  ++outside_.task(index).tries;
 }
 
 void Checkers::attempt_started(const AttemptStarted& news) {
   const auto found = outside_.running.find(news.key.task);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   if (found->second.started) return;
-  found->second.started = now_;
-  ++outside_.task(news.key.task).tries;
+  heard_of(found->second);
   about_ = news.key.task;
-  expected_.statuses = {Status::Training};
+  if (!outside_.two_phase(news.key.task)) expected_.statuses = {Status::Training};
 }
 
 void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
@@ -106,64 +121,33 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   const SeenAttempt attempt = outside_.release(news.key.task);
   SeenTask& task = outside_.task(news.key.task);
   ended_for_ = attempt.stop;
+  const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<NotStarted>(news.end);
-  const bool unheard_of = was && !attempt.started;
+  const bool unheard_of = was && !attempt.started && !two_phase;
   if (unheard_of) ++task.tries;
   expected_ = judge(attempt, task, news.end);
+  const bool for_memory = expected_.failure == Failure::OutOfMemory;
+  if (for_memory && attempt.stage == Stage::Load) ++task.load_failures;
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
+  // It died before it could say that it loads.
+  if (two_phase && for_memory && task.status == Status::Available) {
+    expected_.statuses.insert(expected_.statuses.begin(), Status::Loading);
+  }
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == Verdict::None) {
     task.request = attempt.promise;
+    if (two_phase) task.request.cpus = {};
     task.request.memory = after_out_of_memory(attempt.promise.memory, news.usage.memory_peak,
                                               outside_.capacity.memory - outside_.kept_free);
     outside_.waiting.insert(news.key.task);
   }
   if (expected_.verdict == Verdict::Finished) {
     SeenGroup& group = outside_.groups[task.group.value];
-    const Duration took = at - attempt.started.value_or(attempt.granted);
+    const Duration took = at - attempt.trains_since.value_or(attempt.granted);
     ++group.ended_well;
     group.durations += took;
     group.longest = std::max(group.longest, took);
   }
-}
-
-Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
-                                   const End& end) const {
-  const auto failed = [](Failure failure, int code = 0) {
-    return Expected{.statuses = {Status::Exception},
-                    .verdict = Verdict::Failed,
-                    .failure = failure,
-                    .exit_code = code};
-  };
-  if (std::holds_alternative<NotStarted>(end)) return failed(Failure::CannotStart);
-  if (std::holds_alternative<Vanished>(end)) return failed(Failure::Lost);
-  switch (attempt.stop) {
-    case StopReason::TimeLimit:
-      return failed(Failure::Timeout);
-    case StopReason::KillAsked:
-    case StopReason::FailFast:
-      return failed(Failure::Killed);
-    case StopReason::Interrupt:
-      return {.statuses = {Status::Interrupt}, .verdict = Verdict::Stopped};
-    case StopReason::None:
-      break;
-  }
-  return match(
-      end,
-      [&](const ExitedWith& it) {
-        if (it.code != 0) return failed(Failure::Exit, it.code);
-        return Expected{.statuses = {Status::Finished, Status::Exited},
-                        .verdict = Verdict::Finished};
-      },
-      [&](const KilledBy& it) {
-        if (!it.out_of_memory) return failed(Failure::Killed);
-        const bool again = outside_.interrupts == 0 && task.tries < workload_.limits.train_retries;
-        if (again)
-          return Expected{.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
-        return failed(Failure::OutOfMemory);
-      },
-      [&](const NotStarted&) { return failed(Failure::CannotStart); },
-      [&](const Vanished&) { return failed(Failure::Lost); });
 }
 
 void Checkers::kill_asked(const KillAsked& news) {
@@ -174,6 +158,7 @@ void Checkers::kill_asked(const KillAsked& news) {
   } else if (outside_.running.contains(news.task)) {
     counts_.count(Fault::KillOfRunning);
     outside_.running.at(news.task).requests.push_back(news.request);
+    not_again(outside_.running.at(news.task), StopReason::KillAsked);
     return;
   } else if (outside_.task(news.task).verdict != Verdict::None) {
     counts_.count(Fault::KillOfEnded);
@@ -191,6 +176,10 @@ void Checkers::carried_out(const Command& command) {
         command,
         [&](const StartAttempt& it) {
           const auto* other = std::get_if<StartAttempt>(&due.command);
+          return other != nullptr && other->key == it.key && other->promise == it.promise;
+        },
+        [&](const GrantDevice& it) {
+          const auto* other = std::get_if<GrantDevice>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise;
         },
         [&](const StopAttempt& it) {
@@ -217,6 +206,9 @@ void Checkers::carried_out(const Command& command) {
         expect_of(it.key.task, found->committed, "nothing starts before it is written down");
         expect_of(it.key.task, on_machine_.insert(it.key).second, "an attempt starts once");
       },
+      [&](const GrantDevice& it) {
+        expect_of(it.key.task, found->committed, "nothing trains before it is written down");
+      },
       [&](const StopAttempt& it) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
         stopped_.insert(it.key);
@@ -233,11 +225,10 @@ void Checkers::waits(std::optional<Instant> until) {
   const bool all_done = std::ranges::none_of(due_, &Due::committed);
   expect(all_done, "what is written down is carried out before the loop waits");
   for (const auto& [task, attempt] : outside_.running) {
-    const Duration limit = outside_.shape_of(task).time_limit;
     std::optional<Instant> deadline;
-    if (attempt.stop == StopReason::None && attempt.started && limit > Duration{0}) {
-      deadline = *attempt.started + limit;
-    } else if (attempt.stop != StopReason::None && !attempt.killed) {
+    if (attempt.stop == StopReason::None) {
+      deadline = attempt.end_by;
+    } else if (!attempt.killed) {
       deadline = attempt.stopped + workload_.limits.stop_grace;
     }
     if (!deadline) continue;

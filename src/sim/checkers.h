@@ -66,9 +66,18 @@ class Checkers {
   void look_at(const Event& event, const Decision& decision);
   void happened(const Event& event);
   void attempt_started(const AttemptStarted& news);
+  void heard_of(SeenAttempt& attempt);
+  void stage_reported(const StageReported& news);
+  void ran_out_of_memory(SeenAttempt& attempt);
   void attempt_ended(Instant at, const AttemptEnded& news);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
+  static Expected failed(Failure failure, int code = 0);
+  Expected judge_stop(const SeenAttempt& attempt, const SeenTask& task) const;
+  Expected judge_own(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
+  Expected judge_word(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
+  Expected judge_out_of_memory(const SeenAttempt& attempt, const SeenTask& task) const;
   void kill_asked(const KillAsked& news);
+  static void not_again(SeenAttempt& attempt, StopReason reason);
 
   // What was decided.
   void changed(const TaskChanged& change);
@@ -78,6 +87,7 @@ class Checkers {
   void decided(const StartAttempt& command);
   void check_start(const StartAttempt& command, const SeenTask& task);
   void count_pass(TaskIndex started);
+  void decided(const GrantDevice& command);
   void decided(const StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
   void decided(const AnswerKill& command);
@@ -90,6 +100,7 @@ class Checkers {
   void check_interrupted();
   void check_reasons();
   void check_nobody_waits_in_vain();
+  void check_no_device_is_kept_in_vain();
 
   const Workload& workload_;
   FaultCounts& counts_;
@@ -107,6 +118,8 @@ class Checkers {
   std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
   std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
   std::map<std::uint64_t, bool> answers_due_;  ///< Of kill requests, and what they must say.
+  StopReason stop_due_ = StopReason::None;     ///< Of the task that it is about.
+  std::optional<TaskIndex> oldest_loaded_;     ///< Lacked CPUs when the first younger one trained.
   std::optional<TaskIndex> kill_of_;           ///< Waited when it was asked for.
   std::optional<TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 

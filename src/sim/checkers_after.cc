@@ -36,7 +36,9 @@ void Checkers::check_after(const Event& event) {
   check_interrupted();
   check_reasons();
   // News of a start changes nothing that anybody waits for.
-  if (!std::holds_alternative<AttemptStarted>(event.what)) check_nobody_waits_in_vain();
+  if (std::holds_alternative<AttemptStarted>(event.what)) return;
+  check_nobody_waits_in_vain();
+  check_no_device_is_kept_in_vain();
 }
 
 void Checkers::check_news_was_heeded() {
@@ -48,6 +50,10 @@ void Checkers::check_news_was_heeded() {
     return;
   }
   expect_of(*about_, entered_ == expected_.statuses, "its statuses follow from what happened");
+  if (stop_due_ != StopReason::None) {
+    expect_of(*about_, outside_.running.at(*about_).stop == stop_due_,
+              "is told to end when it cannot go on");
+  }
   if (expected_.verdict == Verdict::None) return;
   expect_of(*about_, outside_.task(*about_).verdict == expected_.verdict,
             "gets its verdict when it ends");
@@ -81,15 +87,14 @@ void Checkers::check_time_limits() {
     }
     expect_of(task, !outside_.groups[outside_.task(task).group.value].tripped,
               "is told to end when its group fails fast");
-    const Duration limit = outside_.shape_of(task).time_limit;
-    const bool late = limit > Duration{0} && attempt.started && now_ - *attempt.started >= limit;
-    expect_of(task, !late, "is sent TERM at its time limit");
+    const bool late = attempt.end_by && now_ >= *attempt.end_by;
+    expect_of(task, !late, "is sent TERM at its time limit, or a grace after its last word");
   }
 }
 
 void Checkers::check_interrupted() {
   if (outside_.interrupts > 0) {
-    expect(outside_.waiting.empty(), "nobody waits after an interrupt");
+    expect(outside_.waiting.empty() && outside_.loaded.empty(), "nobody waits after an interrupt");
     for (const auto& [task, attempt] : outside_.running) {
       expect_of(task, attempt.stop != StopReason::None || attempt.killed,
                 "is told to end after an interrupt");
@@ -125,12 +130,16 @@ void Checkers::check_nobody_waits_in_vain() {
   }
   std::set<std::pair<ShapeIndex, Request>> kinds;
   std::optional<TaskIndex> in_vain;
+  bool loads_wait = false;
   for (const TaskIndex index : outside_.waiting) {
     const SeenTask& task = outside_.task(index);
     const bool room = outside_.group_has_room(task.group);
     if (!room && !started.contains(task.group)) continue;
+    const bool two_phase = outside_.two_phase(index);
+    loads_wait = loads_wait || (two_phase && !outside_.may_load_ahead(index));
     if (!kinds.insert({task.shape, task.request}).second) continue;
     const Request due = outside_.due(index);
+    if (two_phase && loads_wait) continue;
     if (room && due.cpus <= cpus && due.memory <= memory && !in_vain) in_vain = index;
   }
   if (!in_vain || kinds.size() > kLookahead) return;

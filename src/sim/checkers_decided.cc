@@ -25,7 +25,11 @@ void Checkers::changed(const TaskChanged& change) {
   const bool stays = change.status == task.status && change.verdict != Verdict::None;
   expect_of(index, stays || may_follow(task.status, change.status),
             "its status follows an arrow of the picture");
-  if (change.status == Status::Available) {
+  const bool is_grant = change.status == Status::Training && outside_.two_phase(index);
+  if (is_grant) {
+    expect_of(index, change.key.attempt == task.attempt, "what is said is about its last attempt");
+    expect_of(index, granted_.insert(index).second, "is granted its device once");
+  } else if (change.status == Status::Available && change.verdict == Verdict::None) {
     expect_of(index, change.key.attempt == task.next_attempt, "attempts are numbered one by one");
     expect_of(index, granted_.insert(index).second, "is granted its request once");
     task.attempt = change.key.attempt;
@@ -48,6 +52,9 @@ void Checkers::changed(const TaskChanged& change) {
   --group.open;
   if (change.verdict == Verdict::Failed && workload_.plan.groups[task.group.value].fail_fast) {
     group.tripped = true;
+    for (auto& [other, attempt] : outside_.running) {
+      if (outside_.task(other).group == task.group) not_again(attempt, StopReason::FailFast);
+    }
   }
 }
 
@@ -166,10 +173,13 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
     });
     expect_of(index, over, "starts after all that its group needs has finished");
   }
-  expect_of(index,
-            task.attempt == workload_.plan.tasks[index.value].first_attempt ||
-                task.tries < workload_.limits.train_retries,
-            "is not tried more often than it may be");
+  const bool first = task.attempt == workload_.plan.tasks[index.value].first_attempt;
+  const bool again = outside_.two_phase(index)
+                         ? task.load_failures < std::max(1, workload_.limits.load_retries)
+                         : task.tries < workload_.limits.train_retries;
+  expect_of(index, first || again, "is not tried more often than it may be");
+  expect_of(index, !outside_.two_phase(index) || outside_.may_load_ahead(index),
+            "no more are loaded ahead than may be");
   expect_of(index, outside_.group_has_room(task.group), "starts within max-parallel");
   expect_of(index, std::cmp_less(outside_.running.size(), outside_.processes_max()),
             "starts within max-process");
@@ -202,9 +212,9 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   if (kill != nullptr && kill->task == index) return StopReason::KillAsked;
   if (std::holds_alternative<InterruptAsked>(event_->what)) return StopReason::Interrupt;
   if (outside_.groups[outside_.task(index).group.value].tripped) return StopReason::FailFast;
-  const Duration limit = outside_.shape_of(index).time_limit;
-  const bool too_long = limit > Duration{0} && attempt.started && now_ - *attempt.started >= limit;
-  return too_long ? StopReason::TimeLimit : StopReason::None;
+  if (about_ == index && stop_due_ != StopReason::None) return stop_due_;
+  if (!attempt.end_by || now_ < *attempt.end_by) return StopReason::None;
+  return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }
 
 void Checkers::decided(const StopAttempt& command) {
@@ -217,6 +227,7 @@ void Checkers::decided(const StopAttempt& command) {
   if (!command.kill) {
     expect_of(index, attempt.stop == StopReason::None, "is sent TERM once");
     attempt.stop = reason_for(attempt);
+    outside_.stop_waiting_for_device(index);
     attempt.stopped = now_;
     expect_of(index, attempt.stop != StopReason::None, "is sent TERM for a cause");
     return;

@@ -23,6 +23,14 @@ enum class Fault : std::uint8_t {
   LateAllocation,  ///< Takes nearly all of its memory late in its life.
   Spike,           ///< Takes it for a moment only.
   OverPromise,     ///< Takes more than it was promised.
+  // Of a two-phase task.
+  LoadOutOfMemory,   ///< Says so itself.
+  TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
+  StageFails,        ///< An exception.
+  Nonsense,          ///< Says what nobody understands, or speaks out of turn.
+  NeverTrains,       ///< Ends well without having asked for a device.
+  DiesWaiting,       ///< While it waits for its device.
+  Lingers,           ///< Does not end after it has trained.
   // Of the machine.
   MemoryExhausted,  ///< The kernel kills the largest process.
   MemoryLost,       ///< Others take memory for a while.

@@ -15,6 +15,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "sim/behaviour.h"
 #include "sim/checkers.h"
@@ -47,7 +48,8 @@ void MadeUpMachine::carry_out(const Command& command) {
   checkers_.carried_out(command);
   match(
       command, [this](const StartAttempt& it) { start(it); },
-      [this](const StopAttempt& it) { stop(it); }, [](const AnswerKill&) {});
+      [this](const GrantDevice& it) { grant(it); }, [this](const StopAttempt& it) { stop(it); },
+      [](const AnswerKill&) {});
 }
 
 std::vector<Event> MadeUpMachine::wait(std::optional<Instant> until) {
@@ -85,12 +87,12 @@ void MadeUpMachine::start(const StartAttempt& command) {
     return;
   }
   const TaskIndex task = command.key.task;
-  const Request& asked =
-      workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].request;
+  const Shape& shape = workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value];
   const std::uint64_t own_seed = (seed_ << 20U) ^ (std::uint64_t{task.value} << 1U) ^ 1U;
   Process process{.key = command.key,
-                  .behaviour = make_behaviour(Random(own_seed), workload_.odds, asked,
+                  .behaviour = make_behaviour(Random(own_seed), workload_.odds, shape,
                                               command.promise.memory, workload_.longest),
+                  .promise = command.promise.memory,
                   .number = next_number_++};
   const std::uint64_t number = process.number;
   const Instant alive = now_ + process.behaviour.start_takes;
@@ -119,7 +121,11 @@ void MadeUpMachine::come_alive(TaskIndex task, std::uint64_t number) {
   } else {
     counts_.count(Fault::NeverSaysStarted);
   }
-  end_at(now_ + behaviour.runs, process, behaviour.end);
+  if (workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].two_phase) {
+    begin_loading(process);
+  } else {
+    end_at(now_ + behaviour.runs, process, behaviour.end);
+  }
 }
 
 void MadeUpMachine::end_at(Instant when, const Process& process, End end) {
@@ -153,6 +159,9 @@ void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
   Process& process = found->second;
   if (process.since) {
     process.peak = std::max(process.peak, process.behaviour.memory_after(now_ - *process.since));
+  }
+  if (process.waits && process.behaviour.mishap == Mishap::DiesWaiting) {
+    counts_.count(Fault::DiesWaiting);
   }
   match(
       end,

@@ -50,6 +50,8 @@ class MadeUpMachine final : public Machine {
     bool ending = false;           ///< TERM or KILL takes its time.
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
+    Bytes promise;
+    bool waits = false;  ///< For its device.
     /// Things on the agenda for an older number of the process are void.
     std::uint64_t number = 0;
   };
@@ -62,7 +64,18 @@ class MadeUpMachine final : public Machine {
   // Processes.
   void start(const StartAttempt& command);
   void stop(const StopAttempt& command);
+  void grant(const GrantDevice& command);
   void come_alive(TaskIndex task, std::uint64_t number);
+  // Of two-phase processes.
+  void begin_loading(const Process& process);
+  void end_loading(TaskIndex task, std::uint64_t number);
+  void end_training(TaskIndex task, std::uint64_t number);
+  void say(const Process& process, Said said, std::string message = {});
+  /// Does what comes next in its life, unless it has ended by then.
+  void next(Instant when, const Process& process,
+            void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number));
+  Process* living(TaskIndex task, std::uint64_t number);
+
   void end_at(Instant when, const Process& process, End end);
   void die(TaskIndex task, std::uint64_t number, const End& end);
   void tell_end(const Process& process, const End& end, Duration after);

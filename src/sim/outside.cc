@@ -37,6 +37,7 @@ Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity&
                   .group = shape.group,
                   .next_attempt = planned.first_attempt,
                   .request = shape.request};
+    if (shape.two_phase) task.request.cpus = {};
     if (planned.finished_before) {
       task.status = Status::Exited;
       task.verdict = Verdict::Finished;
@@ -62,16 +63,67 @@ void Outside::read(const Sampled& reading) {
 }
 
 void Outside::grant(const StartAttempt& command, Instant at) {
-  running.try_emplace(command.key.task,
-                      SeenAttempt{.key = command.key, .promise = command.promise, .granted = at});
+  const auto it =
+      running
+          .try_emplace(command.key.task,
+                       SeenAttempt{.key = command.key, .promise = command.promise, .granted = at})
+          .first;
+  if (two_phase(command.key.task)) {
+    it->second.stage = Stage::Load;
+    it->second.ahead = true;
+  } else {
+    it->second.trains_since = at;
+  }
   waiting.erase(command.key.task);
   SeenTask& seen = task(command.key.task);
   --waiting_in[seen.shape.value];
   ++groups[seen.group.value].running;
+  started.insert(command.key.task);
   seen.passed = 0;
 }
 
+void Outside::wait_for_device(TaskIndex index, Instant at) {
+  SeenAttempt& attempt = running.at(index);
+  if (attempt.end_by) attempt.left = *attempt.end_by - at;
+  attempt.end_by.reset();
+  attempt.trains_since.reset();
+  attempt.promise.cpus = {};
+  attempt.ahead = true;
+  if (loaded.insert(index).second) ++waiting_in[task(index).shape.value];
+}
+
+void Outside::stop_waiting_for_device(TaskIndex index) {
+  if (loaded.erase(index) > 0) --waiting_in[task(index).shape.value];
+}
+
+void Outside::train(TaskIndex index, Instant at) {
+  SeenAttempt& attempt = running.at(index);
+  stop_waiting_for_device(index);
+  attempt.promise.cpus = shape_of(index).request.cpus;
+  attempt.ahead = false;
+  attempt.stage = Stage::Train;
+  attempt.trains_since = at;
+  if (attempt.left) attempt.end_by = at + *attempt.left;
+  attempt.left.reset();
+  ++task(index).tries;
+  task(index).passed = 0;
+}
+
+bool Outside::may_load_ahead(TaskIndex index) const {
+  int ahead = 0;
+  Cpus ahead_cpus;
+  for (const auto& [other, attempt] : running) {
+    if (!attempt.ahead || (other > index && started.contains(other))) continue;
+    ++ahead;
+    ahead_cpus = ahead_cpus + shape_of(other).request.cpus;
+  }
+  if (ahead == 0) return true;
+  const bool few = limits.waiting_max == 0 || ahead < limits.waiting_max;
+  return few && ahead_cpus + shape_of(index).request.cpus <= capacity.cpus;
+}
+
 SeenAttempt Outside::release(TaskIndex index) {
+  stop_waiting_for_device(index);
   auto node = running.extract(index);
   SeenAttempt attempt = std::move(node.mapped());
   available += attempt.measured;
@@ -87,6 +139,7 @@ Cpus Outside::cpus_free() const {
 }
 
 Request Outside::due(TaskIndex index) const {
+  if (loaded.contains(index)) return {.cpus = shape_of(index).request.cpus};
   Request request = task(index).request;
   Bytes alone = available;
   for (const auto& [other, attempt] : running) alone += attempt.measured;
@@ -127,6 +180,15 @@ bool Outside::group_has_room(GroupIndex group) const {
   return most == 0 || groups[group.value].running < most;
 }
 
+bool Outside::had_group_room(TaskIndex index) const {
+  const SeenTask& seen = task(index);
+  const auto later = std::ranges::count_if(started, [&](TaskIndex other) {
+    return other > index && task(other).group == seen.group && running.contains(other);
+  });
+  const int most = plan.groups[seen.group.value].parallel_max;
+  return most == 0 || groups[seen.group.value].running - later < most;
+}
+
 bool Outside::cpus_left_alone() const {
   return limits.cpu_utilization_max >= 1 || cpu_of_others < limits.cpu_utilization_max;
 }
@@ -138,13 +200,24 @@ bool Outside::gate_open() const {
 std::optional<TaskIndex> Outside::oldest_without_room() const {
   const Cpus cpus = cpus_free();
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
+  const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_cpus();
+  bool loads_wait = false;
   for (const TaskIndex index : waiting) {
-    const SeenTask& seen = task(index);
+    if (oldest_loaded && *oldest_loaded < index) break;
+    // Those that may not be loaded ahead yet lack no room, and go one after the other.
+    if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) loads_wait = true;
+    if (!group_has_room(task(index).group) || (two_phase(index) && loads_wait)) continue;
     const Request needs = due(index);
-    const bool fits = needs.cpus <= cpus && needs.memory <= memory;
-    if (!fits && group_has_room(seen.group)) return index;
+    if (needs.cpus > cpus || needs.memory > memory) return index;
   }
-  return std::nullopt;
+  return oldest_loaded;
+}
+
+std::optional<TaskIndex> Outside::oldest_loaded_without_cpus() const {
+  const auto found = std::ranges::find_if(
+      loaded, [&](TaskIndex it) { return shape_of(it).request.cpus > cpus_free(); });
+  if (found == loaded.end()) return std::nullopt;
+  return *found;
 }
 
 bool Outside::is_owed_its_room(TaskIndex index, Instant at) const {
@@ -156,7 +229,8 @@ bool Outside::is_owed_its_room(TaskIndex index, Instant at) const {
 std::optional<Instant> Outside::expected_end(const SeenAttempt& attempt, Instant at) const {
   const SeenGroup& group = groups[task(attempt.key.task).group.value];
   const Duration limit = shape_of(attempt.key.task).time_limit;
-  const Instant began = attempt.started.value_or(attempt.granted);
+  if (!attempt.trains_since) return std::nullopt;
+  const Instant began = *attempt.trains_since;
   if (group.ended_well > 0) return std::max(at, began + group.durations / group.ended_well);
   if (limit > Duration{0}) return std::max(at, began + limit);
   return std::nullopt;
@@ -201,12 +275,17 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
 
 bool Outside::would_delay(const Opening& opening, TaskIndex other, Instant at) const {
   const SeenTask& seen = task(other);
-  const Request needs = due(other);
+  Request needs = due(other);
+  // One that loads now trains later, nobody knows when.
+  const bool loads = two_phase(other) && !loaded.contains(other);
+  needs.cpus = shape_of(other).request.cpus;
   if (needs.memory <= opening.memory_beside && needs.cpus <= opening.cpus_beside) return false;
   const SeenGroup& group = groups[seen.group.value];
   const Duration limit = shape_of(other).time_limit;
   std::optional<Duration> takes;
-  if (group.ended_well > 0) {
+  if (loads) {
+    takes.reset();
+  } else if (group.ended_well > 0) {
     takes = group.longest;
   } else if (limit > Duration{0}) {
     takes = limit;

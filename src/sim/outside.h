@@ -23,7 +23,15 @@
 namespace trainyard::sim {
 
 /// Why an attempt was told to end.
-enum class StopReason : std::uint8_t { None, TimeLimit, KillAsked, Interrupt, FailFast };
+enum class StopReason : std::uint8_t {
+  None,
+  TimeLimit,
+  KillAsked,
+  Interrupt,
+  FailFast,
+  OutOfMemory,  ///< It said so itself, and cannot go on as it is.
+  Leaving       ///< It said its last word, or nonsense, and is still there.
+};
 
 struct SeenTask {
   ShapeIndex shape;
@@ -33,9 +41,10 @@ struct SeenTask {
   Failure failure = Failure::None;
   std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
   std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
-  int tries = 0;
-  Request request;  ///< What its next attempt asks for.
-  int passed = 0;   ///< How often younger ones started while it was the oldest without room.
+  int tries = 0;                   ///< To train.
+  int load_failures = 0;           ///< For lack of memory.
+  Request request;                 ///< What its next attempt asks for.
+  int passed = 0;  ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
 
@@ -45,6 +54,12 @@ struct SeenAttempt {
   Bytes measured;  ///< At the last reading.
   Instant granted;
   std::optional<Instant> started;  ///< When its process was heard of.
+  std::optional<Instant> trains_since;
+  std::optional<Instant> end_by;  ///< Of its time limit, or after its last word.
+  std::optional<Duration> left;   ///< Of its time limit, while it waits for a device.
+  Stage stage = Stage::Train;
+  bool ahead = false;        ///< Started, and not training yet.
+  std::optional<Said> word;  ///< The last.
   StopReason stop = StopReason::None;
   Instant stopped;
   bool killed = false;
@@ -83,12 +98,17 @@ struct Outside {
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
   std::map<TaskIndex, SeenAttempt> running;
   std::set<TaskIndex> waiting;  ///< Those of groups that run.
+  std::set<TaskIndex> loaded;   ///< Those that wait for a device.
+  std::set<TaskIndex> started;  ///< After this event, oldest first.
   Bytes available;              ///< At the last reading, plus what those had then that have ended.
   double cpu_of_others = 0;
   int interrupts = 0;
 
   void read(const Sampled& reading);
   void grant(const StartAttempt& command, Instant at);
+  void wait_for_device(TaskIndex index, Instant at);
+  void stop_waiting_for_device(TaskIndex index);
+  void train(TaskIndex index, Instant at);
   /// Takes an attempt out; returns it as it was.
   SeenAttempt release(TaskIndex index);
 
@@ -97,8 +117,13 @@ struct Outside {
   [[nodiscard]] const Shape& shape_of(TaskIndex index) const {
     return plan.shapes[task(index).shape.value];
   }
-  /// What an attempt must be promised now: what it asks for, but of what a retry was given beyond
-  /// its shape no more than there would be with nothing else of ours.
+  [[nodiscard]] bool two_phase(TaskIndex index) const { return shape_of(index).two_phase; }
+  /// Whether there are few enough that load, or have loaded and wait, for this one: when it was
+  /// looked at, that is, before younger ones were started.
+  [[nodiscard]] bool may_load_ahead(TaskIndex index) const;
+  /// What an attempt must be promised now (one that has loaded: beyond what it has): what it asks
+  /// for, but of what a retry was given beyond its shape no more than there would be with nothing
+  /// else of ours.
   [[nodiscard]] Request due(TaskIndex index) const;
   [[nodiscard]] Cpus cpus_free() const;
   /// By the promises and what was measured beyond them.
@@ -108,6 +133,8 @@ struct Outside {
   [[nodiscard]] bool has_room_for(const Request& request) const;
   [[nodiscard]] int processes_max() const;
   [[nodiscard]] bool group_has_room(GroupIndex group) const;
+  /// Whether it had when this task was looked at, before younger ones were started.
+  [[nodiscard]] bool had_group_room(TaskIndex index) const;
   /// Whether others use so little of the CPUs that the limit lets ours start.
   [[nodiscard]] bool cpus_left_alone() const;
   /// Whether anything at all may start now.
@@ -115,6 +142,8 @@ struct Outside {
 
   /// The oldest waiting task that lacks nothing but memory or CPUs.
   [[nodiscard]] std::optional<TaskIndex> oldest_without_room() const;
+  /// The oldest of those that have loaded and lack CPUs.
+  [[nodiscard]] std::optional<TaskIndex> oldest_loaded_without_cpus() const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
   [[nodiscard]] bool is_owed_its_room(TaskIndex index, Instant at) const;
   [[nodiscard]] std::optional<Opening> opening_for(TaskIndex index, Instant at) const;

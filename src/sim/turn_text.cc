@@ -34,6 +34,12 @@ std::string words(const End& end) {
 std::string words(const What& what) {
   return match(
       what, [](const AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
+      [](const StageReported& it) {
+        constexpr std::array<std::string_view, 6> kWords{"loading",       "loaded", "trained",
+                                                         "out of memory", "failed", "nonsense"};
+        return fmt::format("{} says {} {}", name(it.key), kWords.at(std::to_underlying(it.said)),
+                           it.message);
+      },
       [](const AttemptEnded& it) {
         return fmt::format("{} ended: {}, peak {}", name(it.key), words(it.end),
                            to_text(it.usage.memory_peak));
@@ -79,6 +85,10 @@ std::string words(const Command& command) {
       command,
       [](const StartAttempt& it) {
         return fmt::format("start {} with {} and {} mCPU", name(it.key), to_text(it.promise.memory),
+                           it.promise.cpus.milli);
+      },
+      [](const GrantDevice& it) {
+        return fmt::format("train {} with {} and {} mCPU", name(it.key), to_text(it.promise.memory),
                            it.promise.cpus.milli);
       },
       [](const StopAttempt& it) {

@@ -54,6 +54,8 @@ Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
     made.processes_max = static_cast<int>(random.between(1, 10));
   }
   made.train_retries = static_cast<int>(random.between(0, 4));
+  made.load_retries = static_cast<int>(random.between(0, 4));
+  if (random.one_in(3)) made.waiting_max = static_cast<int>(random.between(1, 4));
   made.stop_grace = random.between(Duration{200}, Duration{10'000});
   made.passes_max = static_cast<int>(random.one_in(4) ? random.between(9, 40)  //
                                                       : random.between(1, 8));
@@ -137,10 +139,12 @@ class ShapeMaker {
   ShapeMaker(Plan& plan, const Limits& limits, const Capacity& capacity)
       : plan_(plan), limits_(limits), capacity_(capacity) {}
 
-  ShapeIndex make(GroupIndex group, const Request& request, Duration time_limit) {
+  ShapeIndex make(GroupIndex group, const Request& request, Duration time_limit,
+                  bool two_phase = false) {
     const std::optional<std::string> never = never_fits(request, limits_, capacity_);
     check(!never, "a made-up shape fits into the made-up machine");
-    plan_.shapes.push_back({.group = group, .request = request, .time_limit = time_limit});
+    plan_.shapes.push_back(
+        {.group = group, .request = request, .time_limit = time_limit, .two_phase = two_phase});
     return {static_cast<std::uint32_t>(plan_.shapes.size() - 1)};
   }
 
@@ -173,7 +177,8 @@ void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex g
       const bool limited = random.one_in(4);
       const Duration limit = limited ? random.between(Duration{300}, made.longest) : Duration{0};
       const Request request = make_request(random, most, made.capacity);
-      found = known.emplace(kind, shapes.make(group, request, limit)).first;
+      const bool two_phase = random.one_in(3);
+      found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
     }
     add_tasks(made.plan, found->second, 1);
   }

@@ -35,8 +35,14 @@ BUGS = [
      "AnswerKill{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
      "  close_group_if_over"),
     ("a_reason_stays_when_nobody_waits", "state_start.cc",
-     "  if (waiting_.waiting_in(shape) == 0) clear_reason(shape, out);\n",
-     "  if (waiting_.waiting_in(shape) == 1) clear_reason(shape, out);\n"),
+     "  if (!waits_in_a_room(shape)) clear_reason(shape, out);\n",
+     "  if (waits_in_a_room(shape)) clear_reason(shape, out);\n"),
+    ("a_task_trains_without_its_cpus", "state_start.cc",
+     "    const bool room = request.cpus <= ledger_.cpus_free();\n",
+     "    const bool room = true;\n"),
+    ("loading_and_training_count_their_tries_together", "state.cc",
+     "    if (running.stage == Stage::Load) ++load_failures_[task];\n",
+     "    ++load_failures_[task];\n"),
 ]
 
 

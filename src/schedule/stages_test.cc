@@ -1,0 +1,280 @@
+// Two-phase tasks: they load, wait with what they loaded, and train when they get a device.
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard {
+namespace {
+
+using namespace schedule_test;  // NOLINT(google-build-using-namespace): its words are the test's.
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+constexpr KilledBy kKernel{.signal = 9, .out_of_memory = true};
+
+TEST(Stages, LeadATaskThroughItsWholeLife) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase());
+  EXPECT_THAT(changes(yard.first), ElementsAre("group 0 running", "0#1 AVAILABLE"));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
+  EXPECT_THAT(changes(yard.started(0)), IsEmpty());
+  EXPECT_THAT(changes(yard.says(0, at(1), Said::Loading)), ElementsAre("0#1 LOADING"));
+  const Decision loaded = yard.says(0, at(2), Said::Loaded);
+  EXPECT_THAT(changes(loaded), ElementsAre("0#1 WAITING", "0#1 TRAINING"));
+  EXPECT_THAT(commands(loaded), ElementsAre("train 0#1 with 1 GB"));
+  EXPECT_THAT(changes(yard.says(0, at(3), Said::Trained)), ElementsAre("0#1 FINISHED"));
+  EXPECT_FALSE(yard.over());
+  EXPECT_THAT(changes(yard.ended(0, at(4))),
+              ElementsAre("0#1 EXITED FINISHED", "group 0 finished"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Stages, LoadWhileOthersTrainAndTrainWhenThereAreCpus) {
+  Yard yard(PlanBuilder().tasks(3, gb(1), cpus(4)).two_phase());
+  // One is loaded ahead: as much as the machine could train at once.
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
+  const Decision first = yard.loaded(0, at(1));
+  EXPECT_THAT(commands(first), ElementsAre("train 0#1 with 1 GB", "start 1#1 with 1 GB"));
+  const Decision second = yard.loaded(1, at(2));
+  EXPECT_THAT(
+      changes(second),
+      ElementsAre("1#1 WAITING", "shape 0: needs 4 CPUs, 0 of 4 free, 1 task holds the others"));
+  EXPECT_THAT(commands(second), IsEmpty());
+  static_cast<void>(yard.says(0, at(3), Said::Trained));
+  EXPECT_THAT(commands(yard.ended(0, at(4))),
+              ElementsAre("train 1#1 with 1 GB", "start 2#1 with 1 GB"));
+}
+
+TEST(Stages, LoadNoMoreAheadThanMaxWaitingAndSayWhy) {
+  Limits limits = kNoLimits;
+  limits.waiting_max = 2;
+  Yard yard(PlanBuilder().tasks(3, gb(1)).two_phase(), limits);
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
+  EXPECT_THAT(changes(yard.first), Contains("shape 0: max-waiting lets 2 tasks be loaded ahead"));
+  EXPECT_THAT(commands(yard.loaded(0, at(1))),
+              ElementsAre("train 0#1 with 1 GB", "start 2#1 with 1 GB"));
+}
+
+TEST(Stages, DoNotLetSmallOnesLoadPastALargeOneWithoutEnd) {
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1), cpus(1))
+                .two_phase()
+                .tasks(1, gb(1), cpus(4))
+                .two_phase()
+                .tasks(1, gb(1), cpus(1))
+                .two_phase());
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
+  EXPECT_THAT(changes(yard.first), Contains("shape 1: 1 task is loaded ahead already"));
+  EXPECT_THAT(commands(yard.loaded(0, at(1))),
+              ElementsAre("train 0#1 with 1 GB", "start 1#1 with 1 GB"));
+}
+
+TEST(Stages, StartATaskAgainThatRanOutOfMemoryWhileItLoadedWithMore) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.says(0, at(1), Said::Loading));
+  const Decision said = yard.says(0, at(2), Said::OutOfMemory, "MemoryError");
+  EXPECT_THAT(changes(said), IsEmpty());
+  EXPECT_THAT(commands(said), IsEmpty());
+  const Decision again = yard.ended(0, at(3), ExitedWith{1});
+  EXPECT_THAT(changes(again),
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: MemoryError; tried again with 1.2 GB",
+                          "0#2 AVAILABLE"));
+  EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1.2 GB"));
+}
+
+TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
+  Limits limits = kNoLimits;
+  limits.load_retries = 2;
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase(), limits);
+  // It loads three times for the sake of training, which is counted apart.
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.ended(0, at(2), kKernel));
+  static_cast<void>(yard.loaded(0, at(3), 2));
+  static_cast<void>(yard.ended(0, at(4), kKernel, {}, 2));
+  static_cast<void>(yard.started(0, at(5), 3));
+  static_cast<void>(yard.says(0, at(5), Said::Loading, {}, 3));
+  EXPECT_THAT(changes(yard.ended(0, at(6), kKernel, {}, 3)), Contains("0#4 AVAILABLE"));
+  static_cast<void>(yard.started(0, at(7), 4));
+  static_cast<void>(yard.says(0, at(7), Said::Loading, {}, 4));
+  EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
+              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while it loaded, in 2 "
+                          "of 2 tries (scheduler.load-nretry), last with 1.7 GB",
+                          "group 0 failed"));
+}
+
+TEST(Stages, KeepWhatATaskLoadedWhenItRunsOutOfMemoryInTrainingAndMoreIsFree) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase());
+  static_cast<void>(yard.loaded(0, at(1)));
+  const Decision again = yard.says(0, at(2), Said::OutOfMemory, "CUDA out of memory");
+  EXPECT_THAT(
+      changes(again),
+      ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 1.2 GB",
+                  "0#1 WAITING", "0#1 TRAINING"));
+  EXPECT_THAT(commands(again), ElementsAre("train 0#1 with 1.2 GB"));
+}
+
+TEST(Stages, StartATaskAnewWhenItRunsOutOfMemoryInTrainingAndNoMoreIsFree) {
+  Yard yard(PlanBuilder().tasks(2, gb(5), cpus(1)).two_phase());
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.loaded(1, at(1)));
+  const Decision told = yard.says(0, at(2), Said::OutOfMemory, "CUDA out of memory");
+  EXPECT_THAT(changes(told), IsEmpty());
+  EXPECT_THAT(commands(told), ElementsAre("stop 0#1"));
+  EXPECT_THAT(changes(yard.ended(0, at(3), KilledBy{15})),
+              Contains("0#1 INTERRUPT OUT_OF_MEMORY: out of memory; tried again with 6 GB"));
+  static_cast<void>(yard.says(1, at(4), Said::Trained));
+  EXPECT_THAT(commands(yard.ended(1, at(5))), ElementsAre("start 0#2 with 6 GB"));
+}
+
+TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
+  Limits limits = kNoLimits;
+  limits.train_retries = 2;
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase(), limits);
+  static_cast<void>(yard.loaded(0, at(1)));
+  EXPECT_THAT(commands(yard.says(0, at(2), Said::OutOfMemory, "out of memory")),
+              ElementsAre("train 0#1 with 1.2 GB"));
+  EXPECT_THAT(commands(yard.says(0, at(3), Said::OutOfMemory, "out of memory")),
+              ElementsAre("stop 0#1"));
+  EXPECT_THAT(changes(yard.ended(0, at(4), KilledBy{15})),
+              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
+                          "(scheduler.train-nretry), last with 1.2 GB",
+                          "group 0 failed"));
+}
+
+TEST(Stages, DoNotTryOneAgainThatIsKilledOnRequestWhileItEndsForLackOfMemory) {
+  Yard yard(PlanBuilder().tasks(2, gb(5), cpus(1)).two_phase());
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.loaded(1, at(1)));
+  static_cast<void>(yard.says(0, at(2), Said::OutOfMemory, "CUDA out of memory"));
+  EXPECT_THAT(commands(yard.on(at(2), KillAsked{.task = {0}, .request = 1})), IsEmpty());
+  EXPECT_THAT(changes(yard.ended(0, at(3), KilledBy{15})),
+              ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request"));
+}
+
+TEST(Stages, TellTheStageThatFailedAndTheProcessesOwnWords) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.says(0, at(1), Said::Loading));
+  EXPECT_THAT(changes(yard.says(0, at(2), Said::Failed, "ValueError: no such file")), IsEmpty());
+  const Decision end = yard.ended(0, at(3), ExitedWith{1});
+  EXPECT_THAT(changes(end), ElementsAre("0#1 EXCEPTION FAILED ERROR: ValueError: no such file",
+                                        "group 0 failed"));
+  EXPECT_EQ(std::get<TaskChanged>(end.changes.front()).stage, Stage::Load);
+}
+
+TEST(Stages, EndATaskThatSaysWhatNobodyUnderstands) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  const Decision told = yard.says(0, at(1), Said::Trained);
+  EXPECT_THAT(changes(told), ElementsAre("0#1 UNKNOWN"));
+  EXPECT_THAT(commands(told), ElementsAre("stop 0#1"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(2), KilledBy{15})),
+      ElementsAre("0#1 EXCEPTION FAILED ERROR: it spoke out of turn, while it was AVAILABLE",
+                  "group 0 failed"));
+}
+
+TEST(Stages, HearNothingAfterTheLastWord) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.says(0, at(2), Said::Trained));
+  EXPECT_THAT(changes(yard.says(0, at(2), Said::Trained)), IsEmpty());
+  EXPECT_THAT(changes(yard.says(0, at(2), Said::Failed, "late")), IsEmpty());
+  EXPECT_THAT(changes(yard.ended(0, at(3))),
+              ElementsAre("0#1 EXITED FINISHED", "group 0 finished"));
+}
+
+TEST(Stages, KillATaskThatHasTrainedAndDoesNotEndAndCountItAsFinished) {
+  Limits limits = kNoLimits;
+  limits.stop_grace = Duration{5000};
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase(), limits);
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.says(0, at(2), Said::Trained));
+  EXPECT_EQ(yard.wakeup(), at(7));
+  EXPECT_THAT(commands(yard.on(at(7), TimePassed{})), ElementsAre("stop 0#1"));
+  EXPECT_THAT(commands(yard.on(at(12), TimePassed{})), ElementsAre("kill 0#1"));
+  EXPECT_THAT(changes(yard.ended(0, at(13), KilledBy{9})),
+              ElementsAre("0#1 EXITED FINISHED", "group 0 finished"));
+}
+
+TEST(Stages, FailATaskThatEndsWellWithoutHavingTrained) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(changes(yard.ended(0, at(1))),
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never asked "
+                          "for its device, as a two-phase task has to",
+                          "group 0 failed"));
+}
+
+TEST(Stages, CountTheTimeOfATaskOnlyWhileItLoadsAndTrains) {
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1), cpus(4))
+                .tasks(1, gb(1), cpus(4), Duration{10'000})
+                .two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.started(1));
+  EXPECT_EQ(yard.wakeup(), at(10));
+  static_cast<void>(yard.says(1, at(2), Said::Loading));
+  static_cast<void>(yard.says(1, at(4), Said::Loaded));
+  EXPECT_EQ(yard.wakeup(), std::nullopt);
+  EXPECT_THAT(commands(yard.ended(0, at(100))), ElementsAre("train 1#1 with 1 GB"));
+  EXPECT_EQ(yard.wakeup(), at(106));
+  EXPECT_THAT(commands(yard.on(at(106), TimePassed{})), ElementsAre("stop 1#1"));
+}
+
+TEST(Stages, EndOneThatWaitsForItsDeviceWithoutGivingItOne) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(4)).tasks(1, gb(1), cpus(4)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.loaded(1, at(1)));
+  EXPECT_THAT(commands(yard.on(at(2), KillAsked{.task = {1}, .request = 7})),
+              ElementsAre("stop 1#1"));
+  EXPECT_THAT(commands(yard.ended(0, at(3))), IsEmpty());
+  const Decision end = yard.ended(1, at(4), KilledBy{15});
+  EXPECT_THAT(changes(end),
+              ElementsAre("1#1 EXCEPTION FAILED KILLED: killed on request", "group 0 failed"));
+  EXPECT_THAT(commands(end), ElementsAre("answer 7 done"));
+}
+
+TEST(Stages, StopThoseThatWaitForADeviceWhenTheRunIsInterrupted) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(4)).tasks(1, gb(1), cpus(4)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.loaded(1, at(1)));
+  const Decision told = yard.on(at(2), InterruptAsked{});
+  EXPECT_THAT(commands(told), UnorderedElementsAre("stop 0#1", "stop 1#1"));
+  static_cast<void>(yard.ended(0, at(3), KilledBy{15}));
+  EXPECT_THAT(changes(yard.ended(1, at(3), KilledBy{15})),
+              ElementsAre("1#1 INTERRUPT STOPPED: the run was interrupted", "group 0 stopped"));
+}
+
+TEST(Stages, LetOneThatHasLoadedTrainThoughRoomIsKeptForAnOlderTask) {
+  Limits limits = kNoLimits;
+  limits.passes_max = 1;
+  // The last holds the memory that the second waits for, until it has trained.
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(5), cpus(4))
+                .tasks(1, gb(6), cpus(4))
+                .tasks(1, gb(5), cpus(2))
+                .two_phase(),
+            limits);
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 5 GB", "start 2#1 with 5 GB"));
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(commands(yard.loaded(2, at(1))), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(0, at(2))), ElementsAre("train 2#1 with 5 GB"));
+  static_cast<void>(yard.says(2, at(3), Said::Trained));
+  EXPECT_THAT(commands(yard.ended(2, at(4))), ElementsAre("start 1#1 with 6 GB"));
+}
+
+}  // namespace
+}  // namespace trainyard

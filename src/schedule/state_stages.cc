@@ -1,0 +1,156 @@
+// The part of the scheduler that leads two-phase tasks through their stages, by what their
+// processes say of themselves.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/ending.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard {
+
+void Scheduler::State::reported(Instant at, const StageReported& event, Decision& out) {
+  const auto found = running_.find(event.key.task);
+  // What an older attempt says is dropped, and so is all that comes after the last word, or after
+  // it was told to end.
+  if (found == running_.end() || found->second.key != event.key) return;
+  Running& running = found->second;
+  if (!shape_of(event.key.task).two_phase || running.word || running.cause != StopCause::None) {
+    return;
+  }
+  // The word that it has started may come later: it comes another way.
+  if (!running.seen) started(at, {.key = event.key, .pid = 0}, out);
+  // Over its time limit: it is about to be ended for that.
+  if (running.deadline && *running.deadline <= at) return;
+  const Status status = tasks[event.key.task].status;
+  const bool in_stage = status == Status::Loading || status == Status::Training;
+  switch (event.said) {
+    case Said::Loading:
+      if (status == Status::Available) return begin_loading(event.key.task, out);
+      break;
+    case Said::Loaded:
+      if (status == Status::Loading) return wait_for_device(running, at, out);
+      break;
+    case Said::Trained:
+      if (status == Status::Training) return trained(running, at, out);
+      break;
+    case Said::OutOfMemory:
+      if (in_stage) return ran_out_of_memory(running, event.message, at, out);
+      break;
+    case Said::Failed:
+      return say_last(running, {.said = Said::Failed, .message = event.message}, at, out);
+    case Said::Nonsense:
+      return misspoke(running, event.message, at, out);
+  }
+  misspoke(running, fmt::format("it spoke out of turn, while it was {}", to_text(status)), at, out);
+}
+
+void Scheduler::State::begin_loading(TaskIndex task, Decision& out) {
+  tasks.count_try(task, Stage::Load);
+  enter(task, Status::Loading, out);
+}
+
+void Scheduler::State::wait_for_device(Running& running, Instant at, Decision& out) {
+  const TaskIndex task = running.key.task;
+  enter(task, Status::Waiting, out);
+  if (running.deadline) running.time_left = *running.deadline - at;
+  set_deadline(running, std::nullopt);
+  running.waits = true;
+  set_ahead(running, true);
+  fresh_lanes_ = true;
+  loaded_.add(task, tasks[task].shape, group_of(task), {.cpus = shape_of(task).request.cpus});
+}
+
+void Scheduler::State::train(std::uint32_t lane, Instant at, Decision& out) {
+  const Cpus cpus = loaded_.lane(lane).request.cpus;
+  const TaskIndex task = loaded_.take_head(lane);
+  Running& running = running_.at(task);
+  running.waits = false;
+  passed_.erase(task);
+  set_ahead(running, false);
+  ledger_.change(task, {.cpus = cpus});
+  running.promise.cpus = cpus;
+  running.stage = Stage::Train;
+  running.training_since = at;
+  if (running.time_left) set_deadline(running, at + *running.time_left);
+  running.time_left.reset();
+  tasks.count_try(task, Stage::Train);
+  enter(task, Status::Training, out);
+  out.commands.emplace_back(GrantDevice{.key = running.key, .promise = running.promise});
+  if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
+}
+
+void Scheduler::State::trained(Running& running, Instant at, Decision& out) {
+  enter(running.key.task, Status::Finished, out);
+  say_last(running, {.said = Said::Trained, .message = {}}, at, out);
+}
+
+void Scheduler::State::ran_out_of_memory(Running& running, const std::string& message, Instant at,
+                                         Decision& out) {
+  const TaskIndex task = running.key.task;
+  if (running.stage == Stage::Load) {
+    return say_last(running, {.said = Said::OutOfMemory, .message = message}, at, out);
+  }
+  const Bytes memory = grown_request(running, ledger_.memory_held_by(task));
+  const Bytes more = memory - running.promise.memory;
+  // It keeps what it loaded when it can have more at once. It does not wait for more with what it
+  // has: two that did could wait for each other.
+  if (!may_try_again(task, Stage::Train) || more > ledger_.memory_free()) {
+    return stop(running, StopCause::OutOfMemory, at, out);
+  }
+  tasks.enter(task, Status::Interrupt);
+  out.changes.emplace_back(
+      TaskChanged{.key = running.key,
+                  .status = Status::Interrupt,
+                  .failure = Failure::OutOfMemory,
+                  .stage = Stage::Train,
+                  .message = fmt::format("{}; tried again with {}", message, to_text(memory))});
+  ledger_.change(task, {.memory = more, .cpus = Cpus{} - running.promise.cpus});
+  running.promise.memory = memory;
+  running.promise.cpus = {};
+  running.training_since.reset();
+  wait_for_device(running, at, out);
+}
+
+void Scheduler::State::say_last(Running& running, LastWord word, Instant at, Decision& out) {
+  leave_room(running, out);
+  running.word = std::move(word);
+  set_deadline(running, at + limits_.stop_grace);
+}
+
+void Scheduler::State::misspoke(Running& running, std::string what, Instant at, Decision& out) {
+  // Nothing leads from FINISHED to UNKNOWN, and nothing is heard after it.
+  enter(running.key.task, Status::Unknown, out);
+  running.word = LastWord{.said = Said::Nonsense, .message = std::move(what)};
+  stop(running, StopCause::Leaving, at, out);
+}
+
+void Scheduler::State::leave_room(Running& running, Decision& out) {
+  if (!std::exchange(running.waits, false)) return;
+  const TaskIndex task = running.key.task;
+  loaded_.remove(task);
+  passed_.erase(task);
+  if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
+}
+
+void Scheduler::State::set_ahead(Running& running, bool ahead) {
+  if (std::exchange(running.ahead, ahead) == ahead) return;
+  const Cpus cpus = shape_of(running.key.task).request.cpus;
+  ahead_ += ahead ? 1 : -1;
+  ahead_cpus_ = ahead ? ahead_cpus_ + cpus : ahead_cpus_ - cpus;
+}
+
+}  // namespace trainyard

@@ -1,0 +1,190 @@
+// The part of the checkers that follows two-phase tasks through their stages, and knows what must
+// come of every end.
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "sim/checkers.h"
+#include "sim/outside.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+
+void Checkers::stage_reported(const StageReported& news) {
+  const TaskIndex index = news.key.task;
+  const auto found = outside_.running.find(index);
+  if (found == outside_.running.end() || found->second.key != news.key) return;
+  SeenAttempt& attempt = found->second;
+  const bool heard = !attempt.word && attempt.stop == StopReason::None;
+  if (!outside_.two_phase(index) || !heard) return;
+  if (!attempt.started) heard_of(attempt);
+  if (attempt.end_by && *attempt.end_by <= now_) return;
+  about_ = index;
+  const Status status = outside_.task(index).status;
+  const auto is = [&](Said said, Status then) { return news.said == said && status == then; };
+  if (is(Said::Loading, Status::Available)) {
+    expected_.statuses = {Status::Loading};
+  } else if (is(Said::Loaded, Status::Loading)) {
+    expected_.statuses = {Status::Waiting};
+    outside_.wait_for_device(index, now_);
+  } else if (is(Said::OutOfMemory, Status::Training)) {
+    ran_out_of_memory(attempt);
+  } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
+             news.said == Said::Failed) {
+    if (news.said == Said::Trained) expected_.statuses = {Status::Finished};
+    outside_.stop_waiting_for_device(index);
+    attempt.word = news.said;
+    attempt.end_by = now_ + workload_.limits.stop_grace;
+  } else {
+    expected_.statuses = {Status::Unknown};
+    attempt.word = Said::Nonsense;
+    stop_due_ = StopReason::Leaving;
+  }
+}
+
+/// In training: it goes on with what it has loaded when it can have more at once.
+void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
+  const TaskIndex index = attempt.key.task;
+  const Bytes memory = after_out_of_memory(attempt.promise.memory, attempt.holds(),
+                                           outside_.capacity.memory - outside_.kept_free);
+  const Bytes more = memory - attempt.promise.memory;
+  const bool free =
+      more <= outside_.memory_free_by_ledger() && more <= outside_.memory_free_by_reading();
+  const bool may =
+      outside_.interrupts == 0 && outside_.task(index).tries < workload_.limits.train_retries;
+  if (!free || !may) {
+    stop_due_ = StopReason::OutOfMemory;
+    return;
+  }
+  expected_.statuses = {Status::Interrupt, Status::Waiting};
+  attempt.promise.memory = memory;
+  outside_.wait_for_device(index, now_);
+}
+
+/// One that is told to end because it ran out of memory would be tried again, but for this.
+void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
+  if (attempt.stop == StopReason::OutOfMemory) attempt.stop = reason;
+}
+
+void Checkers::decided(const GrantDevice& command) {
+  const TaskIndex index = command.key.task;
+  expect_of(index, granted_.erase(index) == 1, "is told to train when it was granted its device");
+  const auto found = outside_.running.find(index);
+  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
+            "only a running attempt trains");
+  expect_of(index, outside_.loaded.contains(index), "only one that has loaded trains");
+  if (complaint_) return;
+  expect_of(index, outside_.interrupts == 0, "nothing begins to train after an interrupt");
+  Request whole = found->second.promise;
+  whole.cpus = outside_.shape_of(index).request.cpus;
+  expect_of(index, command.promise == whole, "trains with the memory that it has, and its CPUs");
+  expect_of(index, whole.cpus <= outside_.cpus_free(), "no CPU is promised twice");
+  if (!oldest_loaded_) oldest_loaded_ = outside_.oldest_loaded_without_cpus();
+  if (oldest_loaded_ && index < *oldest_loaded_) oldest_loaded_.reset();
+  if (oldest_loaded_) {
+    if (outside_.is_owed_its_room(*oldest_loaded_, now_)) {
+      const std::optional<Opening> opening = outside_.opening_for(*oldest_loaded_, now_);
+      expect_of(index, !opening || !outside_.would_delay(*opening, index, now_),
+                "nothing trains that delays an older one that was passed often enough");
+    }
+    SeenTask& passed = outside_.task(*oldest_loaded_);
+    if (passed.passed++ == 0) passed.passed_since = now_;
+  }
+  outside_.train(index, now_);
+}
+
+void Checkers::check_no_device_is_kept_in_vain() {
+  if (outside_.interrupts > 0) return;
+  std::optional<TaskIndex> older;
+  for (const TaskIndex index : outside_.loaded) {
+    if (outside_.shape_of(index).request.cpus > outside_.cpus_free()) {
+      if (!older) older = index;
+      continue;
+    }
+    expect_of(index, older && outside_.is_owed_its_room(*older, now_),
+              "nobody who has loaded waits for what is free");
+  }
+}
+
+Checkers::Expected Checkers::failed(Failure failure, int code) {
+  return {.statuses = {Status::Exception},
+          .verdict = Verdict::Failed,
+          .failure = failure,
+          .exit_code = code};
+}
+
+Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
+                                   const End& end) const {
+  if (std::holds_alternative<NotStarted>(end)) return failed(Failure::CannotStart);
+  const bool told = attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving;
+  // What went wrong before is known though nobody saw the end.
+  const bool knows_why = attempt.word && attempt.word != Said::Trained && !told;
+  if (std::holds_alternative<Vanished>(end) && !knows_why) return failed(Failure::Lost);
+  if (attempt.word == Said::Trained) {
+    // It has done what it was for, and its memory is no reason to do it again.
+    Expected done{.statuses = {Status::Exited}, .verdict = Verdict::Finished};
+    if (attempt.stop != StopReason::None) return done;
+    if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
+      return exit->code == 0 ? done : failed(Failure::Exit, exit->code);
+    }
+    return failed(std::get<KilledBy>(end).out_of_memory ? Failure::OutOfMemory : Failure::Killed);
+  }
+  if (told) return judge_stop(attempt, task);
+  return attempt.word ? judge_word(attempt, task, end) : judge_own(attempt, task, end);
+}
+
+Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTask& task) const {
+  switch (attempt.stop) {
+    case StopReason::TimeLimit:
+      return failed(Failure::Timeout);
+    case StopReason::KillAsked:
+    case StopReason::FailFast:
+      return failed(Failure::Killed);
+    case StopReason::OutOfMemory:
+      return judge_out_of_memory(attempt, task);
+    case StopReason::Interrupt:
+    case StopReason::Leaving:
+    case StopReason::None:
+      break;
+  }
+  // One of two phases of which nothing was heard stays where it is.
+  const bool still = task.status == Status::Available && outside_.two_phase(attempt.key.task);
+  return {.statuses = {still ? Status::Available : Status::Interrupt}, .verdict = Verdict::Stopped};
+}
+
+Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTask& task,
+                                        const End& end) const {
+  if (attempt.word == Said::OutOfMemory) return judge_out_of_memory(attempt, task);
+  const auto* const exit = std::get_if<ExitedWith>(&end);
+  return failed(Failure::Error, exit == nullptr ? 0 : exit->code);
+}
+
+Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTask& task,
+                                       const End& end) const {
+  if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
+    const bool done = exit->code == 0 && !outside_.two_phase(attempt.key.task);
+    if (!done) return failed(Failure::Exit, exit->code);
+    return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
+  }
+  if (!std::get<KilledBy>(end).out_of_memory) return failed(Failure::Killed);
+  return judge_out_of_memory(attempt, task);
+}
+
+Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
+                                                 const SeenTask& task) const {
+  const bool again = attempt.stage == Stage::Train
+                         ? task.tries < workload_.limits.train_retries
+                         : task.load_failures + 1 < workload_.limits.load_retries;
+  if (outside_.interrupts > 0 || !again) return failed(Failure::OutOfMemory);
+  return {.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
+}
+
+}  // namespace trainyard::sim

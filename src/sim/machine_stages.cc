@@ -1,0 +1,117 @@
+// The part of the made-up machine that plays the processes of two-phase tasks: what they say, and
+// when.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "sim/behaviour.h"
+#include "sim/faults.h"
+#include "sim/machine.h"
+
+namespace trainyard::sim {
+namespace {
+
+constexpr int kSigsegv = 11;
+/// From its last word to its end.
+constexpr Duration kLeaving{20};
+
+}  // namespace
+
+MadeUpMachine::Process* MadeUpMachine::living(TaskIndex task, std::uint64_t number) {
+  const auto found = processes_.find(task);
+  const bool lives = found != processes_.end() && found->second.number == number;
+  return lives ? &found->second : nullptr;
+}
+
+void MadeUpMachine::next(Instant when, const Process& process,
+                         void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number)) {
+  at(when, [this, task = process.key.task, number = process.number, step] {
+    if (living(task, number) != nullptr) (this->*step)(task, number);
+  });
+}
+
+void MadeUpMachine::say(const Process& process, Said said, std::string message) {
+  tell(StageReported{.key = process.key, .said = said, .message = std::move(message)});
+}
+
+void MadeUpMachine::begin_loading(const Process& process) {
+  // A process that is about to be killed for its memory is killed whatever it does.
+  const auto* const kill = std::get_if<KilledBy>(&process.behaviour.end);
+  if (kill != nullptr) end_at(now_ + process.behaviour.runs, process, process.behaviour.end);
+  say(process, Said::Loading);
+  next(now_ + process.behaviour.loads, process, &MadeUpMachine::end_loading);
+}
+
+void MadeUpMachine::end_loading(TaskIndex task, std::uint64_t number) {
+  Process& process = *living(task, number);
+  const Behaviour& behaviour = process.behaviour;
+  if (behaviour.hungry_stage == Stage::Load && behaviour.need > process.promise) {
+    counts_.count(Fault::LoadOutOfMemory);
+    process.peak = std::max(process.peak, process.promise);
+    say(process, Said::OutOfMemory, "MemoryError");
+    return end_at(now_ + kLeaving, process, ExitedWith{1});
+  }
+  switch (behaviour.mishap) {
+    case Mishap::FailsToLoad:
+      counts_.count(Fault::StageFails);
+      say(process, Said::Failed, "ValueError: no such file");
+      return end_at(now_ + kLeaving, process, ExitedWith{1});
+    case Mishap::Nonsense:
+      counts_.count(Fault::Nonsense);
+      // Both kinds: what is no word, and what is one at the wrong moment.
+      return say(process, random_.one_in(2) ? Said::Nonsense : Said::Trained, "gibberish");
+    case Mishap::NeverTrains:
+      counts_.count(Fault::NeverTrains);
+      return end_at(now_ + kLeaving, process, ExitedWith{0});
+    case Mishap::DiesWaiting:
+      end_at(now_ + Duration{5}, process, KilledBy{.signal = kSigsegv});
+      break;
+    default:
+      break;
+  }
+  process.waits = true;
+  say(process, Said::Loaded);
+}
+
+void MadeUpMachine::grant(const GrantDevice& command) {
+  const auto found = processes_.find(command.key.task);
+  if (found == processes_.end() || found->second.key != command.key) return;
+  Process& process = found->second;
+  if (!std::exchange(process.waits, false)) {
+    checkers_.complain("a task is told to train that does not wait for it");
+    return;
+  }
+  process.promise = command.promise.memory;
+  next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
+}
+
+void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
+  Process& process = *living(task, number);
+  const Behaviour& behaviour = process.behaviour;
+  if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
+    counts_.count(Fault::TrainOutOfMemory);
+    process.waits = true;
+    return say(process, Said::OutOfMemory, "CUDA out of memory");
+  }
+  if (behaviour.mishap == Mishap::FailsToTrain) {
+    counts_.count(Fault::StageFails);
+    say(process, Said::Failed, "RuntimeError: loss is nan");
+    return end_at(now_ + kLeaving, process, ExitedWith{1});
+  }
+  say(process, Said::Trained);
+  if (behaviour.mishap == Mishap::Lingers) {
+    counts_.count(Fault::Lingers);
+    return;
+  }
+  end_at(now_ + kLeaving, process, behaviour.end);
+}
+
+}  // namespace trainyard::sim
