@@ -52,7 +52,7 @@ class Cursor {
 
 bool is_kind(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::Failure);
+         kind <= static_cast<std::uint8_t>(FrameKind::Order);
 }
 
 /// What is announced, against what may be.

@@ -26,6 +26,8 @@ enum class FrameKind : std::uint8_t {
   Request = 3,
   Reply = 4,    ///< Has the sequence of its request.
   Failure = 5,  ///< Why the connection is about to be closed.
+  Report = 6,   ///< What a task says of itself (wire/task.h). Not answered.
+  Order = 7,    ///< What a task is told. Not answered.
 };
 
 struct Frame {

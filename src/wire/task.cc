@@ -1,0 +1,160 @@
+#include "wire/task.h"
+
+#include <array>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "model/event.h"
+#include "wire/fields.h"
+#include "wire/result_text.h"
+#include "wire/utf8.h"
+
+namespace trainyard::wire {
+namespace {
+
+constexpr std::size_t kMessageBytesMax = 4'000;
+constexpr std::size_t kTracebackBytesMax = 64'000;
+constexpr std::size_t kShownBytesMax = 64;
+
+struct Word {
+  Said said;
+  std::string_view text;
+};
+constexpr std::array<Word, 5> kWords{{{.said = Said::Loading, .text = "loading"},
+                                      {.said = Said::Loaded, .text = "loaded"},
+                                      {.said = Said::Trained, .text = "trained"},
+                                      {.said = Said::OutOfMemory, .text = "out-of-memory"},
+                                      {.said = Said::Failed, .text = "failed"}}};
+
+/// A member that may be missing. Of what is no text nothing is kept.
+std::string text_or_nothing(const nlohmann::json& fields, const char* name) {
+  const auto member = fields.find(name);
+  return member != fields.end() && member->is_string() ? member->get<std::string>() : std::string();
+}
+
+/// The end of a long text: the last call of a traceback says most.
+std::string last_of(const std::string& text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  // Half a character at the cut becomes U+FFFD when it is sent.
+  return text.substr(text.size() - bytes_max);
+}
+
+std::string object_or_nothing(const nlohmann::json& fields, const char* name) {
+  const auto member = fields.find(name);
+  return member != fields.end() && member->is_object() ? fields_text(*member) : std::string();
+}
+
+StageWord word_of(const nlohmann::json& fields) {
+  const auto say = text_field(fields, "say");
+  if (!say) return {.said = Said::Nonsense, .message = say.error().message, .traceback = {}};
+  for (const Word& word : kWords) {
+    if (word.text != *say) continue;
+    return {
+        .said = word.said,
+        .message = std::string(utf8_prefix(text_or_nothing(fields, "message"), kMessageBytesMax)),
+        .traceback = last_of(text_or_nothing(fields, "traceback"), kTracebackBytesMax)};
+  }
+  return {.said = Said::Nonsense,
+          .message = fmt::format("it said '{}', which nobody understands",
+                                 utf8_prefix(*say, kShownBytesMax)),
+          .traceback = {}};
+}
+
+Progress progress_of(const nlohmann::json& fields) {
+  Progress progress{.fraction = std::nullopt, .values = object_or_nothing(fields, "values")};
+  const auto fraction = fields.find("fraction");
+  if (fraction == fields.end() || !fraction->is_number()) return progress;
+  const auto value = fraction->get<double>();
+  if (value >= 0 && value <= 1) progress.fraction = value;
+  return progress;
+}
+
+ResultPart result_of(const nlohmann::json& fields) {
+  ResultPart part{.values = object_or_nothing(fields, "values"), .warning = {}};
+  if (part.values.empty()) {
+    part.warning = "the result is no JSON object";
+  } else if (part.values.size() > kResultBytesMax) {
+    part = {.values = {}, .warning = "the result has more than 1 MiB"};
+  }
+  return part;
+}
+
+/// As JSON again: what was read was written by fields_text.
+nlohmann::json values_of(const std::string& values) {
+  return nlohmann::json::parse(values, nullptr, /*allow_exceptions=*/false);
+}
+
+std::string fields_of(const StageWord& word) {
+  nlohmann::json fields{{"say", "nonsense"}};
+  for (const Word& known : kWords) {
+    if (known.said == word.said) fields["say"] = known.text;
+  }
+  if (!word.message.empty()) fields["message"] = utf8_prefix(word.message, kMessageBytesMax);
+  if (!word.traceback.empty()) fields["traceback"] = last_of(word.traceback, kTracebackBytesMax);
+  return fields_text(fields);
+}
+
+std::string fields_of(const Progress& progress) {
+  nlohmann::json fields{{"say", "progress"}};
+  if (progress.fraction) fields["fraction"] = *progress.fraction;
+  if (!progress.values.empty()) fields["values"] = values_of(progress.values);
+  return fields_text(fields);
+}
+
+std::string fields_of(const ResultPart& part) {
+  nlohmann::json fields{{"say", "result"}};
+  if (!part.values.empty()) fields["values"] = values_of(part.values);
+  return fields_text(fields);
+}
+
+Result<TaskOrder> order_of(std::string_view text) {
+  const auto fields = parse_fields(text);
+  if (!fields) return std::unexpected(fields.error());
+  const auto what = text_field(*fields, "do");
+  if (!what) return std::unexpected(what.error());
+  if (*what != "train") {
+    return std::unexpected(Error{fmt::format("'do': unknown order '{}'; there is train",
+                                             utf8_prefix(*what, kShownBytesMax))});
+  }
+  auto device = text_field(*fields, "device");
+  if (!device) return std::unexpected(std::move(device.error()));
+  return TrainOrder{.device = std::move(*device)};
+}
+
+}  // namespace
+
+std::string to_fields(const TaskReport& report) {
+  return match(report, [](const auto& it) { return fields_of(it); });
+}
+
+std::string to_fields(const TaskOrder& order) {
+  return match(order, [](const TrainOrder& it) {
+    return fields_text({{"do", "train"}, {"device", it.device}});
+  });
+}
+
+Result<TaskReport> read_report(std::string_view fields) {
+  const auto parsed = parse_fields(fields);
+  if (!parsed) return std::unexpected(Error(parsed.error()).in("report"));
+  const std::string say = text_or_nothing(*parsed, "say");
+  if (say == "progress") return progress_of(*parsed);
+  if (say == "result") return result_of(*parsed);
+  return word_of(*parsed);
+}
+
+Result<TaskOrder> read_order(std::string_view fields) {
+  auto order = order_of(fields);
+  if (!order) return std::unexpected(std::move(order.error()).in("order"));
+  return order;
+}
+
+}  // namespace trainyard::wire

@@ -1,0 +1,70 @@
+// What the process of a two-phase task says of itself to the yard, and what the yard tells it.
+// Plain values and their fields; no sockets, no state, any thread.
+//
+// A report never fails for what it means: a word that nobody understands is one too
+// (Said::Nonsense), and ends the task; progress and results that make no sense are told, and harm
+// nobody.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "model/event.h"
+#include "wire/frame.h"
+
+namespace trainyard::wire {
+
+/// Of the connection of a task: a result has up to 1 MiB, and some more around it.
+constexpr FrameLimits kTaskLimits{
+    .fields_bytes_max = (std::size_t{1} << 20) + (std::size_t{64} << 10),
+    .buffers_max = 0,
+    .buffers_bytes_max = 0};
+
+/// Where it stands in its life.
+struct StageWord {
+  Said said = Said::Loading;
+  std::string message;    ///< One line, for people; at most 4,000 bytes are sent.
+  std::string traceback;  ///< Of a failure; at most 64,000 bytes are sent, the last ones.
+
+  friend bool operator==(const StageWord&, const StageWord&) = default;
+};
+
+/// How far it is.
+struct Progress {
+  std::optional<double> fraction;  ///< 0 to 1.
+  std::string values;              ///< A JSON object, compact; empty when there is none.
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+/// Members of its result. Those that come later take the place of those of the same name.
+struct ResultPart {
+  std::string values;   ///< A JSON object, compact; empty when there is none.
+  std::string warning;  ///< What was wrong with it, for people.
+
+  friend bool operator==(const ResultPart&, const ResultPart&) = default;
+};
+
+using TaskReport = std::variant<StageWord, Progress, ResultPart>;
+
+/// Train now. (A task that is to end gets SIGTERM.)
+struct TrainOrder {
+  std::string device;  ///< "cpu"
+
+  friend bool operator==(const TrainOrder&, const TrainOrder&) = default;
+};
+
+using TaskOrder = std::variant<TrainOrder>;
+
+/// To and from the fields of a frame. Members that nobody knows are skipped. The only error of a
+/// report is that its fields are no JSON object.
+std::string to_fields(const TaskReport& report);
+std::string to_fields(const TaskOrder& order);
+Result<TaskReport> read_report(std::string_view fields);
+Result<TaskOrder> read_order(std::string_view fields);
+
+}  // namespace trainyard::wire

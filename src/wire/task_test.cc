@@ -1,0 +1,101 @@
+#include "wire/task.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/event.h"
+
+namespace trainyard::wire {
+namespace {
+
+TEST(TaskReport, IsReadAsItWasWritten) {
+  for (const Said said :
+       {Said::Loading, Said::Loaded, Said::Trained, Said::OutOfMemory, Said::Failed}) {
+    const TaskReport word = StageWord{.said = said, .message = "m", .traceback = "t"};
+    EXPECT_EQ(read_report(to_fields(word)).value(), word);
+  }
+  EXPECT_EQ(to_fields(TaskReport{StageWord{.said = Said::OutOfMemory, .message = "CUDA"}}),
+            R"({"message":"CUDA","say":"out-of-memory"})");
+  const TaskReport progress = Progress{.fraction = 0.5, .values = R"({"loss":0.31})"};
+  EXPECT_EQ(to_fields(progress), R"({"fraction":0.5,"say":"progress","values":{"loss":0.31}})");
+  EXPECT_EQ(read_report(to_fields(progress)).value(), progress);
+  const TaskReport result = ResultPart{.values = R"({"acc":0.98})"};
+  EXPECT_EQ(to_fields(result), R"({"say":"result","values":{"acc":0.98}})");
+  EXPECT_EQ(read_report(to_fields(result)).value(), result);
+}
+
+TEST(TaskReport, IsNonsenseWhenNobodyUnderstandsTheWord) {
+  EXPECT_EQ(read_report(R"({"say":"dancing"})").value(),
+            (TaskReport{StageWord{.said = Said::Nonsense,
+                                  .message = "it said 'dancing', which nobody understands"}}));
+  EXPECT_EQ(read_report("{}").value(),
+            (TaskReport{StageWord{.said = Said::Nonsense, .message = "'say' is missing"}}));
+  EXPECT_EQ(read_report(R"({"say":7})").value(),
+            (TaskReport{StageWord{.said = Said::Nonsense, .message = "'say' must be text"}}));
+}
+
+TEST(TaskReport, IsAnErrorWhenItsFieldsAreNoObject) {
+  EXPECT_EQ(read_report("[1]").error().message, "report: fields must be an object, not array");
+  EXPECT_EQ(read_report("{").error().message.substr(0, 15), "report: fields:");
+}
+
+TEST(TaskReport, KeepsNoProgressThatMakesNoSense) {
+  EXPECT_EQ(read_report(R"({"say":"progress","fraction":1.5,"values":[1]})").value(),
+            TaskReport{Progress{}});
+  EXPECT_EQ(read_report(R"({"say":"progress","fraction":"half"})").value(), TaskReport{Progress{}});
+  EXPECT_EQ(read_report(R"({"say":"progress","fraction":NaN})").value(), TaskReport{Progress{}});
+  EXPECT_EQ(read_report(R"({"say":"progress","fraction":0})").value(),
+            TaskReport{Progress{.fraction = 0.0}});
+}
+
+TEST(TaskReport, TurnsNotANumberInAResultIntoNull) {
+  EXPECT_EQ(read_report(R"({"say":"result","values":{"loss":NaN}})").value(),
+            TaskReport{ResultPart{.values = R"({"loss":null})"}});
+}
+
+TEST(TaskReport, WarnsOfAResultThatIsNoObjectOrTooLong) {
+  EXPECT_EQ(read_report(R"({"say":"result","values":[1]})").value(),
+            TaskReport{ResultPart{.warning = "the result is no JSON object"}});
+  EXPECT_EQ(read_report(R"({"say":"result"})").value(),
+            TaskReport{ResultPart{.warning = "the result is no JSON object"}});
+  const std::string long_one =
+      R"({"say":"result","values":{"x":")" + std::string(std::size_t{1} << 20, 'x') + "\"}}";
+  EXPECT_EQ(read_report(long_one).value(),
+            TaskReport{ResultPart{.warning = "the result has more than 1 MiB"}});
+}
+
+TEST(TaskReport, CarriesTheBeginningOfAMessageAndTheEndOfATraceback) {
+  const TaskReport sent = StageWord{.said = Said::Failed,
+                                    .message = "m" + std::string(5'000, 'x'),
+                                    .traceback = std::string(70'000, 'x') + "ValueError"};
+  const TaskReport read = read_report(to_fields(sent)).value();
+  EXPECT_EQ(read, (TaskReport{StageWord{.said = Said::Failed,
+                                        .message = "m" + std::string(3'999, 'x'),
+                                        .traceback = std::string(63'990, 'x') + "ValueError"}}));
+}
+
+TEST(TaskReport, ReplacesBadUtf8) {
+  const TaskReport sent = StageWord{.said = Said::Failed, .message = "\xFF"};
+  EXPECT_EQ(read_report(to_fields(sent)).value(),
+            (TaskReport{StageWord{.said = Said::Failed, .message = "\uFFFD"}}));
+}
+
+TEST(TaskOrder, IsReadAsItWasWritten) {
+  const TaskOrder order = TrainOrder{.device = "cuda:1"};
+  EXPECT_EQ(to_fields(order), R"({"device":"cuda:1","do":"train"})");
+  EXPECT_EQ(read_order(to_fields(order)).value(), order);
+}
+
+TEST(TaskOrder, SaysWhatIsWrong) {
+  EXPECT_EQ(read_order("{}").error().message, "order: 'do' is missing");
+  EXPECT_EQ(read_order(R"({"do":"rest"})").error().message,
+            "order: 'do': unknown order 'rest'; there is train");
+  EXPECT_EQ(read_order(R"({"do":"train"})").error().message, "order: 'device' is missing");
+}
+
+}  // namespace
+}  // namespace trainyard::wire
