@@ -1,6 +1,6 @@
 #include "wire/task.h"
 
-#include <optional>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
