@@ -60,7 +60,7 @@ bool same(const TaskReport& report, const TaskReport& again) {
 void check_fields(const std::string& fields) {
   if (const auto hello = read_hello(fields)) {
     check(read_hello(to_fields(*hello)).value() == *hello, "the same hello");
-    check(!answer(*hello, "s").ok || hello->role == Role::Control, "only control is let in");
+    check(answer(*hello, "s").ok == (hello->version == kProtocolVersion), "the same version");
   }
   if (const auto welcome = read_welcome(fields);
       welcome && (!welcome->ok || welcome->error.empty())) {

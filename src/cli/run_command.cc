@@ -38,6 +38,7 @@
 #include "io/environment.h"
 #include "io/event_loop.h"
 #include "io/files.h"
+#include "io/frame_server.h"
 #include "io/helper_command.h"
 #include "io/keeper.h"
 #include "io/process_table.h"
@@ -182,7 +183,8 @@ class Session {
   std::unique_ptr<io::Keeper> keeper_;
   io::CapacityReading capacity_;
   io::EventLoop loop_;
-  std::optional<io::ControlServer> server_;
+  std::unique_ptr<io::FrameServer> server_;
+  std::optional<io::ControlServer> control_;
   std::unique_ptr<Journal> journal_;
   std::optional<LocalMachine> machine_;
   std::optional<RunView> view_;
@@ -223,16 +225,19 @@ ExitCode Session::run() {
 }
 
 void Session::listen() {
-  Result<io::ControlServer> server = io::ControlServer::listen(
-      loop_, {.program = kProgram, .parents = io::socket_parents()},
-      {.on_request = [this](const wire::ControlRequest& request,
-                            io::Reply reply) { serve(request, std::move(reply)); },
-       .on_trouble =
-           [this](std::string_view what) {
-             if (view_) view_->note(fmt::format("control socket: {}", what));
-           }});
+  Result<std::unique_ptr<io::FrameServer>> server =
+      io::FrameServer::listen(loop_, {.program = kProgram,
+                                      .parents = io::socket_parents(),
+                                      .on_trouble = [this](std::string_view what) {
+                                        if (view_)
+                                          view_->note(fmt::format("control socket: {}", what));
+                                      }});
   if (server) {
-    server_.emplace(std::move(*server));
+    server_ = std::move(*server);
+    control_.emplace(*server_, io::ControlLimits{},
+                     [this](const wire::ControlRequest& request, io::Reply reply) {
+                       serve(request, std::move(reply));
+                     });
   } else {
     io::write_text(io::kStandardError,
                    fmt::format("trainyard: 'trainyard kill' will not reach this run: {}\n",
@@ -277,6 +282,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   // What is left of the tasks is ended before anything is said about them.
   machine_.reset();
   keeper_.reset();
+  control_.reset();
   server_.reset();
   view_.reset();
   // Nothing of ours runs any more: Ctrl-C ends what is left, which is telling what was.

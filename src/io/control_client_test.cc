@@ -25,6 +25,7 @@
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/frame_server.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -59,19 +60,28 @@ std::string ask_served(EventLoop& loop, const std::string& path,
   return answer.get();
 }
 
-ControlServer listen(EventLoop& loop, ControlServerOptions options,
-                     std::move_only_function<void(wire::ControlRequest, Reply)> on_request) {
-  options.program = "trainyard test";
-  options.parents = {"/tmp"};
-  return ControlServer::listen(loop, std::move(options),
-                               {.on_request = std::move(on_request), .on_trouble = [](auto) {}})
-      .value();
-}
+/// A yard that answers control requests.
+struct Yard {
+  Yard(EventLoop& loop, FrameServerOptions options, ControlLimits limits,
+       ControlServer::OnRequest on_request)
+      : server(listen(loop, std::move(options))), control(*server, limits, std::move(on_request)) {}
+
+  static std::unique_ptr<FrameServer> listen(EventLoop& loop, FrameServerOptions options) {
+    options.program = "trainyard test";
+    options.parents = {"/tmp"};
+    options.on_trouble = [](auto) {};
+    return FrameServer::listen(loop, std::move(options)).value();
+  }
+  [[nodiscard]] const std::string& path() const { return server->path(); }
+
+  std::unique_ptr<FrameServer> server;
+  ControlServer control;
+};
 
 TEST(ControlClient, GetsItsAnswer) {
   EventLoop loop;
   std::vector<wire::ControlRequest> requests;
-  const ControlServer server = listen(loop, {}, [&](wire::ControlRequest request, Reply reply) {
+  const Yard server(loop, {}, {}, [&](wire::ControlRequest request, Reply reply) {
     requests.push_back(std::move(request));
     reply({.outcome = wire::Outcome::NotRunning, .text = "it waits"});
   });
@@ -84,8 +94,9 @@ TEST(ControlClient, GetsItsAnswer) {
 TEST(ControlClient, GetsAnAnswerThatComesLater) {
   EventLoop loop;
   std::optional<Reply> due;
-  const ControlServer server = listen(
-      loop, {}, [&](const wire::ControlRequest&, Reply reply) { due.emplace(std::move(reply)); });
+  const Yard server(loop, {}, {}, [&](const wire::ControlRequest&, Reply reply) {
+    due.emplace(std::move(reply));
+  });
   auto answer = std::async(std::launch::async,
                            [&] { return text_of(ask(server.path(), wire::Ping{}, asking())); });
   const Duration end = EventLoop::now() + kPatience;
@@ -127,15 +138,16 @@ TEST(ControlClient, SaysWhenItMayNotEnter) {
 
 TEST(ControlClient, SaysWhyItWasTurnedAway) {
   EventLoop loop;
-  const ControlServer server = listen(
-      loop, {.peer = [](int) -> Result<Peer> { return std::unexpected(Error{"not you"}); }}, {});
+  const Yard server(loop,
+                    {.peer = [](int) -> Result<Peer> { return std::unexpected(Error{"not you"}); }},
+                    {}, {});
   EXPECT_EQ(ask_served(loop, server.path(), wire::Ping{}),
             "error: the run in 'runs/x' refused: not you");
 }
 
 TEST(ControlClient, SaysWhenTheYardIsFull) {
   EventLoop loop;
-  const ControlServer server = listen(loop, {.connections_max = 0}, {});
+  const Yard server(loop, {}, {.connections_max = 0}, {});
   EXPECT_EQ(ask_served(loop, server.path(), wire::Ping{}),
             "error: the run in 'runs/x' refused: there are 0 control connections already");
 }
@@ -143,8 +155,9 @@ TEST(ControlClient, SaysWhenTheYardIsFull) {
 TEST(ControlClient, WaitsUntilItsDeadlineAndNotLonger) {
   EventLoop loop;
   std::vector<Reply> due;
-  const ControlServer server = listen(
-      loop, {}, [&](const wire::ControlRequest&, Reply reply) { due.push_back(std::move(reply)); });
+  const Yard server(loop, {}, {}, [&](const wire::ControlRequest&, Reply reply) {
+    due.push_back(std::move(reply));
+  });
   EXPECT_EQ(ask_served(loop, server.path(), wire::Ping{}, asking(kShort * 20)),
             "error: the run in 'runs/x' did not answer within 0.6 s");
   EXPECT_EQ(due.size(), 1U);
@@ -164,7 +177,7 @@ TEST(ControlClient, DoesNotWaitLongerForAYardThatLetsNobodyIn) {
 
 TEST(ControlClient, SaysWhenARequestIsTooLong) {
   EventLoop loop;
-  const ControlServer server = listen(loop, {}, {});
+  const Yard server(loop, {}, {}, {});
   EXPECT_EQ(
       ask_served(loop, server.path(), wire::Kill{.group = "g", .id = std::string(70'000, 'x')}),
       "error: a frame with 70033 bytes of fields, at most 65536 are allowed");

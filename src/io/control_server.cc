@@ -1,83 +1,23 @@
 #include "io/control_server.h"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
-
-#include <sys/socket.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/duration_text.h"
 #include "base/result.h"
-#include "base/time.h"
-#include "io/control_socket.h"
-#include "io/descriptor.h"
-#include "io/event_loop.h"
+#include "io/frame_server.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 
 namespace trainyard::io {
-namespace {
-
-constexpr std::size_t kReadBytes = std::size_t{16} << 10;
-constexpr int kAcceptsATurn = 16;
-
-/// Says what is wrong, but not without end.
-class Troubles {
- public:
-  Troubles(Duration window, int troubles_max) : window_(window), max_(troubles_max) {}
-
-  /// What to say, when anything is to be said.
-  std::optional<std::string> tell(std::string what) {
-    const Duration now = EventLoop::now();
-    if (!begin_ || now - *begin_ >= window_) {
-      begin_ = now;
-      told_ = 0;
-    }
-    if (told_ == max_) {
-      ++held_back_;
-      return std::nullopt;
-    }
-    ++told_;
-    if (held_back_ > 0) what += fmt::format(" (and {} more before)", held_back_);
-    held_back_ = 0;
-    return what;
-  }
-
- private:
-  Duration window_;
-  int max_;
-  std::optional<Duration> begin_;
-  int told_ = 0;
-  int held_back_ = 0;
-};
-
-struct Connection {
-  Descriptor socket;
-  std::int64_t process = 0;
-  std::optional<Duration> deadline;  ///< It ends then, unless it says something before.
-  wire::FrameReader reader{wire::kControlLimits};
-  bool welcome = false;
-  std::size_t unanswered = 0;
-  std::string unread;  ///< Bytes that it has not read yet.
-};
-
-}  // namespace
 
 Reply& Reply::operator=(Reply&& other) noexcept {
   // What is in `other` afterwards answers for itself in its destructor.
@@ -94,339 +34,80 @@ void Reply::operator()(const wire::ControlReply& reply) {
   std::exchange(send_, nullptr)(reply);
 }
 
-/// Its connections have numbers, and everything that was called is followed by a fresh look at
-/// whether the connection is still there: any send, and any callback, may be its end.
 struct ControlServer::State : std::enable_shared_from_this<State> {
-  State(EventLoop& in, ControlServerOptions with, ControlCallbacks to, ControlSocket at)
-      : loop(in),
-        options(std::move(with)),
-        callbacks(std::move(to)),
-        listener(std::move(at)),
-        troubles(options.trouble_window, options.troubles_max) {}
+  State(FrameServer& with, ControlLimits within, OnRequest to)
+      : server(with), limits(within), on_request(std::move(to)) {}
 
-  void stop();
+  Result<void> admit(ConnectionId connection);
+  void take(ConnectionId connection, const wire::Frame& frame);
+  void reply(ConnectionId connection, std::uint64_t sequence, const wire::ControlReply& reply);
 
-  void watch_listener();
-  void let_in_who_waits();
-  void let_in(Descriptor socket);
-  void pause_letting_in(int error_number);
-  void turn_away(const Descriptor& socket, const std::string& who, const std::string& why);
-
-  void read(std::uint64_t number);
-  void take(std::uint64_t number, const wire::Frame& frame);
-  void take_hello(std::uint64_t number, const wire::Frame& frame);
-  void take_request(std::uint64_t number, const wire::Frame& frame);
-  void reply(std::uint64_t number, std::uint64_t sequence, const wire::ControlReply& reply);
-  void send(std::uint64_t number, const wire::Frame& frame);
-  void write(std::uint64_t number);
-  void end(std::uint64_t number, const std::string& why);
-  void cut_off(std::uint64_t number, const std::string& why);
-  void close(std::uint64_t number);
-  void end_the_silent();
-  void await_more(Connection& connection);
-  void wake_by(Duration due);
-  void trouble(std::string what);
-
-  Connection* find(std::uint64_t number) {
-    const auto found = connections.find(number);
-    return found == connections.end() ? nullptr : &found->second;
-  }
-
-  /// What the loop calls, so that it does nothing once the server is gone.
-  template <class... Arguments>
-  EventLoop::Callback when_alive(void (State::*what)(Arguments...), Arguments... arguments) {
-    return [weak = weak_from_this(), what, arguments...] {
-      // Copies: the callback that runs may be taken away by what it calls.
-      const auto held = weak.lock();
-      if (held) (held.get()->*what)(arguments...);
-    };
-  }
-
-  EventLoop& loop;
-  ControlServerOptions options;
-  ControlCallbacks callbacks;
-  ControlSocket listener;
-  Troubles troubles;
-  std::map<std::uint64_t, Connection> connections;
-  std::uint64_t last_number = 0;
-  /// The timer of end_the_silent(), when one is set.
-  struct Wake {
-    EventLoop::TimerId timer = 0;
-    Duration due{0};
-  };
-  std::optional<Wake> wakes;
-  std::optional<Duration> paused_until;  ///< Nobody is let in before.
+  FrameServer& server;
+  ControlLimits limits;
+  OnRequest on_request;
+  std::map<ConnectionId, std::size_t> unanswered;  ///< Of each connection.
 };
 
-void ControlServer::State::stop() {
-  while (!connections.empty()) close(connections.begin()->first);
-  loop.unwatch(listener.socket.get());
-  if (wakes) loop.cancel(wakes->timer);
-  wakes.reset();
-  listener.socket.close();
-  remove_socket(listener.path);
-}
-
-void ControlServer::State::watch_listener() {
-  loop.watch_readable(listener.socket.get(), when_alive(&State::let_in_who_waits));
-}
-
-void ControlServer::State::let_in_who_waits() {
-  for (int i = 0; i < kAcceptsATurn; ++i) {
-    Descriptor socket(
-        ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.is_open()) {
-      let_in(std::move(socket));
-      continue;
-    }
-    // What is in the queue stays there: without a pause it would wake us again and again.
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      pause_letting_in(errno);
-    }
-    return;
+Result<void> ControlServer::State::admit(ConnectionId connection) {
+  if (unanswered.size() >= limits.connections_max) {
+    return std::unexpected(
+        Error{fmt::format("there are {} control connections already", unanswered.size())});
   }
+  unanswered.try_emplace(connection, 0);
+  return {};
 }
 
-void ControlServer::State::let_in(Descriptor socket) {
-  const auto peer = options.peer(socket.get());
-  if (!peer) return turn_away(socket, "somebody", peer.error().message);
-  const std::string who = fmt::format("process {}", peer->process);
-  if (peer->user != ::geteuid()) {
-    return turn_away(
-        socket, who,
-        fmt::format("user {} may not control the run of user {}", peer->user, ::geteuid()));
+void ControlServer::State::take(ConnectionId connection, const wire::Frame& frame) {
+  std::size_t& open = unanswered.at(connection);
+  if (open == limits.unanswered_max) {
+    return server.end(connection,
+                      fmt::format("more than {} requests at once", limits.unanswered_max));
   }
-  if (connections.size() >= options.connections_max) {
-    return turn_away(socket, who,
-                     fmt::format("there are {} control connections already", connections.size()));
-  }
-  const std::uint64_t number = ++last_number;
-  const int descriptor = socket.get();
-  Connection& connection = connections[number];
-  connection.socket = std::move(socket);
-  connection.process = peer->process;
-  connection.deadline = EventLoop::now() + options.hello_within;
-  wake_by(*connection.deadline);
-  loop.watch_readable(descriptor, when_alive(&State::read, number));
-}
-
-void ControlServer::State::pause_letting_in(int error_number) {
-  loop.unwatch(listener.socket.get());
-  paused_until = EventLoop::now() + options.full_pause;
-  wake_by(*paused_until);
-  trouble(system_error("cannot let a control connection in", error_number).message);
-}
-
-void ControlServer::State::turn_away(const Descriptor& socket, const std::string& who,
-                                     const std::string& why) {
-  const auto bytes =
-      wire::encode({.kind = wire::FrameKind::Failure, .fields = wire::failure_fields(why)},
-                   wire::kControlLimits);
-  // A fresh socket has room for it; when it has not, the end of the connection must do.
-  if (bytes) static_cast<void>(::send(socket.get(), bytes->data(), bytes->size(), MSG_NOSIGNAL));
-  trouble(fmt::format("{} was turned away: {}", who, why));
-}
-
-void ControlServer::State::read(std::uint64_t number) {
-  Connection* connection = find(number);
-  if (connection == nullptr) return;
-  std::array<char, kReadBytes> bytes;  // NOLINT(*-member-init): only what was read is looked at.
-  const ssize_t count = ::recv(connection->socket.get(), bytes.data(), bytes.size(), 0);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count <= 0) {
-    if (connection->reader.in_frame()) {
-      trouble(fmt::format("process {} went in the middle of a frame", connection->process));
-    }
-    return close(number);
-  }
-  connection->reader.add({bytes.data(), static_cast<std::size_t>(count)});
-  while (connection != nullptr) {
-    const auto next = connection->reader.next();
-    if (!next) return end(number, next.error().message);
-    const std::optional<wire::Frame>& frame = *next;
-    if (!frame) return;
-    take(number, *frame);
-    connection = find(number);
-  }
-}
-
-void ControlServer::State::take(std::uint64_t number, const wire::Frame& frame) {
-  Connection& connection = *find(number);
-  await_more(connection);
-  if (!connection.welcome && frame.kind == wire::FrameKind::Hello) return take_hello(number, frame);
-  if (!connection.welcome) return end(number, "the first frame must be a hello");
-  if (frame.kind == wire::FrameKind::Request) return take_request(number, frame);
-  end(number, fmt::format("a frame of kind {} is not expected here", static_cast<int>(frame.kind)));
-}
-
-void ControlServer::State::take_hello(std::uint64_t number, const wire::Frame& frame) {
-  const auto hello = wire::read_hello(frame.fields);
-  if (!hello) return end(number, hello.error().message);
-  const wire::Welcome welcome = wire::answer(*hello, options.program);
-  Connection& connection = *find(number);
-  connection.welcome = welcome.ok;
-  await_more(connection);
-  send(number, {.kind = wire::FrameKind::Welcome,
-                .sequence = frame.sequence,
-                .fields = wire::to_fields(welcome)});
-  if (!welcome.ok) cut_off(number, welcome.error);
-}
-
-void ControlServer::State::take_request(std::uint64_t number, const wire::Frame& frame) {
-  Connection& connection = *find(number);
-  if (connection.unanswered == options.unanswered_max) {
-    return end(number, fmt::format("more than {} requests at once", options.unanswered_max));
-  }
-  ++connection.unanswered;
-  connection.deadline.reset();
+  ++open;
+  server.let_be_silent(connection, true);
   auto request = wire::read_request(frame.fields);
   if (!request) {
-    return reply(number, frame.sequence,
+    return reply(connection, frame.sequence,
                  {.outcome = wire::Outcome::Error, .text = request.error().message});
   }
-  callbacks.on_request(std::move(*request), Reply([weak = weak_from_this(), number,
-                                                   sequence = frame.sequence](const auto& answer) {
-                         const auto held = weak.lock();
-                         if (held) held->reply(number, sequence, answer);
-                       }));
+  on_request(std::move(*request), Reply([weak = weak_from_this(), connection,
+                                         sequence = frame.sequence](const auto& answer) {
+               const auto held = weak.lock();
+               if (held) held->reply(connection, sequence, answer);
+             }));
 }
 
-void ControlServer::State::reply(std::uint64_t number, std::uint64_t sequence,
+void ControlServer::State::reply(ConnectionId connection, std::uint64_t sequence,
                                  const wire::ControlReply& reply) {
-  Connection* const connection = find(number);
-  if (connection == nullptr) return;
-  --connection->unanswered;
-  await_more(*connection);
-  send(number,
-       {.kind = wire::FrameKind::Reply, .sequence = sequence, .fields = wire::to_fields(reply)});
+  const auto found = unanswered.find(connection);
+  if (found == unanswered.end()) return;
+  --found->second;
+  server.let_be_silent(connection, found->second > 0);
+  server.send(
+      connection,
+      {.kind = wire::FrameKind::Reply, .sequence = sequence, .fields = wire::to_fields(reply)});
 }
 
-void ControlServer::State::send(std::uint64_t number, const wire::Frame& frame) {
-  Connection* const connection = find(number);
-  if (connection == nullptr) return;
-  const auto bytes = wire::encode(frame, wire::kControlLimits);
-  check(bytes.has_value(), "an answer within the limits");
-  const bool was_waiting = !connection->unread.empty();
-  connection->unread += *bytes;
-  if (!was_waiting) write(number);
-  Connection* const after = find(number);
-  if (after == nullptr || after->unread.size() <= options.unread_bytes_max) return;
-  cut_off(number, "it does not read its answers");
+ControlServer::ControlServer(FrameServer& server, ControlLimits limits, OnRequest on_request)
+    : state_(std::make_shared<State>(server, limits, std::move(on_request))) {
+  const std::weak_ptr<State> weak = state_;
+  server.open_door(wire::Role::Control,
+                   {.takes = wire::FrameKind::Request,
+                    .limits = wire::kControlLimits,
+                    .admit = [weak](ConnectionId connection,
+                                    const wire::Hello&) { return weak.lock()->admit(connection); },
+                    .on_frame =
+                        [weak](ConnectionId connection, const wire::Frame& frame) {
+                          // Held: the callback may end the server.
+                          const std::shared_ptr<State> held = weak.lock();
+                          if (held) held->take(connection, frame);
+                        },
+                    .on_gone =
+                        [weak](ConnectionId connection) {
+                          if (const auto held = weak.lock()) held->unanswered.erase(connection);
+                        }});
 }
 
-void ControlServer::State::write(std::uint64_t number) {
-  Connection* const connection = find(number);
-  if (connection == nullptr) return;
-  std::string& unread = connection->unread;
-  while (!unread.empty()) {
-    const ssize_t count =
-        ::send(connection->socket.get(), unread.data(), unread.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    // It has gone without waiting for the answer, as it may.
-    if (count < 0) return close(number);
-    unread.erase(0, static_cast<std::size_t>(count));
-  }
-  if (unread.empty()) return;
-  loop.when_writable(connection->socket.get(), when_alive(&State::write, number));
-}
-
-void ControlServer::State::end(std::uint64_t number, const std::string& why) {
-  send(number, {.kind = wire::FrameKind::Failure, .fields = wire::failure_fields(why)});
-  cut_off(number, why);
-}
-
-void ControlServer::State::cut_off(std::uint64_t number, const std::string& why) {
-  Connection* const connection = find(number);
-  if (connection == nullptr) return;
-  trouble(fmt::format("process {} was cut off: {}", connection->process, why));
-  close(number);
-}
-
-void ControlServer::State::close(std::uint64_t number) {
-  const auto found = connections.find(number);
-  if (found == connections.end()) return;
-  loop.unwatch(found->second.socket.get());
-  connections.erase(found);
-}
-
-void ControlServer::State::end_the_silent() {
-  wakes.reset();
-  const Duration now = EventLoop::now();
-  if (paused_until && *paused_until <= now) {
-    paused_until.reset();
-    watch_listener();
-  }
-  std::vector<std::uint64_t> silent;
-  for (const auto& [number, connection] : connections) {
-    if (connection.deadline && *connection.deadline <= now) silent.push_back(number);
-  }
-  for (const std::uint64_t number : silent) {
-    const Connection* const connection = find(number);
-    if (connection == nullptr) continue;
-    end(number,
-        fmt::format("nothing was said for {}",
-                    to_text(connection->welcome ? options.silence_max : options.hello_within)));
-  }
-  if (paused_until) wake_by(*paused_until);
-  for (const auto& [number, connection] : connections) {
-    if (connection.deadline) wake_by(*connection.deadline);
-  }
-}
-
-void ControlServer::State::await_more(Connection& connection) {
-  if (!connection.welcome) return;
-  if (connection.unanswered > 0) return connection.deadline.reset();
-  connection.deadline = EventLoop::now() + options.silence_max;
-  wake_by(*connection.deadline);
-}
-
-/// Deadlines mostly move away, so a timer that is early enough stays, and finds nothing to do.
-void ControlServer::State::wake_by(Duration due) {
-  if (wakes && wakes->due <= due) return;
-  if (wakes) loop.cancel(wakes->timer);
-  const Duration delay = std::max(due - EventLoop::now(), Duration{0});
-  wakes = Wake{.timer = loop.after(delay, when_alive(&State::end_the_silent)), .due = due};
-}
-
-void ControlServer::State::trouble(std::string what) {
-  const auto text = troubles.tell(std::move(what));
-  if (text) callbacks.on_trouble(*text);
-}
-
-ControlServer::ControlServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
-ControlServer::ControlServer(ControlServer&&) noexcept = default;
-
-ControlServer& ControlServer::operator=(ControlServer&& other) noexcept {
-  std::swap(state_, other.state_);
-  return *this;
-}
-
-ControlServer::~ControlServer() {
-  if (state_) state_->stop();
-}
-
-Result<ControlServer> ControlServer::listen(EventLoop& loop, ControlServerOptions options,
-                                            ControlCallbacks callbacks) {
-  auto listener = listen_in_one_of(options.parents);
-  if (!listener) return std::unexpected(std::move(listener.error()));
-  auto state =
-      std::make_shared<State>(loop, std::move(options), std::move(callbacks), std::move(*listener));
-  state->watch_listener();
-  return ControlServer(std::move(state));
-}
-
-const std::string& ControlServer::path() const { return state_->listener.path; }
-std::size_t ControlServer::connections() const { return state_->connections.size(); }
-
-Result<Peer> peer_of(int socket) {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/socket.h has them, through headers of its own.
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
-    return std::unexpected(system_error("cannot see who connects", errno));
-  }
-  return Peer{.process = credentials.pid, .user = credentials.uid};
-}
+ControlServer::~ControlServer() { state_->server.close_door(wire::Role::Control); }
 
 }  // namespace trainyard::io

@@ -28,6 +28,7 @@
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/frame_server.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -105,23 +106,22 @@ struct Caller {
 /// A server, and everything that it told.
 class ControlServerTest : public ::testing::Test {
  public:
-  void listen(ControlServerOptions options = {}) {
+  void listen(FrameServerOptions options = {}) {
     options.program = "trainyard test";
     options.parents = {"/tmp"};
-    ControlCallbacks callbacks{
-        .on_request =
-            [this](const wire::ControlRequest& what, Reply answer) {
-              requests.push_back(shown(what));
-              if (answers_at_once) {
-                answer({.text = answer_text});
-              } else {
-                due.push_back(std::move(answer));
-              }
-            },
-        .on_trouble = [this](std::string_view what) { troubles.emplace_back(what); }};
-    auto made = ControlServer::listen(loop, std::move(options), std::move(callbacks));
+    options.on_trouble = [this](std::string_view what) { troubles.emplace_back(what); };
+    auto made = FrameServer::listen(loop, std::move(options));
     ASSERT_TRUE(made) << made.error().message;
-    server = std::make_unique<ControlServer>(std::move(*made));
+    server = std::move(*made);
+    control = std::make_unique<ControlServer>(
+        *server, ControlLimits{}, [this](const wire::ControlRequest& what, Reply answer) {
+          requests.push_back(shown(what));
+          if (answers_at_once) {
+            answer({.text = answer_text});
+          } else {
+            due.push_back(std::move(answer));
+          }
+        });
   }
 
   /// Drives the loop until it holds.
@@ -163,7 +163,8 @@ class ControlServerTest : public ::testing::Test {
   std::vector<std::string> troubles;
   bool answers_at_once = true;
   std::string answer_text = "done so";
-  std::unique_ptr<ControlServer> server;
+  std::unique_ptr<FrameServer> server;
+  std::unique_ptr<ControlServer> control;
   const std::string me = fmt::format("process {}", ::getpid());
 };
 

@@ -151,14 +151,37 @@ TEST_F(ControlServerTest, HasSixtyFourConnectionsAtMost) {
   Caller late(server->path());
   EXPECT_TRUE(late.say(hello()));
   run_until_cut_off(late);
-  EXPECT_THAT(late.heard, ElementsAre(failure("there are 64 control connections already")));
-  EXPECT_THAT(troubles,
-              ElementsAre(me + " was turned away: there are 64 control connections already"));
+  EXPECT_THAT(late.heard,
+              ElementsAre(wire::Frame{.kind = wire::FrameKind::Welcome,
+                                      .fields = wire::to_fields(wire::Welcome{
+                                          .ok = false,
+                                          .server = "trainyard test",
+                                          .error = "there are 64 control connections already"})}));
+  EXPECT_THAT(troubles, ElementsAre(me + " was cut off: there are 64 control connections already"));
   EXPECT_EQ(server->connections(), 64U);
   inside.pop_back();
   run_until([&] { return server->connections() == 63; });
   inside.push_back(caller_inside());
   EXPECT_EQ(server->connections(), 64U);
+}
+
+TEST_F(ControlServerTest, HasSixtyFourAtMostWhoHaveNotSaidHello) {
+  listen();
+  const auto good = caller_inside();
+  std::vector<std::unique_ptr<Caller>> silent;
+  silent.reserve(64);
+  for (int i = 0; i < 64; ++i) {
+    silent.push_back(std::make_unique<Caller>(server->path()));
+    run_until([&] { return server->connections() == silent.size() + 1; });
+  }
+  Caller late(server->path());
+  run_until_cut_off(late);
+  const std::string why = "there are 64 connections already that have not said hello";
+  EXPECT_THAT(late.heard, ElementsAre(failure(why)));
+  EXPECT_THAT(troubles, ElementsAre(me + " was turned away: " + why));
+  EXPECT_TRUE(good->say(request(1)));
+  run_until_heard(*good, 1);
+  EXPECT_THAT(good->heard, ElementsAre(reply(1, {.text = "done so"})));
 }
 
 TEST_F(ControlServerTest, TurnsOtherUsersAway) {
@@ -279,7 +302,7 @@ TEST_F(ControlServerTest, LetsInLaterWhenDescriptorsHaveRunOut) {
     loop.run_once(Duration{0});
     loop.run_once(Duration{0});
   }
-  EXPECT_THAT(troubles, ElementsAre(StartsWith("cannot let a control connection in: ")));
+  EXPECT_THAT(troubles, ElementsAre(StartsWith("cannot let a connection in: ")));
   run_until_heard(caller, 1);
   EXPECT_THAT(caller.heard, ElementsAre(welcome()));
 }

@@ -84,6 +84,7 @@ TEST_F(ControlServerTest, DropsTheAnswerWhenItIsGoneItself) {
   const auto caller = caller_inside();
   EXPECT_TRUE(caller->say(request(1) + request(2)));
   run_until([&] { return due.size() == 2; });
+  control.reset();
   server.reset();
   due[0]({});
   due.clear();
@@ -95,24 +96,27 @@ TEST_F(ControlServerTest, RemovesItsSocketAndItsDirectory) {
   listen();
   const std::filesystem::path path = server->path();
   EXPECT_TRUE(std::filesystem::exists(path));
+  control.reset();
   server.reset();
   EXPECT_FALSE(std::filesystem::exists(path.parent_path()));
 }
 
 TEST_F(ControlServerTest, MayBeEndedByACallback) {
-  std::unique_ptr<ControlServer> mine;
-  auto made = ControlServer::listen(
-      loop, {.program = "p", .parents = {"/tmp"}},
-      {.on_request = [&mine](const wire::ControlRequest&, const Reply&) { mine.reset(); },
-       .on_trouble = [](std::string_view) {}});
+  auto made = FrameServer::listen(
+      loop, {.program = "p", .parents = {"/tmp"}, .on_trouble = [](std::string_view) {}});
   ASSERT_TRUE(made);
-  mine = std::make_unique<ControlServer>(std::move(*made));
-  Caller caller(mine->path());
+  server = std::move(*made);
+  control = std::make_unique<ControlServer>(*server, ControlLimits{},
+                                            [this](const wire::ControlRequest&, const Reply&) {
+                                              control.reset();
+                                              server.reset();
+                                            });
+  Caller caller(server->path());
   EXPECT_TRUE(caller.say(hello() + request(1) + request(2)));
   run_until_cut_off(caller);
   EXPECT_THAT(caller.heard, ElementsAre(Frame{.kind = FrameKind::Welcome,
                                               .fields = R"({"ok":true,"server":"p"})"}));
-  EXPECT_FALSE(mine);
+  EXPECT_FALSE(server);
 }
 
 TEST_F(ControlServerTest, TakesFramesThatComeTogether) {
@@ -158,7 +162,7 @@ TEST_F(ControlServerTest, LetsOnlyControlIn) {
                                    .fields = R"({"role":"task","version":1,"token":"t"})"}) +
                          request(4)));
   run_until_cut_off(caller);
-  const std::string why = "role 'task' is not taken here, only 'control' is";
+  const std::string why = "role 'task' is not taken here";
   EXPECT_THAT(caller.heard,
               ElementsAre(Frame{.kind = FrameKind::Welcome,
                                 .sequence = 3,

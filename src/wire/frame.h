@@ -61,6 +61,9 @@ class FrameReader {
  public:
   explicit FrameReader(FrameLimits limits = {}) : limits_(limits) {}
 
+  /// Of the frames that come next.
+  void set_limits(const FrameLimits& limits) { limits_ = limits; }
+
   /// More bytes. After an error they are dropped.
   void add(std::string_view bytes);
 

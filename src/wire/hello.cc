@@ -122,9 +122,6 @@ Welcome answer(const Hello& hello, std::string_view server) {
   if (hello.version != kProtocolVersion) {
     welcome.error = fmt::format("version {} of the protocol is not spoken here, {} is",
                                 hello.version, kProtocolVersion);
-  } else if (hello.role != Role::Control) {
-    welcome.error =
-        fmt::format("role '{}' is not taken here, only 'control' is", to_text(hello.role));
   } else {
     welcome.ok = true;
   }

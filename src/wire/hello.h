@@ -10,7 +10,7 @@
 
 namespace trainyard::wire {
 
-/// What a connection is for. A yard of today only lets `control` in.
+/// What a connection is for.
 enum class Role : std::uint8_t {
   Control,  ///< A person's command: asks and gets an answer.
   Task,     ///< The first connection of an attempt.
@@ -44,7 +44,8 @@ std::string to_fields(const Welcome& welcome);
 Result<Hello> read_hello(std::string_view fields);
 Result<Welcome> read_welcome(std::string_view fields);
 
-/// What `server` says to a hello: of the right version and role, or an error.
+/// What `server` says to a hello: that it is welcome, or not because of its version. Which roles
+/// are taken is the server's business.
 Welcome answer(const Hello& hello, std::string_view server);
 
 }  // namespace trainyard::wire

@@ -65,16 +65,12 @@ TEST(Welcome, IsReadAsItWasWritten) {
             "answer to hello: 'ok' must be true or false");
 }
 
-TEST(Welcome, LetsControlOfThisVersionIn) {
+TEST(Welcome, LetsThisVersionInAndNoOther) {
   EXPECT_EQ(answer({}, "s"), (Welcome{.ok = true, .server = "s", .error = ""}));
   EXPECT_EQ(answer({.version = 3}, "s"),
             (Welcome{.ok = false,
                      .server = "s",
                      .error = "version 3 of the protocol is not spoken here, 1 is"}));
-  EXPECT_EQ(answer({.role = Role::Task}, "s"),
-            (Welcome{.ok = false,
-                     .server = "s",
-                     .error = "role 'task' is not taken here, only 'control' is"}));
 }
 
 }  // namespace
