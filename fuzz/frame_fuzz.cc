@@ -48,9 +48,6 @@ Read read(std::string_view bytes, std::size_t piece) {
 /// A result that was warned of is not sent again; half a character at the cut of a long traceback
 /// is mended.
 bool same(const TaskReport& report, const TaskReport& again) {
-  if (const auto* const part = std::get_if<ResultPart>(&report); part != nullptr) {
-    return !part->warning.empty() || report == again;
-  }
   const auto* const word = std::get_if<StageWord>(&report);
   if (word == nullptr) return report == again;
   const auto& other = std::get<StageWord>(again);

@@ -19,12 +19,13 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "io/control_server.h"
 #include "io/control_server_fixture.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/frame_server.h"
 #include "wire/control.h"
 #include "wire/frame.h"
+#include "wire/hello.h"
 
 namespace trainyard::io {
 namespace {

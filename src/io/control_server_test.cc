@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "io/control_server_fixture.h"
+#include "io/frame_server.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"

@@ -15,7 +15,6 @@
 #include "base/result.h"
 #include "model/event.h"
 #include "wire/fields.h"
-#include "wire/result_text.h"
 #include "wire/utf8.h"
 
 namespace trainyard::wire {
@@ -78,16 +77,6 @@ Progress progress_of(const nlohmann::json& fields) {
   return progress;
 }
 
-ResultPart result_of(const nlohmann::json& fields) {
-  ResultPart part{.values = object_or_nothing(fields, "values"), .warning = {}};
-  if (part.values.empty()) {
-    part.warning = "the result is no JSON object";
-  } else if (part.values.size() > kResultBytesMax) {
-    part = {.values = {}, .warning = "the result has more than 1 MiB"};
-  }
-  return part;
-}
-
 /// As JSON again: what was read was written by fields_text.
 nlohmann::json values_of(const std::string& values) {
   return nlohmann::json::parse(values, nullptr, /*allow_exceptions=*/false);
@@ -107,12 +96,6 @@ std::string fields_of(const Progress& progress) {
   nlohmann::json fields{{"say", "progress"}};
   if (progress.fraction) fields["fraction"] = *progress.fraction;
   if (!progress.values.empty()) fields["values"] = values_of(progress.values);
-  return fields_text(fields);
-}
-
-std::string fields_of(const ResultPart& part) {
-  nlohmann::json fields{{"say", "result"}};
-  if (!part.values.empty()) fields["values"] = values_of(part.values);
   return fields_text(fields);
 }
 
@@ -147,7 +130,6 @@ Result<TaskReport> read_report(std::string_view fields) {
   if (!parsed) return std::unexpected(Error(parsed.error()).in("report"));
   const std::string say = text_or_nothing(*parsed, "say");
   if (say == "progress") return progress_of(*parsed);
-  if (say == "result") return result_of(*parsed);
   return word_of(*parsed);
 }
 

@@ -18,11 +18,9 @@
 
 namespace trainyard::wire {
 
-/// Of the connection of a task: a result has up to 1 MiB, and some more around it.
+/// Of the connection of a task.
 constexpr FrameLimits kTaskLimits{
-    .fields_bytes_max = (std::size_t{1} << 20) + (std::size_t{64} << 10),
-    .buffers_max = 0,
-    .buffers_bytes_max = 0};
+    .fields_bytes_max = std::size_t{128} << 10, .buffers_max = 0, .buffers_bytes_max = 0};
 
 /// Where it stands in its life.
 struct StageWord {
@@ -41,15 +39,7 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-/// Members of its result. Those that come later take the place of those of the same name.
-struct ResultPart {
-  std::string values;   ///< A JSON object, compact; empty when there is none.
-  std::string warning;  ///< What was wrong with it, for people.
-
-  friend bool operator==(const ResultPart&, const ResultPart&) = default;
-};
-
-using TaskReport = std::variant<StageWord, Progress, ResultPart>;
+using TaskReport = std::variant<StageWord, Progress>;
 
 /// Train now. (A task that is to end gets SIGTERM.)
 struct TrainOrder {

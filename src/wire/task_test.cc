@@ -1,6 +1,5 @@
 #include "wire/task.h"
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -23,9 +22,6 @@ TEST(TaskReport, IsReadAsItWasWritten) {
   const TaskReport progress = Progress{.fraction = 0.5, .values = R"({"loss":0.31})"};
   EXPECT_EQ(to_fields(progress), R"({"fraction":0.5,"say":"progress","values":{"loss":0.31}})");
   EXPECT_EQ(read_report(to_fields(progress)).value(), progress);
-  const TaskReport result = ResultPart{.values = R"({"acc":0.98})"};
-  EXPECT_EQ(to_fields(result), R"({"say":"result","values":{"acc":0.98}})");
-  EXPECT_EQ(read_report(to_fields(result)).value(), result);
 }
 
 TEST(TaskReport, IsNonsenseWhenNobodyUnderstandsTheWord) {
@@ -52,20 +48,9 @@ TEST(TaskReport, KeepsNoProgressThatMakesNoSense) {
             TaskReport{Progress{.fraction = 0.0}});
 }
 
-TEST(TaskReport, TurnsNotANumberInAResultIntoNull) {
-  EXPECT_EQ(read_report(R"({"say":"result","values":{"loss":NaN}})").value(),
-            TaskReport{ResultPart{.values = R"({"loss":null})"}});
-}
-
-TEST(TaskReport, WarnsOfAResultThatIsNoObjectOrTooLong) {
-  EXPECT_EQ(read_report(R"({"say":"result","values":[1]})").value(),
-            TaskReport{ResultPart{.warning = "the result is no JSON object"}});
-  EXPECT_EQ(read_report(R"({"say":"result"})").value(),
-            TaskReport{ResultPart{.warning = "the result is no JSON object"}});
-  const std::string long_one =
-      R"({"say":"result","values":{"x":")" + std::string(std::size_t{1} << 20, 'x') + "\"}}";
-  EXPECT_EQ(read_report(long_one).value(),
-            TaskReport{ResultPart{.warning = "the result has more than 1 MiB"}});
+TEST(TaskReport, TurnsNotANumberInProgressIntoNull) {
+  EXPECT_EQ(read_report(R"({"say":"progress","values":{"loss":NaN}})").value(),
+            TaskReport{Progress{.values = R"({"loss":null})"}});
 }
 
 TEST(TaskReport, CarriesTheBeginningOfAMessageAndTheEndOfATraceback) {

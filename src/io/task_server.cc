@@ -1,0 +1,138 @@
+#include "io/task_server.h"
+
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <sys/random.h>
+#include <sys/types.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "io/frame_server.h"
+#include "model/ids.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/task.h"
+
+namespace trainyard::io {
+namespace {
+
+std::string random_token() {
+  std::array<std::uint8_t, 16> bytes{};
+  const ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
+  check(got == static_cast<ssize_t>(bytes.size()), "random bytes from the kernel");
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+}  // namespace
+
+struct TaskServer::State {
+  struct Attempt {
+    AttemptKey key;
+    std::optional<ConnectionId> speaker;
+    int reports = 0;
+  };
+
+  State(FrameServer& with, OnReport to) : server(with), on_report(std::move(to)) {}
+
+  Result<void> admit(ConnectionId connection, const wire::Hello& hello);
+  void take(ConnectionId connection, const wire::Frame& frame);
+  void gone(ConnectionId connection);
+
+  FrameServer& server;
+  OnReport on_report;
+  std::map<std::string, Attempt> attempts;  ///< By token.
+  std::map<AttemptKey, std::string> tokens;
+  std::map<ConnectionId, std::string> speakers;  ///< The token that each came with.
+};
+
+Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello& hello) {
+  const auto found = attempts.find(hello.token);
+  if (found == attempts.end()) {
+    return std::unexpected(Error{"its token is not that of a running attempt"});
+  }
+  if (found->second.speaker) {
+    return std::unexpected(Error{"somebody speaks for this attempt already"});
+  }
+  found->second.speaker = connection;
+  speakers.emplace(connection, hello.token);
+  return {};
+}
+
+void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) {
+  Attempt& attempt = attempts.at(speakers.at(connection));
+  if (++attempt.reports > kReportsMax) {
+    return server.end(connection, fmt::format("more than {} reports of one attempt", kReportsMax));
+  }
+  auto report = wire::read_report(frame.fields);
+  if (!report) return server.end(connection, report.error().message);
+  on_report(attempt.key, std::move(*report));
+}
+
+void TaskServer::State::gone(ConnectionId connection) {
+  const auto speaker = speakers.extract(connection);
+  const auto attempt = attempts.find(speaker.mapped());
+  if (attempt != attempts.end()) attempt->second.speaker.reset();
+}
+
+TaskServer::TaskServer(FrameServer& server, OnReport on_report)
+    : state_(std::make_shared<State>(server, std::move(on_report))) {
+  const std::weak_ptr<State> weak = state_;
+  server.open_door(
+      wire::Role::Task,
+      {.takes = wire::FrameKind::Report,
+       .limits = wire::kTaskLimits,
+       // It may train for days before it has something to say.
+       .may_be_silent = true,
+       .admit = [weak](ConnectionId connection,
+                       const wire::Hello& hello) { return weak.lock()->admit(connection, hello); },
+       .on_frame =
+           [weak](ConnectionId connection, const wire::Frame& frame) {
+             const std::shared_ptr<State> held = weak.lock();
+             if (held) held->take(connection, frame);
+           },
+       .on_gone =
+           [weak](ConnectionId connection) {
+             if (const auto held = weak.lock()) held->gone(connection);
+           }});
+}
+
+TaskServer::~TaskServer() { state_->server.close_door(wire::Role::Task); }
+
+std::string TaskServer::expect(AttemptKey key) {
+  std::string token = random_token();
+  const bool fresh = state_->tokens.try_emplace(key, token).second;
+  check(fresh, "an attempt is expected once");
+  state_->attempts.try_emplace(token, State::Attempt{.key = key, .speaker = std::nullopt});
+  return token;
+}
+
+void TaskServer::forget(AttemptKey key) {
+  const auto token = state_->tokens.extract(key);
+  if (token.empty()) return;
+  const auto attempt = state_->attempts.extract(token.mapped());
+  const std::optional<ConnectionId> speaker = attempt.mapped().speaker;
+  if (speaker) state_->server.end(*speaker, "the attempt is over");
+}
+
+void TaskServer::order(AttemptKey key, const wire::TaskOrder& order) {
+  const auto token = state_->tokens.find(key);
+  if (token == state_->tokens.end()) return;
+  const std::optional<ConnectionId> speaker = state_->attempts.at(token->second).speaker;
+  if (!speaker) return;
+  state_->server.send(*speaker, {.kind = wire::FrameKind::Order, .fields = wire::to_fields(order)});
+}
+
+const std::string& TaskServer::path() const { return state_->server.path(); }
+
+}  // namespace trainyard::io

@@ -1,0 +1,51 @@
+// Hears what the processes of two-phase tasks say of themselves, and tells them to train.
+//
+// It stands behind the door for `task` of a frame server. Each attempt has a token that nobody can
+// guess; who knows it speaks for the attempt, one connection at a time. What is said means
+// something to the scheduler alone (schedule/state_stages.cc).
+//
+// Belongs to the thread of the server's event loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "io/frame_server.h"
+#include "model/ids.h"
+#include "wire/task.h"
+
+namespace trainyard::io {
+
+class TaskServer {
+ public:
+  using OnReport = std::move_only_function<void(AttemptKey, wire::TaskReport)>;
+
+  /// One attempt says no more words than this of its life; who says more is cut off.
+  static constexpr int kReportsMax = 1'000;
+
+  /// Opens the door of `server`, which must outlive this.
+  TaskServer(FrameServer& server, OnReport on_report);
+  TaskServer(TaskServer&&) = delete;
+  TaskServer& operator=(TaskServer&&) = delete;
+  /// Closes the door.
+  ~TaskServer();
+
+  /// The token of a new attempt: 32 digits, hexadecimal.
+  std::string expect(AttemptKey key);
+  /// The attempt is over, and its token with it: who still speaks for it is cut off.
+  void forget(AttemptKey key);
+
+  /// Tells the process of an attempt. When nobody speaks for it now, nobody is told.
+  void order(AttemptKey key, const wire::TaskOrder& order);
+
+  /// Where the processes connect to.
+  [[nodiscard]] const std::string& path() const;
+
+ private:
+  struct State;
+  /// Shared with what the door calls, which holds it weakly.
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace trainyard::io

@@ -1,0 +1,174 @@
+#include "io/task_server.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "io/control_server_fixture.h"
+#include "io/frame_server.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/task.h"
+
+namespace trainyard::io {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using wire::FrameKind;
+
+std::string hello_of(const std::string& token) {
+  return bytes_of({.kind = FrameKind::Hello,
+                   .fields = wire::to_fields(
+                       wire::Hello{.role = wire::Role::Task, .program = "test", .token = token})});
+}
+
+std::string report(Said said, const std::string& message = {}) {
+  return bytes_of({.kind = FrameKind::Report,
+                   .fields = wire::to_fields(wire::TaskReport{
+                       wire::StageWord{.said = said, .message = message, .traceback = {}}})});
+}
+
+wire::Frame refusal(std::string_view why) {
+  return {.kind = FrameKind::Welcome,
+          .fields = wire::to_fields(
+              wire::Welcome{.ok = false, .server = "trainyard test", .error = std::string(why)})};
+}
+
+/// A yard that expects the first attempt at the task 7.
+class TaskServerTest : public ControlServerTest {
+ public:
+  void SetUp() override {
+    listen();
+    tasks =
+        std::make_unique<TaskServer>(*server, [this](AttemptKey key, const wire::TaskReport& what) {
+          const auto& word = std::get<wire::StageWord>(what);
+          said.push_back(fmt::format("{}.{} says {} {}", key.task.value, key.attempt,
+                                     static_cast<int>(word.said), word.message));
+        });
+    token = tasks->expect(first);
+  }
+
+  std::unique_ptr<Caller> speaker() {
+    auto caller = std::make_unique<Caller>(tasks->path());
+    EXPECT_TRUE(caller->say(hello_of(token)));
+    run_until_heard(*caller, 1);
+    EXPECT_THAT(caller->heard, ElementsAre(welcome()));
+    caller->heard.clear();
+    return caller;
+  }
+
+  const AttemptKey first{.task = {7}, .attempt = 1};
+  std::unique_ptr<TaskServer> tasks;
+  std::string token;
+  std::vector<std::string> said;
+};
+
+TEST_F(TaskServerTest, HearsAProcessAndTellsItToTrain) {
+  const auto process = speaker();
+  EXPECT_TRUE(process->say(report(Said::Loading) + report(Said::Loaded)));
+  run_until([&] { return said.size() == 2; });
+  EXPECT_THAT(said, ElementsAre("7.1 says 0 ", "7.1 says 1 "));
+  tasks->order(first, wire::TrainOrder{.device = "cpu"});
+  run_until_heard(*process, 1);
+  EXPECT_THAT(process->heard,
+              ElementsAre(wire::Frame{.kind = FrameKind::Order,
+                                      .fields = R"({"device":"cpu","do":"train"})"}));
+  EXPECT_THAT(troubles, IsEmpty());
+}
+
+TEST_F(TaskServerTest, GivesEachAttemptATokenOfItsOwn) {
+  const std::string other = tasks->expect({.task = {7}, .attempt = 2});
+  EXPECT_THAT(token, SizeIs(32));
+  EXPECT_EQ(token.find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_NE(token, other);
+}
+
+TEST_F(TaskServerTest, TurnsAWrongTokenAway) {
+  const auto good = speaker();
+  for (const std::string& wrong : {std::string(), std::string(32, '0'), token.substr(1)}) {
+    Caller stranger(tasks->path());
+    EXPECT_TRUE(stranger.say(hello_of(wrong) + report(Said::Trained)));
+    run_until_cut_off(stranger);
+    EXPECT_THAT(stranger.heard, ElementsAre(refusal("its token is not that of a running attempt")));
+  }
+  EXPECT_THAT(said, IsEmpty());
+  EXPECT_TRUE(good->say(report(Said::Loading)));
+  run_until([&] { return !said.empty(); });
+}
+
+TEST_F(TaskServerTest, TurnsTheTokenOfAnAttemptAwayThatIsOver) {
+  const auto process = speaker();
+  tasks->forget(first);
+  run_until_cut_off(*process);
+  EXPECT_THAT(process->heard, ElementsAre(failure("the attempt is over")));
+  Caller late(tasks->path());
+  EXPECT_TRUE(late.say(hello_of(token)));
+  run_until_cut_off(late);
+  EXPECT_THAT(late.heard, ElementsAre(refusal("its token is not that of a running attempt")));
+  tasks->order(first, wire::TrainOrder{.device = "cpu"});
+}
+
+TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
+  auto process = speaker();
+  Caller second(tasks->path());
+  EXPECT_TRUE(second.say(hello_of(token) + report(Said::Trained)));
+  run_until_cut_off(second);
+  EXPECT_THAT(second.heard, ElementsAre(refusal("somebody speaks for this attempt already")));
+  EXPECT_THAT(said, IsEmpty());
+  process.reset();
+  run_until([&] { return server->connections() == 0; });
+  const auto again = speaker();
+  EXPECT_TRUE(again->say(report(Said::Loading)));
+  run_until([&] { return !said.empty(); });
+}
+
+TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
+  const std::string other_token = tasks->expect({.task = {8}});
+  const auto process = speaker();
+  Caller other(tasks->path());
+  EXPECT_TRUE(other.say(hello_of(other_token)));
+  run_until_heard(other, 1);
+  EXPECT_TRUE(process->say(bytes_of({.kind = FrameKind::Report, .fields = "[1]"})));
+  run_until_cut_off(*process);
+  EXPECT_THAT(process->heard, ElementsAre(failure("report: fields must be an object, not array")));
+  EXPECT_TRUE(other.say(report(Said::Failed, "ValueError")));
+  run_until([&] { return !said.empty(); });
+  EXPECT_THAT(said, ElementsAre("8.1 says 4 ValueError"));
+  EXPECT_THAT(troubles,
+              ElementsAre(me + " was cut off: report: fields must be an object, not array"));
+}
+
+TEST_F(TaskServerTest, HearsNoRequestOfATask) {
+  const auto process = speaker();
+  EXPECT_TRUE(process->say(request(1)));
+  run_until_cut_off(*process);
+  EXPECT_THAT(process->heard, ElementsAre(failure("a frame of kind 3 is not expected here")));
+}
+
+TEST_F(TaskServerTest, HearsAThousandReportsOfAnAttemptAndNotMore) {
+  auto process = speaker();
+  for (int i = 0; i < TaskServer::kReportsMax; ++i) {
+    ASSERT_TRUE(process->say(report(Said::Loading)));
+    if (i % 100 == 99) run_until([&] { return said.size() == static_cast<std::size_t>(i) + 1; });
+  }
+  EXPECT_TRUE(process->say(report(Said::Loading)));
+  run_until_cut_off(*process);
+  EXPECT_THAT(process->heard, ElementsAre(failure("more than 1000 reports of one attempt")));
+  // The count is that of the attempt: a new connection does not help.
+  const auto again = speaker();
+  EXPECT_TRUE(again->say(report(Said::Loading)));
+  run_until_cut_off(*again);
+  EXPECT_THAT(said, SizeIs(TaskServer::kReportsMax));
+}
+
+}  // namespace
+}  // namespace trainyard::io
