@@ -195,6 +195,9 @@ ExitCode Session::run() {
   Execution execution = describe(options_, job_, *keeper_);
   listen();
   if (server_) execution.socket_path = server_->path();
+  if (!server_ && std::ranges::any_of(job_.plan().shapes, &Shape::two_phase)) {
+    return fail(Error{"two-phase tasks need a socket, and none could be made"});
+  }
   Result<Begun> begun = begin_journal(options_, job_, execution);
   if (!begun) return fail(begun.error());
   journal_ = std::move(begun->journal);
@@ -205,7 +208,8 @@ ExitCode Session::run() {
       LocalMachine::Options{.capacity = capacity_.capacity,
                             .begins = begun->at,
                             .sample_every = sample_interval(job_.configuration()),
-                            .launch = [this](AttemptKey key) { return job_.launch(key); }});
+                            .launch = [this](AttemptKey key) { return job_.launch(key); },
+                            .frames = server_.get()});
   watch_signals();
   view_.emplace(job_, begun->plan);
   for (const std::string& note : capacity_.notes) view_->note("machine: " + note);

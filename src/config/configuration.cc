@@ -99,7 +99,9 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "scheduler.max-waiting",
      .kind = SettingKind::Count,
      .fallback = "0",
-     .description = "How many tasks may have loaded and wait for a device. 0: no limit."},
+     .description =
+         "How many two-phase tasks may be started and not train yet. 0: as many as the CPUs "
+         "could train at once, which is the most in any case."},
     {.key = "scheduler.max-process",
      .kind = SettingKind::Count,
      .fallback = "0",

@@ -129,8 +129,9 @@ Launch Job::launch(AttemptKey key) const {
   add("TRAINYARD_TASK_DIR", launch.task_directory);
   add("TRAINYARD_RESULT", launch.result_path);
   add("TRAINYARD_ATTEMPT", fmt::to_string(key.attempt));
-  const Request& request =
-      state_->plan.shapes[state_->plan.tasks[key.task.value].shape.value].request;
+  const Shape& shape = state_->plan.shapes[state_->plan.tasks[key.task.value].shape.value];
+  launch.two_phase = shape.two_phase;
+  const Request& request = shape.request;
   const std::string threads = fmt::to_string(std::max<std::int64_t>(1, request.cpus.milli / 1000));
   for (const std::string_view name :
        {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {

@@ -39,6 +39,7 @@ namespace {
 struct Wanted {
   Request request;
   Duration time_limit{0};
+  bool two_phase = false;
   friend auto operator<=>(const Wanted&, const Wanted&) = default;
 };
 
@@ -223,7 +224,8 @@ class PlanMaker {
     if (fresh) {
       job_.plan.shapes.push_back({.group = {static_cast<std::uint32_t>(group_number_)},
                                   .request = wanted.request,
-                                  .time_limit = wanted.time_limit});
+                                  .time_limit = wanted.time_limit,
+                                  .two_phase = wanted.two_phase});
       owners_.push_back({.group = group_number_, .origin = origin});
     }
     return known->second;
@@ -270,6 +272,7 @@ class PlanMaker {
     }
     wanted.time_limit =
         value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
+    wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     return wanted;
   }
 

@@ -28,13 +28,23 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 13> kGroupKeys{
-    "name",       "needs",  "matrix",           "max-parallel", "fail-fast",
-    "tasks",      "memory", "gpu-memory",       "gpus",         "cpus",
-    "time-limit", "env",    "working-directory"};
-constexpr std::array<std::string_view, 9> kTaskKeys{"id",         "command", "memory",
-                                                    "gpu-memory", "gpus",    "cpus",
-                                                    "time-limit", "env",     "working-directory"};
+constexpr std::array<std::string_view, 14> kGroupKeys{"name",
+                                                      "needs",
+                                                      "matrix",
+                                                      "max-parallel",
+                                                      "fail-fast",
+                                                      "tasks",
+                                                      "memory",
+                                                      "gpu-memory",
+                                                      "gpus",
+                                                      "cpus",
+                                                      "time-limit",
+                                                      "env",
+                                                      "working-directory",
+                                                      "two-phase"};
+constexpr std::array<std::string_view, 10> kTaskKeys{
+    "id",   "command",    "memory", "gpu-memory",        "gpus",
+    "cpus", "time-limit", "env",    "working-directory", "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
@@ -72,10 +82,10 @@ class GroupReader {
     group.wants = read_wants(to_, node);
     if (const YamlNode* needs = node.find("needs")) group.needs = read_needs(*needs);
     if (const YamlNode* most = node.find("max-parallel")) {
-      group.parallel_max = read_value<int>(*most, "max-parallel", parse_count).value_or(0);
+      group.parallel_max = read_value<int>(to_, *most, "max-parallel", parse_count).value_or(0);
     }
     if (const YamlNode* fast = node.find("fail-fast")) {
-      group.fail_fast = read_value<bool>(*fast, "fail-fast", parse_flag).value_or(false);
+      group.fail_fast = read_value<bool>(to_, *fast, "fail-fast", parse_flag).value_or(false);
     }
     read_tasks(node, group);
     return group;
@@ -104,12 +114,13 @@ class GroupReader {
   }
 
   template <class T, class Parse>
-  std::optional<T> read_value(const YamlNode& node, std::string_view key, Parse parse) {
-    const auto text = read_single(to_, node, key);
+  std::optional<T> read_value(const Complainer& to, const YamlNode& node, std::string_view key,
+                              Parse parse) {
+    const auto text = read_single(to, node, key);
     if (!text) return std::nullopt;
     const Result<T> value = parse(*text);
     if (value) return *value;
-    to_.complain(node, fmt::format("{}: {}", key, value.error().message));
+    to.complain(node, fmt::format("{}: {}", key, value.error().message));
     return std::nullopt;
   }
 
@@ -249,6 +260,9 @@ class GroupReader {
     wants.time_limit = read_checked(to, node, "time-limit", parse_duration);
     if (const YamlNode* directory = node.find("working-directory")) {
       wants.working_directory = read_text(to, *directory, "working-directory", names(false));
+    }
+    if (const YamlNode* phases = node.find("two-phase")) {
+      wants.two_phase = read_value<bool>(to, *phases, "two-phase", parse_flag);
     }
     if (const YamlNode* env = node.find("env")) wants.environment = read_environment(to, *env);
     return wants;

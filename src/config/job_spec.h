@@ -35,6 +35,7 @@ struct Wants {
   std::optional<Text> cpus;
   std::optional<Text> time_limit;
   std::optional<Text> working_directory;
+  std::optional<bool> two_phase;
   std::vector<std::pair<std::string, Text>> environment;
 };
 

@@ -61,6 +61,27 @@ TEST(Job, HasDefaultsForAllButTheCommand) {
   EXPECT_FALSE(job.plan().tasks[0].finished_before);
 }
 
+TEST(Job, HasTasksOfTwoPhasesWhereTheGroupOrTheTaskSaysSo) {
+  const Job job = job_of(R"(
+groups:
+  - name: g
+    two-phase: true
+    tasks:
+      - {id: loads, command: a}
+      - {id: plain, command: a, two-phase: false}
+  - name: h
+    tasks:
+      - {id: plain, command: a}
+      - {id: loads, command: a, two-phase: true}
+)");
+  std::vector<bool> two_phase;
+  for (std::uint32_t task = 0; task < 4; ++task) {
+    two_phase.push_back(job.launch({.task = {task}}).two_phase);
+    EXPECT_EQ(job.plan().shapes[job.plan().tasks[task].shape.value].two_phase, two_phase.back());
+  }
+  EXPECT_THAT(two_phase, ElementsAre(true, false, false, true));
+}
+
 TEST(Job, MakesGroupsWaitForTheOneBefore) {
   const Job job = job_of(
       "groups:\n"

@@ -36,6 +36,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{16} << 10;
 constexpr int kAcceptsATurn = 16;
+/// A process cannot have left more behind than its socket holds.
+constexpr int kReadsToCatchUp = 64;
 
 /// Says what is wrong, but not without end.
 class Troubles {
@@ -99,6 +101,8 @@ struct FrameServer::State : std::enable_shared_from_this<State> {
   void turn_away(const Descriptor& socket, const std::string& who, const std::string& why);
 
   void read(ConnectionId number);
+  bool read_some(ConnectionId number);
+  void catch_up();
   void take(ConnectionId number, wire::Frame frame);
   void take_hello(ConnectionId number, const wire::Frame& frame);
   [[nodiscard]] std::size_t strangers() const;
@@ -214,26 +218,45 @@ void FrameServer::State::turn_away(const Descriptor& socket, const std::string& 
   trouble(fmt::format("{} was turned away: {}", who, why));
 }
 
-void FrameServer::State::read(ConnectionId number) {
+void FrameServer::State::read(ConnectionId number) { static_cast<void>(read_some(number)); }
+
+/// Takes what has come, up to a bound; whether there was anything.
+bool FrameServer::State::read_some(ConnectionId number) {
   Connection* connection = find(number);
-  if (connection == nullptr) return;
+  if (connection == nullptr) return false;
   std::array<char, kReadBytes> bytes;  // NOLINT(*-member-init): only what was read is looked at.
   const ssize_t count = ::recv(connection->socket.get(), bytes.data(), bytes.size(), 0);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count <= 0) {
     if (connection->reader.in_frame()) {
       trouble(fmt::format("process {} went in the middle of a frame", connection->process));
     }
-    return close(number);
+    close(number);
+    return false;
   }
   connection->reader.add({bytes.data(), static_cast<std::size_t>(count)});
   while (connection != nullptr) {
     auto next = connection->reader.next();
-    if (!next) return end(number, next.error().message);
+    if (!next) {
+      end(number, next.error().message);
+      return false;
+    }
     std::optional<wire::Frame>& frame = *next;
-    if (!frame) return;
+    if (!frame) return true;
     take(number, *std::move(frame));
     connection = find(number);
+  }
+  return false;
+}
+
+void FrameServer::State::catch_up() {
+  let_in_who_waits();
+  std::vector<ConnectionId> all;
+  all.reserve(connections.size());
+  for (const auto& [number, connection] : connections) all.push_back(number);
+  for (const ConnectionId number : all) {
+    for (int i = 0; i < kReadsToCatchUp && read_some(number); ++i) {
+    }
   }
 }
 
@@ -309,8 +332,8 @@ void FrameServer::State::write(ConnectionId number) {
         ::send(connection->socket.get(), unread.data(), unread.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    // It has gone without waiting for the answer, as it may.
-    if (count < 0) return close(number);
+    // It has gone without waiting for the answer, as it may. What it said before is still read.
+    if (count < 0) return unread.clear();
     unread.erase(0, static_cast<std::size_t>(count));
   }
   if (unread.empty()) return;
@@ -426,6 +449,12 @@ void FrameServer::let_be_silent(ConnectionId connection, bool may_be) {
   if (found == nullptr) return;
   found->may_be_silent = may_be;
   state_->await_more(*found);
+}
+
+void FrameServer::catch_up() {
+  // Held: what is called may end the server.
+  const std::shared_ptr<State> held = state_;
+  held->catch_up();
 }
 
 const std::string& FrameServer::path() const { return state_->listener.path; }

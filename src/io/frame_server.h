@@ -91,6 +91,11 @@ class FrameServer {
   /// One that may not be silent is cut off after `silence_max` without a frame.
   void let_be_silent(ConnectionId connection, bool may_be);
 
+  /// Takes all that has come and was not looked at yet, in order for each connection: so that what
+  /// a process said is heard before what is known of its end another way. Costs a system call for
+  /// each connection.
+  void catch_up();
+
   /// Where to connect to. At most 107 bytes, absolute.
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::size_t connections() const;

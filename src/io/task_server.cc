@@ -118,6 +118,8 @@ std::string TaskServer::expect(AttemptKey key) {
 }
 
 void TaskServer::forget(AttemptKey key) {
+  if (!state_->tokens.contains(key)) return;
+  state_->server.catch_up();
   const auto token = state_->tokens.extract(key);
   if (token.empty()) return;
   const auto attempt = state_->attempts.extract(token.mapped());

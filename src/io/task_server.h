@@ -33,7 +33,8 @@ class TaskServer {
 
   /// The token of a new attempt: 32 digits, hexadecimal.
   std::string expect(AttemptKey key);
-  /// The attempt is over, and its token with it: who still speaks for it is cut off.
+  /// The attempt is over, and its token with it: what its process has said is reported first; who
+  /// still speaks for it is cut off.
   void forget(AttemptKey key);
 
   /// Tells the process of an attempt. When nobody speaks for it now, nobody is told.

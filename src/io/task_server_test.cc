@@ -117,6 +117,17 @@ TEST_F(TaskServerTest, TurnsTheTokenOfAnAttemptAwayThatIsOver) {
   tasks->order(first, wire::TrainOrder{.device = "cpu"});
 }
 
+TEST_F(TaskServerTest, HearsWhatAProcessSaidBeforeItsEndThoughThatIsKnownFirst) {
+  {
+    // It connects, says all it has to say, and is gone before anybody has looked.
+    Caller process(tasks->path());
+    EXPECT_TRUE(process.say(hello_of(token) + report(Said::Loading) + report(Said::OutOfMemory)));
+  }
+  EXPECT_THAT(said, IsEmpty());
+  tasks->forget(first);
+  EXPECT_THAT(said, ElementsAre("7.1 says 0 ", "7.1 says 3 "));
+}
+
 TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
   auto process = speaker();
   Caller second(tasks->path());

@@ -64,8 +64,9 @@ Place place_of(Status status, Verdict verdict) {
   switch (status) {
     case Status::Available:
     case Status::Loading:
-    case Status::Waiting:
     case Status::Training:
+    case Status::Finished:
+    case Status::Unknown:
       return Place::Running;
     case Status::Interrupt:
       return Place::Retrying;

@@ -118,14 +118,21 @@ void ProgressLine::see(const Decision& decision) {
         });
   }
   for (const Command& command : decision.commands) {
-    const auto* const start = std::get_if<StartAttempt>(&command);
-    if (start == nullptr) continue;
-    last_start_ = now_;
-    const auto active = active_.find(start->key.task);
-    if (active == active_.end()) continue;
-    promised_ += start->promise.memory - active->second.promised;
-    active->second.promised = start->promise.memory;
+    if (const auto* const start = std::get_if<StartAttempt>(&command)) {
+      last_start_ = now_;
+      promise(start->key.task, start->promise.memory);
+    } else if (const auto* const grant = std::get_if<GrantDevice>(&command)) {
+      last_start_ = now_;
+      promise(grant->key.task, grant->promise.memory);
+    }
   }
+}
+
+void ProgressLine::promise(TaskIndex task, Bytes memory) {
+  const auto active = active_.find(task);
+  if (active == active_.end()) return;
+  promised_ += memory - active->second.promised;
+  active->second.promised = memory;
 }
 
 void ProgressLine::see(const TaskChanged& change) {
@@ -139,7 +146,7 @@ void ProgressLine::see(const TaskChanged& change) {
     end(change, took);
     return;
   }
-  if (change.status == Status::Init || change.status == Status::Unknown) {
+  if (change.status == Status::Init) {
     leave(task);
     return;
   }
@@ -150,20 +157,26 @@ void ProgressLine::see(const TaskChanged& change) {
     tell_trouble(change, took);
     return;
   }
+  const Doing doing = change.status == Status::Waiting ? Doing::Loaded : Doing::Running;
   const auto active = active_.find(task);
-  const bool goes_on = active != active_.end() && active->second.doing == Doing::Running &&
+  const bool goes_on = active != active_.end() && active->second.doing != Doing::Retrying &&
                        active->second.attempt == change.key.attempt;
   if (!goes_on) {
     leave(task);
-    active_[task] = {.doing = Doing::Running, .attempt = change.key.attempt, .started = now_};
-    ++counts_.running;
+    active_[task] = {.doing = doing, .attempt = change.key.attempt, .started = now_};
+    if (doing == Doing::Running) ++counts_.running;
+    return;
   }
+  if (active->second.doing == doing) return;
+  active->second.doing = doing;
+  counts_.running += doing == Doing::Running ? 1 : -1;
 }
 
 void ProgressLine::leave(TaskIndex task) {
   const auto active = active_.find(task);
   if (active == active_.end()) return;
-  --(active->second.doing == Doing::Running ? counts_.running : counts_.retrying);
+  if (active->second.doing == Doing::Running) --counts_.running;
+  if (active->second.doing == Doing::Retrying) --counts_.retrying;
   promised_ -= active->second.promised;
   active_.erase(active);
 }

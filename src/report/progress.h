@@ -67,7 +67,7 @@ class ProgressLine {
   void finish();
 
  private:
-  enum class Doing : std::uint8_t { Running, Retrying };
+  enum class Doing : std::uint8_t { Running, Retrying, Loaded };
   struct Active {
     Doing doing = Doing::Running;
     std::uint32_t attempt = 0;
@@ -90,6 +90,7 @@ class ProgressLine {
   void see(const GroupChanged& change);
   void end(const TaskChanged& change, std::optional<Duration> took);
   void leave(TaskIndex task);
+  void promise(TaskIndex task, Bytes memory);
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
   void tell_trouble(const TaskChanged& change, std::optional<Duration> took);

@@ -223,6 +223,21 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
 
+TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  const AttemptKey key{.task = {0}};
+  const auto enters = [&](std::int64_t when, Status status) {
+    return line.turn(when, {.changes = {TaskChanged{.key = key, .status = status}}});
+  };
+  EXPECT_EQ(enters(2000, Status::Waiting),
+            "\r0/2 done, 2 waiting, memory 0 B of 1 GB promised\x1b[K");
+  EXPECT_EQ(line.turn(3000, {.changes = {TaskChanged{.key = key, .status = Status::Training}},
+                             .commands = {GrantDevice{.key = key, .promise = {.memory = gb(2)}}}}),
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 2 GB promised\x1b[K");
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();

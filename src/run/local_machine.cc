@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/match.h"
@@ -19,11 +21,13 @@
 #include "io/files.h"
 #include "io/keeper.h"
 #include "io/process_table.h"
+#include "io/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "wire/result_text.h"
+#include "wire/task.h"
 
 namespace trainyard {
 
@@ -52,6 +56,10 @@ LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options opti
       options_(std::move(options)),
       clock_offset_(options_.begins.since_start - io::EventLoop::now()) {
   keeper_.listen(loop_, [this](std::span<const io::KeeperNews> news) { hear(news); });
+  if (options_.frames == nullptr) return;
+  tasks_.emplace(*options_.frames, [this](AttemptKey key, const wire::TaskReport& report) {
+    hear_task(key, report);
+  });
 }
 
 Instant LocalMachine::now() const { return {clock_offset_ + io::EventLoop::now()}; }
@@ -64,8 +72,9 @@ Event LocalMachine::look() {
 void LocalMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
-      // The processes of plain commands train from their start.
-      [](const GrantDevice&) { check(false, "only a two-phase task is told to train"); },
+      [this](const GrantDevice& it) {
+        if (tasks_) tasks_->order(it.key, wire::TrainOrder{.device = "cpu"});
+      },
       [this](const StopAttempt& it) {
         if (!keeper_gone_) keeper_.stop(it.key, it.kill);
       },
@@ -83,9 +92,22 @@ void LocalMachine::start(const StartAttempt& command) {
                               .end = Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  const Launch launch = options_.launch(command.key);
+  Launch launch = options_.launch(command.key);
+  if (launch.two_phase) {
+    check(tasks_.has_value(), "a socket where there are two-phase tasks");
+    launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks_->path()));
+    launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks_->expect(command.key)));
+  }
   running_[command.key.task] = {.key = command.key, .result_path = launch.result_path};
   keeper_.start(command.key, launch);
+}
+
+void LocalMachine::hear_task(AttemptKey key, const wire::TaskReport& report) {
+  const auto* const word = std::get_if<wire::StageWord>(&report);
+  if (word == nullptr) return;
+  inbox_.push_back(
+      {.at = now(),
+       .what = StageReported{.key = key, .said = word->said, .message = word->message}});
 }
 
 std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
@@ -142,6 +164,7 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
     read_result(attempt.result_path, ended);
   }
   running_.erase(found);
+  if (tasks_) tasks_->forget(news.key);
   inbox_.push_back({.at = now(), .what = std::move(ended)});
 }
 

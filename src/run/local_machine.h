@@ -14,14 +14,17 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "io/event_loop.h"
+#include "io/frame_server.h"
 #include "io/keeper.h"
 #include "io/process_table.h"
+#include "io/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
 #include "run/machine.h"
+#include "wire/task.h"
 
 namespace trainyard {
 
@@ -36,6 +39,9 @@ class LocalMachine final : public Machine {
     Instant begins;  ///< Where the time of the run starts, or goes on.
     Duration sample_every{1000};
     Launcher launch;
+    /// Where two-phase tasks are heard; must outlive the machine. May be missing when there are
+    /// none.
+    io::FrameServer* frames = nullptr;
   };
 
   LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options);
@@ -64,6 +70,7 @@ class LocalMachine final : public Machine {
   [[nodiscard]] Instant now() const;
   void hear(std::span<const io::KeeperNews> news);
   void hear_end(const io::ProcessEnded& news);
+  void hear_task(AttemptKey key, const wire::TaskReport& report);
   void lose_everything(const std::string& why);
   void start(const StartAttempt& command);
   Sampled sample();
@@ -74,6 +81,7 @@ class LocalMachine final : public Machine {
   Duration clock_offset_;
   Instant next_sample_;
   io::ProcessTable processes_;
+  std::optional<io::TaskServer> tasks_;
   std::map<TaskIndex, Attempt> running_;
   std::vector<Event> inbox_;
   std::map<std::uint64_t, KillReply> kills_;

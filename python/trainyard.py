@@ -1,0 +1,232 @@
+"""The Python client of trainyard, for scripts that load, wait for a device and then train.
+
+    import trainyard
+
+    data = load()
+    for attempt in trainyard.attempts():     # again after it ran out of memory
+        with attempt as device:              # waits here until a device is granted
+            trainyard.result(acc=fit(data, device))
+
+One file, Python 3.8 and later, no dependency. Run by trainyard (`two-phase: true` in the job file)
+the script tells the yard how far it is in its life; run by hand it trains on what the machine has.
+The protocol is described in trainyard's docs/protocol.md.
+"""
+import json
+import math
+import os
+import socket
+import struct
+import sys
+import traceback
+
+__all__ = ["attempts", "result", "Refused"]
+
+_PREFIX = struct.Struct("<4sBBHQQIIIIQ")
+_HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
+_VERSION = 1
+_FIELDS_MAX = 1 << 20
+
+# By the name of their type, wherever they are defined: no framework has to be imported for it.
+_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "ResourceExhaustedError"}
+_MEMORY_TEXTS = (
+    "cuda out of memory", "hip out of memory", "cuda error: out of memory",
+    "cudnn_status_alloc_failed", "cublas_status_alloc_failed", "cuda_error_out_of_memory",
+    "resource_exhausted", "out of memory while trying to allocate",
+)
+
+
+class Refused(RuntimeError):
+    """The yard does not let this process speak for its task, or is gone."""
+
+
+class _Yard:
+    """The connection to the yard, of the process that made it and of none that was forked off."""
+
+    def __init__(self, path, token):
+        self._process = os.getpid()
+        self.said_last = False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(path)
+        self._send(_HELLO, {"role": "task", "version": _VERSION, "token": token,
+                            "program": "python " + os.path.basename(sys.argv[0] or "-")})
+        welcome = self._receive(_WELCOME)
+        if not welcome.get("ok"):
+            self._socket.close()
+            raise Refused(welcome.get("error", "the yard refused"))
+        self.say("loading")
+
+    def say(self, word, **more):
+        """A word about this process's life. What is said after the last one is not sent."""
+        if self.said_last or os.getpid() != self._process:
+            return
+        self.said_last = word in ("trained", "failed")
+        try:
+            self._send(_REPORT, dict(say=word, **more))
+        except OSError:
+            pass  # The yard has gone, and ends us in a moment.
+
+    def wait_for_device(self):
+        if os.getpid() != self._process:
+            raise Refused("a forked process cannot train in the name of its task")
+        order = self._receive(_ORDER)
+        if order.get("do") != "train":
+            raise Refused("the yard said what this client does not know: %r" % (order,))
+        return order["device"]
+
+    def _send(self, kind, fields):
+        text = json.dumps(fields).encode("ascii")
+        self._socket.sendall(
+            _PREFIX.pack(b"TYRD", _VERSION, kind, 0, 0, 0, 0, len(text), 0, 0, 0) + text)
+
+    def _exactly(self, count):
+        received = bytearray()
+        while len(received) < count:
+            piece = self._socket.recv(count - len(received))
+            if not piece:
+                raise Refused("the yard has closed the connection")
+            received += piece
+        return bytes(received)
+
+    def _receive(self, wanted):
+        magic, version, kind, _, _, _, _, length, buffers, _, _ = _PREFIX.unpack(
+            self._exactly(_PREFIX.size))
+        if magic != b"TYRD" or version != _VERSION or buffers or length > _FIELDS_MAX:
+            raise Refused("this is not the protocol that this client speaks")
+        fields = json.loads(self._exactly(length) or b"{}")
+        if kind == _FAILURE:
+            raise Refused(fields.get("error", "the yard closed the connection"))
+        if kind != wanted:
+            raise Refused("the yard sent a frame of kind %d" % kind)
+        return fields
+
+
+def is_out_of_memory(error):
+    """Whether an exception, or what it came from, says that memory ran out: host or GPU."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if any(kind.__name__ in _MEMORY_TYPES for kind in type(error).__mro__):
+            return True
+        text = str(error).lower()
+        if any(part in text for part in _MEMORY_TEXTS):
+            return True
+        if "dataloader worker" in text and ("killed" in text or "bus error" in text):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _line(error):
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return text.splitlines()[-1] if text else type(error).__name__
+
+
+def _tell_failure(error):
+    if is_out_of_memory(error):
+        _yard.say("out-of-memory", message=_line(error))
+        _yard.said_last = True
+    else:
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        _yard.say("failed", message=_line(error), traceback=text)
+
+
+class _Attempt:
+    def __init__(self):
+        self.over = False
+
+    def __enter__(self):
+        return _yard.wait_for_device() if _yard else _own_device()
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            self.over = True
+            if _yard:
+                _yard.say("trained")
+            return False
+        if not _yard or not isinstance(error, Exception) or not is_out_of_memory(error):
+            return False  # What is left goes through _at_uncaught.
+        _yard.say("out-of-memory", message=_line(error))
+        # Its frames hold what did not fit; the next attempt needs that room.
+        traceback.clear_frames(trace)
+        return True
+
+
+def attempts():
+    """One attempt after the other, until one of them has trained."""
+    if _refused:
+        raise Refused(_refused)
+    if _yard:
+        _yard.say("loaded")
+    while True:
+        attempt = _Attempt()
+        yield attempt
+        if attempt.over:
+            return
+
+
+def result(*values, **more):
+    """Adds to the result of the task: result(acc=0.98) or result({"acc": 0.98})."""
+    merged = {}
+    for part in values:
+        merged.update(part)
+    merged.update(more)
+    path = os.environ.get("TRAINYARD_RESULT")
+    if not path:
+        print("result: " + json.dumps(_plain(merged)))
+        return
+    try:
+        with open(path, encoding="utf-8") as file:
+            before = json.load(file)
+    except (OSError, ValueError):
+        before = {}
+    before.update(_plain(merged))
+    unfinished = "%s.%d" % (path, os.getpid())
+    with open(unfinished, "w", encoding="utf-8") as file:
+        json.dump(before, file)
+    os.replace(unfinished, path)
+
+
+def _plain(value):
+    """With numbers of numpy, torch and the like as numbers, and what is no number as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _own_device():
+    """Outside the yard: the first GPU that a framework in use can see, else the CPU."""
+    torch = sys.modules.get("torch")
+    return "cuda:0" if torch is not None and torch.cuda.is_available() else "cpu"
+
+
+def _at_uncaught(kind, error, trace):
+    if _yard and isinstance(error, Exception):
+        _tell_failure(error.with_traceback(trace))
+    _hook_before(kind, error, trace)
+
+
+def _forget_in_child():
+    global _yard, _refused
+    if _yard:
+        _refused = "a forked process cannot train in the name of its task"
+    _yard = None
+
+
+_yard = None
+_refused = ""
+_hook_before = sys.excepthook
+if os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN"):
+    try:
+        _yard = _Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"])
+    except (Refused, OSError) as why:
+        # A worker that imports its parent's script again must be able to do so.
+        _refused = str(why)
+    else:
+        sys.excepthook = _at_uncaught
+        os.register_at_fork(after_in_child=_forget_in_child)

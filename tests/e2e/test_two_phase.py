@@ -1,0 +1,225 @@
+"""Scripts of two phases: they load while others train, wait for a device, and train.
+
+They are Python scripts with the client as a user has it, and one client written from the protocol's
+page alone, which says what the Python client never would.
+"""
+import pathlib
+import sqlite3
+
+from yard import TRAINYARD, YardTest, json, os, subprocess
+
+CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python"
+JOB = """
+name: job
+groups:
+  - name: g
+    two-phase: true
+    memory: 50MB
+    cpus: {cpus}
+    tasks:
+"""
+HEAD = f"""
+import os, sys
+sys.path.insert(0, {str(CLIENT)!r})
+import trainyard
+"""
+GOOD = """
+for attempt in trainyard.attempts():
+    with attempt as device:
+        trainyard.result(device=device, acc=0.5)
+"""
+# docs/protocol.md, "Tasks".
+RAW = """
+import json, os, socket, struct, sys
+PREFIX = struct.Struct("<4sBBHQQIIIIQ")
+def connect(token=os.environ["TRAINYARD_TOKEN"]):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(30)
+    connection.connect(os.environ["TRAINYARD_SOCKET"])
+    send(connection, 1, {"role": "task", "version": 1, "token": token})
+    return connection
+def send(connection, kind, fields):
+    text = json.dumps(fields).encode()
+    connection.sendall(PREFIX.pack(b"TYRD", 1, kind, 0, 0, 0, 0, len(text), 0, 0, 0) + text)
+def receive(connection):
+    prefix = connection.recv(PREFIX.size, socket.MSG_WAITALL)
+    if not prefix:
+        return None
+    fields = PREFIX.unpack(prefix)
+    return json.loads(connection.recv(fields[7], socket.MSG_WAITALL) or b"{}")
+"""
+
+
+class TwoPhase(YardTest):
+    def scripts(self, cpus=0, **scripts):
+        """A job of one task for each script."""
+        text = JOB.format(cpus=cpus)
+        for name, script in scripts.items():
+            self.write(f"{name}.py", script if script.startswith(RAW) else HEAD + script)
+            text += f"      - {{id: {name}, command: [/usr/bin/python3, {name}.py]}}\n"
+        self.job(text)
+
+    def life(self, name, run="runs/job"):
+        """The statuses of a task, in order, as the journal has them."""
+        path = self.directory / run / "journal.db"
+        if not path.exists():
+            return []
+        journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            (number,) = journal.execute("SELECT number FROM tasks WHERE id = ?", (name,)).fetchone()
+            rows = journal.execute("SELECT data FROM events ORDER BY seq").fetchall()
+        except sqlite3.OperationalError:
+            return []  # It is being made.
+        finally:
+            journal.close()
+        changes = [change for (data,) in rows for change in json.loads(data).get("changes", [])]
+        return [change["status"] for change in changes if change.get("task") == number]
+
+    def rows(self):
+        return {row["id"]: row for row in self.status()["tasks"]}
+
+    def test_a_script_goes_through_its_whole_life(self):
+        self.scripts(good=GOOD)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("good"),
+                         ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(json.loads(self.text("runs/job/g/good/result.json")), {"device": "cpu", "acc": 0.5})
+
+    def test_a_script_loads_while_another_trains_and_waits_with_what_it_has(self):
+        os.mkfifo(self.directory / "gate")
+        trains = "for attempt in trainyard.attempts():\n    with attempt:\n        open('gate').read()\n"
+        self.scripts(cpus=os.cpu_count(), first=trains, second=GOOD)
+        yard = self.start("run", "job.yaml")
+        self.until("one to train and one to wait", lambda: {"TRAINING", "WAITING"} <= set(self.life("first") + self.life("second"))
+                   and self.life("second")[-1:] == ["WAITING"])
+        self.assertEqual(self.rows()["second"]["word"], "WAITING")
+        self.assertIn("1 task holds the others", self.trainyard("status", "runs/job").stdout)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(), {"g/first": "FINISHED", "g/second": "FINISHED"})
+
+    def test_out_of_memory_in_training_keeps_the_process_and_what_it_loaded(self):
+        self.scripts(greedy="""
+data = [os.getpid()]
+for attempt in trainyard.attempts():
+    with attempt as device:
+        data.append(os.getpid())
+        if len(data) == 2: raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        trainyard.result(processes=len(set(data)), tries=len(data) - 1)
+""")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("g/greedy: RETRYING", done.stderr)
+        self.assertEqual(self.life("greedy"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "INTERRUPT", "WAITING",
+                                               "TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(json.loads(self.text("runs/job/g/greedy/result.json")), {"processes": 1, "tries": 2})
+        self.assertEqual(self.rows()["greedy"]["memory_requested_bytes"], 60_000_000)
+
+    def test_out_of_memory_while_loading_starts_the_script_again(self):
+        self.scripts(greedy="if os.environ['TRAINYARD_ATTEMPT'] == '1': raise MemoryError()\n" + GOOD)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("greedy"), ["AVAILABLE", "LOADING", "INTERRUPT", "AVAILABLE", "LOADING", "WAITING",
+                                               "TRAINING", "FINISHED", "EXITED"])
+
+    def test_a_script_for_which_memory_never_suffices_fails(self):
+        self.scripts(loads="raise MemoryError()",
+                     trains="for attempt in trainyard.attempts():\n    with attempt:\n        raise MemoryError()\n")
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = self.rows()
+        self.assertEqual((rows["loads"]["word"], rows["trains"]["word"]), ("OUT_OF_MEMORY", "OUT_OF_MEMORY"))
+        self.assertIn("in 3 of 3 tries (scheduler.load-nretry)", rows["loads"]["message"])
+        self.assertIn("in 3 of 3 tries (scheduler.train-nretry)", rows["trains"]["message"])
+
+    def test_an_exception_is_told_with_its_stage_and_the_others_finish(self):
+        self.scripts(loads="raise ValueError('no such data')",
+                     trains="for attempt in trainyard.attempts():\n    with attempt:\n        1 / 0\n", good=GOOD)
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = self.rows()
+        self.assertEqual((rows["loads"]["word"], rows["loads"]["message"]), ("ERROR", "ValueError: no such data"))
+        self.assertEqual((rows["trains"]["word"], rows["trains"]["message"]),
+                         ("ERROR", "ZeroDivisionError: division by zero"))
+        self.assertEqual(rows["good"]["word"], "FINISHED")
+        self.assertEqual((self.life("loads")[-2:], self.life("trains")[-2:]),
+                         (["LOADING", "EXCEPTION"], ["TRAINING", "EXCEPTION"]))
+        self.assertIn("ZeroDivisionError", self.text("runs/job/g/trains/stderr.log"))
+
+    def test_a_script_that_dies_anywhere_is_noticed_at_once(self):
+        die = "os.kill(os.getpid(), 9)"
+        self.scripts(loads=die, waits=RAW + "c = connect(); receive(c)\nsend(c, 6, {'say': 'loading'})\n"
+                     "send(c, 6, {'say': 'loaded'})\n" + die,
+                     trains=f"for attempt in trainyard.attempts():\n    with attempt:\n        {die}\n",
+                     never="sys.exit(0)", code="sys.exit(3)", good=GOOD)
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.words(), {"g/loads": "KILLED", "g/waits": "KILLED", "g/trains": "KILLED",
+                                        "g/never": "EXIT 0", "g/code": "EXIT 3", "g/good": "FINISHED"})
+        self.assertIn("never asked for its device", self.rows()["never"]["message"])
+
+    def test_what_nobody_understands_ends_the_task_in_unknown(self):
+        self.scripts(dances=RAW + "c = connect(); receive(c)\nsend(c, 6, {'say': 'dancing'})\nreceive(c)\n",
+                     hurries=RAW + "c = connect(); receive(c)\nsend(c, 6, {'say': 'trained'})\nreceive(c)\n", good=GOOD)
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.life("dances"), ["AVAILABLE", "UNKNOWN", "EXCEPTION"])
+        self.assertEqual(self.life("hurries"), ["AVAILABLE", "UNKNOWN", "EXCEPTION"])
+        self.assertEqual(self.rows()["dances"]["message"], "it said 'dancing', which nobody understands")
+        self.assertEqual(self.words()["g/good"], "FINISHED")
+
+    def test_a_stranger_a_wrong_token_a_second_speaker_and_garbage_harm_no_task(self):
+        self.scripts(busy=RAW + """
+c = connect(); assert receive(c)["ok"]
+for wrong in ["", "0" * 32]:
+    assert not receive(connect(wrong))["ok"]
+assert receive(connect())["error"] == "somebody speaks for this attempt already"
+stranger = socket.socket(socket.AF_UNIX); stranger.connect(os.environ["TRAINYARD_SOCKET"])
+stranger.sendall(b"GET / HTTP/1.1\\r\\n\\r\\n")
+assert b"not trainyard's protocol" in stranger.recv(4096)
+for word in ["loading", "loaded"]:
+    send(c, 6, {"say": word, "what": "members that nobody knows are skipped"})
+assert receive(c) == {"do": "train", "device": "cpu"}
+send(c, 6, {"say": "trained"})
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words(), {"g/busy": "FINISHED"})
+
+    def test_a_forked_worker_does_not_speak_for_its_task(self):
+        self.scripts(forks="""
+child = os.fork()
+if child == 0:
+    try:
+        list(trainyard.attempts())
+    except trainyard.Refused:
+        raise ValueError("the worker's own trouble")
+os.waitpid(child, 0)
+""" + GOOD, imports="""
+import subprocess
+worker = subprocess.run([sys.executable, "-c", "import sys; sys.path[:] = %r; import trainyard" % sys.path])
+assert worker.returncode == 0
+""" + GOOD)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words(), {"g/forks": "FINISHED", "g/imports": "FINISHED"})
+
+    def test_a_yard_in_a_task_does_not_hand_on_what_it_was_told(self):
+        self.write("plain.py", "import os\nassert 'TRAINYARD_TOKEN' not in os.environ\n")
+        self.job("name: inner\ngroups: [{name: p, tasks: [{id: a, command: [/usr/bin/python3, plain.py]}]}]\n",
+                 name="inner.yaml")
+        self.scripts(outer=f"""
+import subprocess
+subprocess.run([{TRAINYARD!r}, "run", "inner.yaml", "--set", "utilization-limit.cpu=100%"], check=True)
+""" + GOOD)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words("runs/inner"), {"p/a": "FINISHED"})
+
+    def test_the_same_script_runs_by_hand(self):
+        self.scripts(good=GOOD)
+        done = subprocess.run(["/usr/bin/python3", "good.py"], cwd=self.directory, capture_output=True, text=True,
+                              timeout=60, check=True)
+        self.assertEqual((done.stdout, done.stderr), ('result: {"device": "cpu", "acc": 0.5}\n', ""))
+
+    def test_a_run_that_was_killed_goes_on_with_its_scripts(self):
+        os.mkfifo(self.directory / "gate")
+        self.scripts(good=GOOD, held="if os.environ['TRAINYARD_ATTEMPT'] == '1': open('gate').read()\n" + GOOD)
+        yard = self.start("run", "job.yaml")
+        self.until("one to finish and one to load", lambda: self.life("good")[-1:] == ["EXITED"] and self.life("held")[-1:] == ["LOADING"])
+        yard.kill()
+        self.end_of(yard)
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(self.words(), {"g/good": "FINISHED", "g/held": "FINISHED"})
+        self.assertEqual(self.rows()["held"]["attempt"], 2)
