@@ -19,7 +19,7 @@ struct Launch {
   std::string task_directory;  ///< Made, with its parents, before the process starts.
   std::string stdout_path;     ///< Made anew.
   std::string stderr_path;     ///< Made anew.
-  bool two_phase = false;   ///< It talks to the yard, and is told where and as whom.
+  bool two_phase = false;      ///< It talks to the yard, and is told where and as whom.
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 
