@@ -20,6 +20,7 @@
 #include "config/setting_value.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/plan.h"
 #include "model/resources.h"
 
 namespace trainyard {

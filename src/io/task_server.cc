@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>

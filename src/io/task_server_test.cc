@@ -1,5 +1,6 @@
 #include "io/task_server.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>

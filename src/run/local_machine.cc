@@ -94,9 +94,10 @@ void LocalMachine::start(const StartAttempt& command) {
   }
   Launch launch = options_.launch(command.key);
   if (launch.two_phase) {
-    check(tasks_.has_value(), "a socket where there are two-phase tasks");
-    launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks_->path()));
-    launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks_->expect(command.key)));
+    io::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
+    check(tasks != nullptr, "a socket where there are two-phase tasks");
+    launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
+    launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
   running_[command.key.task] = {.key = command.key, .result_path = launch.result_path};
   keeper_.start(command.key, launch);
