@@ -104,6 +104,7 @@ TEST_F(TaskServerTest, TurnsAWrongTokenAway) {
   EXPECT_THAT(said, IsEmpty());
   EXPECT_TRUE(good->say(report(Said::Loading)));
   run_until([&] { return !said.empty(); });
+  EXPECT_THAT(said, ElementsAre("7.1 says 0 "));
 }
 
 TEST_F(TaskServerTest, TurnsTheTokenOfAnAttemptAwayThatIsOver) {
@@ -141,6 +142,7 @@ TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
   const auto again = speaker();
   EXPECT_TRUE(again->say(report(Said::Loading)));
   run_until([&] { return !said.empty(); });
+  EXPECT_THAT(said, ElementsAre("7.1 says 0 "));
 }
 
 TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {

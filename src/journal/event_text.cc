@@ -136,9 +136,7 @@ void EventRows::begin(EventRow& row) {
         fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
       },
       [&](const StageReported& report) {
-        constexpr std::array<std::string_view, 6> kWords{"loading",       "loaded", "trained",
-                                                         "out_of_memory", "failed", "nonsense"};
-        about(kWords.at(std::to_underlying(report.said)), report.key);
+        about(to_text(report.said), report.key);
         if (!report.message.empty()) append_named(row.data, "message", report.message);
       },
       [&](const AttemptEnded& ended) {

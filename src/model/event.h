@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,9 @@ enum class Said : std::uint8_t {
   Failed,       ///< What it did failed, and it is about to end.
   Nonsense,     ///< Nobody can say what.
 };
+
+/// "loading", "loaded", "trained", "out_of_memory", "failed", "nonsense".
+std::string_view to_text(Said said);
 
 struct StageReported {
   AttemptKey key;

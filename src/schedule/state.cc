@@ -208,17 +208,23 @@ Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const 
                capacity_.memory - memory_kept_free(limits_, capacity_));
 }
 
+/// It ran out of memory, and is tried again with so much.
+void Scheduler::State::send_back(const Running& running, const std::string& why, Bytes memory,
+                                 Decision& out) {
+  tasks.enter(running.key.task, Status::Interrupt);
+  out.changes.emplace_back(
+      TaskChanged{.key = running.key,
+                  .status = Status::Interrupt,
+                  .failure = Failure::OutOfMemory,
+                  .stage = running.stage,
+                  .message = fmt::format("{}; tried again with {}", why, to_text(memory))});
+}
+
 void Scheduler::State::retry(const Running& running, const Usage& usage, const Ending& ending,
                              Decision& out) {
   const TaskIndex task = running.key.task;
   const Bytes memory = grown_request(running, usage.memory_peak);
-  tasks.enter(task, Status::Interrupt);
-  out.changes.emplace_back(TaskChanged{
-      .key = running.key,
-      .status = Status::Interrupt,
-      .failure = ending.failure,
-      .stage = running.stage,
-      .message = fmt::format("{}; tried again with {}", ending.message, to_text(memory))});
+  send_back(running, ending.message, memory, out);
   waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
   fresh_lanes_ = true;
 }

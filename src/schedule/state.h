@@ -146,6 +146,7 @@ struct Scheduler::State {
   [[nodiscard]] bool may_try_again(TaskIndex task, Stage stage) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
+  void send_back(const Running& running, const std::string& why, Bytes memory, Decision& out);
   void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
 
   [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;

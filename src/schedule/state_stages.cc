@@ -111,13 +111,7 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   if (!may_try_again(task, Stage::Train) || more > ledger_.memory_free()) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
-  tasks.enter(task, Status::Interrupt);
-  out.changes.emplace_back(
-      TaskChanged{.key = running.key,
-                  .status = Status::Interrupt,
-                  .failure = Failure::OutOfMemory,
-                  .stage = Stage::Train,
-                  .message = fmt::format("{}; tried again with {}", message, to_text(memory))});
+  send_back(running, message, memory, out);
   ledger_.change(task, {.memory = more, .cpus = Cpus{} - running.promise.cpus});
   running.promise.memory = memory;
   running.promise.cpus = {};

@@ -59,7 +59,6 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   now_ = event.at;
   event_ = &event;
   about_.reset();
-  ended_for_.reset();
   expected_ = {};
   entered_.clear();
   kill_of_.reset();
@@ -120,7 +119,6 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   about_ = news.key.task;
   const SeenAttempt attempt = outside_.release(news.key.task);
   SeenTask& task = outside_.task(news.key.task);
-  ended_for_ = attempt.stop;
   const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;

@@ -113,7 +113,6 @@ class Checkers {
 
   // Of the event that is looked at.
   std::optional<TaskIndex> about_;  ///< The task of an attempt that began or ended.
-  std::optional<StopReason> ended_for_;
   Expected expected_;
   std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
   std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.

@@ -35,10 +35,7 @@ std::string words(const What& what) {
   return match(
       what, [](const AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
       [](const StageReported& it) {
-        constexpr std::array<std::string_view, 6> kWords{"loading",       "loaded", "trained",
-                                                         "out of memory", "failed", "nonsense"};
-        return fmt::format("{} says {} {}", name(it.key), kWords.at(std::to_underlying(it.said)),
-                           it.message);
+        return fmt::format("{} says {} {}", name(it.key), to_text(it.said), it.message);
       },
       [](const AttemptEnded& it) {
         return fmt::format("{} ended: {}, peak {}", name(it.key), words(it.end),

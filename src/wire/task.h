@@ -2,8 +2,8 @@
 // Plain values and their fields; no sockets, no state, any thread.
 //
 // A report never fails for what it means: a word that nobody understands is one too
-// (Said::Nonsense), and ends the task; progress and results that make no sense are told, and harm
-// nobody.
+// (Said::Nonsense), and ends the task; of progress that makes no sense nothing is kept. A result is
+// a file (wire/result_text.h).
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,15 @@
+#include "model/event.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace trainyard {
+
+std::string_view to_text(Said said) {
+  constexpr std::array<std::string_view, 6> kNames{"loading",       "loaded", "trained",
+                                                   "out_of_memory", "failed", "nonsense"};
+  return kNames.at(std::to_underlying(said));
+}
+
+}  // namespace trainyard
