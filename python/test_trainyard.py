@@ -84,6 +84,26 @@ class ByHand(unittest.TestCase):
                 devices.append(device)
         self.assertEqual(devices, ["cpu"])
 
+    def test_a_class_loads_and_trains(self):
+        seen = []
+
+        class Fold(trainyard.Task):
+            def load(self):
+                seen.append("load")
+
+            def train(self, device):
+                seen.append(device)
+                trainyard.progress(0.5, loss=1)
+                return {"acc": 1}
+
+        with tempfile.TemporaryDirectory() as directory:
+            os.environ["TRAINYARD_RESULT"] = os.path.join(directory, "result.json")
+            self.addCleanup(os.environ.pop, "TRAINYARD_RESULT", None)
+            trainyard.main(Fold)
+            with open(os.environ["TRAINYARD_RESULT"], encoding="utf-8") as file:
+                self.assertEqual(json.load(file), {"acc": 1})
+        self.assertEqual(seen, ["load", "cpu"])
+
     def test_an_exception_goes_through(self):
         with self.assertRaises(MemoryError):
             for attempt in trainyard.attempts():

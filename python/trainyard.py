@@ -5,7 +5,16 @@
     data = load()
     for attempt in trainyard.attempts():     # again after it ran out of memory
         with attempt as device:              # waits here until a device is granted
+            trainyard.progress(0.4, loss=0.31)
             trainyard.result(acc=fit(data, device))
+
+or, the same as a class:
+
+    class Fold(trainyard.Task):
+        def load(self): ...
+        def train(self, device): return {"acc": ...}
+
+    trainyard.main(Fold)
 
 One file, Python 3.8 and later, no dependency. Run by trainyard (`two-phase: true` in the job file)
 the script tells the yard how far it is in its life; run by hand it trains on what the machine has.
@@ -17,14 +26,17 @@ import os
 import socket
 import struct
 import sys
+import time
 import traceback
 
-__all__ = ["attempts", "result", "Refused"]
+__all__ = ["attempts", "is_out_of_memory", "main", "progress", "result", "Refused", "Task"]
 
 _PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
 _VERSION = 1
 _FIELDS_MAX = 1 << 20
+_VALUES_MAX = 4000
+_PROGRESS_EVERY_S = 0.1
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
 _MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "ResourceExhaustedError"}
@@ -45,6 +57,8 @@ class _Yard:
     def __init__(self, path, token):
         self._process = os.getpid()
         self.said_last = False
+        self._progress = None  # What was not told yet.
+        self._progress_at = -_PROGRESS_EVERY_S
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(path)
         self._send(_HELLO, {"role": "task", "version": _VERSION, "token": token,
@@ -59,9 +73,28 @@ class _Yard:
         """A word about this process's life. What is said after the last one is not sent."""
         if self.said_last or os.getpid() != self._process:
             return
+        self._tell_progress()
         self.said_last = word in ("trained", "failed")
+        self._report(dict(say=word, **more))
+
+    def progress(self, fields):
+        """How far it is. Told at most ten times a second; the last is told with the next word."""
+        if self.said_last or os.getpid() != self._process:
+            return
+        self._progress = fields
+        if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
+            self._tell_progress()
+
+    def _tell_progress(self):
+        if self._progress is None:
+            return
+        fields, self._progress = self._progress, None
+        self._progress_at = time.monotonic()
+        self._report(fields)
+
+    def _report(self, fields):
         try:
-            self._send(_REPORT, dict(say=word, **more))
+            self._send(_REPORT, fields)
         except OSError:
             pass  # The yard has gone, and ends us in a moment.
 
@@ -164,6 +197,58 @@ def attempts():
             return
 
 
+def progress(fraction=None, **values):
+    """Says how far the training is, from 0 to 1, and what it has come to: progress(0.4, loss=0.31)."""
+    fields = {"say": "progress"}
+    if fraction is not None:
+        fraction = _plain(fraction)
+        if isinstance(fraction, (int, float)) and 0 <= fraction <= 1:
+            fields["fraction"] = fraction
+        else:
+            _warn("progress goes from 0 to 1: %r is not told" % (fraction,))
+    values = _plain(values)
+    if len(json.dumps(values)) > _VALUES_MAX:
+        _warn("the values of progress are too long to be told")
+    elif values:
+        fields["values"] = values
+    if _yard:
+        _yard.progress(fields)
+
+
+class Task:
+    """A task as a class: load() what it needs, then train(device), which returns its result."""
+
+    @property
+    def id(self):
+        return os.environ.get("TRAINYARD_TASK_ID", "")
+
+    @property
+    def task_dir(self):
+        """Where what it writes belongs; outside of a yard the current directory."""
+        return os.environ.get("TRAINYARD_TASK_DIR", os.getcwd())
+
+    def load(self):
+        """CPU, disk, memory; there is no device yet."""
+
+    def train(self, device):
+        """Returns the result, a dict. Called again, on the same object, after out of memory."""
+        raise NotImplementedError("train(device)")
+
+
+def main(task):
+    """Runs a Task, or a class of it, through its life."""
+    task = task() if isinstance(task, type) else task
+    task.load()
+    for attempt in attempts():
+        with attempt as device:
+            returned = task.train(device)
+            if isinstance(returned, dict):
+                result(returned)
+            elif returned is not None:
+                _warn("train() returned %s, and not a dict: it is not kept" % type(returned).__name__)
+                _leave(os.environ.get("TRAINYARD_RESULT"), _plain(returned))
+
+
 def result(*values, **more):
     """Adds to the result of the task: result(acc=0.98) or result({"acc": 0.98})."""
     merged = {}
@@ -179,11 +264,24 @@ def result(*values, **more):
             before = json.load(file)
     except (OSError, ValueError):
         before = {}
+    if not isinstance(before, dict):
+        before = {}
     before.update(_plain(merged))
+    _leave(path, before)
+
+
+def _leave(path, value):
+    """Writes the result, whole or not at all. The yard says what is wrong with one."""
+    if not path:
+        return
     unfinished = "%s.%d" % (path, os.getpid())
     with open(unfinished, "w", encoding="utf-8") as file:
-        json.dump(before, file)
+        json.dump(value, file)
     os.replace(unfinished, path)
+
+
+def _warn(text):
+    print("trainyard: " + text, file=sys.stderr)
 
 
 def _plain(value):

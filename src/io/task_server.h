@@ -22,6 +22,7 @@ class TaskServer {
   using OnReport = std::move_only_function<void(AttemptKey, wire::TaskReport)>;
 
   /// One attempt says no more words than this of its life; who says more is cut off.
+  /// How far it is may be said at any time.
   static constexpr int kReportsMax = 1'000;
 
   /// Opens the door of `server`, which must outlive this.

@@ -118,7 +118,8 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
 }
 
 bool says_nothing(const What& what) {
-  return std::holds_alternative<Sampled>(what) || std::holds_alternative<TimePassed>(what);
+  return std::holds_alternative<Sampled>(what) || std::holds_alternative<Progressed>(what) ||
+         std::holds_alternative<TimePassed>(what);
 }
 
 }  // namespace
@@ -139,6 +140,7 @@ void EventRows::begin(EventRow& row) {
         about(to_text(report.said), report.key);
         if (!report.message.empty()) append_named(row.data, "message", report.message);
       },
+      [&](const Progressed& progress) { about("progress", progress.key); },
       [&](const AttemptEnded& ended) {
         about("ended", ended.key);
         append(row.data, ended.end);

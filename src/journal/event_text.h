@@ -37,8 +37,8 @@ struct EventRow {
   std::string data;
 };
 
-/// Goes through the rows of one event. Samples are not events: a Sampled, and a TimePassed, has
-/// rows only for what was decided then.
+/// Goes through the rows of one event. Samples and progress have tables of their own: a Sampled, a
+/// Progressed and a TimePassed have rows only for what was decided then.
 class EventRows {
  public:
   EventRows(const Event& event, const Decision& decision, const RowNumbers& numbers)

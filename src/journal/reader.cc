@@ -325,4 +325,15 @@ Result<std::vector<AttemptRow>> JournalReader::attempts_of(GroupIndex group) {
   return collect(state_->database, sql, read_attempt, group.value);
 }
 
+Result<void> JournalReader::progress_of(GroupIndex group,
+                                        std::move_only_function<bool(ProgressRow)> row) {
+  return each(
+      state_->database,
+      "SELECT t.position, p.attempt, p.at_ms, p.fraction, p.\"values\" FROM tasks t "
+      "JOIN groups g ON g.number = t.group_number CROSS JOIN progress p ON p.task = t.number "
+      "WHERE g.position = ?1 AND t.position >= 0 AND p.attempt = "
+      "(SELECT max(attempt) FROM progress WHERE task = t.number) ORDER BY t.position, p.at_ms",
+      [&row](const Statement& found) { return row(read_progress(found)); }, group.value);
+}
+
 }  // namespace trainyard

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/stage_times.h"
 #include "model/status.h"
 
 namespace trainyard {
@@ -70,8 +71,21 @@ struct TaskRow {
   Duration cpu_time{0};
   std::string result;  ///< JSON object as text, or empty.
   std::string warning;
-  std::string message;  ///< Why it failed or was skipped.
+  std::string message;    ///< Why it failed or was skipped.
+  std::string traceback;  ///< All that the last attempt said of its failure; often empty.
   std::vector<std::pair<std::string, std::string>> matrix;
+  StageTimes times;
+  std::optional<double> progress;  ///< 0 to 1, as the last attempt told it last.
+  std::string progress_values;     ///< A JSON object as text, or empty.
+};
+
+/// How far an attempt said that it was.
+struct ProgressRow {
+  TaskIndex task;
+  std::uint32_t attempt = 0;
+  Instant at;
+  std::optional<double> fraction;
+  std::string values;  ///< A JSON object as text, or empty.
 };
 
 struct AttemptRow {
@@ -140,6 +154,9 @@ class JournalReader {
   Result<Lookup> look_up(std::string_view name);
   Result<std::vector<AttemptRow>> attempts(TaskIndex task);
   Result<std::vector<AttemptRow>> attempts_of(GroupIndex group);
+  /// Of the last attempt of each task of a group, thinned: in the order of the job file, then of
+  /// time. `row` returns false to stop.
+  Result<void> progress_of(GroupIndex group, std::move_only_function<bool(ProgressRow)> row);
   Result<std::vector<MachineRow>> samples();  ///< Thinned: at most 4,096 rows.
 
  private:

@@ -21,6 +21,11 @@ std::optional<Instant> optional_instant(const Statement& row, int column) {
   return instant(row, column);
 }
 
+std::optional<Duration> optional_duration(const Statement& row, int column) {
+  if (row.null(column)) return std::nullopt;
+  return Duration(row.integer(column));
+}
+
 std::uint32_t index(const Statement& row, int column) {
   return static_cast<std::uint32_t>(row.integer(column));
 }
@@ -48,7 +53,15 @@ const std::string_view kTaskColumns =
     "coalesce(nullif(e.memory_requested, 0), nullif(l.memory_requested, 0), s.memory), "
     "coalesce(l.memory_now, 0), coalesce(e.memory_peak, l.memory_peak, 0), "
     "coalesce(e.cpu_ms, l.cpu_ms, 0), coalesce(e.result, l.result), "
-    "coalesce(e.warning, l.warning), coalesce(e.message, l.message), t.matrix ";
+    "coalesce(e.warning, l.warning), coalesce(e.message, l.message), t.matrix, "
+    "coalesce(e.load_numbers, l.load_numbers, 0), coalesce(e.train_numbers, l.train_numbers, 0), "
+    "coalesce(e.load_ms, l.load_ms), coalesce(e.train_ms, l.train_ms), "
+    "(SELECT p.fraction FROM progress p WHERE p.task = t.number ORDER BY p.attempt DESC, p.at_ms "
+    "DESC LIMIT 1), "
+    "(SELECT p.\"values\" FROM progress p WHERE p.task = t.number ORDER BY p.attempt DESC, "
+    "p.at_ms DESC LIMIT 1), "
+    "(SELECT b.text FROM tracebacks b WHERE b.task = t.number AND b.attempt = "
+    "coalesce(e.attempt, l.attempt)) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -75,7 +88,14 @@ TaskRow read_task(const Statement& row) {
           .result = std::string(row.text(17)),
           .warning = std::string(row.text(18)),
           .message = std::string(row.text(19)),
-          .matrix = matrix_from_json(row.text(20))};
+          .traceback = std::string(row.text(27)),
+          .matrix = matrix_from_json(row.text(20)),
+          .times = {.load_numbers = row.small(21),
+                    .train_numbers = row.small(22),
+                    .load = optional_duration(row, 23),
+                    .train = optional_duration(row, 24)},
+          .progress = row.null(25) ? std::nullopt : std::optional(row.real(25)),
+          .progress_values = std::string(row.text(26))};
 }
 
 const std::string_view kAllAttempts =
@@ -83,6 +103,14 @@ const std::string_view kAllAttempts =
     "attempts UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, exit_code, "
     "memory_peak, message FROM ended WHERE attempt > 0 UNION ALL SELECT task, attempt, started_ms, "
     "ended_ms, failure, exit_code, memory_peak, message FROM live WHERE attempt > 0)";
+
+ProgressRow read_progress(const Statement& row) {
+  return {.task = {index(row, 0)},
+          .attempt = index(row, 1),
+          .at = instant(row, 2),
+          .fraction = row.null(3) ? std::nullopt : std::optional(row.real(3)),
+          .values = std::string(row.text(4))};
+}
 
 AttemptRow read_attempt(const Statement& row) {
   return {.key = {.task = {index(row, 0)}, .attempt = index(row, 1)},

@@ -22,6 +22,7 @@ TaskRow read_task(const Statement& row);
 extern const std::string_view kAllAttempts;
 
 /// Reads position, attempt and the columns above.
+ProgressRow read_progress(const Statement& row);
 AttemptRow read_attempt(const Statement& row);
 
 ExecutionRow read_execution(const Statement& row);

@@ -8,7 +8,7 @@ namespace trainyard {
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -60,14 +60,16 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   attempt INTEGER NOT NULL, failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,
   pid INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,
   memory_requested INTEGER NOT NULL, memory_now INTEGER NOT NULL, memory_peak INTEGER NOT NULL,
-  cpu_ms INTEGER NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL
+  cpu_ms INTEGER NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
+  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
   stage INTEGER NOT NULL, attempt INTEGER NOT NULL, failure INTEGER NOT NULL,
   exit_code INTEGER NOT NULL, started_ms INTEGER, ended_ms INTEGER,
   memory_requested INTEGER NOT NULL, memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL,
-  message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL
+  message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
+  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -83,6 +85,16 @@ CREATE TABLE events (                   -- what happened and what was decided; o
   kind TEXT NOT NULL, task INTEGER, attempt INTEGER,
   data TEXT NOT NULL                    -- a JSON object
 );
+CREATE TABLE tracebacks (               -- all there is to say of a failure
+  task INTEGER NOT NULL, attempt INTEGER NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY (task, attempt)
+) WITHOUT ROWID;
+CREATE TABLE progress (                 -- how far attempts said that they were, thinned
+  task INTEGER NOT NULL, attempt INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+  fraction REAL,                        -- 0 to 1
+  "values" TEXT NOT NULL,               -- a JSON object, or empty
+  PRIMARY KEY (task, attempt, at_ms)
+) WITHOUT ROWID;
 CREATE TABLE samples (
   number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, memory_available INTEGER NOT NULL,
   memory_of_tasks INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL
@@ -111,6 +123,8 @@ CREATE VIEW task_list AS
     coalesce(e.memory_peak, l.memory_peak) AS memory_peak,
     coalesce(e.cpu_ms, l.cpu_ms) / 1000.0 AS cpu_s,
     coalesce(e.message, l.message, '') AS message, t.matrix,
+    coalesce(e.load_ms, l.load_ms) / 1000.0 AS load_s,
+    coalesce(e.train_ms, l.train_ms) / 1000.0 AS train_s,
     CASE WHEN json_valid(e.result) THEN e.result END AS result
   FROM tasks t JOIN groups g ON g.number = t.group_number
     LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/event_text.h"
+#include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
 #include "model/command.h"
@@ -82,12 +83,15 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
-                  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
+                  "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
+                  "?18, ?19, ?20)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
-                           "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"),
+                           "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+                           "?16, ?17, ?18, ?19)"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+      .traceback_put = prepare("INSERT OR REPLACE INTO tracebacks VALUES (?1, ?2, ?3)"),
       .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
                         "skipped = skipped + ?7, stopped = stopped + ?8 WHERE number = ?1"),
@@ -97,7 +101,10 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
   Result<SampleTable> samples = SampleTable::open(database);
   if (!samples) return std::unexpected(std::move(samples.error()));
-  return TurnWriter(std::move(statements), std::move(*samples), std::move(book));
+  Result<ProgressTable> progress = ProgressTable::open(database);
+  if (!progress) return std::unexpected(std::move(progress.error()));
+  return TurnWriter(std::move(statements), std::move(*samples), std::move(*progress),
+                    std::move(book));
 }
 
 Result<void> TurnWriter::write(const Turn& turn) {
@@ -153,6 +160,12 @@ Result<void> TurnWriter::apply(const Event& event) {
     row->cpu_time = ended->usage.cpu_time;
     row->result = ended->result;
     row->warning = ended->warning;
+  } else if (const auto* report = std::get_if<StageReported>(&event.what)) {
+    if (report->traceback.empty()) return {};
+    return statements_.traceback_put.run(book_.numbers.of(report->key.task), report->key.attempt,
+                                         report->traceback);
+  } else if (const auto* progress = std::get_if<Progressed>(&event.what)) {
+    return progress_.add(event.at, book_.numbers.of(progress->key.task), *progress);
   } else if (const auto* sample = std::get_if<Sampled>(&event.what)) {
     return apply(event.at, *sample);
   }
@@ -208,6 +221,7 @@ Result<void> TurnWriter::apply(Instant at, const TaskChanged& change) {
   if (!touched) return std::unexpected(touched.error());
   Task& row = **touched;
   row.status = change.status;
+  row.times.enter(change.status, at);
   row.verdict = change.verdict;
   row.stage = change.stage;
   // What became of an attempt that is over stays, while the next one is only granted.
@@ -257,7 +271,11 @@ Result<TurnWriter::Task*> TurnWriter::touch(AttemptKey key, Instant at) {
         row.memory_requested, row.memory_peak, row.cpu_time, row.message);
     if (!put) return std::unexpected(put.error());
   }
-  row = {.attempt = key.attempt, .status = row.status, .stage = row.stage, .started = at};
+  row = {.attempt = key.attempt,
+         .status = row.status,
+         .stage = row.stage,
+         .started = at,
+         .times = row.times};
   return &row;
 }
 
@@ -280,7 +298,8 @@ Result<void> TurnWriter::write_tasks() {
           number, std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
           std::to_underlying(row.failure), row.exit_code, row.pid, row.started, row.ended,
           row.memory_requested, row.memory_now, row.memory_peak, row.cpu_time, row.message,
-          row.warning, row.result);
+          row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
+          row.times.train);
     }
     if (!done) return done;
   }
@@ -294,7 +313,8 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       book_.numbers.of(TaskIndex{task}), std::to_underlying(row.verdict),
       std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
       std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
-      row.memory_peak, row.cpu_time, row.message, row.warning, row.result);
+      row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
+      row.times.train_numbers, row.times.load, row.times.train);
 }
 
 Result<void> TurnWriter::write_counts() {
@@ -310,6 +330,7 @@ void TurnWriter::keep() {
   for (auto& [task, row] : touched_) {
     if (row.verdict != Verdict::None) {
       live_.erase(task);
+      progress_.forget(book_.numbers.of(TaskIndex{task}));
     } else {
       live_.insert_or_assign(task, std::move(row));
     }
@@ -326,6 +347,7 @@ void TurnWriter::drop() {
   counts_.clear();
   ended_now_.clear();
   samples_.drop();
+  progress_.drop();
 }
 
 }  // namespace trainyard

@@ -17,11 +17,13 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/event_text.h"
+#include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/stage_times.h"
 #include "model/status.h"
 #include "model/turn.h"
 
@@ -76,6 +78,7 @@ class TurnWriter {
     std::string message;
     std::string warning;
     std::string result;
+    StageTimes times;
   };
   struct Statements {
     Statement event;
@@ -83,13 +86,17 @@ class TurnWriter {
     Statement live_delete;
     Statement ended_put;
     Statement attempt_put;
+    Statement traceback_put;
     Statement counts;
     Statement reason;
     Statement phase;
   };
 
-  TurnWriter(Statements statements, SampleTable samples, Bookkeeping book)
-      : statements_(std::move(statements)), samples_(std::move(samples)), book_(std::move(book)) {}
+  TurnWriter(Statements statements, SampleTable samples, ProgressTable progress, Bookkeeping book)
+      : statements_(std::move(statements)),
+        samples_(std::move(samples)),
+        progress_(std::move(progress)),
+        book_(std::move(book)) {}
 
   Result<void> write_events(const Event& event, const Decision& decision);
   Result<void> apply(const Event& event);
@@ -111,6 +118,7 @@ class TurnWriter {
 
   Statements statements_;
   SampleTable samples_;
+  ProgressTable progress_;
   Bookkeeping book_;
   EventRow event_row_;
   std::unordered_map<std::uint32_t, Task> live_;

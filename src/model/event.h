@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -70,7 +71,15 @@ std::string_view to_text(Said said);
 struct StageReported {
   AttemptKey key;
   Said said = Said::Loading;
-  std::string message;  ///< For people, of what went wrong: "ValueError: no such file".
+  std::string message;    ///< For people, of what went wrong: "ValueError: no such file".
+  std::string traceback;  ///< All there is to say of it, in many lines; often empty.
+};
+
+/// How far a two-phase attempt says that it is. Told now and then: the last word counts.
+struct Progressed {
+  AttemptKey key;
+  std::optional<double> fraction;  ///< 0 to 1.
+  std::string values;              ///< A JSON object, as text; empty when it gave none.
 };
 
 struct TaskSample {
@@ -97,8 +106,8 @@ struct KillAsked {
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What = std::variant<AttemptStarted, StageReported, AttemptEnded, Sampled, InterruptAsked,
-                          KillAsked, TimePassed>;
+using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
+                          InterruptAsked, KillAsked, TimePassed>;
 
 struct Event {
   Instant at;

@@ -44,6 +44,9 @@ class GroupDigest {
   [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
   [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
 
+  /// Whether any of its tasks has loaded before it trained.
+  [[nodiscard]] bool stages() const { return stages_; }
+
   /// From the first start to the last end of the attempts that count; nothing before that.
   [[nodiscard]] std::optional<Duration> took() const;
 
@@ -52,6 +55,7 @@ class GroupDigest {
 
   GroupRow group_;
   bool first_row_ = true;
+  bool stages_ = false;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;

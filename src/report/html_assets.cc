@@ -76,6 +76,8 @@ th.n, td.n { text-align: right; }
 tbody tr:hover { background: var(--hover); }
 td.id { font-weight: 500; max-width: 340px; overflow: hidden; text-overflow: ellipsis; }
 td.why { white-space: normal; min-width: 260px; overflow-wrap: anywhere; }
+td.why summary { cursor: pointer; }
+td.why pre { white-space: pre-wrap; font-size: 12px; margin: 6px 0 0; }
 td.rest { max-width: 260px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); font-size: 12px; }
 td.time, td.logs { color: var(--soft); }
 td.logs a + a { margin-left: 10px; }

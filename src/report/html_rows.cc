@@ -112,6 +112,7 @@ HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head)
     : matrix_keys_(digest.matrix_keys()),
       columns_(digest.result_columns()),
       more_(digest.more_than_columns()),
+      stages_(digest.stages()),
       best_id_(digest.best().value_or(Best{}).id),
       head_(head) {}
 
@@ -121,8 +122,9 @@ std::string HtmlTaskTable::head() const {
   if (matrix_keys_.empty()) text += heading("Task", false);
   text += heading("Status", false);
   for (const FieldColumn& column : columns_) text += heading(column.key, column.numeric);
-  text += heading("Duration", true) + heading("Attempts", true) + heading("Peak memory", true) +
-          heading("CPU time", true);
+  text += heading("Duration", true);
+  if (stages_) text += heading("Load time", true) + heading("Train time", true);
+  text += heading("Attempts", true) + heading("Peak memory", true) + heading("CPU time", true);
   text += R"(<th scope="col" class="logs">Logs</th>)";
   if (more_) text += R"(<th scope="col">Other results</th>)";
   return text + "</tr></thead>\n";
@@ -153,6 +155,7 @@ std::string HtmlTaskTable::row(const TaskRow& row) const {
   std::string text = fmt::format(R"(<tr title="{}">)", html(row.id));
   text += names(row) + status_cell(row, best) + results(row);
   text += duration_cell(duration_of(row, row.pid != 0 ? std::optional(head_.now) : std::nullopt));
+  if (stages_) text += duration_cell(row.times.load) + duration_cell(row.times.train);
   text += fmt::format(R"(<td class="n">{}</td>)", attempts) + memory_cell(row);
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
   text += log_cell(row, head_.grouping);
@@ -166,11 +169,16 @@ std::string html_failure_head() {
 }
 
 std::string html_failure_row(const TaskRow& row, Grouping grouping) {
+  std::string why = row.message.empty() ? "-" : html(row.message);
+  if (!row.traceback.empty()) {
+    why = fmt::format("<details><summary>{}</summary><pre>{}</pre></details>", why,
+                      html(row.traceback));
+  }
   return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td>{1}</td><td><span class="word )"
                      R"(bad">{2}</span></td>)"
                      "<td class=\"why\">{3}</td>{4}</tr>\n",
-                     html(row.id), to_text(row.stage), html(word_for(row.standing)),
-                     row.message.empty() ? "-" : html(row.message), log_cell(row, grouping));
+                     html(row.id), to_text(row.stage), html(word_for(row.standing)), why,
+                     log_cell(row, grouping));
 }
 
 std::string html_warning_head() {

@@ -61,10 +61,10 @@ Json log_of(const TaskRow& row, Grouping grouping, std::string_view stream) {
   return task_directory_of(row, grouping) + "/" + log_name(stream, row.attempt);
 }
 
-Json result_of(const TaskRow& row) {
-  if (row.result.empty()) return nullptr;
-  Json result = Json::parse(row.result, nullptr, false);
-  return result.is_object() ? result : Json(nullptr);
+Json object_or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  Json object = Json::parse(text, nullptr, false);
+  return object.is_object() ? object : Json(nullptr);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   const bool ended = standing.verdict != Verdict::None;
   const bool failed = standing.failure != Failure::None;
   const bool by_itself = standing.failure == Failure::Exit;
-  Object task(23);
+  Object task(30);
   task.add("group", row.group_name);
   task.add("id", row.id);
   task.add("word", word_for(standing));
@@ -93,13 +93,20 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("started_ms", milliseconds(row.started));
   task.add("ended_ms", milliseconds(row.ended));
   task.add("duration_ms", milliseconds(duration_of(row, now)));
+  task.add("load_numbers", row.times.load_numbers);
+  task.add("train_numbers", row.times.train_numbers);
+  task.add("load_ms", milliseconds(row.times.load));
+  task.add("train_ms", milliseconds(row.times.train));
+  task.add("progress", row.progress ? Json(*row.progress) : Json(nullptr));
+  task.add("progress_values", object_or_null(row.progress_values));
   task.add("cpu_time_ms", row.cpu_time.count());
   task.add("memory_requested_bytes", row.memory_requested.count);
   task.add("memory_now_bytes", row.memory_now.count);
   task.add("memory_peak_bytes", row.memory_peak.count);
-  task.add("result", result_of(row));
+  task.add("result", object_or_null(row.result));
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
+  task.add("traceback", text_or_null(row.traceback));
   task.add("stdout", log_of(row, grouping, "stdout"));
   task.add("stderr", log_of(row, grouping, "stderr"));
   return dump(std::move(task).json());

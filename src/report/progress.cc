@@ -29,6 +29,7 @@ namespace trainyard::report {
 namespace {
 
 constexpr std::size_t kGroupsNamed = 5;
+constexpr int kFractionsShown = 4;
 
 std::vector<int> tasks_left(const std::vector<ProgressGroup>& groups) {
   std::vector<int> left;
@@ -99,6 +100,11 @@ void ProgressLine::see(const Event& event) {
   if (const auto* const ended = std::get_if<AttemptEnded>(&event.what);
       ended != nullptr && !ended->warning.empty() && may_tell_trouble()) {
     lasting(fmt::format("{}: warning: {}", options_.name_of(ended->key.task), ended->warning));
+  }
+  if (const auto* const progress = std::get_if<Progressed>(&event.what)) {
+    const auto active = active_.find(progress->key.task);
+    const bool present = active != active_.end() && active->second.attempt == progress->key.attempt;
+    if (present && progress->fraction) active->second.fraction = progress->fraction;
   }
   if (std::holds_alternative<InterruptAsked>(event.what)) tell_interrupt();
 }
@@ -283,6 +289,7 @@ std::string ProgressLine::line() const {
     if (count > 0) text += fmt::format(", {} {}", with_commas(count), word);
   };
   add(counts_.running, "running");
+  text += fractions_text();
   add(counts_.retrying, "retrying");
   add(waiting(), "waiting");
   add(counts_.failed, "failed");
@@ -292,6 +299,17 @@ std::string ProgressLine::line() const {
     text += fmt::format(", memory {} of {} promised", to_text(used_), to_text(promised_));
   }
   return text + forecast_text() + reason_text();
+}
+
+std::string ProgressLine::fractions_text() const {
+  std::string text;
+  int shown = 0;
+  for (const auto& [task, active] : active_) {
+    if (active.doing != Doing::Running || !active.fraction) continue;
+    if (++shown > kFractionsShown) return text + ", ...)";
+    text += fmt::format("{}{:.0f} %", shown == 1 ? " (" : ", ", *active.fraction * 100);
+  }
+  return shown == 0 ? text : text + ")";
 }
 
 std::string ProgressLine::forecast_text() const {

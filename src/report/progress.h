@@ -73,6 +73,7 @@ class ProgressLine {
     std::uint32_t attempt = 0;
     Instant started;
     Bytes promised;
+    std::optional<double> fraction;  ///< How far it said that it is.
   };
   struct Counts {
     int done = 0;
@@ -101,6 +102,7 @@ class ProgressLine {
   [[nodiscard]] int ended() const;
   [[nodiscard]] std::uint32_t group_of(TaskIndex task) const;
   [[nodiscard]] std::string line() const;
+  [[nodiscard]] std::string fractions_text() const;
   [[nodiscard]] std::string forecast_text() const;
   [[nodiscard]] std::string reason_text() const;
   [[nodiscard]] std::string start_text() const;

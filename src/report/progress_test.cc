@@ -102,6 +102,18 @@ Sampled sampled(std::vector<Bytes> used) {
   return sampled;
 }
 
+TEST(ProgressLine, SaysHowFarTasksSayThatTheyAre) {
+  Line line({{.name = "train", .tasks = 3}}, true);
+  line.begin();
+  line.start(1000, 0);
+  line.start(1100, 1);
+  EXPECT_EQ(line.turn(2000, {}, Progressed{.key = {.task = {0}}, .fraction = 0.4}),
+            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B of 2 GB promised\x1b[K");
+  line.turn(2050, {}, Progressed{.key = {.task = {0}, .attempt = 7}, .fraction = 0.9});
+  EXPECT_EQ(line.turn(3000, {}, Progressed{.key = {.task = {1}}, .fraction = 0.55}),
+            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B of 2 GB promised\x1b[K");
+}
+
 TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
   Line line({{.name = "train", .tasks = 3}}, true);
   EXPECT_EQ(line.begin(), "\r0/3 done, 3 waiting\x1b[K");

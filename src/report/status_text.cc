@@ -20,6 +20,7 @@
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/places.h"
+#include "report/result_fields.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {
@@ -133,9 +134,24 @@ std::string groups_text(const StatusView& view) {
   return text;
 }
 
+/// "40 %  loss=0.31"; "-" when it said nothing.
+std::string progress_text(const TaskRow& row) {
+  std::string text = row.progress ? fmt::format("{:.0f} %", *row.progress * 100) : "";
+  for (const Field& field : read_fields(row.progress_values)) {
+    if (field.kind == FieldKind::Nested) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", field.key,
+                        show_field({.key = field.key}, &field));
+  }
+  return text.empty() ? "-" : cut(plain(text), kNameMax);
+}
+
 std::string running_text(const StatusView& view) {
   if (view.running.empty() || view.state != RunState::Running) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
+  const bool progress = std::ranges::any_of(view.running, [](const TaskRow& row) {
+    return row.progress || !row.progress_values.empty();
+  });
+  if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const TaskRow& row = view.running[i];
@@ -143,6 +159,7 @@ std::string running_text(const StatusView& view) {
     rows.push_back({name_of(row), word_for(row.standing), fmt::format("{}", row.attempt),
                     so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
                     to_text(row.memory_requested)});
+    if (progress) rows.back().push_back(progress_text(row));
   }
   int all = 0;
   for (const GroupRow& group : view.groups) all += group.running + group.retrying;

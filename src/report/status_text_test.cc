@@ -154,8 +154,23 @@ TEST(Status, LetsNoControlCharacterThrough) {
   EXPECT_THAT(status_text(view), Not(HasSubstr("\x1b")));
 }
 
+TEST(Status, ShowsHowFarTasksSayThatTheyAre) {
+  StatusView view = view_of_a_live_run();
+  view.running.at(0).progress = 0.414;
+  view.running.at(0).progress_values = R"({"loss":0.31,"lists":[1],"phase":"warm\nup"})";
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, ::testing::HasSubstr("PROGRESS"));
+  EXPECT_THAT(text, ::testing::HasSubstr("41 % loss=0.31 phase=warm up\n"));
+}
+
 TEST(Status, GivesJsonWithStableNames) {
-  const nlohmann::json json = nlohmann::json::parse(status_json(view_of_a_live_run()));
+  StatusView view = view_of_a_live_run();
+  TaskRow& running = view.running.at(0);
+  running.times = {.load_numbers = 1, .train_numbers = 2, .load = Duration(1500)};
+  running.progress = 0.25;
+  running.progress_values = R"({"loss":0.5})";
+  running.traceback = "in f";
+  const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("schema"), 1);
   EXPECT_EQ(json.at("job"), "mnist");
   EXPECT_EQ(json.at("run_directory"), "runs/mnist");
@@ -168,6 +183,8 @@ TEST(Status, GivesJsonWithStableNames) {
   EXPECT_EQ(json.at("running").at(0), nlohmann::json::parse(R"({
     "group": "train", "id": "lr=0.1", "word": "RUNNING", "status": "TRAINING", "verdict": null,
     "failure": null, "exit_code": null, "stage": "TRAIN", "attempt": 1, "pid": 77, "matrix": {},
+    "load_numbers": 1, "train_numbers": 2, "load_ms": 1500, "train_ms": null, "progress": 0.25,
+    "progress_values": {"loss": 0.5}, "traceback": "in f",
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
     "memory_peak_bytes": 300000000, "result": null, "warning": null, "message": null,

@@ -57,8 +57,8 @@ LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options opti
       clock_offset_(options_.begins.since_start - io::EventLoop::now()) {
   keeper_.listen(loop_, [this](std::span<const io::KeeperNews> news) { hear(news); });
   if (options_.frames == nullptr) return;
-  tasks_.emplace(*options_.frames, [this](AttemptKey key, const wire::TaskReport& report) {
-    hear_task(key, report);
+  tasks_.emplace(*options_.frames, [this](AttemptKey key, wire::TaskReport report) {
+    hear_task(key, std::move(report));
   });
 }
 
@@ -103,12 +103,32 @@ void LocalMachine::start(const StartAttempt& command) {
   keeper_.start(command.key, launch);
 }
 
-void LocalMachine::hear_task(AttemptKey key, const wire::TaskReport& report) {
-  const auto* const word = std::get_if<wire::StageWord>(&report);
-  if (word == nullptr) return;
-  inbox_.push_back(
-      {.at = now(),
-       .what = StageReported{.key = key, .said = word->said, .message = word->message}});
+void LocalMachine::hear_task(AttemptKey key, wire::TaskReport report) {
+  match(
+      std::move(report),
+      [&](wire::StageWord word) {
+        inbox_.push_back({.at = now(),
+                          .what = StageReported{.key = key,
+                                                .said = word.said,
+                                                .message = std::move(word.message),
+                                                .traceback = std::move(word.traceback)}});
+      },
+      [&](wire::Progress progress) {
+        // However often it says so, people are told with the next look at the machine.
+        const auto running = running_.find(key.task);
+        if (running != running_.end() && running->second.key == key) {
+          running->second.progress = std::move(progress);
+        }
+      });
+}
+
+void LocalMachine::tell_progress(Attempt& attempt) {
+  if (!attempt.progress) return;
+  inbox_.push_back({.at = now(),
+                    .what = Progressed{.key = attempt.key,
+                                       .fraction = attempt.progress->fraction,
+                                       .values = std::move(attempt.progress->values)}});
+  attempt.progress.reset();
 }
 
 std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
@@ -116,6 +136,7 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
     const Instant at = now();
     if (at >= next_sample_) {
       inbox_.push_back({.at = at, .what = sample()});
+      for (auto& [task, attempt] : running_) tell_progress(attempt);
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
       // nothing of what others use meanwhile.
@@ -164,8 +185,9 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   if (!std::holds_alternative<NotStarted>(news.end)) {
     read_result(attempt.result_path, ended);
   }
-  running_.erase(found);
   if (tasks_) tasks_->forget(news.key);
+  tell_progress(found->second);
+  running_.erase(found);
   inbox_.push_back({.at = now(), .what = std::move(ended)});
 }
 

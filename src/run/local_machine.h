@@ -64,13 +64,16 @@ class LocalMachine final : public Machine {
     std::int64_t pid = 0;
     std::string result_path;
     Bytes memory_peak;  ///< Over the samples; 0 when it was never seen.
+    /// What it said last of how far it is, and nobody was told yet.
+    std::optional<wire::Progress> progress;
     Duration cpu_time{0};
   };
 
   [[nodiscard]] Instant now() const;
   void hear(std::span<const io::KeeperNews> news);
   void hear_end(const io::ProcessEnded& news);
-  void hear_task(AttemptKey key, const wire::TaskReport& report);
+  void hear_task(AttemptKey key, wire::TaskReport report);
+  void tell_progress(Attempt& attempt);
   void lose_everything(const std::string& why);
   void start(const StartAttempt& command);
   Sampled sample();

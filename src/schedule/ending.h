@@ -42,9 +42,10 @@ struct Ending {
 Ending judge(const End& end, StopCause cause, Duration time_limit);
 
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done
-/// what it was for.
+/// what it was for. One that ends well in the midst of training has trained, too. `stage` is where
+/// it was.
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
-                       const std::optional<LastWord>& word);
+                       const std::optional<LastWord>& word, Stage stage);
 
 /// "SIGKILL"; "signal 70" for those without a name.
 std::string signal_name(int signal);

@@ -50,7 +50,7 @@ Decision Scheduler::on(const Event& event) {
       [&](const Sampled& it) { state_->sampled(it); },
       [&](const InterruptAsked&) { state_->interrupted(event.at, out); },
       [&](const KillAsked& it) { state_->kill_asked(event.at, it, out); },
-      [&](const TimePassed&) {});
+      [&](const Progressed&) {}, [&](const TimePassed&) {});
   state_->end_overdue(event.at, out);
   if (look) state_->start_what_fits(event.at, out);
   return out;

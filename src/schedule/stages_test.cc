@@ -218,6 +218,15 @@ TEST(Stages, FailATaskThatEndsWellWithoutHavingTrained) {
                           "group 0 failed"));
 }
 
+TEST(Stages, AreOverWhenATaskEndsWellWhileItTrains) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.says(0, at(1), Said::Loading));
+  static_cast<void>(yard.says(0, at(2), Said::Loaded));
+  EXPECT_THAT(changes(yard.ended(0, at(3))),
+              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
+}
+
 TEST(Stages, CountTheTimeOfATaskOnlyWhileItLoadsAndTrains) {
   Yard yard(PlanBuilder()
                 .tasks(1, gb(1), cpus(4))

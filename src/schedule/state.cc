@@ -140,9 +140,9 @@ void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnd
   const TaskIndex task = event.key.task;
   const GroupIndex group = group_of(task);
   const Shape& shape = shape_of(task);
-  Ending ending = shape.two_phase
-                      ? judge_two_phase(event.end, running.cause, shape.time_limit, running.word)
-                      : judge(event.end, running.cause, shape.time_limit);
+  Ending ending = shape.two_phase ? judge_two_phase(event.end, running.cause, shape.time_limit,
+                                                    running.word, running.stage)
+                                  : judge(event.end, running.cause, shape.time_limit);
   // One that has trained is not trained again because its end went wrong.
   const bool out_of_memory =
       ending.failure == Failure::OutOfMemory && tasks[task].status != Status::Finished;

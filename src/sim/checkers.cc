@@ -90,7 +90,8 @@ void Checkers::happened(const Event& event) {
         for (auto& [task, attempt] : outside_.running) not_again(attempt, StopReason::Interrupt);
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
-      [&](const KillAsked& it) { kill_asked(it); }, [](const TimePassed&) {});
+      [&](const KillAsked& it) { kill_asked(it); }, [](const Progressed&) {},
+      [](const TimePassed&) {});
 }
 
 void Checkers::heard_of(SeenAttempt& attempt) {

@@ -170,7 +170,8 @@ Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTa
 Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTask& task,
                                        const End& end) const {
   if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
-    const bool done = exit->code == 0 && !outside_.two_phase(attempt.key.task);
+    const bool trains = !outside_.two_phase(attempt.key.task) || task.status == Status::Training;
+    const bool done = exit->code == 0 && trains;
     if (!done) return failed(Failure::Exit, exit->code);
     return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
   }

@@ -37,6 +37,7 @@ std::string words(const What& what) {
       [](const StageReported& it) {
         return fmt::format("{} says {} {}", name(it.key), to_text(it.said), it.message);
       },
+      [](const Progressed& it) { return name(it.key) + " tells how far it is"; },
       [](const AttemptEnded& it) {
         return fmt::format("{} ended: {}, peak {}", name(it.key), words(it.end),
                            to_text(it.usage.memory_peak));

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t kMessageBytesMax = 4'000;
 constexpr std::size_t kTracebackBytesMax = 64'000;
+constexpr std::size_t kValuesBytesMax = 4'000;
 constexpr std::size_t kShownBytesMax = 64;
 
 struct Word {
@@ -47,9 +48,12 @@ std::string last_of(const std::string& text, std::size_t bytes_max) {
   return text.substr(text.size() - bytes_max);
 }
 
-std::string object_or_nothing(const nlohmann::json& fields, const char* name) {
-  const auto member = fields.find(name);
-  return member != fields.end() && member->is_object() ? fields_text(*member) : std::string();
+/// A member that is a small object; of anything else nothing is kept.
+std::string values_or_nothing(const nlohmann::json& fields) {
+  const auto member = fields.find("values");
+  if (member == fields.end() || !member->is_object()) return {};
+  std::string text = fields_text(*member);
+  return text.size() <= kValuesBytesMax ? text : std::string();
 }
 
 StageWord word_of(const nlohmann::json& fields) {
@@ -69,7 +73,7 @@ StageWord word_of(const nlohmann::json& fields) {
 }
 
 Progress progress_of(const nlohmann::json& fields) {
-  Progress progress{.fraction = std::nullopt, .values = object_or_nothing(fields, "values")};
+  Progress progress{.fraction = std::nullopt, .values = values_or_nothing(fields)};
   const auto fraction = fields.find("fraction");
   if (fraction == fields.end() || !fraction->is_number()) return progress;
   const auto value = fraction->get<double>();

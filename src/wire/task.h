@@ -34,7 +34,7 @@ struct StageWord {
 /// How far it is.
 struct Progress {
   std::optional<double> fraction;  ///< 0 to 1.
-  std::string values;              ///< A JSON object, compact; empty when there is none.
+  std::string values;  ///< A JSON object, compact, at most 4,000 bytes; empty when there is none.
 
   friend bool operator==(const Progress&, const Progress&) = default;
 };

@@ -44,6 +44,9 @@ TEST(TaskReport, KeepsNoProgressThatMakesNoSense) {
             TaskReport{Progress{}});
   EXPECT_EQ(read_report(R"({"say":"progress","fraction":"half"})").value(), TaskReport{Progress{}});
   EXPECT_EQ(read_report(R"({"say":"progress","fraction":NaN})").value(), TaskReport{Progress{}});
+  EXPECT_EQ(read_report(R"({"say":"progress","values":{"a":")" + std::string(4'000, 'x') + R"("}})")
+                .value(),
+            TaskReport{Progress{}});
   EXPECT_EQ(read_report(R"({"say":"progress","fraction":0})").value(),
             TaskReport{Progress{.fraction = 0.0}});
 }

@@ -142,6 +142,54 @@ for attempt in trainyard.attempts():
                          (["LOADING", "EXCEPTION"], ["TRAINING", "EXCEPTION"]))
         self.assertIn("ZeroDivisionError", self.text("runs/job/g/trains/stderr.log"))
 
+    def test_the_traceback_and_how_long_it_took_are_kept(self):
+        self.scripts(trains="""
+class Broken(trainyard.Task):
+    def train(self, device):
+        raise ValueError("no") from KeyError("inner")
+trainyard.main(Broken)
+""", good=GOOD)
+        self.trainyard("run", "job.yaml", expect=1)
+        broken, good = self.rows()["trains"], self.rows()["good"]
+        for part in ["KeyError: 'inner'", "ValueError: no", "in train"]:
+            self.assertIn(part, broken["traceback"])
+        self.assertEqual(broken["stage"], "TRAIN")
+        self.assertIsNone(good["traceback"])
+        self.assertEqual((good["load_numbers"], good["train_numbers"]), (1, 1))
+        self.assertGreaterEqual(good["load_ms"], 0)
+        self.assertGreaterEqual(good["train_ms"], 0)
+        self.assertIn("ValueError: no", self.text("runs/job/reports/g.html"))
+
+    def test_progress_is_shown_live_and_kept(self):
+        os.mkfifo(self.directory / "gate")
+        self.scripts(slow="""
+for attempt in trainyard.attempts():
+    with attempt:
+        trainyard.progress(0.4, loss=0.31)
+        open("gate").read()
+        for step in range(10_000):
+            trainyard.progress(step / 10_000)
+        trainyard.progress(1, loss=float("nan"))
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("progress", lambda: self.life("slow")[-1:] == ["TRAINING"] and self.rows()["slow"]["progress"] == 0.4)
+        self.assertIn("40 % loss=0.31", self.trainyard("status", "runs/job").stdout)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        row = self.rows()["slow"]
+        self.assertEqual((row["progress"], row["progress_values"]), (1, {"loss": None}))
+
+    def test_a_result_that_is_no_dict_is_told_and_not_kept(self):
+        self.scripts(odd="""
+class Odd(trainyard.Task):
+    def train(self, device):
+        return [1, 2]
+trainyard.main(Odd())
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertIsNone(self.rows()["odd"]["result"])
+        self.assertIn("is a list, not an object", self.rows()["odd"]["warning"])
+
     def test_a_script_that_dies_anywhere_is_noticed_at_once(self):
         die = "os.kill(os.getpid(), 9)"
         self.scripts(loads=die, waits=RAW + "c = connect(); receive(c)\nsend(c, 6, {'say': 'loading'})\n"
