@@ -1,6 +1,7 @@
 // The subcommands, one function each, and what the command line says to them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,22 @@ struct KillOptions {
   std::string run_directory;
 };
 ExitCode kill_command(const KillOptions& options);
+
+/// What a script says to the yard that runs it. Outside of one: waits for nothing, and prints
+/// "cpu"; tells nobody; prints the result.
+struct ClientWaitOptions {
+  bool after_out_of_memory = false;
+};
+ExitCode client_wait_command(const ClientWaitOptions& options);
+struct ClientProgressOptions {
+  std::optional<double> fraction;
+  std::vector<std::string> values;  ///< "loss=0.3"
+};
+ExitCode client_progress_command(const ClientProgressOptions& options);
+struct ClientResultOptions {
+  std::vector<std::string> values;  ///< "acc=0.98"
+};
+ExitCode client_result_command(const ClientResultOptions& options);
 
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.

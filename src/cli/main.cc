@@ -1,11 +1,13 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/client_words.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -126,6 +128,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* status = add_status(app, line.status);
   const CLI::App* logs = add_logs(app, line.logs);
   const CLI::App* kill = add_kill(app, line.kill);
+  ClientWords client(app);
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
   config->require_subcommand(1);
   CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
@@ -161,6 +164,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (status->parsed()) return status_command(line.status);
   if (logs->parsed()) return logs_command(line.logs);
   if (kill->parsed()) return kill_command(line.kill);
+  if (const std::optional<ExitCode> done = client.run()) return *done;
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
 }
 

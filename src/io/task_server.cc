@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -40,6 +41,7 @@ struct TaskServer::State {
   struct Attempt {
     AttemptKey key;
     std::optional<ConnectionId> speaker;
+    std::set<ConnectionId> helpers;
     int reports = 0;
   };
 
@@ -48,12 +50,13 @@ struct TaskServer::State {
   Result<void> admit(ConnectionId connection, const wire::Hello& hello);
   void take(ConnectionId connection, const wire::Frame& frame);
   void gone(ConnectionId connection);
+  static Door door(const std::weak_ptr<State>& weak);
 
   FrameServer& server;
   OnReport on_report;
   std::map<std::string, Attempt> attempts;  ///< By token.
   std::map<AttemptKey, std::string> tokens;
-  std::map<ConnectionId, std::string> speakers;  ///< The token that each came with.
+  std::map<ConnectionId, std::string> callers;  ///< The token that each came with.
 };
 
 Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello& hello) {
@@ -61,20 +64,31 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
   if (found == attempts.end()) {
     return std::unexpected(Error{"its token is not that of a running attempt"});
   }
-  if (found->second.speaker) {
-    return std::unexpected(Error{"somebody speaks for this attempt already"});
+  Attempt& attempt = found->second;
+  if (hello.role == wire::Role::Helper) {
+    if (attempt.helpers.size() == kHelpersMax) {
+      return std::unexpected(Error{fmt::format("{} help this attempt already", kHelpersMax)});
+    }
+    attempt.helpers.insert(connection);
+  } else {
+    if (attempt.speaker) {
+      return std::unexpected(Error{"somebody speaks for this attempt already"});
+    }
+    attempt.speaker = connection;
   }
-  found->second.speaker = connection;
-  speakers.emplace(connection, hello.token);
+  callers.emplace(connection, hello.token);
   return {};
 }
 
 void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) {
-  Attempt& attempt = attempts.at(speakers.at(connection));
+  Attempt& attempt = attempts.at(callers.at(connection));
   auto report = wire::read_report(frame.fields);
   if (!report) return server.end(connection, report.error().message);
   // Of progress only the last word is kept, so there is no need to count it.
   const bool counts = !std::holds_alternative<wire::Progress>(*report);
+  if (counts && attempt.speaker != connection) {
+    return server.end(connection, "a helper says nothing of the life of its task");
+  }
   if (counts && ++attempt.reports > kReportsMax) {
     return server.end(connection, fmt::format("more than {} reports of one attempt", kReportsMax));
   }
@@ -82,34 +96,42 @@ void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) 
 }
 
 void TaskServer::State::gone(ConnectionId connection) {
-  const auto speaker = speakers.extract(connection);
-  const auto attempt = attempts.find(speaker.mapped());
-  if (attempt != attempts.end()) attempt->second.speaker.reset();
+  const auto caller = callers.extract(connection);
+  const auto attempt = attempts.find(caller.mapped());
+  if (attempt == attempts.end()) return;
+  attempt->second.helpers.erase(connection);
+  if (attempt->second.speaker == connection) attempt->second.speaker.reset();
 }
 
 TaskServer::TaskServer(FrameServer& server, OnReport on_report)
     : state_(std::make_shared<State>(server, std::move(on_report))) {
-  const std::weak_ptr<State> weak = state_;
-  server.open_door(
-      wire::Role::Task,
-      {.takes = wire::FrameKind::Report,
-       .limits = wire::kTaskLimits,
-       // It may train for days before it has something to say.
-       .may_be_silent = true,
-       .admit = [weak](ConnectionId connection,
-                       const wire::Hello& hello) { return weak.lock()->admit(connection, hello); },
-       .on_frame =
-           [weak](ConnectionId connection, const wire::Frame& frame) {
-             const std::shared_ptr<State> held = weak.lock();
-             if (held) held->take(connection, frame);
-           },
-       .on_gone =
-           [weak](ConnectionId connection) {
-             if (const auto held = weak.lock()) held->gone(connection);
-           }});
+  server.open_door(wire::Role::Task, State::door(state_));
+  server.open_door(wire::Role::Helper, State::door(state_));
 }
 
-TaskServer::~TaskServer() { state_->server.close_door(wire::Role::Task); }
+Door TaskServer::State::door(const std::weak_ptr<State>& weak) {
+  return {
+      .takes = wire::FrameKind::Report,
+      .limits = wire::kTaskLimits,
+      // It may train for days before it has something to say.
+      .may_be_silent = true,
+      .admit = [weak](ConnectionId connection,
+                      const wire::Hello& hello) { return weak.lock()->admit(connection, hello); },
+      .on_frame =
+          [weak](ConnectionId connection, const wire::Frame& frame) {
+            const std::shared_ptr<State> held = weak.lock();
+            if (held) held->take(connection, frame);
+          },
+      .on_gone =
+          [weak](ConnectionId connection) {
+            if (const auto held = weak.lock()) held->gone(connection);
+          }};
+}
+
+TaskServer::~TaskServer() {
+  state_->server.close_door(wire::Role::Task);
+  state_->server.close_door(wire::Role::Helper);
+}
 
 std::string TaskServer::expect(AttemptKey key) {
   std::string token = random_token();
@@ -125,8 +147,9 @@ void TaskServer::forget(AttemptKey key) {
   const auto token = state_->tokens.extract(key);
   if (token.empty()) return;
   const auto attempt = state_->attempts.extract(token.mapped());
-  const std::optional<ConnectionId> speaker = attempt.mapped().speaker;
-  if (speaker) state_->server.end(*speaker, "the attempt is over");
+  std::set<ConnectionId> over = attempt.mapped().helpers;
+  if (attempt.mapped().speaker) over.insert(*attempt.mapped().speaker);
+  for (const ConnectionId connection : over) state_->server.end(connection, "the attempt is over");
 }
 
 void TaskServer::order(AttemptKey key, const wire::TaskOrder& order) {

@@ -1,8 +1,9 @@
 // Hears what the processes of two-phase tasks say of themselves, and tells them to train.
 //
-// It stands behind the door for `task` of a frame server. Each attempt has a token that nobody can
-// guess; who knows it speaks for the attempt, one connection at a time. What is said means
-// something to the scheduler alone (schedule/state_stages.cc).
+// It stands behind the doors for `task` and `helper` of a frame server. Each attempt has a token
+// that nobody can guess; who knows it speaks for the attempt, one connection at a time, or helps,
+// which is to say how far it is. What is said of the life means something to the scheduler alone
+// (schedule/state_stages.cc).
 //
 // Belongs to the thread of the server's event loop.
 #pragma once
@@ -24,18 +25,20 @@ class TaskServer {
   /// One attempt says no more words than this of its life; who says more is cut off.
   /// How far it is may be said at any time.
   static constexpr int kReportsMax = 1'000;
+  /// Helpers of one attempt at a time.
+  static constexpr int kHelpersMax = 16;
 
-  /// Opens the door of `server`, which must outlive this.
+  /// Opens both doors of `server`, which must outlive this.
   TaskServer(FrameServer& server, OnReport on_report);
   TaskServer(TaskServer&&) = delete;
   TaskServer& operator=(TaskServer&&) = delete;
-  /// Closes the door.
+  /// Closes them.
   ~TaskServer();
 
   /// The token of a new attempt: 32 digits, hexadecimal.
   std::string expect(AttemptKey key);
   /// The attempt is over, and its token with it: what its process has said is reported first; who
-  /// still speaks for it is cut off.
+  /// still speaks for it, or helps, is cut off.
   void forget(AttemptKey key);
 
   /// Tells the process of an attempt. When nobody speaks for it now, nobody is told.

@@ -26,10 +26,10 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using wire::FrameKind;
 
-std::string hello_of(const std::string& token) {
-  return bytes_of({.kind = FrameKind::Hello,
-                   .fields = wire::to_fields(
-                       wire::Hello{.role = wire::Role::Task, .program = "test", .token = token})});
+std::string hello_of(const std::string& token, wire::Role role = wire::Role::Task) {
+  return bytes_of(
+      {.kind = FrameKind::Hello,
+       .fields = wire::to_fields(wire::Hello{.role = role, .program = "test", .token = token})});
 }
 
 std::string report(Said said, const std::string& message = {}) {
@@ -51,6 +51,11 @@ class TaskServerTest : public ControlServerTest {
     listen();
     tasks =
         std::make_unique<TaskServer>(*server, [this](AttemptKey key, const wire::TaskReport& what) {
+          if (const auto* const progress = std::get_if<wire::Progress>(&what)) {
+            said.push_back(fmt::format("{}.{} is at {}", key.task.value, key.attempt,
+                                       progress->fraction.value()));
+            return;
+          }
           const auto& word = std::get<wire::StageWord>(what);
           said.push_back(fmt::format("{}.{} says {} {}", key.task.value, key.attempt,
                                      static_cast<int>(word.said), word.message));
@@ -159,6 +164,41 @@ TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
   EXPECT_THAT(said, ElementsAre("8.1 says 4 ValueError"));
   EXPECT_THAT(troubles,
               ElementsAre(me + " was cut off: report: fields must be an object, not array"));
+}
+
+TEST_F(TaskServerTest, LetsHelpersSayHowFarItIsAndNothingElse) {
+  const auto process = speaker();
+  const std::string progress = bytes_of(
+      {.kind = FrameKind::Report,
+       .fields = wire::to_fields(wire::TaskReport{wire::Progress{.fraction = 0.5, .values = {}}})});
+  Caller helper(tasks->path());
+  EXPECT_TRUE(helper.say(hello_of(token, wire::Role::Helper) + progress));
+  run_until([&] { return !said.empty(); });
+  EXPECT_THAT(said, ElementsAre("7.1 is at 0.5"));
+  EXPECT_TRUE(helper.say(report(Said::Trained)));
+  run_until_cut_off(helper);
+  EXPECT_THAT(helper.heard,
+              ElementsAre(welcome(), failure("a helper says nothing of the life of its task")));
+  Caller late(tasks->path());
+  EXPECT_TRUE(late.say(hello_of(token, wire::Role::Helper)));
+  run_until_heard(late, 1);
+  tasks->forget(first);
+  run_until_cut_off(late);
+  EXPECT_THAT(late.heard, ElementsAre(welcome(), failure("the attempt is over")));
+  EXPECT_THAT(said, SizeIs(1));
+}
+
+TEST_F(TaskServerTest, LetsSixteenHelpAtATime) {
+  std::vector<std::unique_ptr<Caller>> helpers;
+  for (int i = 0; i < TaskServer::kHelpersMax; ++i) {
+    helpers.push_back(std::make_unique<Caller>(tasks->path()));
+    EXPECT_TRUE(helpers.back()->say(hello_of(token, wire::Role::Helper)));
+    run_until_heard(*helpers.back(), 1);
+  }
+  Caller one_more(tasks->path());
+  EXPECT_TRUE(one_more.say(hello_of(token, wire::Role::Helper)));
+  run_until_cut_off(one_more);
+  EXPECT_THAT(one_more.heard, ElementsAre(refusal("16 help this attempt already")));
 }
 
 TEST_F(TaskServerTest, HearsNoRequestOfATask) {

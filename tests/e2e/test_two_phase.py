@@ -179,6 +179,62 @@ for attempt in trainyard.attempts():
         row = self.rows()["slow"]
         self.assertEqual((row["progress"], row["progress_values"]), (1, {"loss": None}))
 
+    def test_a_client_in_another_language_goes_through_its_whole_life(self):
+        client = pathlib.Path(__file__).parent / "clients" / "two_phase.pl"
+        self.job(JOB.format(cpus=0) + f"      - {{id: a, command: [perl, {client}]}}\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("a"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        row = self.rows()["a"]
+        self.assertEqual((row["result"], row["progress"], row["progress_values"]),
+                         ({"sum": 55, "device": "cpu"}, 1, {"sum": 55}))
+
+    def shell_job(self, script):
+        self.write("task.sh", "set -eu\n" + script.replace("CLIENT", f"{TRAINYARD} client"))
+        self.job(JOB.format(cpus=0) + "      - {id: a, command: [sh, task.sh]}\n")
+
+    def test_a_shell_script_waits_tells_and_leaves_its_result(self):
+        self.shell_job("""
+device=$(CLIENT wait-device)
+CLIENT progress 0.5 loss=0.25 phase=warm
+CLIENT result acc=0.5 name=x
+CLIENT result acc=0.75 device=$device 'list=[1,2]'
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("a"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        row = self.rows()["a"]
+        self.assertEqual(row["result"], {"acc": 0.75, "name": "x", "device": "cpu", "list": [1, 2]})
+        self.assertEqual((row["progress"], row["progress_values"]), (0.5, {"loss": 0.25, "phase": "warm"}))
+
+    def test_a_shell_script_tries_again_after_out_of_memory(self):
+        self.shell_job("""
+CLIENT wait-device
+CLIENT wait-device --after-out-of-memory
+CLIENT result pid=$$
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("a"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "INTERRUPT", "WAITING",
+                                          "TRAINING", "FINISHED", "EXITED"])
+
+    def test_the_same_shell_script_runs_by_hand_and_mistakes_are_told(self):
+        for words, code, out in [(["wait-device"], 0, "cpu\n"), (["progress", "0.5"], 0, ""),
+                                 (["result", "acc=1"], 0, 'result: {"acc":1}\n'), (["result", "acc"], 2, ""),
+                                 (["progress", "1.5"], 2, ""), (["progress", "0.5", "=x"], 2, "")]:
+            done = self.trainyard("client", *words, expect=code)
+            self.assertEqual(done.stdout, out)
+        gone = self.trainyard("client", "progress", "0.5", expect=1,
+                              env={"TRAINYARD_SOCKET": str(self.directory / "none"), "TRAINYARD_TOKEN": "x"})
+        self.assertIn("the yard is not running", gone.stderr)
+
+    def test_pip_installs_the_client_without_an_index(self):
+        venv = self.directory / "venv"
+        subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
+        subprocess.run([venv / "bin/pip", "install", "-q", "--no-index", "--disable-pip-version-check", CLIENT],
+                       check=True, timeout=120)
+        done = subprocess.run([venv / "bin/python", "-c", "import trainyard; print(trainyard.__file__)"], check=True,
+                              cwd=self.directory, capture_output=True, text=True)
+        self.assertTrue(done.stdout.startswith(str(venv)), done.stdout)
+        self.assertEqual(sorted(path.name for path in CLIENT.iterdir() if path.name in ("build", "dist")), [])
+
     def test_a_result_that_is_no_dict_is_told_and_not_kept(self):
         self.scripts(odd="""
 class Odd(trainyard.Task):

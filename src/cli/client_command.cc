@@ -1,0 +1,155 @@
+// `trainyard client`: what a shell script of two phases says to the yard that runs it. Outside of a
+// yard the same script just goes on.
+#include <cstddef>
+#include <cstdlib>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/version.h"
+#include "io/conversation.h"
+#include "io/files.h"
+#include "model/event.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/result_text.h"
+#include "wire/task.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr Duration kTellWithin{10'000};
+
+/// A variable of the environment, or empty.
+std::string variable(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment of this program.
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+struct Place {
+  std::string socket;
+  std::string token;
+};
+
+/// Where the yard is; nothing outside of one.
+std::optional<Place> place() {
+  Place found{.socket = variable("TRAINYARD_SOCKET"), .token = variable("TRAINYARD_TOKEN")};
+  if (found.socket.empty() || found.token.empty()) return std::nullopt;
+  return found;
+}
+
+Result<io::Conversation> meet(const Place& yard, wire::Role role, std::optional<Duration> within) {
+  io::Conversation conversation(
+      {.with = "the yard", .within = within, .limits = wire::kTaskLimits});
+  Result<void> met = conversation.connect(yard.socket);
+  if (met) {
+    met = conversation.greet({.role = role,
+                              .version = wire::kProtocolVersion,
+                              .program = std::string(kProgram),
+                              .token = yard.token});
+  }
+  if (!met) return std::unexpected(std::move(met.error()));
+  return conversation;
+}
+
+Result<void> report(io::Conversation& conversation, const wire::TaskReport& what) {
+  return conversation.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(what)});
+}
+
+Result<void> say(io::Conversation& conversation, Said said, std::string message = {}) {
+  return report(conversation,
+                wire::StageWord{.said = said, .message = std::move(message), .traceback = {}});
+}
+
+/// "acc=0.98" and "name=x" as an object: a value that is JSON counts as such, any other as text.
+Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return std::unexpected(Error{fmt::format("'{}' is no <name>=<value>, as in acc=0.98", word)});
+    }
+    const std::string value = word.substr(equals + 1);
+    nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+    object[word.substr(0, equals)] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
+  }
+  return object;
+}
+
+std::string text_of(const nlohmann::json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+ExitCode client_wait_command(const ClientWaitOptions& options) {
+  const std::optional<Place> yard = place();
+  if (!yard) {
+    print("cpu\n");
+    return ExitCode::Success;
+  }
+  Result<io::Conversation> conversation = meet(*yard, wire::Role::Task, std::nullopt);
+  if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
+  Result<void> said;
+  if (options.after_out_of_memory) {
+    said = say(*conversation, Said::OutOfMemory, "the script ran out of memory");
+  } else {
+    said = say(*conversation, Said::Loading);
+    if (said) said = say(*conversation, Said::Loaded);
+  }
+  if (!said) return fail(said.error(), ExitCode::TaskFailed);
+  const Result<wire::Frame> frame = conversation->hear(wire::FrameKind::Order);
+  if (!frame) return fail(frame.error(), ExitCode::TaskFailed);
+  const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
+  if (!order) return fail(order.error(), ExitCode::TaskFailed);
+  print(std::get<wire::TrainOrder>(*order).device + "\n");
+  return ExitCode::Success;
+}
+
+ExitCode client_progress_command(const ClientProgressOptions& options) {
+  const Result<nlohmann::json> values = object_of(options.values);
+  if (!values) return fail(values.error());
+  const std::optional<Place> yard = place();
+  if (!yard) return ExitCode::Success;
+  Result<io::Conversation> conversation = meet(*yard, wire::Role::Helper, kTellWithin);
+  if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
+  const Result<void> told =
+      report(*conversation, wire::Progress{.fraction = options.fraction,
+                                           .values = values->empty() ? "" : text_of(*values)});
+  return told ? ExitCode::Success : fail(told.error(), ExitCode::TaskFailed);
+}
+
+ExitCode client_result_command(const ClientResultOptions& options) {
+  const Result<nlohmann::json> values = object_of(options.values);
+  if (!values) return fail(values.error());
+  const std::string path = variable("TRAINYARD_RESULT");
+  if (path.empty()) {
+    print(fmt::format("result: {}\n", text_of(*values)));
+    return ExitCode::Success;
+  }
+  nlohmann::json object = nlohmann::json::object();
+  const Result<std::optional<std::string>> before =
+      io::read_plain_file(path, Bytes{static_cast<std::int64_t>(kResultBytesMax)});
+  if (before && *before) {
+    const nlohmann::json there = nlohmann::json::parse(**before, nullptr, false);
+    if (there.is_object()) object = there;
+  }
+  object.update(*values);
+  const Result<void> written = io::write_file_atomically(path, text_of(object));
+  return written ? ExitCode::Success : fail(written.error(), ExitCode::TaskFailed);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,32 @@
+// The words of `trainyard client` on the command line.
+#pragma once
+
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace CLI {
+class App;
+}
+
+namespace trainyard::cli {
+
+class ClientWords {
+ public:
+  /// Adds `client` and what comes below it to `app`, which must outlive this.
+  explicit ClientWords(CLI::App& app);
+
+  /// Does what was asked for; nothing when that was another command.
+  std::optional<ExitCode> run();
+
+ private:
+  CLI::App* wait_;
+  CLI::App* progress_;
+  CLI::App* result_;
+  ClientWaitOptions wait_options_;
+  ClientProgressOptions progress_options_;
+  ClientResultOptions result_options_;
+};
+
+}  // namespace trainyard::cli
