@@ -1,12 +1,13 @@
 // `trainyard client`: what a shell script of two phases says to the yard that runs it. Outside of a
 // yard the same script just goes on.
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>

@@ -132,6 +132,21 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
   return read_to_end(file, path, at_most);
 }
 
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat about{};
+  if (!file.is_open() || ::fstat(file.get(), &about) != 0) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  if (!S_ISREG(about.st_mode)) return std::unexpected(Error{fmt::format("'{}' is no file", path)});
+  const auto size = static_cast<std::size_t>(std::max<off_t>(about.st_size, 0));
+  const std::size_t from = size - std::min(size, at_most);
+  std::string text(size - from, '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {
   const std::string fresh = path + ".new";
   Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

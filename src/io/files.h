@@ -16,6 +16,9 @@
 
 namespace trainyard::io {
 
+/// The last bytes of a plain file, at most so many.
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most);
+
 /// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file. A larger
 /// one is an error, and no more of it than that is read.
 Result<std::string> read_file(const std::string& path, Bytes at_most);

@@ -108,7 +108,7 @@ void become_keeper(Descriptor socket, KeeperOptions options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
-  KeeperProcess(keep_only(std::move(socket)), options).run();
+  KeeperProcess(keep_only(std::move(socket)), std::move(options)).run();
 }
 
 std::string how_it_ended(pid_t pid, int status) {
@@ -121,8 +121,8 @@ std::string how_it_ended(pid_t pid, int status) {
 }  // namespace
 
 struct Keeper::State {
-  State(Descriptor its_socket, pid_t its_pid, KeeperOptions its_options)
-      : socket(std::move(its_socket)), pid(its_pid), options(its_options) {}
+  State(Descriptor its_socket, pid_t its_pid, Duration its_grace)
+      : socket(std::move(its_socket)), pid(its_pid), stop_grace(its_grace) {}
   State(State&&) = delete;
   State& operator=(State&&) = delete;
   ~State();
@@ -137,7 +137,7 @@ struct Keeper::State {
 
   Descriptor socket;
   pid_t pid = 0;
-  KeeperOptions options;
+  Duration stop_grace;
   EventLoop* loop = nullptr;
   Listener listener;
   KeeperMessageReader reader;
@@ -153,7 +153,7 @@ struct Keeper::State {
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
   socket.close();
-  if (reaped || wait_for_end(2 * options.stop_grace + kKeeperLast)) return;
+  if (reaped || wait_for_end(2 * stop_grace + kKeeperLast)) return;
   ::kill(pid, SIGKILL);
   static_cast<void>(::waitpid(pid, nullptr, 0));
 }
@@ -271,8 +271,9 @@ Keeper& Keeper::operator=(Keeper&&) noexcept = default;
 Keeper::~Keeper() = default;
 
 Result<Keeper> Keeper::fork(KeeperOptions options) {
-  if (Result<void> single = check_that_there_is_one_thread(); !single) {
-    return std::unexpected(std::move(single).error());
+  if (!options.beside_threads) {
+    Result<void> single = check_that_there_is_one_thread();
+    if (!single) return std::unexpected(std::move(single).error());
   }
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -283,10 +284,10 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   const pid_t pid = ::fork();
   if (pid < 0) return std::unexpected(system_error("cannot fork the keeper", errno));
   if (pid == 0) {
-    become_keeper(std::move(its), options);
+    become_keeper(std::move(its), std::move(options));
     ::_exit(0);
   }
-  return Keeper(std::make_unique<State>(std::move(ours), pid, options));
+  return Keeper(std::make_unique<State>(std::move(ours), pid, options.stop_grace));
 }
 
 std::int64_t Keeper::pid() const { return state_->pid; }

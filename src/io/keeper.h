@@ -42,13 +42,19 @@ struct KeeperGone {
 using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperGone>;
 
 struct KeeperOptions {
+  /// What a launch that is `forked` does, in a process of its own that has all that this one has
+  /// when the keeper is forked. Returns the exit code; what it throws ends that process alone.
+  std::function<int(AttemptKey, const Launch&)> body;
+  /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
+  /// the locks that they hold are.
+  bool beside_threads = false;
   Duration stop_grace{10'000};  ///< Between TERM and KILL when the yard is gone.
 };
 
 class Keeper {
  public:
-  /// Forks the keeper. Call it first thing: there must be no other thread. Tasks find the
-  /// environment and the resource limits that this process has now.
+  /// Forks the keeper. Call it first thing: there must be no other thread, unless the options say
+  /// so. Tasks find the environment and the resource limits that this process has now.
   static Result<Keeper> fork(KeeperOptions options);
 
   Keeper(Keeper&&) noexcept;

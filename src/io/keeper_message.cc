@@ -121,6 +121,7 @@ Launch read_launch(Reader& reader) {
   launch.stdout_path = reader.text();
   launch.stderr_path = reader.text();
   launch.result_path = reader.text();
+  launch.forked = reader.number<std::uint8_t>() != 0;
   return launch;
 }
 
@@ -195,6 +196,7 @@ Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& laun
   writer.text(launch.stdout_path);
   writer.text(launch.stderr_path);
   writer.text(launch.result_path);
+  writer.number(static_cast<std::uint8_t>(launch.forked));
   writer.finish();
   return {};
 }

@@ -33,6 +33,7 @@ Launch some_launch() {
           .task_directory = "/run/t",
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
+          .forked = true,
           .result_path = "/run/t/result.json"};
 }
 
@@ -61,6 +62,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->launch.stdout_path, "/run/t/stdout.log");
       EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");
       EXPECT_EQ(start->launch.result_path, "/run/t/result.json");
+      EXPECT_TRUE(start->launch.forked);
     }
     if (const auto* stop = std::get_if<StopMessage>(&**message)) {
       EXPECT_EQ(stop->key, kKey);

@@ -64,7 +64,7 @@ Descriptor open_child_signals() {
 }  // namespace
 
 KeeperProcess::KeeperProcess(Descriptor socket, KeeperOptions options)
-    : options_(options),
+    : options_(std::move(options)),
       socket_(std::move(socket)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(open_child_signals()) {
@@ -160,7 +160,9 @@ void KeeperProcess::start(AttemptKey key, const Launch& launch) {
   carry_out_stops();  // They came before, and are not meant for this one.
   const Clock::time_point now = Clock::now();
   attempts_.prepare(now);
-  Result<Spawned> spawned = spawner_.start(launch);
+  Result<Spawned> spawned = launch.forked
+                                ? spawner_.fork(launch, [&] { return options_.body(key, launch); })
+                                : spawner_.start(launch);
   const KeeperAttempts::Number number = attempts_.next_number();
   if (spawned && !watch(epoll_, spawned->pidfd, number)) {
     const int error = errno;

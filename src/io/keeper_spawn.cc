@@ -1,11 +1,15 @@
 #include "io/keeper_spawn.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -14,6 +18,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -22,6 +27,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "io/descriptor.h"
 #include "io/files.h"
@@ -123,6 +129,16 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
+Result<Spawned> watch_process(pid_t pid, std::string_view what) {
+  Descriptor pidfd = open_pidfd(pid);
+  if (pidfd.is_open()) return Spawned{.pid = pid, .pidfd = std::move(pidfd)};
+  const int error = errno;
+  ::kill(-pid, SIGKILL);
+  static_cast<void>(::waitpid(pid, nullptr, 0));
+  return std::unexpected(
+      system_error(fmt::format("cannot watch the process of '{}'", what), error));
+}
+
 /// What happens in the new process between fork and exec.
 class Actions {
  public:
@@ -215,10 +231,7 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const 
   return pid;
 }
 
-Result<Spawned> Spawner::start(const Launch& launch) {
-  if (launch.arguments.empty() || launch.arguments[0].empty()) {
-    return std::unexpected(Error{"cannot run a command that is empty"});
-  }
+Result<Spawner::Logs> Spawner::prepare(const Launch& launch) {
   if (Result<void> made = make_directories(launch.task_directory); !made) {
     return std::unexpected(std::move(made).error());
   }
@@ -226,22 +239,71 @@ Result<Spawned> Spawner::start(const Launch& launch) {
     return std::unexpected(
         system_error(fmt::format("cannot remove the old '{}'", launch.result_path), errno));
   }
-  const Result<Descriptor> out = make_log(launch.stdout_path);
-  if (!out) return std::unexpected(out.error());
-  const Result<Descriptor> err = make_log(launch.stderr_path);
-  if (!err) return std::unexpected(err.error());
+  Result<Descriptor> out = make_log(launch.stdout_path);
+  if (!out) return std::unexpected(std::move(out.error()));
+  Result<Descriptor> err = make_log(launch.stderr_path);
+  if (!err) return std::unexpected(std::move(err.error()));
+  return Logs{.out = std::move(*out), .err = std::move(*err)};
+}
 
-  const Result<pid_t> pid = spawn(launch, *out, *err);
-  if (!pid) return std::unexpected(pid.error());
-  Descriptor pidfd = open_pidfd(*pid);
-  if (!pidfd.is_open()) {
-    const int error = errno;
-    ::kill(-*pid, SIGKILL);
-    static_cast<void>(::waitpid(*pid, nullptr, 0));
-    return std::unexpected(
-        system_error(fmt::format("cannot watch the process of '{}'", launch.arguments[0]), error));
+Result<Spawned> Spawner::start(const Launch& launch) {
+  if (launch.arguments.empty() || launch.arguments[0].empty()) {
+    return std::unexpected(Error{"cannot run a command that is empty"});
   }
-  return Spawned{.pid = *pid, .pidfd = std::move(pidfd)};
+  const Result<Logs> logs = prepare(launch);
+  if (!logs) return std::unexpected(logs.error());
+  const Result<pid_t> pid = spawn(launch, logs->out, logs->err);
+  if (!pid) return std::unexpected(pid.error());
+  return watch_process(*pid, launch.arguments[0]);
+}
+
+void Spawner::become_task(const Launch& launch, const Logs& logs) const {
+  // The keeper is the only one who could see that it goes on without a yard.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "trainyard-task");
+  ::dup2(logs.out.get(), STDOUT_FILENO);
+  ::dup2(logs.err.get(), STDERR_FILENO);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
+  // NOLINTBEGIN(concurrency-mt-unsafe): a fresh fork has one thread.
+  for (const std::string& entry : launch.environment) {
+    const std::string_view name = name_of(entry);
+    ::setenv(std::string(name).c_str(), entry.c_str() + std::min(name.size() + 1, entry.size()), 1);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+  check(::chdir(launch.task_directory.c_str()) == 0, "a task's directory that was just made");
+}
+
+Result<Spawned> Spawner::fork(const Launch& launch, const std::function<int()>& body) {
+  const Result<Logs> logs = prepare(launch);
+  if (!logs) return std::unexpected(logs.error());
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return std::unexpected(system_error("cannot fork the process of the task", errno));
+  }
+  const Descriptor ready(ends[0]);
+  Descriptor not_yet(ends[1]);
+  const pid_t keeper = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::unexpected(system_error("cannot fork the process of the task", errno));
+  if (pid == 0) {
+    ::setsid();
+    become_task(launch, *logs);  // Closes `not_yet`.
+    // The keeper may have died before it was watched.
+    if (::getppid() != keeper) ::_exit(EXIT_FAILURE);
+    const int code = body();
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  // From then on it leads a session and a group that can be told to end.
+  not_yet.close();
+  char nothing = 0;
+  static_cast<void>(::read(ready.get(), &nothing, 1));
+  return watch_process(pid, "the task");
 }
 
 }  // namespace trainyard::io

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -32,11 +33,20 @@ class Spawner {
   /// Does all that Keeper::start() promises. The error is one sentence for people that says which
   /// step failed, and why.
   Result<Spawned> start(const Launch& launch);
+  /// The same for a launch that is `forked`: its process is a fork of this one, which calls `body`
+  /// and ends with the exit code that it returns, and does not outlive this one.
+  Result<Spawned> fork(const Launch& launch, const std::function<int()>& body);
 
  private:
   /// NAME=value of ours, less those that the launch has, then the launch's, then a null.
   std::vector<char*> environment_of(const Launch& launch) const;
+  struct Logs {
+    Descriptor out;
+    Descriptor err;
+  };
+  static Result<Logs> prepare(const Launch& launch);
   Result<pid_t> spawn(const Launch& launch, const Descriptor& out, const Descriptor& err);
+  void become_task(const Launch& launch, const Logs& logs) const;
 
   std::vector<std::string> environment_;
   std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.

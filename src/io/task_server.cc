@@ -148,7 +148,8 @@ void TaskServer::forget(AttemptKey key) {
   if (token.empty()) return;
   const auto attempt = state_->attempts.extract(token.mapped());
   std::set<ConnectionId> over = attempt.mapped().helpers;
-  if (attempt.mapped().speaker) over.insert(*attempt.mapped().speaker);
+  const std::optional<ConnectionId> speaker = attempt.mapped().speaker;
+  if (speaker) over.insert(*speaker);
   for (const ConnectionId connection : over) state_->server.end(connection, "the attempt is over");
 }
 

@@ -84,7 +84,7 @@ inline std::int64_t pid_in(const std::string& path) {
 class TestYard {
  public:
   explicit TestYard(KeeperOptions options = {.stop_grace = Duration(5000)})
-      : keeper(Keeper::fork(options).value()) {
+      : keeper(Keeper::fork(std::move(options)).value()) {
     keeper.listen(loop, [this](std::span<const KeeperNews> told) {
       news.insert(news.end(), told.begin(), told.end());
     });

@@ -52,6 +52,8 @@ struct AttemptEnded {
   Usage usage;
   std::string result;   ///< The JSON object it left, as text; empty when it left none.
   std::string warning;  ///< What was wrong with the result, for people; empty when nothing was.
+  /// What it said of having run out of memory, when it ended badly; empty when it said nothing.
+  std::string out_of_memory;
 };
 
 /// What the process of a two-phase attempt can say of itself.

@@ -20,6 +20,9 @@ struct Launch {
   std::string stdout_path;     ///< Made anew.
   std::string stderr_path;     ///< Made anew.
   bool two_phase = false;      ///< It talks to the yard, and is told where and as whom.
+  /// Instead of a command: the program itself goes on in a fork of the keeper, which calls the body
+  /// that it was made with (io/keeper.h). Its current directory is the task's.
+  bool forked = false;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 

@@ -1,6 +1,7 @@
 #include "run/local_machine.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "wire/memory_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
 
@@ -46,6 +48,18 @@ void read_result(const std::string& path, AttemptEnded& ended) {
   ParsedResult parsed = parse_result(*text);
   ended.result = std::move(parsed.object);
   ended.warning = std::move(parsed.warning);
+}
+
+/// What ended badly may have said that it ran out of memory.
+void read_errors(const std::string& path, AttemptEnded& ended) {
+  const Result<std::string> end = io::read_end_of_file(path, kErrorTailBytes);
+  const std::optional<std::string> line = end ? out_of_memory_line(*end) : std::nullopt;
+  const auto* const killed = std::get_if<KilledBy>(&ended.end);
+  if (line) {
+    ended.out_of_memory = *line;
+  } else if (killed != nullptr && killed->signal == SIGBUS) {
+    ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
+  }
 }
 
 }  // namespace
@@ -99,7 +113,8 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
     launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
-  running_[command.key.task] = {.key = command.key, .result_path = launch.result_path};
+  running_[command.key.task] = {
+      .key = command.key, .result_path = launch.result_path, .stderr_path = launch.stderr_path};
   keeper_.start(command.key, launch);
 }
 
@@ -184,6 +199,7 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
     read_result(attempt.result_path, ended);
+    if (news.end != End(ExitedWith{0})) read_errors(attempt.stderr_path, ended);
   }
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);

@@ -63,6 +63,7 @@ class LocalMachine final : public Machine {
     AttemptKey key;
     std::int64_t pid = 0;
     std::string result_path;
+    std::string stderr_path;
     Bytes memory_peak;  ///< Over the samples; 0 when it was never seen.
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;

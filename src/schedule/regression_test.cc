@@ -196,5 +196,22 @@ TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
   EXPECT_EQ(changes(back).back(), "shape 131: older tasks are looked at first");
 }
 
+TEST(Scheduler, TakesACommandsOwnWordForHavingRunOutOfMemory) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  const auto ended = [](std::uint32_t attempt) {
+    return AttemptEnded{.key = {.task = {0}, .attempt = attempt},
+                        .end = ExitedWith{1},
+                        .usage = {},
+                        .result = {},
+                        .warning = {},
+                        .out_of_memory = "RuntimeError: CUDA out of memory"};
+  };
+  EXPECT_THAT(changes(yard.on(at(1), ended(1))),
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: RuntimeError: CUDA out of memory; tried "
+                          "again with 1.2 GB",
+                          "0#2 AVAILABLE"));
+}
+
 }  // namespace
 }  // namespace trainyard

@@ -143,6 +143,14 @@ void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnd
   Ending ending = shape.two_phase ? judge_two_phase(event.end, running.cause, shape.time_limit,
                                                     running.word, running.stage)
                                   : judge(event.end, running.cause, shape.time_limit);
+  // A plain command says so on its standard error alone.
+  const bool by_itself = ending.failure == Failure::Exit || ending.failure == Failure::Killed;
+  if (by_itself && running.cause == StopCause::None && !running.word &&
+      !event.out_of_memory.empty()) {
+    ending = {.verdict = Verdict::Failed,
+              .failure = Failure::OutOfMemory,
+              .message = event.out_of_memory};
+  }
   // One that has trained is not trained again because its end went wrong.
   const bool out_of_memory =
       ending.failure == Failure::OutOfMemory && tasks[task].status != Status::Finished;

@@ -33,6 +33,22 @@ class Fault(YardTest):
         self.assertEqual((rows["before"]["word"], rows["after"]["word"]), ("FINISHED", "FINISHED"))
         return rows["bad"]
 
+    def test_a_command_that_says_it_ran_out_of_memory_is_tried_again_with_more(self):
+        texts = {"cuda": "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB", "bus": "Bus error (core dumped)",
+                 "cpp": "terminate called after throwing an instance of 'std::bad_alloc'"}
+        job = "name: job\ngroups:\n  - name: g\n    memory: 50MB\n    cpus: 0\n    tasks:\n"
+        for name, text in texts.items():
+            self.write(name + ".sh", f"""[ $TRAINYARD_ATTEMPT = 2 ] || {{ echo "{text}" >&2; exit 1; }}\n""")
+            job += f"      - {{id: {name}, command: [sh, {name}.sh]}}\n"
+        self.job(job + "      - {id: signal, command: 'test $TRAINYARD_ATTEMPT = 2 || kill -BUS $$'}\n"
+                 "      - {id: other, command: 'echo no memory of this >&2; exit 1'}\n")
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        for name in [*texts, "signal"]:
+            self.assertEqual((rows[name]["word"], rows[name]["attempt"], rows[name]["memory_requested_bytes"]),
+                             ("FINISHED", 2, 60_000_000), name)
+        self.assertEqual((rows["other"]["word"], rows["other"]["attempt"]), ("EXIT 1", 1))
+
     def test_a_task_killed_by_a_signal(self):
         row = self.faulty("[sh, -c, 'kill -9 $$']")
         self.assertEqual((row["word"], row["message"]), ("KILLED", "killed by signal 9 (SIGKILL)"))

@@ -1,0 +1,71 @@
+#include "wire/memory_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/utf8.h"
+
+namespace trainyard {
+namespace {
+
+constexpr std::size_t kLineBytesMax = 300;
+
+/// In small letters, as the lines are when they are compared.
+constexpr std::array<std::string_view, 17> kTexts{
+    "cuda out of memory",
+    "hip out of memory",
+    "cuda error: out of memory",
+    "cuda_error_out_of_memory",
+    "hip error: out of memory",
+    "cudnn_status_alloc_failed",
+    "cublas_status_alloc_failed",
+    "resource_exhausted",
+    "resourceexhaustederror",
+    "outofmemoryerror",
+    "out of memory while trying to allocate",
+    "arraymemoryerror",
+    "std::bad_alloc",
+    "cannot allocate memory",
+    "no space left on device: '/dev/shm",
+    "unable to write to file </torch_",
+    "bus error",
+};
+
+std::string lowered(std::string_view line) {
+  std::string text;
+  std::ranges::transform(line, std::back_inserter(text), [](char c) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  });
+  return text;
+}
+
+bool says_so(std::string_view line) {
+  const std::string text = lowered(line);
+  const bool known =
+      std::ranges::any_of(kTexts, [&text](std::string_view part) { return text.contains(part); });
+  // As the last line of a traceback, and not where somebody only speaks of one.
+  const bool raised = line.starts_with("MemoryError") || line.ends_with(".MemoryError");
+  const bool worker = text.contains("dataloader worker") && text.contains("killed");
+  return known || raised || worker;
+}
+
+}  // namespace
+
+std::optional<std::string> out_of_memory_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t before = text.find_last_of("\r\n");
+    const std::string_view line = before == std::string_view::npos ? text : text.substr(before + 1);
+    if (says_so(line)) return std::string(wire::utf8_prefix(line, kLineBytesMax));
+    if (before == std::string_view::npos) break;
+    text = text.substr(0, before);
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainyard

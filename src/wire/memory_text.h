@@ -1,0 +1,20 @@
+// Whether what a program left on its standard error says that it ran out of memory: the host's, a
+// GPU's, or that of /dev/shm. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainyard {
+
+/// So much of the end of a standard error is worth reading.
+constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
+
+/// The last line that says so, cut to 300 bytes; nothing when none does. Knows the words of CUDA,
+/// HIP, cuDNN, cuBLAS, JAX, TensorFlow, torch (its data loaders too), Python, C++ and the shell, as
+/// python/trainyard.py does.
+std::optional<std::string> out_of_memory_line(std::string_view text);
+
+}  // namespace trainyard
