@@ -7,6 +7,7 @@ include(GoogleTest)
 
 add_library(trainyard_flags INTERFACE)
 target_compile_features(trainyard_flags INTERFACE cxx_std_23)
+target_include_directories(trainyard_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
 set(CMAKE_CXX_EXTENSIONS OFF)
 if(TRAINYARD_DEVELOPER)
   # g++ 12 sees uninitialised members in moved variants that are not there, when it optimises.

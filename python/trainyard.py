@@ -29,7 +29,7 @@ import sys
 import time
 import traceback
 
-__all__ = ["attempts", "is_out_of_memory", "main", "progress", "result", "Refused", "Task"]
+__all__ = ["attempts", "is_out_of_memory", "main", "progress", "result", "send", "Refused", "Task"]
 
 _PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
@@ -84,6 +84,10 @@ class _Yard:
         self._progress = fields
         if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
             self._tell_progress()
+
+    def send(self, command, data):
+        if not self.said_last and os.getpid() == self._process:
+            self._report({"say": "message", "command": str(command), "data": data})
 
     def _tell_progress(self):
         if self._progress is None:
@@ -213,6 +217,12 @@ def progress(fraction=None, **values):
         fields["values"] = values
     if _yard:
         _yard.progress(fields)
+
+
+def send(command, data=None):
+    """A message to the program that runs the yard, when it is one that listens (the C++ library)."""
+    if _yard:
+        _yard.send(command, _plain(data))
 
 
 class Task:

@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "sim", "config", "report", "cli"]
+LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "sim", "config", "report", "yard", "cli"]
 QUIET = {"base", "model", "schedule", "wire", "sim"}
 LINES_MAX = 500
 ONLY_HERE = {

@@ -1,30 +1,14 @@
-// An amount of memory. A type of its own, so that it is never mixed up with a count or a time.
+// Amounts of memory: made from numbers and from text, and shown to people.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "trainyard/bytes.h"  // IWYU pragma: export
 
 namespace trainyard {
-
-struct Bytes {
-  std::int64_t count = 0;
-
-  friend auto operator<=>(Bytes, Bytes) = default;
-  friend constexpr Bytes operator+(Bytes a, Bytes b) { return {a.count + b.count}; }
-  friend constexpr Bytes operator-(Bytes a, Bytes b) { return {a.count - b.count}; }
-  constexpr Bytes& operator+=(Bytes other) {
-    count += other.count;
-    return *this;
-  }
-  constexpr Bytes& operator-=(Bytes other) {
-    count -= other.count;
-    return *this;
-  }
-};
 
 constexpr Bytes kib(std::int64_t count) { return {count << 10}; }
 constexpr Bytes mib(std::int64_t count) { return {count << 20}; }

@@ -15,6 +15,7 @@
 #include "cli/run_place.h"
 #include "io/control_client.h"
 #include "io/files.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 #include "wire/control.h"
 

@@ -24,6 +24,7 @@
 #include "io/files.h"
 #include "io/tail.h"
 #include "io/terminal.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/log_text.h"

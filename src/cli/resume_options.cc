@@ -17,6 +17,7 @@
 #include "cli/run_place.h"
 #include "io/files.h"
 #include "journal/journal.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 
 namespace trainyard::cli {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@
 #include "io/process_table.h"
 #include "io/terminal.h"
 #include "journal/journal.h"
+#include "journal/place.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/turn.h"
@@ -51,6 +53,7 @@
 #include "run/local_machine.h"
 #include "schedule/scheduler.h"
 #include "wire/control.h"
+#include "wire/task.h"
 
 namespace trainyard::cli {
 namespace {
@@ -188,6 +191,7 @@ class Session {
   std::unique_ptr<Journal> journal_;
   std::optional<LocalMachine> machine_;
   std::optional<RunView> view_;
+  std::set<TaskIndex> unheard_;  ///< Who sent what nobody listens to: told once.
   bool interrupted_ = false;
 };
 
@@ -209,7 +213,13 @@ ExitCode Session::run() {
                             .begins = begun->at,
                             .sample_every = sample_interval(job_.configuration()),
                             .launch = [this](AttemptKey key) { return job_.launch(key); },
-                            .frames = server_.get()});
+                            .frames = server_.get(),
+                            .on_message =
+                                [this](AttemptKey key, const wire::Message& message) {
+                                  if (!view_ || !unheard_.insert(key.task).second) return;
+                                  view_->note(fmt::format("{}: sends '{}', and nobody listens",
+                                                          job_.task_id(key.task), message.command));
+                                }});
   watch_signals();
   view_.emplace(job_, begun->plan);
   for (const std::string& note : capacity_.notes) view_->note("machine: " + note);

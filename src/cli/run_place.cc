@@ -18,6 +18,7 @@
 #include "io/files.h"
 #include "io/process_table.h"
 #include "journal/journal.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 
 namespace trainyard::cli {
@@ -83,8 +84,6 @@ Result<io::RunLock> lock_place(const std::string& run_directory) {
 }
 
 }  // namespace
-
-std::string journal_path(const std::string& run_directory) { return run_directory + "/journal.db"; }
 
 Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
   const Result<std::string> here = io::current_directory();

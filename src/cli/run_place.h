@@ -9,9 +9,6 @@
 
 namespace trainyard::cli {
 
-/// <run-dir>/journal.db
-std::string journal_path(const std::string& run_directory);
-
 /// What is right where nobody said which run is meant, and several are at work.
 enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
 

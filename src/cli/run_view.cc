@@ -16,6 +16,7 @@
 #include "io/clock.h"
 #include "io/output.h"
 #include "io/terminal.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/launch.h"

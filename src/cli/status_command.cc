@@ -14,6 +14,7 @@
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/terminal.h"
+#include "journal/place.h"
 #include "journal/reader.h"
 #include "report/sink.h"
 #include "report/status.h"

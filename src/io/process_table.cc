@@ -112,7 +112,48 @@ struct ProcessTable::State {
   CapacitySources sources;
   ProcessScan scan;
   std::optional<Used> last;
+
+  /// What a process that shares memory has for itself.
+  struct Own {
+    Bytes memory;
+    std::chrono::steady_clock::time_point good_until;
+    bool seen = true;
+  };
+  Bytes own_memory(std::int64_t pid);
+  /// Forgets the processes that have gone since the last time.
+  void forget_unseen();
+
+  std::map<std::int64_t, Own> own;
 };
+
+Bytes ProcessTable::State::own_memory(std::int64_t pid) {
+  constexpr int kShareOfTime = 50;
+  const auto before = std::chrono::steady_clock::now();
+  const auto known = own.find(pid);
+  if (known != own.end() && before < known->second.good_until) {
+    known->second.seen = true;
+    return known->second.memory;
+  }
+  const std::string text = scan.read_text(pid, "smaps_rollup", 4096);
+  constexpr std::string_view kField = "\nPrivate_Dirty:";
+  std::string_view rest = text;
+  const std::size_t field = rest.find(kField);
+  Bytes memory;
+  if (field != std::string_view::npos) {
+    rest.remove_prefix(field + kField.size());
+    memory = kib(take_number(rest));
+  }
+  const auto after = std::chrono::steady_clock::now();
+  own.insert_or_assign(
+      pid, Own{.memory = memory, .good_until = after + kShareOfTime * (after - before)});
+  return memory;
+}
+
+void ProcessTable::State::forget_unseen() {
+  for (auto entry = own.begin(); entry != own.end();) {
+    entry = std::exchange(entry->second.seen, false) ? std::next(entry) : own.erase(entry);
+  }
+}
 
 double ProcessTable::State::used_by_others(const Used& now) {
   const std::optional<Used> before = std::exchange(last, now);
@@ -131,7 +172,8 @@ ProcessTable::~ProcessTable() = default;
 ProcessTable::ProcessTable(ProcessTable&&) noexcept = default;
 ProcessTable& ProcessTable::operator=(ProcessTable&&) noexcept = default;
 
-MachineReading ProcessTable::read(std::span<const std::int64_t> roots) {
+MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
+                                  const std::set<std::int64_t>& sharing) {
   MachineReading reading{.memory_available = memory_available(state_->sources), .trees = {}};
   reading.trees.resize(roots.size());
   std::unordered_map<std::int64_t, int> tree_of_session;
@@ -157,9 +199,12 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots) {
     if (trees[i] == kNoTree) continue;
     TreeUsage& tree = reading.trees[static_cast<std::size_t>(trees[i])];
     tree.cpu_time += Duration(ticks * 1000 / ticks_per_second());
-    tree.memory += anonymous_memory(state_->scan, process.pid);
+    const bool shares = sharing.contains(roots[static_cast<std::size_t>(trees[i])]);
+    tree.memory +=
+        shares ? state_->own_memory(process.pid) : anonymous_memory(state_->scan, process.pid);
     ++tree.processes;
   }
+  state_->forget_unseen();
   reading.cpu_used_by_others = state_->used_by_others(used);
   return reading;
 }

@@ -84,8 +84,8 @@ void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) 
   Attempt& attempt = attempts.at(callers.at(connection));
   auto report = wire::read_report(frame.fields);
   if (!report) return server.end(connection, report.error().message);
-  // Of progress only the last word is kept, so there is no need to count it.
-  const bool counts = !std::holds_alternative<wire::Progress>(*report);
+  // Of progress only the last word is kept, and messages are handed on at once: no need to count.
+  const bool counts = std::holds_alternative<wire::StageWord>(*report);
   if (counts && attempt.speaker != connection) {
     return server.end(connection, "a helper says nothing of the life of its task");
   }

@@ -121,6 +121,8 @@ LogKind log_kind_for(const std::string& path) {
   return shares_memory(status.f_type) ? LogKind::Ahead : LogKind::Rollback;
 }
 
+std::string journal_path(const std::string& run_directory) { return run_directory + "/journal.db"; }
+
 Result<Found> look_at(const std::string& path) {
   if (!exists(path)) return Found::Nothing;
   std::error_code error;

@@ -18,6 +18,9 @@ bool shares_memory(std::int64_t file_system_type);
 /// Ahead or Rollback for a file at `path`, which need not exist.
 LogKind log_kind_for(const std::string& path);
 
+/// <run-dir>/journal.db
+std::string journal_path(const std::string& run_directory);
+
 /// What lies at `path`. An error is for a file that is none of ours, from a newer trainyard, or
 /// cannot be read.
 enum class Found : std::uint8_t {

@@ -40,7 +40,7 @@ struct AnswerKill {
 
 using Command = std::variant<StartAttempt, GrantDevice, StopAttempt, AnswerKill>;
 
-/// A task is in a new status. Every arrow of the picture in model/status.h is one of these.
+/// A task is in a new status. Every arrow of the picture in trainyard/status.h is one of these.
 struct TaskChanged {
   AttemptKey key;  ///< The attempt it is in; 0 when it never had one.
   Status status = Status::Init;

@@ -1,37 +1,13 @@
-// The ten statuses of a task (fedflow `TaskStatus`), and the words that people read beside them.
-//
-//  INIT ──start──▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶
-//  EXITED
-//                     ▲ ▲                 │ out of memory ▲              │ out of memory
-//                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
-//                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
-//  any stage: exception, death, time limit, kill, a status nobody understood ──▶ EXCEPTION
-//
-// A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
-// task that has been granted what it asked for and whose process is being started.
+// What becomes of a task beside its status, and the words that people read.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "trainyard/status.h"  // IWYU pragma: export
+
 namespace trainyard {
-
-enum class Status : std::uint8_t {
-  Unknown = 0,
-  Init = 1,
-  Available = 2,
-  Loading = 3,
-  Waiting = 4,
-  Training = 5,
-  Finished = 6,
-  Exited = 7,
-  Exception = 8,
-  Interrupt = 9,
-};
-
-/// Where in an attempt: what a failure and a retry are counted under.
-enum class Stage : std::uint8_t { Load = 0, Train = 1 };
 
 /// Why a task is in EXCEPTION or INTERRUPT.
 enum class Failure : std::uint8_t {
@@ -54,13 +30,11 @@ enum class Verdict : std::uint8_t {
   Stopped = 4,   ///< The run was interrupted before the task had ended. Resuming runs it again.
 };
 
-/// "INIT", "AVAILABLE", ...; "LOAD"; "OUT_OF_MEMORY", ...; "FINISHED", ...
-std::string_view to_text(Status status);
-std::string_view to_text(Stage stage);
+/// "OUT_OF_MEMORY", ...; "FINISHED", ...
 std::string_view to_text(Failure failure);
 std::string_view to_text(Verdict verdict);
 
-/// Whether the picture above has an arrow from `from` to `to`.
+/// Whether the picture in trainyard/status.h has an arrow from `from` to `to`.
 bool may_follow(Status from, Status to);
 
 /// The word a person reads for a task, in the progress line, the table and the report: "WAITING",

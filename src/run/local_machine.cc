@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -113,8 +114,10 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
     launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
-  running_[command.key.task] = {
-      .key = command.key, .result_path = launch.result_path, .stderr_path = launch.stderr_path};
+  running_[command.key.task] = {.key = command.key,
+                                .result_path = launch.result_path,
+                                .stderr_path = launch.stderr_path,
+                                .forked = launch.forked};
   keeper_.start(command.key, launch);
 }
 
@@ -134,6 +137,9 @@ void LocalMachine::hear_task(AttemptKey key, wire::TaskReport report) {
         if (running != running_.end() && running->second.key == key) {
           running->second.progress = std::move(progress);
         }
+      },
+      [&](const wire::Message& message) {
+        if (options_.on_message) options_.on_message(key, message);
       });
 }
 
@@ -220,13 +226,15 @@ void LocalMachine::lose_everything(const std::string& why) {
 
 Sampled LocalMachine::sample() {
   std::vector<std::int64_t> roots;
+  std::set<std::int64_t> sharing;
   std::vector<Attempt*> attempts;
   for (auto& [task, attempt] : running_) {
     if (attempt.pid == 0) continue;
     roots.push_back(attempt.pid);
+    if (attempt.forked) sharing.insert(attempt.pid);
     attempts.push_back(&attempt);
   }
-  const io::MachineReading reading = processes_.read(roots);
+  const io::MachineReading reading = processes_.read(roots, sharing);
   Sampled sampled{.memory_available = reading.memory_available,
                   .cpu_used_by_others = reading.cpu_used_by_others,
                   .tasks = {}};

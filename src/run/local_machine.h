@@ -34,6 +34,9 @@ class LocalMachine final : public Machine {
   /// Told whether the task was running or waiting, once it is over with it.
   using KillReply = std::move_only_function<void(bool done)>;
 
+  /// Told what a task sends to the program.
+  using OnMessage = std::move_only_function<void(AttemptKey, const wire::Message&)>;
+
   struct Options {
     Capacity capacity;
     Instant begins;  ///< Where the time of the run starts, or goes on.
@@ -42,6 +45,7 @@ class LocalMachine final : public Machine {
     /// Where two-phase tasks are heard; must outlive the machine. May be missing when there are
     /// none.
     io::FrameServer* frames = nullptr;
+    OnMessage on_message = nullptr;  ///< May be missing.
   };
 
   LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options);
@@ -64,6 +68,7 @@ class LocalMachine final : public Machine {
     std::int64_t pid = 0;
     std::string result_path;
     std::string stderr_path;
+    bool forked = false;
     Bytes memory_peak;  ///< Over the samples; 0 when it was never seen.
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;

@@ -33,7 +33,7 @@ class TaskTable {
   /// How many have no verdict yet.
   [[nodiscard]] std::uint32_t open() const { return open_; }
 
-  /// Follows one arrow of the picture in model/status.h. A wrong one is a bug.
+  /// Follows one arrow of the picture in trainyard/status.h. A wrong one is a bug.
   void enter(TaskIndex task, Status next);
 
   /// Begins the next attempt; returns its number.

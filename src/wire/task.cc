@@ -24,6 +24,7 @@ constexpr std::size_t kMessageBytesMax = 4'000;
 constexpr std::size_t kTracebackBytesMax = 64'000;
 constexpr std::size_t kValuesBytesMax = 4'000;
 constexpr std::size_t kShownBytesMax = 64;
+constexpr std::size_t kCommandBytesMax = 1'000;
 
 struct Word {
   Said said;
@@ -81,6 +82,13 @@ Progress progress_of(const nlohmann::json& fields) {
   return progress;
 }
 
+/// A message without a command is one with an empty command: its handler knows what to make of it.
+Message message_of(const nlohmann::json& fields) {
+  const auto data = fields.find("data");
+  return {.command = std::string(utf8_prefix(text_or_nothing(fields, "command"), kCommandBytesMax)),
+          .data = data == fields.end() ? "null" : fields_text(*data)};
+}
+
 /// As JSON again: what was read was written by fields_text.
 nlohmann::json values_of(const std::string& values) {
   return nlohmann::json::parse(values, nullptr, /*allow_exceptions=*/false);
@@ -101,6 +109,11 @@ std::string fields_of(const Progress& progress) {
   if (progress.fraction) fields["fraction"] = *progress.fraction;
   if (!progress.values.empty()) fields["values"] = values_of(progress.values);
   return fields_text(fields);
+}
+
+std::string fields_of(const Message& message) {
+  return fields_text(
+      {{"say", "message"}, {"command", message.command}, {"data", values_of(message.data)}});
 }
 
 Result<TaskOrder> order_of(std::string_view text) {
@@ -134,6 +147,7 @@ Result<TaskReport> read_report(std::string_view fields) {
   if (!parsed) return std::unexpected(Error(parsed.error()).in("report"));
   const std::string say = text_or_nothing(*parsed, "say");
   if (say == "progress") return progress_of(*parsed);
+  if (say == "message") return message_of(*parsed);
   return word_of(*parsed);
 }
 

@@ -39,7 +39,15 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-using TaskReport = std::variant<StageWord, Progress>;
+/// For a handler in the program that runs the yard.
+struct Message {
+  std::string command;  ///< At most 1,000 bytes.
+  std::string data;     ///< Any JSON, compact.
+
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+using TaskReport = std::variant<StageWord, Progress, Message>;
 
 /// Train now. (A task that is to end gets SIGTERM.)
 struct TrainOrder {

@@ -51,6 +51,13 @@ TEST(TaskReport, KeepsNoProgressThatMakesNoSense) {
             TaskReport{Progress{.fraction = 0.0}});
 }
 
+TEST(TaskReport, CarriesAMessageWithAnyJson) {
+  const TaskReport sent = Message{.command = "update", .data = R"([1,{"a":null}])"};
+  EXPECT_EQ(read_report(to_fields(sent)).value(), sent);
+  EXPECT_EQ(read_report(R"({"say":"message"})").value(),
+            (TaskReport{Message{.command = "", .data = "null"}}));
+}
+
 TEST(TaskReport, TurnsNotANumberInProgressIntoNull) {
   EXPECT_EQ(read_report(R"({"say":"progress","values":{"loss":NaN}})").value(),
             TaskReport{Progress{.values = R"({"loss":null})"}});

@@ -1,0 +1,98 @@
+// One unit of training, as a C++ class: load() what it needs, then train(device).
+//
+//   struct Fold : trainyard::Task {
+//     explicit Fold(int k) : Task({.id = std::to_string(k), .memory = 500_MB}), k(k) {}
+//     void load() override { data = read_fold(k); }
+//     trainyard::Json train(const trainyard::Device& device) override { return {{"acc", ...}}; }
+//     ...
+//
+// Each task runs in a process of its own, a fork of the program at the moment of Yard::run(): what
+// was loaded before is shared, and what the task changes in itself stays in that process. Only its
+// result comes back (fedflow `Task`). Many wait with what they loaded while a few train.
+//
+// A task belongs to the thread that runs the yard; load() and train() run in the other process, on
+// its only thread, and may start threads there.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "trainyard/bytes.h"
+#include "trainyard/status.h"
+
+namespace trainyard {
+
+using Json = nlohmann::json;
+
+/// What a task trains on.
+struct Device {
+  std::string name;  ///< "cpu"
+};
+
+/// What a task asks for. What is left out is its group's, and then the configuration's.
+struct TaskOptions {
+  std::string id;               ///< Also the name of its directory; empty: a UUID.
+  std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
+  std::optional<double> cpus;   ///< While it trains.
+};
+
+struct TaskState;
+
+class Task {
+ public:
+  Task();
+  explicit Task(TaskOptions options);
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  virtual ~Task();
+
+  /// CPU, disk, memory; there is no device yet. May throw: std::bad_alloc, and what says that
+  /// memory ran out, starts the task again in a new process; anything else fails it.
+  virtual void load() {}
+
+  /// Returns the result, an object; of anything else nothing is kept, with a warning. May throw, as
+  /// load(): after out of memory it is called again on the same object when there is room at once,
+  /// else in a new process after load().
+  virtual Json train(const Device& device) = 0;
+
+  [[nodiscard]] const std::string& id() const;
+  [[nodiscard]] Status status() const;
+  /// What train() returned in its process, and what was report()ed; an empty object before that.
+  [[nodiscard]] Json result() const;
+  /// Why it failed, in one line, and all there is to say: nested exceptions. Empty when it did not.
+  [[nodiscard]] const std::string& message() const;
+  [[nodiscard]] const std::string& traceback() const;
+  /// Where it failed, if it did.
+  [[nodiscard]] std::optional<Stage> failed_in() const;
+
+  /// How often it began to load and to train, and how long that took the last time.
+  [[nodiscard]] int load_numbers() const;
+  [[nodiscard]] int train_numbers() const;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> load_time() const;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> train_time() const;
+
+  /// Where what it writes belongs, and its current directory in load() and train(). The yard must
+  /// have been run: it is a bug to ask before.
+  [[nodiscard]] const std::string& task_dir() const;
+
+ protected:
+  // For load() and train(), in the process of the task. Outside of it they do nothing.
+
+  /// How far it is, from 0 to 1, and what it has come to: shown live, and kept in the journal.
+  void progress(double fraction);
+  void progress(double fraction, const Json& values);
+  /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
+  void report(const std::string& key, const Json& value);
+  /// To a handler in the program that runs the yard (Yard::on_message). At most 100 KiB.
+  void send(const std::string& command, const Json& data);
+
+ private:
+  friend class TaskAccess;
+  std::unique_ptr<TaskState> state_;
+};
+
+}  // namespace trainyard

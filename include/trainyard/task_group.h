@@ -1,0 +1,70 @@
+// Tasks that may run in any order, and what those ask for that do not say it themselves (fedflow
+// `TaskGroup`). Owns its tasks. One thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainyard/bytes.h"
+#include "trainyard/task.h"
+
+namespace trainyard {
+
+struct GroupOptions {
+  std::optional<Bytes> memory;
+  std::optional<double> cpus;
+  int parallel_max = 0;    ///< How many at once; 0: as many as there is room for.
+  bool fail_fast = false;  ///< The first failure ends the group.
+};
+
+class TaskGroup {
+ public:
+  /// The name is that of a directory, too. Empty: group-1, group-2, ... in order of adding.
+  explicit TaskGroup(std::string name = {}, GroupOptions options = {});
+
+  /// Makes a task and keeps it. The reference stays valid as long as the group.
+  template <class T, class... Arguments>
+  T& add(Arguments&&... arguments) {
+    auto task = std::make_unique<T>(std::forward<Arguments>(arguments)...);
+    T& added = *task;
+    add(std::move(task));
+    return added;
+  }
+  void add(std::unique_ptr<Task> task);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const GroupOptions& options() const { return options_; }
+
+  /// In the order in which they were added.
+  [[nodiscard]] auto tasks() const {
+    return tasks_ | std::views::transform([](const auto& task) -> Task& { return *task; });
+  }
+  /// Nothing when there is none with that id.
+  [[nodiscard]] Task* find(std::string_view id) const;
+
+  /// (`numbers`) Waiting counts AVAILABLE, LOADING and WAITING; processes are those and the
+  /// training.
+  struct Numbers {
+    int processes = 0;
+    int waiting = 0;
+    int training = 0;
+    int finished = 0;
+    int failed = 0;
+  };
+  [[nodiscard]] Numbers numbers() const;
+  /// Every task has ended, well or not.
+  [[nodiscard]] bool finished() const;
+
+ private:
+  friend class Yard;
+  std::string name_;
+  GroupOptions options_;
+  std::vector<std::unique_ptr<Task>> tasks_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,33 @@
+// One group of tasks from its first start to its last end: the plan made of its tasks, the parts
+// put together, and what comes out brought back to the tasks.
+//
+// One thread. Forks in its run().
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/configuration.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+#include "trainyard/yard.h"
+
+namespace trainyard {
+
+struct GroupRunOptions {
+  std::string name;       ///< Of the run, for people.
+  std::string directory;  ///< Of this group; is made.
+  bool beside_threads = false;
+  std::function<void(std::string_view)> note;
+  /// What a task sent: its id, the command, the data as JSON text.
+  std::function<void(const std::string&, const std::string&, const std::string&)> on_message;
+};
+
+/// Runs `tasks`, which are those of `group`. An error says why it could not.
+Result<RunSummary> run_group(const TaskGroup& group, const std::vector<Task*>& tasks,
+                             const Configuration& configuration, const GroupRunOptions& options);
+
+}  // namespace trainyard

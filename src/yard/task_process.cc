@@ -1,0 +1,161 @@
+#include "yard/task_process.h"
+
+#include <cstdlib>
+#include <exception>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "io/conversation.h"
+#include "io/files.h"
+#include "io/terminal.h"
+#include "model/event.h"
+#include "model/launch.h"
+#include "trainyard/task.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/task.h"
+#include "yard/task_state.h"
+#include "yard/trouble.h"
+
+namespace trainyard {
+namespace {
+
+std::string text_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Of NAME=value in the environment of a launch.
+std::string variable(const Launch& launch, std::string_view name) {
+  for (const std::string& entry : launch.environment) {
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
+      return entry.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// Calls user code, and catches whatever comes out of it.
+template <class Call>
+std::optional<Trouble> trouble_in(Call call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (...) {
+    return trouble_of(std::current_exception());
+  }
+}
+
+}  // namespace
+
+struct TaskProcess::State {
+  State(io::Conversation its_yard, std::string its_result_path)
+      : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {}
+
+  /// An error means that the yard is gone, and ends this process in a moment.
+  Result<void> tell(const wire::TaskReport& report) {
+    return yard.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
+  }
+  void say(Said said, const Trouble& trouble = {}) {
+    static_cast<void>(tell(
+        wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback}));
+  }
+  Result<Device> wait_for_device() {
+    const Result<wire::Frame> frame = yard.hear(wire::FrameKind::Order);
+    if (!frame) return std::unexpected(frame.error());
+    const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
+    if (!order) return std::unexpected(order.error());
+    return Device{.name = std::get<wire::TrainOrder>(*order).device};
+  }
+  void leave(const Json& result) {
+    const Result<void> left = io::write_file_atomically(result_path, text_of(result));
+    if (!left) complain(left.error());
+  }
+  static void complain(const Error& error) {
+    io::write_text(io::kStandardError, fmt::format("trainyard: {}\n", error.message));
+  }
+  int load_and_train(Task& task);
+  bool train(Task& task, const Device& device);
+
+  io::Conversation yard;
+  std::string result_path;
+  Json reported = Json::object();
+};
+
+int TaskProcess::State::load_and_train(Task& task) {
+  say(Said::Loading);
+  if (const std::optional<Trouble> trouble = trouble_in([&] { task.load(); })) {
+    say(trouble->out_of_memory ? Said::OutOfMemory : Said::Failed, *trouble);
+    return EXIT_FAILURE;
+  }
+  say(Said::Loaded);
+  for (;;) {
+    const Result<Device> device = wait_for_device();
+    if (!device) {
+      complain(device.error());
+      return EXIT_FAILURE;
+    }
+    Json result;
+    const std::optional<Trouble> trouble = trouble_in([&] { result = task.train(*device); });
+    if (!trouble) {
+      if (result.is_object()) reported.update(result);
+      // What is neither an object nor nothing is left as it is, and the yard says what is wrong.
+      const bool odd = !result.is_object() && !result.is_null();
+      if (odd || !reported.empty()) leave(odd ? result : reported);
+      say(Said::Trained);
+      return EXIT_SUCCESS;
+    }
+    say(trouble->out_of_memory ? Said::OutOfMemory : Said::Failed, *trouble);
+    if (!trouble->out_of_memory) return EXIT_FAILURE;
+  }
+}
+
+TaskProcess::TaskProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TaskProcess::TaskProcess(TaskProcess&&) noexcept = default;
+TaskProcess::~TaskProcess() = default;
+
+int TaskProcess::run(Task& task, const Launch& launch) {
+  io::Conversation yard({.with = "the yard", .within = std::nullopt, .limits = wire::kTaskLimits});
+  Result<void> met = yard.connect(variable(launch, "TRAINYARD_SOCKET"));
+  if (met) {
+    met = yard.greet({.role = wire::Role::Task,
+                      .version = wire::kProtocolVersion,
+                      .program = "a task in C++",
+                      .token = variable(launch, "TRAINYARD_TOKEN")});
+  }
+  if (!met) {
+    State::complain(met.error());
+    return EXIT_FAILURE;
+  }
+  TaskProcess process(std::make_unique<State>(std::move(yard), launch.result_path));
+  TaskState& state = TaskAccess::state(task);
+  state.process = &process;
+  state.task_dir = launch.task_directory;
+  return process.state_->load_and_train(task);
+}
+
+void TaskProcess::progress(double fraction, const Json& values) {
+  const bool some = values.is_object() && !values.empty();
+  static_cast<void>(state_->tell(
+      wire::Progress{.fraction = fraction, .values = some ? text_of(values) : std::string()}));
+}
+
+void TaskProcess::report(const std::string& key, const Json& value) {
+  state_->reported[key] = value;
+  state_->leave(state_->reported);
+}
+
+void TaskProcess::send(const std::string& command, const Json& data) {
+  const Result<void> sent = state_->tell(wire::Message{.command = command, .data = text_of(data)});
+  if (!sent) State::complain(sent.error());
+}
+
+}  // namespace trainyard

@@ -1,0 +1,35 @@
+// The life of a task in its own process: says how far it is, waits for its device, trains, leaves
+// its result.
+//
+// Lives in a fork of the keeper, on its only thread. The other end is io/task_server.h.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model/launch.h"
+#include "trainyard/task.h"
+
+namespace trainyard {
+
+class TaskProcess {
+ public:
+  /// Leads `task` through its life, and returns the exit code of its process.
+  static int run(Task& task, const Launch& launch);
+
+  // What the task itself says meanwhile (Task::progress, report, send).
+  void progress(double fraction, const Json& values);
+  void report(const std::string& key, const Json& value);
+  void send(const std::string& command, const Json& data);
+
+ private:
+  struct State;
+  explicit TaskProcess(std::unique_ptr<State> state);
+  TaskProcess(TaskProcess&&) noexcept;
+  TaskProcess& operator=(TaskProcess&&) = delete;
+  ~TaskProcess();
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,18 @@
+// What user code threw, in words. The one place that looks into its exceptions.
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace trainyard {
+
+struct Trouble {
+  bool out_of_memory = false;  ///< The host's or a GPU's, as far as it says.
+  std::string message;         ///< "std::runtime_error: no such file"
+  std::string traceback;       ///< With what it was thrown because of, one a line.
+};
+
+/// `thrown` may be of any type.
+Trouble trouble_of(const std::exception_ptr& thrown);
+
+}  // namespace trainyard

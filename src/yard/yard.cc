@@ -1,0 +1,183 @@
+#include "trainyard/yard.h"
+
+#include <algorithm>
+#include <exception>
+#include <expected>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "config/configuration.h"
+#include "config/file_name.h"
+#include "io/files.h"
+#include "io/terminal.h"
+#include "trainyard/config.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+#include "yard/group_run.h"
+#include "yard/settings.h"
+#include "yard/trouble.h"
+
+namespace trainyard {
+namespace {
+
+/// The first of runs/<name>, runs/<name>.2, ... that is not there.
+Result<std::string> fresh_directory(const std::string& name) {
+  if (const std::optional<std::string> why = why_unsafe(name)) {
+    return std::unexpected(Error{fmt::format("the name of the yard '{}' {}", name, *why)});
+  }
+  Result<std::string> here = io::current_directory();
+  if (!here) return here;
+  const std::string first = fmt::format("{}/runs/{}", *here, name);
+  std::string directory = first;
+  std::error_code ignored;
+  for (int n = 2; std::filesystem::exists(directory, ignored); ++n) {
+    directory = fmt::format("{}.{}", first, n);
+  }
+  return directory;
+}
+
+}  // namespace
+
+struct Yard::State {
+  State(Config its_config, YardOptions its_options)
+      : config(std::move(its_config)), options(std::move(its_options)) {}
+
+  void note(std::string_view text) const {
+    if (options.note) return options.note(text);
+    io::write_text(io::kStandardError, fmt::format("trainyard: {}\n", text));
+  }
+  Result<void> take_place();
+  Result<std::string> name_group(const TaskGroup& group);
+  void hear(const std::string& source, const std::string& command, const std::string& data);
+  void hand_to(const Handler& handler, const Message& message) const;
+
+  Config config;
+  YardOptions options;
+  std::string directory;
+  std::vector<TaskGroup*> groups;
+  int groups_named = 0;
+  std::set<std::string> names;  ///< Of the groups that have run.
+  std::map<std::string, Handler> handlers;
+  Handler any;
+};
+
+Result<void> Yard::State::take_place() {
+  if (!directory.empty()) return {};
+  if (!options.directory.empty()) {
+    Result<std::string> here = io::current_directory();
+    if (!here) return std::unexpected(std::move(here.error()));
+    directory = io::absolute_path(options.directory, *here);
+    return {};
+  }
+  Result<std::string> fresh = fresh_directory(options.name);
+  if (!fresh) return std::unexpected(std::move(fresh.error()));
+  directory = std::move(*fresh);
+  return {};
+}
+
+Result<std::string> Yard::State::name_group(const TaskGroup& group) {
+  ++groups_named;
+  std::string name = group.name().empty() ? fmt::format("group-{}", groups_named) : group.name();
+  if (const std::optional<std::string> why = why_unsafe(name)) {
+    return std::unexpected(Error{fmt::format("the name of the group '{}' {}", name, *why)});
+  }
+  if (!names.insert(name).second) {
+    return std::unexpected(Error{fmt::format("a group '{}' has run in this yard already", name)});
+  }
+  return name;
+}
+
+void Yard::State::hand_to(const Handler& handler, const Message& message) const {
+  try {
+    handler(message);
+  } catch (...) {
+    note(fmt::format("the handler of what '{}' sends: {}", message.source,
+                     trouble_of(std::current_exception()).message));
+  }
+}
+
+void Yard::State::hear(const std::string& source, const std::string& command,
+                       const std::string& data) {
+  const Json json = Json::parse(data, nullptr, /*allow_exceptions=*/false);
+  const Message message{.source = source, .command = command, .data = json};
+  // A copy: a handler may register another one in its own place.
+  const auto found = handlers.find(source);
+  const Handler handler = found != handlers.end() ? found->second : any;
+  if (handler) return hand_to(handler, message);
+  note(fmt::format("task '{}' sends '{}', and nobody listens", source, command));
+}
+
+Yard::Yard(Config config, YardOptions options)
+    : state_(std::make_unique<State>(std::move(config), std::move(options))) {}
+
+Yard::~Yard() = default;
+
+void Yard::add(TaskGroup& group) { state_->groups.push_back(&group); }
+
+Result<RunSummary> Yard::run() {
+  RunSummary all;
+  for (TaskGroup* const group : std::exchange(state_->groups, {})) {
+    const Result<RunSummary> done = run(*group);
+    if (!done) return done;
+    all.finished += done->finished;
+    all.failed += done->failed;
+    all.skipped += done->skipped;
+    all.stopped += done->stopped;
+  }
+  return all;
+}
+
+Result<RunSummary> Yard::run(TaskGroup& group) {
+  const Result<Configuration> configuration = settings_of(state_->config);
+  if (!configuration) return std::unexpected(configuration.error());
+  if (Result<void> placed = state_->take_place(); !placed) {
+    return std::unexpected(std::move(placed.error()));
+  }
+  Result<std::string> name = state_->name_group(group);
+  if (!name) return std::unexpected(std::move(name.error()));
+  group.name_ = std::move(*name);
+  std::vector<Task*> tasks;
+  for (const auto& task : group.tasks_) tasks.push_back(task.get());
+  if (tasks.empty()) return RunSummary{};
+  Result<RunSummary> done = run_group(
+      group, tasks, *configuration,
+      {.name = state_->options.name,
+       .directory = fmt::format("{}/{}", state_->directory, group.name()),
+       .beside_threads = state_->options.fork == Fork::AnyThreads,
+       .note = [this](std::string_view text) { state_->note(text); },
+       .on_message = [this](const std::string& source, const std::string& command,
+                            const std::string& data) { state_->hear(source, command, data); }});
+  if (!done) return std::unexpected(std::move(done.error()).in("group '" + group.name() + "'"));
+  return done;
+}
+
+bool Yard::on_message(std::string source, Handler handler, bool overwrite) {
+  const auto found = state_->handlers.find(source);
+  if (found != state_->handlers.end() && !overwrite) {
+    state_->note(fmt::format("what '{}' sends has a handler, which stays", source));
+    return false;
+  }
+  state_->handlers.insert_or_assign(std::move(source), std::move(handler));
+  return true;
+}
+
+void Yard::on_any_message(Handler handler) {
+  if (!handler) return state_->note("no handler was given for what nobody else hears");
+  state_->any = std::move(handler);
+}
+
+const std::string& Yard::directory() const { return state_->directory; }
+
+}  // namespace trainyard

@@ -1,0 +1,27 @@
+"""The library as a stranger meets it: installed, found by CMake, and used by a program of its own."""
+import pathlib
+
+from yard import YardTest, json, os, subprocess
+
+BUILD = os.environ.get("TRAINYARD_BUILD", "")
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "library"
+
+
+class Library(YardTest):
+    def test_the_example_is_built_against_the_installed_package_and_runs(self):
+        prefix, build = self.directory / "prefix", self.directory / "build"
+        for words in (["--install", BUILD, "--prefix", prefix],
+                      ["-G", "Ninja", "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+                       f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}"],
+                      ["--build", build]):
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.write("trainyard.yaml", "utilization-limit:\n  cpu: 100%\n")
+        done = subprocess.run([build / "folds"], cwd=self.directory, capture_output=True, text=True, timeout=60,
+                              env=self.environment)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+        self.assertEqual(list(lines), [f"fold-{k}" for k in range(10)])
+        self.assertEqual(json.loads(lines["fold-3"]), {"mean": 2.0, "device": "cpu"})
+        # What the program has run can be looked at as any run.
+        self.assertEqual(set(self.words("runs/yard/folds").values()), {"FINISHED"})
