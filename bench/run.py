@@ -8,6 +8,7 @@ import sys
 
 import harness
 import rows
+import tasks_library
 import yard_idle
 import yard_late
 import yard_queue
@@ -18,7 +19,7 @@ import yard_spawn
 GROUPS = {
     "yard": {"spawn": yard_spawn, "queue": yard_queue, "scheduler": yard_scheduler,
              "idle": yard_idle, "late": yard_late},
-    "tasks": {},
+    "tasks": {"library": tasks_library},
     "gpu": {},
     "pipeline": {},
     "ranks": {},

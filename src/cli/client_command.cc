@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -144,10 +143,9 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   nlohmann::json object = nlohmann::json::object();
   const Result<std::optional<std::string>> before =
       io::read_plain_file(path, Bytes{static_cast<std::int64_t>(kResultBytesMax)});
-  if (before && *before) {
-    const nlohmann::json there = nlohmann::json::parse(**before, nullptr, false);
-    if (there.is_object()) object = there;
-  }
+  const std::string text = before ? before->value_or("") : "";
+  const nlohmann::json there = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (there.is_object()) object = there;
   object.update(*values);
   const Result<void> written = io::write_file_atomically(path, text_of(object));
   return written ? ExitCode::Success : fail(written.error(), ExitCode::TaskFailed);

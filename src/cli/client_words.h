@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
 class App;
 }
 

@@ -14,7 +14,6 @@
 
 #include "base/result.h"
 #include "cli/commands.h"
-#include "cli/run_place.h"
 #include "io/files.h"
 #include "journal/journal.h"
 #include "journal/place.h"

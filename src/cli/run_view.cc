@@ -11,7 +11,6 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/run_place.h"
 #include "config/job.h"
 #include "io/clock.h"
 #include "io/output.h"

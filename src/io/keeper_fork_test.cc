@@ -6,7 +6,6 @@
 #include <fstream>
 #include <functional>
 #include <string>
-#include <utility>
 
 #include <sys/types.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // How far tasks said that they were: kept, thinned, read again.
 #include "journal/progress_table.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,7 +80,7 @@ TEST(ProgressTable, StaysSmallWithItsFirstAndLastRowHoweverMuchIsSaid) {
   ProgressTable progress = must(ProgressTable::open(database));
   must(database.run("BEGIN"));
   for (int i = 0; i <= 5'000; ++i) {
-    must(progress.add(at(i * 10), 0, told(key(0), i / 5000.0)));
+    must(progress.add(at(std::int64_t{i} * 10), 0, told(key(0), i / 5000.0)));
     // As after a transaction that was given up: what is there is looked up again.
     if (i % 700 == 0) progress.drop();
   }

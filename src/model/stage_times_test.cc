@@ -1,7 +1,5 @@
 #include "model/stage_times.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
 #include "base/time.h"

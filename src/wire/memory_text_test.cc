@@ -16,8 +16,7 @@ TEST(MemoryText, IsSeenInTheWordsOfEveryFramework) {
         "RuntimeError: CUDA error: out of memory",
         "RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
         "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
-        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
-        "allocate 8589934592 bytes.",
+        "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 85 bytes.",
         "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating",
         "E cuda_driver.cc:802] failed to alloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "MemoryError",
@@ -27,8 +26,7 @@ TEST(MemoryText, IsSeenInTheWordsOfEveryFramework) {
         "terminate called after throwing an instance of 'std::bad_alloc'",
         "OSError: [Errno 12] Cannot allocate memory",
         "RuntimeError: DataLoader worker (pid 4242) is killed by signal: Killed.",
-        "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible "
-        "that dataloader's workers are out of shared memory.",
+        "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible",
         "OSError: [Errno 28] No space left on device: '/dev/shm/x'",
         "RuntimeError: unable to write to file </torch_123_456>",
         "Bus error (core dumped)"}) {

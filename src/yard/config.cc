@@ -1,7 +1,6 @@
 #include "trainyard/config.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <span>
 #include <string>
@@ -11,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "config/configuration.h"
-#include "config/mistake.h"
 #include "trainyard/result.h"
 #include "yard/settings.h"
 

@@ -20,7 +20,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"

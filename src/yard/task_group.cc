@@ -1,6 +1,7 @@
 #include "trainyard/task_group.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,7 +55,7 @@ TaskGroup::Numbers TaskGroup::numbers() const {
 
 bool TaskGroup::finished() const {
   const Numbers now = numbers();
-  return static_cast<std::size_t>(now.finished + now.failed) == tasks_.size();
+  return now.finished + now.failed == std::ssize(tasks_);
 }
 
 }  // namespace trainyard

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -60,9 +59,11 @@ struct TaskProcess::State {
   State(io::Conversation its_yard, std::string its_result_path)
       : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {}
 
-  /// An error means that the yard is gone, and ends this process in a moment.
-  Result<void> tell(const wire::TaskReport& report) {
-    return yard.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
+  /// When the yard is gone it ends this process in a moment, and there is nobody else to tell.
+  void tell(const wire::TaskReport& report) {
+    const Result<void> told =
+        yard.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
+    if (!told) complain(told.error());
   }
   void say(Said said, const Trouble& trouble = {}) {
     static_cast<void>(tell(
@@ -119,7 +120,6 @@ int TaskProcess::State::load_and_train(Task& task) {
 }
 
 TaskProcess::TaskProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TaskProcess::TaskProcess(TaskProcess&&) noexcept = default;
 TaskProcess::~TaskProcess() = default;
 
 int TaskProcess::run(Task& task, const Launch& launch) {
@@ -144,8 +144,8 @@ int TaskProcess::run(Task& task, const Launch& launch) {
 
 void TaskProcess::progress(double fraction, const Json& values) {
   const bool some = values.is_object() && !values.empty();
-  static_cast<void>(state_->tell(
-      wire::Progress{.fraction = fraction, .values = some ? text_of(values) : std::string()}));
+  state_->tell(
+      wire::Progress{.fraction = fraction, .values = some ? text_of(values) : std::string()});
 }
 
 void TaskProcess::report(const std::string& key, const Json& value) {
@@ -154,8 +154,7 @@ void TaskProcess::report(const std::string& key, const Json& value) {
 }
 
 void TaskProcess::send(const std::string& command, const Json& data) {
-  const Result<void> sent = state_->tell(wire::Message{.command = command, .data = text_of(data)});
-  if (!sent) State::complain(sent.error());
+  state_->tell(wire::Message{.command = command, .data = text_of(data)});
 }
 
 }  // namespace trainyard

@@ -17,6 +17,10 @@ class TaskProcess {
   /// Leads `task` through its life, and returns the exit code of its process.
   static int run(Task& task, const Launch& launch);
 
+  TaskProcess(TaskProcess&&) = delete;
+  TaskProcess& operator=(TaskProcess&&) = delete;
+  ~TaskProcess();
+
   // What the task itself says meanwhile (Task::progress, report, send).
   void progress(double fraction, const Json& values);
   void report(const std::string& key, const Json& value);
@@ -25,9 +29,6 @@ class TaskProcess {
  private:
   struct State;
   explicit TaskProcess(std::unique_ptr<State> state);
-  TaskProcess(TaskProcess&&) noexcept;
-  TaskProcess& operator=(TaskProcess&&) = delete;
-  ~TaskProcess();
 
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,5 @@
 #include "trainyard/yard.h"
 
-#include <algorithm>
 #include <exception>
 #include <expected>
 #include <filesystem>
@@ -149,6 +148,7 @@ Result<RunSummary> Yard::run(TaskGroup& group) {
   if (!name) return std::unexpected(std::move(name.error()));
   group.name_ = std::move(*name);
   std::vector<Task*> tasks;
+  tasks.reserve(group.tasks_.size());
   for (const auto& task : group.tasks_) tasks.push_back(task.get());
   if (tasks.empty()) return RunSummary{};
   Result<RunSummary> done = run_group(
