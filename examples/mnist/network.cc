@@ -1,9 +1,11 @@
 #include "mnist/network.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -87,6 +89,26 @@ BatchResult Network::train(const Batch& images, std::span<const std::uint8_t> la
     parameter->step(rate, kEpsilon * square_bias);
   }
   return result;
+}
+
+std::vector<float> Network::weights() const {
+  std::vector<float> all;
+  for (const Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    const Eigen::MatrixXf& value = parameter->value;
+    all.insert(all.end(), value.data(), value.data() + value.size());
+  }
+  return all;
+}
+
+void Network::set_weights(std::span<const float> weights) {
+  steps_ = 0;
+  for (Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    const auto size = static_cast<std::size_t>(parameter->value.size());
+    std::ranges::copy(weights.first(size), parameter->value.data());
+    weights = weights.subspan(size);
+    parameter->mean.setZero();
+    parameter->square.setZero();
+  }
 }
 
 BatchResult Network::evaluate(const Batch& images, std::span<const std::uint8_t> labels) {

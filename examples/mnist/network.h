@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <Eigen/Core>
 
@@ -34,6 +35,10 @@ class Network {
 
   /// One step of Adam on the mean cross-entropy of the batch. `labels` has one entry a column.
   BatchResult train(const Batch& images, std::span<const std::uint8_t> labels, float learning_rate);
+
+  /// All that was learned, parameter after parameter; and to go on from that, with Adam as new.
+  [[nodiscard]] std::vector<float> weights() const;
+  void set_weights(std::span<const float> weights);
 
   /// The same figures, and nothing learned.
   BatchResult evaluate(const Batch& images, std::span<const std::uint8_t> labels);

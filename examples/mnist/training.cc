@@ -92,7 +92,32 @@ double rate_factor(std::size_t step, std::size_t steps) {
   return 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 
+NetworkShape shape_of(const Dataset& data, int hidden) {
+  return {
+      .inputs = static_cast<int>(data.pixels_per_image()), .hidden = hidden, .outputs = kDigits};
+}
+
 }  // namespace
+
+Network make_network(const Dataset& data, int hidden, std::uint64_t seed) {
+  Random random(seed);
+  return {shape_of(data, hidden), random};
+}
+
+double train_epoch(Network& network, const Dataset& data, std::span<const std::size_t> order,
+                   double learning_rate) {
+  Batches batches(data);
+  return for_each_batch(batches, order,
+                        [&](const Batches& batch) {
+                          return network.train(batch.images(), batch.labels(),
+                                               static_cast<float>(learning_rate));
+                        })
+      .accuracy;
+}
+
+double accuracy_of(Network& network, const Dataset& data) {
+  return measure(network, data, data.size()).accuracy;
+}
 
 Outcome run_training(const Options& options, const Dataset& train, const Dataset& test,
                      const std::function<void(const Progress&)>& on_epoch) {
@@ -100,10 +125,7 @@ Outcome run_training(const Options& options, const Dataset& train, const Dataset
   const std::size_t count =
       std::clamp<std::size_t>(static_cast<std::size_t>(share), 1, train.size());
   Random random(options.seed);
-  Network network({.inputs = static_cast<int>(train.pixels_per_image()),
-                   .hidden = options.hidden,
-                   .outputs = kDigits},
-                  random);
+  Network network(shape_of(train, options.hidden), random);
 
   Batches batches(train);
   std::vector<std::size_t> order = first_images(count);

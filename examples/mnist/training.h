@@ -2,11 +2,14 @@
 // file; `on_epoch` is told how it goes. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "mnist/idx.h"
+#include "mnist/network.h"
 #include "mnist/options.h"
 
 namespace mnist {
@@ -32,6 +35,17 @@ struct Outcome {
 /// data give the same outcome, to the last bit. Both sets hold images of one size.
 Outcome run_training(const Options& options, const Dataset& train, const Dataset& test,
                      const std::function<void(const Progress&)>& on_epoch);
+
+/// A new network for these images.
+Network make_network(const Dataset& data, int hidden, std::uint64_t seed);
+
+/// Once over the images at `order`, with one learning rate. Returns the share that was right while
+/// it went on.
+double train_epoch(Network& network, const Dataset& data, std::span<const std::size_t> order,
+                   double learning_rate);
+
+/// The share of all images that the network gets right.
+double accuracy_of(Network& network, const Dataset& data);
 
 /// The result as a JSON object, on one line.
 std::string to_json(const Outcome& outcome);

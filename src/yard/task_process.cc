@@ -66,8 +66,7 @@ struct TaskProcess::State {
     if (!told) complain(told.error());
   }
   void say(Said said, const Trouble& trouble = {}) {
-    static_cast<void>(tell(
-        wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback}));
+    tell(wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback});
   }
   Result<Device> wait_for_device() {
     const Result<wire::Frame> frame = yard.hear(wire::FrameKind::Order);
