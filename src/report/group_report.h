@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "report/curves.h"
 #include "report/digest.h"
 #include "report/places.h"
 
@@ -43,6 +44,7 @@ struct GroupReport {
   std::function<std::string(TaskIndex)> id_of;
   std::function<bool(AttemptKey)> was_stopped;  ///< Ended with the whole run, by an interrupt.
   TaskSource& tasks;
+  std::span<const Curve> curves;
 };
 
 }  // namespace trainyard::report

@@ -17,9 +17,11 @@
 #include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
+#include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/html_assets.h"
+#include "report/html_curves.h"
 #include "report/html_rows.h"
 #include "report/html_text.h"
 #include "report/html_timeline.h"
@@ -158,6 +160,14 @@ std::string timeline_section(const GroupReport& report) {
   return text + "</section>\n";
 }
 
+std::string curves_section(const GroupReport& report) {
+  if (report.curves.empty()) return {};
+  std::string text =
+      "<section>\n<div class=\"bar\"><h2>Progress</h2></div>\n<div class=\"curves\">\n";
+  for (const Curve& curve : report.curves) text += curve_svg(curve);
+  return text + "</div>\n</section>\n";
+}
+
 /// A list of tasks with something to say about each.
 struct Section {
   std::string_view title;
@@ -266,7 +276,7 @@ Result<void> write_html(GroupReport& report, Sink& sink) {
                   "<title>{} - {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
                   name, html(report.head.job), kStyle));
   sink(header(report) + share_bar(report.digest.group()) + tiles(report));
-  sink(timeline_section(report));
+  sink(timeline_section(report) + curves_section(report));
   if (Result<void> written = write_failures(report, sink); !written) return written;
   if (Result<void> written = write_warnings(report, sink); !written) return written;
   if (Result<void> written = write_tasks(report, sink); !written) return written;

@@ -76,6 +76,13 @@ th.n, td.n { text-align: right; }
 tbody tr:hover { background: var(--hover); }
 td.id { font-weight: 500; max-width: 340px; overflow: hidden; text-overflow: ellipsis; }
 td.why { white-space: normal; min-width: 260px; overflow-wrap: anywhere; }
+div.curves { display: flex; flex-wrap: wrap; gap: 12px; padding: 4px 16px 14px; }
+svg.curve { width: 460px; max-width: 100%; }
+svg.curve polyline { fill: none; stroke: var(--ok); stroke-width: 1.5; stroke-opacity: .75; }
+svg.curve polyline:hover { stroke: var(--oom); stroke-width: 3; stroke-opacity: 1; }
+svg.curve .frame { fill: none; stroke: var(--line); }
+svg.curve text { font-size: 11px; fill: var(--soft); }
+svg.curve .key { font-size: 13px; fill: var(--ink); }
 td.why summary { cursor: pointer; }
 td.why pre { white-space: pre-wrap; font-size: 12px; margin: 6px 0 0; }
 td.rest { max-width: 260px; overflow: hidden; text-overflow: ellipsis; color: var(--soft); font-size: 12px; }

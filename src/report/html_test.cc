@@ -20,6 +20,7 @@
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/sink.h"
@@ -46,6 +47,7 @@ struct Group {
   std::vector<TaskRow> rows;
   std::vector<AttemptRow> attempts;
   std::vector<MachineRow> samples;
+  std::vector<Curve> curves;
   ReportHead head{.job = "mnist",
                   .execution = {.number = 1,
                                 .host = "node7",
@@ -86,7 +88,8 @@ struct Group {
                        .samples = samples,
                        .id_of = [this](TaskIndex task) { return rows.at(task.value).id; },
                        .was_stopped = [](AttemptKey) { return false; },
-                       .tasks = source};
+                       .tasks = source,
+                       .curves = curves};
     std::string text;
     Sink sink = [&text](std::string_view part) { text += part; };
     EXPECT_TRUE(kind(report, sink).has_value());

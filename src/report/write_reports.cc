@@ -20,6 +20,7 @@
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/html.h"
@@ -89,6 +90,13 @@ Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHea
         {.group = group.index, .failed = which == Which::Failed, .warned = which == Which::Warned},
         std::move(visitor));
   };
+  Curves said;
+  Result<void> read = reader.progress_of(group.index, [&](const ProgressRow& row) {
+    const auto name = found->names.find(row.task);
+    return said.look_at(row, name == found->names.end() ? std::string() : name->second.id);
+  });
+  if (!read) return read;
+  const std::vector<Curve> curves = said.take();
   const auto name_of = [&found](TaskIndex task) {
     const auto name = found->names.find(task);
     return name == found->names.end() ? TaskName{} : name->second;
@@ -101,7 +109,8 @@ Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHea
       .id_of = [&name_of](TaskIndex task) { return name_of(task).id; },
       .was_stopped =
           [&name_of](AttemptKey key) { return name_of(key.task).stopped_attempt == key.attempt; },
-      .tasks = tasks};
+      .tasks = tasks,
+      .curves = curves};
   const std::string path = run_directory + "/reports/" + report_name(group.name);
   Result<void> page =
       write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });

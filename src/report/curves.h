@@ -1,0 +1,60 @@
+// What tasks said of their progress, as curves: one chart for each value, one line for each task.
+// Pure: rows in, points out.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+
+namespace trainyard::report {
+
+struct CurveLine {
+  std::string id;  ///< Of its task.
+  struct Point {
+    double x = 0;  ///< How far it was, from 0 to 1; or seconds, where some did not say.
+    double y = 0;
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+  std::vector<Point> points;
+};
+
+struct Curve {
+  std::string key;  ///< "loss"
+  bool over_time = false;
+  std::vector<CurveLine> lines;
+};
+
+class Curves {
+ public:
+  static constexpr int kKeysMax = 4;
+  static constexpr int kTasksMax = 30;
+
+  /// The rows of a task come one after the other, in order of time. False: it wants no more.
+  bool look_at(const ProgressRow& row, const std::string& id);
+
+  /// Those with at least two points in a line.
+  [[nodiscard]] std::vector<Curve> take() const;
+
+ private:
+  struct Said {
+    std::size_t key = 0;
+    std::optional<double> fraction;
+    Duration since_first{0};
+    double value = 0;
+  };
+  struct OfTask {
+    std::string id;
+    Instant first;
+    std::vector<Said> said;
+  };
+  std::optional<TaskIndex> task_;
+  std::vector<std::string> keys_;
+  std::vector<OfTask> tasks_;
+};
+
+}  // namespace trainyard::report

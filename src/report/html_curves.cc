@@ -1,0 +1,78 @@
+#include "report/html_curves.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "report/curves.h"
+#include "report/html_text.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr double kWidth = 460;
+constexpr double kHeight = 190;
+constexpr double kLeft = 56;
+constexpr double kRight = 12;
+constexpr double kTop = 26;
+constexpr double kBottom = 24;
+
+struct Range {
+  double low = std::numeric_limits<double>::max();
+  double high = std::numeric_limits<double>::lowest();
+
+  void take(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  /// From 0 to 1; the middle where all is one.
+  [[nodiscard]] double place(double value) const {
+    return high > low ? (value - low) / (high - low) : 0.5;
+  }
+};
+
+}  // namespace
+
+std::string curve_svg(const Curve& curve) {
+  Range x;
+  Range y;
+  for (const CurveLine& line : curve.lines) {
+    for (const CurveLine::Point& point : line.points) {
+      x.take(point.x);
+      y.take(point.y);
+    }
+  }
+  const double width = kWidth - kLeft - kRight;
+  const double height = kHeight - kTop - kBottom;
+  std::string svg =
+      fmt::format(R"(<svg class="curve" viewBox="0 0 {0} {1}" role="img" aria-label="{2}">)"
+                  R"(<text class="key" x="{3}" y="16">{2}</text>)"
+                  R"(<path class="frame" d="M{3} {4}V{5}H{6}"/>)",
+                  kWidth, kHeight, html(curve.key), kLeft, kTop, kTop + height, kWidth - kRight);
+  const std::string low =
+      curve.over_time ? fmt::format("{:.0f} s", x.low) : fmt::format("{:.0f} %", 100 * x.low);
+  const std::string high =
+      curve.over_time ? fmt::format("{:.0f} s", x.high) : fmt::format("{:.0f} %", 100 * x.high);
+  const auto text = [&svg](double at_x, double at_y, const char* anchor, const std::string& words) {
+    svg += fmt::format(R"(<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>)", at_x, at_y,
+                       anchor, html(words));
+  };
+  text(kLeft, kHeight - 8, "start", low);
+  text(kWidth - kRight, kHeight - 8, "end", high);
+  text(kLeft - 6, kTop + 8, "end", fmt::format("{:.3g}", y.high));
+  if (y.high > y.low) text(kLeft - 6, kTop + height, "end", fmt::format("{:.3g}", y.low));
+  for (const CurveLine& line : curve.lines) {
+    std::string points;
+    for (const CurveLine::Point& point : line.points) {
+      points += fmt::format("{:.1f},{:.1f} ", kLeft + (width * x.place(point.x)),
+                            kTop + (height * (1 - y.place(point.y))));
+    }
+    svg +=
+        fmt::format("<polyline points=\"{}\"><title>{}</title></polyline>", points, html(line.id));
+  }
+  return svg + "</svg>\n";
+}
+
+}  // namespace trainyard::report
