@@ -115,6 +115,9 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   if (!frame) return fail(frame.error(), ExitCode::TaskFailed);
   const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
   if (!order) return fail(order.error(), ExitCode::TaskFailed);
+  // A script has no last word: its exit code says how it went.
+  said = say(*conversation, Said::Training);
+  if (!said) return fail(said.error(), ExitCode::TaskFailed);
   print(std::get<wire::TrainOrder>(*order).device + "\n");
   return ExitCode::Success;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <stdexcept>
 #include <string>
 
 #include <sys/types.h>
@@ -54,6 +55,18 @@ TEST(KeeperFork, WorksInTheTasksDirectoryAndPrintsIntoItsLogs) {
   EXPECT_EQ(yard.run(launch), End(ExitedWith{0}));
   EXPECT_EQ(content_of(launch.stdout_path), launch.task_directory + "\n");
   EXPECT_EQ(content_of(launch.stderr_path), "trouble\n");
+}
+
+TEST(KeeperFork, EndsThatProcessAloneWhenItThrows) {
+  TestYard yard({.body = [](AttemptKey key, const Launch&) -> int {
+    if (key.task.value == 0) throw std::runtime_error("no");
+    return 0;
+  }});
+  const Launch launch = forked(yard);
+  EXPECT_EQ(yard.run(launch), End(KilledBy{.signal = SIGABRT}));
+  EXPECT_NE(content_of(launch.stderr_path).find("std::runtime_error"), std::string::npos);
+  yard.keeper.start(TestYard::key(1), launch);
+  EXPECT_EQ(yard.wait_for_end(1).end, End(ExitedWith{0}));
 }
 
 TEST(KeeperFork, EndsLikeAnyTaskWhenItIsToldTo) {

@@ -295,7 +295,8 @@ Result<Spawned> Spawner::fork(const Launch& launch, const std::function<int()>& 
     become_task(launch, *logs);  // Closes `not_yet`.
     // The keeper may have died before it was watched.
     if (::getppid() != keeper) ::_exit(EXIT_FAILURE);
-    const int code = body();
+    // What is thrown must not unwind into what the program was doing when the keeper was forked.
+    const int code = [&body]() noexcept { return body(); }();
     std::fflush(nullptr);
     ::_exit(code);
   }

@@ -60,6 +60,7 @@ struct AttemptEnded {
 enum class Said : std::uint8_t {
   Loading,      ///< It can be reached, and loads.
   Loaded,       ///< It has loaded, and waits for its device with what it loaded.
+  Training,     ///< It trains, and has trained when it ends with exit code 0: a shell script.
   Trained,      ///< It has trained, and is about to end.
   OutOfMemory,  ///< What it did ran out of memory. When that was training it waits for its device
                 ///< again, with what it loaded; else it is about to end.
@@ -67,7 +68,7 @@ enum class Said : std::uint8_t {
   Nonsense,     ///< Nobody can say what.
 };
 
-/// "loading", "loaded", "trained", "out_of_memory", "failed", "nonsense".
+/// "loading", "loaded", "training", "trained", "out_of_memory", "failed", "nonsense".
 std::string_view to_text(Said said);
 
 struct StageReported {

@@ -88,7 +88,7 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
 }
 
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
-                       const std::optional<LastWord>& word, Stage stage) {
+                       const std::optional<LastWord>& word, bool its_end_tells) {
   if (word && word->said == Said::Trained) {
     const bool lost = std::holds_alternative<Vanished>(end);
     return cause == StopCause::None || lost ? judge_own(end) : Ending{};
@@ -98,11 +98,8 @@ Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
   }
   if (!word) {
     Ending ending = judge_own(end);
-    // A shell script that has trained has nothing more to say.
-    if (ending.verdict != Verdict::Finished || stage == Stage::Train) return ending;
-    return failed(Failure::Exit,
-                  "ended without having trained: it never asked for its device, as a two-phase "
-                  "task has to");
+    if (ending.verdict != Verdict::Finished || its_end_tells) return ending;
+    return failed(Failure::Exit, "ended without having trained: it never said 'trained'");
   }
   if (word->said == Said::OutOfMemory) return failed(Failure::OutOfMemory, word->message);
   const auto* const exit = std::get_if<ExitedWith>(&end);

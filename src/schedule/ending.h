@@ -42,10 +42,9 @@ struct Ending {
 Ending judge(const End& end, StopCause cause, Duration time_limit);
 
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done
-/// what it was for. One that ends well in the midst of training has trained, too. `stage` is where
-/// it was.
+/// what it was for. `its_end_tells` is what one has said that has trained when it ends well.
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
-                       const std::optional<LastWord>& word, Stage stage);
+                       const std::optional<LastWord>& word, bool its_end_tells);
 
 /// "SIGKILL"; "signal 70" for those without a name.
 std::string signal_name(int signal);

@@ -109,7 +109,8 @@ TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
   static_cast<void>(yard.started(0, at(7), 4));
   static_cast<void>(yard.says(0, at(7), Said::Loading, {}, 4));
   EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
-              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while it loaded, in 2 "
+              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: LoadNumbersExceed: out of memory "
+                          "while it loaded, in 2 "
                           "of 2 tries (scheduler.load-nretry), last with 1.7 GB",
                           "group 0 failed"));
 }
@@ -147,10 +148,12 @@ TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
               ElementsAre("train 0#1 with 1.2 GB"));
   EXPECT_THAT(commands(yard.says(0, at(3), Said::OutOfMemory, "out of memory")),
               ElementsAre("stop 0#1"));
-  EXPECT_THAT(changes(yard.ended(0, at(4), KilledBy{15})),
-              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-                          "(scheduler.train-nretry), last with 1.2 GB",
-                          "group 0 failed"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(4), KilledBy{15})),
+      ElementsAre(
+          "0#1 EXCEPTION FAILED OUT_OF_MEMORY: TrainNumbersExceed: out of memory in 2 of 2 tries "
+          "(scheduler.train-nretry), last with 1.2 GB",
+          "group 0 failed"));
 }
 
 TEST(Stages, DoNotTryOneAgainThatIsKilledOnRequestWhileItEndsForLackOfMemory) {
@@ -213,18 +216,30 @@ TEST(Stages, FailATaskThatEndsWellWithoutHavingTrained) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
   static_cast<void>(yard.started(0));
   EXPECT_THAT(changes(yard.ended(0, at(1))),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never asked "
-                          "for its device, as a two-phase task has to",
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
+                          "'trained'",
                           "group 0 failed"));
 }
 
-TEST(Stages, AreOverWhenATaskEndsWellWhileItTrains) {
+TEST(Stages, AreOverWhenATaskEndsWellThatSaidThatItsEndWillTell) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.says(0, at(1), Said::Loading));
+  static_cast<void>(yard.says(0, at(2), Said::Loaded));
+  EXPECT_THAT(changes(yard.says(0, at(3), Said::Training)), IsEmpty());
+  EXPECT_THAT(changes(yard.ended(0, at(4))),
+              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
+}
+
+TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
   static_cast<void>(yard.started(0));
   static_cast<void>(yard.says(0, at(1), Said::Loading));
   static_cast<void>(yard.says(0, at(2), Said::Loaded));
   EXPECT_THAT(changes(yard.ended(0, at(3))),
-              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
+                          "'trained'",
+                          "group 0 failed"));
 }
 
 TEST(Stages, CountTheTimeOfATaskOnlyWhileItLoadsAndTrains) {

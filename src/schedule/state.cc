@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -141,7 +142,7 @@ void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnd
   const GroupIndex group = group_of(task);
   const Shape& shape = shape_of(task);
   Ending ending = shape.two_phase ? judge_two_phase(event.end, running.cause, shape.time_limit,
-                                                    running.word, running.stage)
+                                                    running.word, running.its_end_tells)
                                   : judge(event.end, running.cause, shape.time_limit);
   // A plain command says so on its standard error alone.
   const bool by_itself = ending.failure == Failure::Exit || ending.failure == Failure::Killed;
@@ -200,12 +201,15 @@ bool Scheduler::State::may_try_again(TaskIndex task, Stage stage) const {
   return failures == load_failures_.end() || failures->second < limits_.load_retries;
 }
 
-/// Why it is not tried again: fedflow's LoadNumbersExceed and TrainNumbersExceed (F-046, F-047).
+/// Why it is not tried again: fedflow's LoadNumbersExceed and TrainNumbersExceed (F-046, F-047),
+/// which a task with stages is told by these names.
 std::string Scheduler::State::tries_text(const Running& running) const {
   const TaskIndex task = running.key.task;
   const bool load = running.stage == Stage::Load;
-  return fmt::format("out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}",
-                     load ? "while it loaded, in" : "in",
+  const bool stages = shape_of(task).two_phase;
+  const std::string_view name = load ? "LoadNumbersExceed: " : "TrainNumbersExceed: ";
+  return fmt::format("{}out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}",
+                     stages ? name : "", load ? "while it loaded, in" : "in",
                      load ? load_failures_.at(task) : tasks[task].train_tries,
                      load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
                      to_text(running.promise.memory));

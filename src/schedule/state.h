@@ -73,6 +73,7 @@ struct Scheduler::State {
     bool ahead = false;            ///< Started, and not training yet.
     bool waits = false;            ///< For its device, in the waiting room.
     std::optional<LastWord> word;  ///< After which it only ends.
+    bool its_end_tells = false;    ///< It has trained when it ends well.
     StopCause cause = StopCause::None;
     bool killed = false;  ///< KILL has been sent, not only TERM.
     std::optional<Instant> deadline;

@@ -44,6 +44,10 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
     case Said::Loaded:
       if (status == Status::Loading) return wait_for_device(running, at, out);
       break;
+    case Said::Training:
+      if (status != Status::Training) break;
+      running.its_end_tells = true;
+      return;
     case Said::Trained:
       if (status == Status::Training) return trained(running, at, out);
       break;

@@ -170,8 +170,7 @@ Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTa
 Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTask& task,
                                        const End& end) const {
   if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
-    const bool trains = !outside_.two_phase(attempt.key.task) || task.status == Status::Training;
-    const bool done = exit->code == 0 && trains;
+    const bool done = exit->code == 0 && !outside_.two_phase(attempt.key.task);
     if (!done) return failed(Failure::Exit, exit->code);
     return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
   }

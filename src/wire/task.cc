@@ -30,8 +30,9 @@ struct Word {
   Said said;
   std::string_view text;
 };
-constexpr std::array<Word, 5> kWords{{{.said = Said::Loading, .text = "loading"},
+constexpr std::array<Word, 6> kWords{{{.said = Said::Loading, .text = "loading"},
                                       {.said = Said::Loaded, .text = "loaded"},
+                                      {.said = Said::Training, .text = "training"},
                                       {.said = Said::Trained, .text = "trained"},
                                       {.said = Said::OutOfMemory, .text = "out-of-memory"},
                                       {.said = Said::Failed, .text = "failed"}}};

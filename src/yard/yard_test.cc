@@ -196,7 +196,8 @@ TEST_F(YardTest, LoadsAgainInANewProcessAfterOutOfMemoryAndGivesUpAfterThreeTrie
   EXPECT_EQ(again.load_numbers(), 2);
   EXPECT_EQ(never.status(), Status::Exception);
   EXPECT_EQ(never.failed_in(), Stage::Load);
-  EXPECT_THAT(never.message(), HasSubstr("in 3 of 3 tries (scheduler.load-nretry)"));
+  EXPECT_THAT(never.message(),
+              HasSubstr("LoadNumbersExceed: out of memory while it loaded, in 3 of 3 tries"));
 }
 
 TEST_F(YardTest, KeepsWhatWasReportedBeforeATaskFailed) {

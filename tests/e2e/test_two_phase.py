@@ -6,7 +6,7 @@ page alone, which says what the Python client never would.
 import pathlib
 import sqlite3
 
-from yard import TRAINYARD, YardTest, json, os, subprocess
+from yard import TRAINYARD, YardTest, json, os, processes_with, subprocess
 
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python"
 JOB = """
@@ -126,8 +126,8 @@ for attempt in trainyard.attempts():
         self.trainyard("run", "job.yaml", expect=1)
         rows = self.rows()
         self.assertEqual((rows["loads"]["word"], rows["trains"]["word"]), ("OUT_OF_MEMORY", "OUT_OF_MEMORY"))
-        self.assertIn("in 3 of 3 tries (scheduler.load-nretry)", rows["loads"]["message"])
-        self.assertIn("in 3 of 3 tries (scheduler.train-nretry)", rows["trains"]["message"])
+        self.assertRegex(rows["loads"]["message"], r"^LoadNumbersExceed: .* in 3 of 3 tries \(scheduler.load-nretry\)")
+        self.assertRegex(rows["trains"]["message"], r"^TrainNumbersExceed: .* in 3 of 3 tries \(scheduler.train-nretry\)")
 
     def test_an_exception_is_told_with_its_stage_and_the_others_finish(self):
         self.scripts(loads="raise ValueError('no such data')",
@@ -256,7 +256,7 @@ trainyard.main(Odd())
         self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.words(), {"g/loads": "KILLED", "g/waits": "KILLED", "g/trains": "KILLED",
                                         "g/never": "EXIT 0", "g/code": "EXIT 3", "g/good": "FINISHED"})
-        self.assertIn("never asked for its device", self.rows()["never"]["message"])
+        self.assertIn("never said 'trained'", self.rows()["never"]["message"])
 
     def test_what_nobody_understands_ends_the_task_in_unknown(self):
         self.scripts(dances=RAW + "c = connect(); receive(c)\nsend(c, 6, {'say': 'dancing'})\nreceive(c)\n",
@@ -283,6 +283,26 @@ send(c, 6, {"say": "trained"})
 """)
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(self.words(), {"g/busy": "FINISHED"})
+
+    def test_a_task_that_closes_its_socket_repeats_itself_or_leaves_a_daemon_harms_nobody(self):
+        life = RAW + "c = connect(); receive(c)\nfor word in ['loading', 'loaded']: send(c, 6, {'say': word})\n"
+        trained = life + "receive(c)\nsend(c, 6, {'say': 'trained'})\n"
+        self.scripts(closes=life + "c.close()\n", half=life + "receive(c)\nc.sendall(b'TYRD')\nc.close()\n",
+                     twice=trained + "send(c, 6, {'say': 'trained'})\nsend(c, 6, {'say': 'loading'})\n",
+                     daemon="""
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        import time
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+""" + GOOD, good=GOOD)
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.words(), {"g/closes": "EXIT 0", "g/half": "EXIT 0", "g/twice": "FINISHED",
+                                        "g/daemon": "FINISHED", "g/good": "FINISHED"})
+        self.assertEqual(self.life("twice")[-3:], ["TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(processes_with(f"TRAINYARD_RUN_DIR={self.directory}/runs/job"), [])
 
     def test_a_forked_worker_does_not_speak_for_its_task(self):
         self.scripts(forks="""
