@@ -10,18 +10,15 @@
 //                                        ping-pong over a bare one, all on one CPU
 // Prints one JSON object of seconds: ours, and raw where there is one (each for one task or one
 // round).
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <sched.h>
@@ -35,7 +32,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/match.h"
 #include "base/time.h"
 #include "io/control_server.h"
 #include "io/control_socket.h"

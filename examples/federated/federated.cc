@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
+#include <ios>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -34,7 +36,7 @@ namespace {
 
 using trainyard::Device;
 using trainyard::Json;
-using namespace trainyard::literals;
+using trainyard::literals::operator""_MB;
 
 constexpr int kClients = 10;
 constexpr int kHidden = 128;

@@ -57,7 +57,7 @@
 namespace trainyard {
 namespace {
 
-constexpr const char* kVersion = "0.1.0";
+constexpr const char* kVersion = TRAINYARD_VERSION;
 
 class GroupRun {
  public:
