@@ -83,7 +83,6 @@ struct TaskProcess::State {
     io::write_text(io::kStandardError, fmt::format("trainyard: {}\n", error.message));
   }
   int load_and_train(Task& task);
-  bool train(Task& task, const Device& device);
 
   io::Conversation yard;
   std::string result_path;
