@@ -326,10 +326,13 @@ def _forget_in_child():
     _yard = None
 
 
-_yard = None
-_refused = ""
-_hook_before = sys.excepthook
-if os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN"):
+def _connect():
+    """Speaks to the yard that has started this process, if one has. Called again in the fork of a
+    process that had imported this beforehand."""
+    global _yard, _refused
+    _yard, _refused = None, ""
+    if not (os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN")):
+        return
     try:
         _yard = _Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"])
     except (Refused, OSError) as why:
@@ -338,3 +341,9 @@ if os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN"):
     else:
         sys.excepthook = _at_uncaught
         os.register_at_fork(after_in_child=_forget_in_child)
+
+
+_yard = None
+_refused = ""
+_hook_before = sys.excepthook
+_connect()

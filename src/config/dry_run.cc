@@ -96,6 +96,9 @@ std::string task_text(const Job& job, AttemptKey key) {
   line("asks for", request_text(shape.request));
   line("time limit", shape.time_limit.count() == 0 ? "none" : to_text(shape.time_limit));
   if (shape.two_phase) line("phases", "loads, then waits for a device to train on");
+  if (!launch.preload.modules.empty()) {
+    line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
+  }
   line("stdout", launch.stdout_path);
   line("stderr", launch.stderr_path);
   line("result", launch.result_path);
@@ -150,7 +153,8 @@ Json task_json(const Job& job, AttemptKey key) {
           {"cpus", as_number(shape.request.cpus)},
           {"memory_bytes", shape.request.memory.count},
           {"time_limit_ms", shape.time_limit.count()},
-          {"two_phase", shape.two_phase}};
+          {"two_phase", shape.two_phase},
+          {"preload", launch.preload.modules}};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "config/job_spec.h"
 #include "config/job_state.h"
 #include "config/placeholder.h"
+#include "config/python_command.h"
 #include "config/setting_value.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -85,6 +86,32 @@ std::int64_t said_number(const std::optional<Text>& text, const Bindings& bindin
   return number(*value);
 }
 
+/// A path seen from a directory, without a slash at its end.
+std::string absolute(const std::filesystem::path& path, const std::filesystem::path& directory) {
+  std::string whole = (directory / path).lexically_normal().string();
+  while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
+  return whole;
+}
+
+/// For a task whose group says `preload`. What its command needs was checked when the job was
+/// loaded.
+void add_preload(const GroupSpec& group, bool in_shell, Launch& launch) {
+  const auto python = in_shell ? read_python_command(std::string_view(launch.arguments.back()))
+                               : read_python_command(launch.arguments);
+  // A placeholder in the place of the interpreter may have made it no Python's: it runs as it is.
+  if (!python) return;
+  launch.arguments = python->arguments;
+  launch.preload.modules = group.preload;
+  launch.preload.interpreter = python->interpreter;
+  if (!python->directory.empty()) {
+    launch.preload.path = absolute(python->directory, launch.working_directory);
+  }
+  for (const auto& [name, text] : group.wants.environment) {
+    if (text.text.uses_any()) continue;
+    launch.preload.environment.push_back(fmt::format("{}={}", name, text.text.text()));
+  }
+}
+
 }  // namespace
 
 Launch Job::launch(AttemptKey key) const {
@@ -106,12 +133,8 @@ Launch Job::launch(AttemptKey key) const {
   const auto& directory = first_said(task.wants.working_directory, group.wants.working_directory);
   launch.working_directory = state_->places.directory;
   if (directory) {
-    const std::filesystem::path said = directory->text.fill(bound.bindings);
     launch.working_directory =
-        (std::filesystem::path(state_->places.directory) / said).lexically_normal().string();
-    while (launch.working_directory.size() > 1 && launch.working_directory.ends_with('/')) {
-      launch.working_directory.pop_back();
-    }
+        absolute(directory->text.fill(bound.bindings), state_->places.directory);
   }
 
   const Variables said = said_variables(group, task, bound.bindings);
@@ -122,7 +145,9 @@ Launch Job::launch(AttemptKey key) const {
     const auto& outside = state_->environment_names;
     const bool set_inside =
         std::ranges::any_of(said, [name](const auto& one) { return one.first == name; });
-    if (!set_inside && std::ranges::find(outside, name) == outside.end()) add(name, value);
+    if (set_inside || std::ranges::find(outside, name) != outside.end()) return;
+    add(name, value);
+    launch.preload.environment.push_back(launch.environment.back());
   };
   add("TRAINYARD_TASK_ID", bound.id);
   add("TRAINYARD_GROUP", group.name);
@@ -140,6 +165,12 @@ Launch Job::launch(AttemptKey key) const {
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
   for (const auto& [name, value] : said) add(name, value);
+  launch.preload.log_path = state_->places.run_directory + "/trainyard.preload.log";
+  if (group.preload.empty()) {
+    launch.preload = {};
+  } else {
+    add_preload(group, task.in_shell, launch);
+  }
   return launch;
 }
 

@@ -21,6 +21,7 @@
 #include "config/matrix_reader.h"
 #include "config/mistake.h"
 #include "config/placeholder.h"
+#include "config/python_command.h"
 #include "config/setting_value.h"
 #include "config/yaml_reader.h"
 
@@ -28,7 +29,7 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 14> kGroupKeys{"name",
+constexpr std::array<std::string_view, 15> kGroupKeys{"name",
                                                       "needs",
                                                       "matrix",
                                                       "max-parallel",
@@ -41,7 +42,8 @@ constexpr std::array<std::string_view, 14> kGroupKeys{"name",
                                                       "time-limit",
                                                       "env",
                                                       "working-directory",
-                                                      "two-phase"};
+                                                      "two-phase",
+                                                      "preload"};
 constexpr std::array<std::string_view, 10> kTaskKeys{
     "id",   "command",    "memory", "gpu-memory",        "gpus",
     "cpus", "time-limit", "env",    "working-directory", "two-phase"};
@@ -55,12 +57,14 @@ constexpr std::array<Elsewhere, 2> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
 }};
-constexpr std::array<Elsewhere, 5> kNotOfTask{{
+constexpr std::array<Elsewhere, 6> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
     {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
     {.key = "needs", .message = "'needs' belongs to the group: tasks of a group run in any order"},
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
+    {.key = "preload",
+     .message = "'preload' belongs to the group, whose tasks share what is imported"},
 }};
 
 /// Reads one group and its tasks. Its members are what everything in it is read with.
@@ -88,6 +92,10 @@ class GroupReader {
       group.fail_fast = read_value<bool>(to_, *fast, "fail-fast", parse_flag).value_or(false);
     }
     read_tasks(node, group);
+    if (const YamlNode* modules = node.find("preload")) {
+      group.preload = read_preload(*modules);
+      for (const TaskSpec& task : group.tasks) check_preloaded(task);
+    }
     return group;
   }
 
@@ -142,6 +150,41 @@ class GroupReader {
       }
     }
     return needs;
+  }
+
+  std::vector<std::string> read_preload(const YamlNode& node) {
+    std::vector<std::string> modules;
+    const auto add = [&](const YamlNode& item) {
+      if (item.kind == YamlKind::Text && is_python_module(item.text)) {
+        modules.push_back(item.text);
+      } else if (item.kind == YamlKind::Text) {
+        to_.complain(item, fmt::format("preload: '{}' is no name of a Python module", item.text));
+      } else {
+        to_.complain(item, "'preload' wants names of Python modules, as in [numpy, mydata]");
+      }
+    };
+    if (node.kind != YamlKind::List) {
+      add(node);
+    } else {
+      for (const YamlNode* item : node.items) add(*item);
+    }
+    return modules;
+  }
+
+  /// What the values of its placeholders are does not matter: they come as one word each.
+  void check_preloaded(const TaskSpec& task) {
+    const Bindings values(names_.size(), "python");
+    std::vector<std::string> arguments;
+    arguments.reserve(task.arguments.size());
+    for (const Template& text : task.arguments) arguments.push_back(text.fill(values));
+    const Result<PythonCommand> python = task.in_shell && !arguments.empty()
+                                             ? read_python_command(arguments.front())
+                                             : read_python_command(std::move(arguments));
+    if (python) return;
+    to_.mistakes().add(to_.document().mistake(
+        task.command_place, fmt::format("{}'preload' is for commands like 'python3 train.py', and "
+                                        "this one {}",
+                                        to_.where(), python.error().message)));
   }
 
   void read_tasks(const YamlNode& node, GroupSpec& group) {

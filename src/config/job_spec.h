@@ -60,6 +60,7 @@ struct GroupSpec {
   std::optional<std::vector<std::pair<std::string, Place>>> needs;  ///< Nothing: the one before.
   int parallel_max = 0;
   bool fail_fast = false;
+  std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
 };
 
 struct JobSpec {

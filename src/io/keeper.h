@@ -48,6 +48,8 @@ struct KeeperOptions {
   /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
   /// the locks that they hold are.
   bool beside_threads = false;
+  /// How long a process that has imported for tasks stays when none of them is left.
+  Duration preload_idle_max{30'000};
   Duration stop_grace{10'000};  ///< Between TERM and KILL when the yard is gone.
 };
 

@@ -179,6 +179,7 @@ std::vector<pid_t> KeeperAttempts::list_children() {
 
 void KeeperAttempts::adopt(pid_t pid) {
   const std::optional<ProcessStat> process = scan_.read(pid);
+  if (process && set_aside_.contains(static_cast<pid_t>(process->session))) return;
   const Number owner = process ? owner_of(*process) : 0;
   orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
   if (!process || owner == 0) return;

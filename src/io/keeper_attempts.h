@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,11 @@ class KeeperAttempts {
 
   /// The process of an attempt has ended, as its pidfd says. Kills what is left of its group.
   void leader_ended(Number number, Clock::time_point now);
+
+  /// The processes of this session are none of an attempt's, and left alone, until they are given
+  /// back.
+  void set_aside(pid_t session) { set_aside_.insert(session); }
+  void give_back(pid_t session) { set_aside_.erase(session); }
 
   /// To be called after something has ended: takes in those whose parent is gone, and reaps.
   void look_around();
@@ -105,6 +111,7 @@ class KeeperAttempts {
   std::unordered_map<pid_t, Number> leaders_;  ///< Of the running ones.
   std::unordered_map<std::uint64_t, Number> by_key_;
   std::unordered_map<pid_t, Orphan> orphans_;
+  std::set<pid_t> set_aside_;
   std::vector<Number> clearing_;  ///< Those that are not running any more.
 
   Descriptor children_;  ///< /proc/self/task/<tid>/children.

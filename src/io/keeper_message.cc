@@ -122,6 +122,12 @@ Launch read_launch(Reader& reader) {
   launch.stderr_path = reader.text();
   launch.result_path = reader.text();
   launch.forked = reader.number<std::uint8_t>() != 0;
+  launch.preload.modules = reader.texts();
+  launch.preload.interpreter = reader.number<std::uint32_t>();
+  launch.preload.path = reader.text();
+  launch.preload.environment = reader.texts();
+  launch.preload.log_path = reader.text();
+  if (launch.preload.interpreter > launch.arguments.size()) reader.refuse();
   return launch;
 }
 
@@ -168,11 +174,15 @@ KeeperMessage read_message(Reader& reader) {
 }
 
 std::size_t size_of(const Launch& launch) {
+  const Preload& preload = launch.preload;
   std::size_t size = 0;
-  for (const std::string& text : launch.arguments) size += sizeof(Length) + text.size();
-  for (const std::string& text : launch.environment) size += sizeof(Length) + text.size();
-  for (const std::string* text : {&launch.working_directory, &launch.task_directory,
-                                  &launch.stdout_path, &launch.stderr_path, &launch.result_path}) {
+  for (const std::vector<std::string>* texts :
+       {&launch.arguments, &launch.environment, &preload.modules, &preload.environment}) {
+    for (const std::string& text : *texts) size += sizeof(Length) + text.size();
+  }
+  for (const std::string* text :
+       {&launch.working_directory, &launch.task_directory, &launch.stdout_path, &launch.stderr_path,
+        &launch.result_path, &preload.path, &preload.log_path}) {
     size += sizeof(Length) + text->size();
   }
   return size;
@@ -197,6 +207,11 @@ Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& laun
   writer.text(launch.stderr_path);
   writer.text(launch.result_path);
   writer.number(static_cast<std::uint8_t>(launch.forked));
+  writer.texts(launch.preload.modules);
+  writer.number(static_cast<std::uint32_t>(launch.preload.interpreter));
+  writer.text(launch.preload.path);
+  writer.texts(launch.preload.environment);
+  writer.text(launch.preload.log_path);
   writer.finish();
   return {};
 }

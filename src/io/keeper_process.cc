@@ -67,9 +67,21 @@ KeeperProcess::KeeperProcess(Descriptor socket, KeeperOptions options)
     : options_(std::move(options)),
       socket_(std::move(socket)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      child_signals_(open_child_signals()) {
+      child_signals_(open_child_signals()),
+      preloads_(spawner_, preload_options()) {
   check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent),
         "descriptors for the keeper");
+}
+
+Preloads::Options KeeperProcess::preload_options() {
+  return {.watch = [this](const Descriptor& what,
+                          std::uint64_t about) { return watch(epoll_, what, about); },
+          .session =
+              [this](auto session, bool there) {
+                if (there) attempts_.set_aside(session);
+                if (!there) attempts_.give_back(session);
+              },
+          .idle_max = options_.preload_idle_max};
 }
 
 void KeeperProcess::run() {
@@ -77,6 +89,8 @@ void KeeperProcess::run() {
     wait_for_events();
     take_messages();
     carry_out_stops();
+    preloads_.end_idle(Clock::now());
+    take_preloaded();
     see_what_has_ended();
     if (yard_gone_) end_everything();
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
@@ -99,6 +113,9 @@ void KeeperProcess::wait_for_events() {
     const std::uint64_t about = event.data.u64;  // A copy: the kernel's struct is packed.
     if (about == kChildEvent) {
       look_ = true;
+    } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
+      preloads_.about(about, Clock::now());
+      look_ = true;
     } else if (about != kSocketEvent) {
       leaders_ended_.push_back(about);
     } else {
@@ -112,6 +129,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   std::optional<Clock::time_point> at = flush_at_;
   const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };
   if (const auto clear_up_at = attempts_.clear_up_at()) sooner(*clear_up_at);
+  if (const auto idle_at = preloads_.idle_at()) sooner(*idle_at);
   if (yard_gone_) sooner(killing_ ? give_up_at_ : kill_at_);
   return at;
 }
@@ -119,7 +137,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
 bool KeeperProcess::finished() const {
   if (!yard_gone_) return false;
   if (killing_ && Clock::now() >= give_up_at_) return true;
-  return attempts_.empty();
+  return attempts_.empty() && preloads_.empty();
 }
 
 // --- what the yard says -------------------------------------------------------------------------
@@ -158,11 +176,26 @@ void KeeperProcess::take(KeeperMessage message) {
 
 void KeeperProcess::start(AttemptKey key, const Launch& launch) {
   carry_out_stops();  // They came before, and are not meant for this one.
+  attempts_.prepare(Clock::now());
+  if (!launch.preload.modules.empty() && preloads_.take(key, launch)) return;
+  has_started(key, launch,
+              launch.forked ? spawner_.fork(launch, [&] { return options_.body(key, launch); })
+                            : spawner_.start(launch));
+}
+
+void KeeperProcess::take_preloaded() {
+  for (Preloads::Outcome& outcome : preloads_.take_outcomes()) {
+    if (!outcome.process) {
+      tell_end({.key = outcome.key, .end = std::move(outcome.process).error(), .usage = {}});
+      continue;
+    }
+    has_started(outcome.key, outcome.launch, std::move(*outcome.process));
+    if (outcome.stop) attempts_.stop(std::span(&*outcome.stop, 1));
+  }
+}
+
+void KeeperProcess::has_started(AttemptKey key, const Launch& launch, Result<Spawned> spawned) {
   const Clock::time_point now = Clock::now();
-  attempts_.prepare(now);
-  Result<Spawned> spawned = launch.forked
-                                ? spawner_.fork(launch, [&] { return options_.body(key, launch); })
-                                : spawner_.start(launch);
   const KeeperAttempts::Number number = attempts_.next_number();
   if (spawned && !watch(epoll_, spawned->pidfd, number)) {
     const int error = errno;
@@ -171,8 +204,7 @@ void KeeperProcess::start(AttemptKey key, const Launch& launch) {
     spawned = std::unexpected(system_error("cannot watch its process", error));
   }
   if (!spawned) {
-    append_ended(outgoing_, {.key = key, .end = NotStarted{spawned.error().message}, .usage = {}});
-    flush_at_ = now;
+    tell_end({.key = key, .end = NotStarted{spawned.error().message}, .usage = {}});
     return;
   }
   append_started(outgoing_, {.key = key, .pid = spawned->pid});
@@ -180,8 +212,15 @@ void KeeperProcess::start(AttemptKey key, const Launch& launch) {
   if (!flush_at_) flush_at_ = now + kStartedHeldBack;
 }
 
+void KeeperProcess::tell_end(const ProcessEnded& ended) {
+  append_ended(outgoing_, ended);
+  flush_at_ = Clock::now();
+}
+
 void KeeperProcess::carry_out_stops() {
-  if (!stops_.empty()) attempts_.stop(std::exchange(stops_, {}));
+  if (stops_.empty()) return;
+  std::erase_if(stops_, [this](const StopMessage& it) { return preloads_.stop(it); });
+  attempts_.stop(std::exchange(stops_, {}));
 }
 
 // --- the end of attempts -------------------------------------------------------------------------
@@ -201,8 +240,8 @@ void KeeperProcess::see_what_has_ended() {
   }
   if (!attempts_.has_to_clear_up()) return;
   for (const ProcessEnded& ended : attempts_.clear_up(look, now)) {
-    append_ended(outgoing_, ended);
-    flush_at_ = now;
+    preloads_.forget(ended.key);
+    tell_end(ended);
   }
 }
 
@@ -214,6 +253,7 @@ void KeeperProcess::yard_has_gone() {
   outgoing_.clear();
   flush_at_.reset();
   kill_at_ = Clock::now() + options_.stop_grace;
+  preloads_.end_all();
   attempts_.signal_everything(SIGTERM);
   look_ = true;
 }

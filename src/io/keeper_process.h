@@ -10,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "io/descriptor.h"
 #include "io/keeper.h"
 #include "io/keeper_attempts.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
+#include "io/preloads.h"
 #include "model/ids.h"
 #include "model/launch.h"
 
@@ -31,11 +33,15 @@ class KeeperProcess {
  private:
   using Clock = KeeperAttempts::Clock;
 
+  [[nodiscard]] Preloads::Options preload_options();
   void wait_for_events();
   void read_socket();
   void take_messages();
   void take(KeeperMessage message);
   void start(AttemptKey key, const Launch& launch);
+  void take_preloaded();
+  void has_started(AttemptKey key, const Launch& launch, Result<Spawned> spawned);
+  void tell_end(const ProcessEnded& ended);
   void carry_out_stops();
   void see_what_has_ended();
 
@@ -53,6 +59,7 @@ class KeeperProcess {
   Descriptor child_signals_;  ///< SIGCHLD: an orphan may have ended.
   Spawner spawner_;
   KeeperAttempts attempts_;
+  Preloads preloads_;
 
   KeeperMessageReader reader_;
   std::string outgoing_;

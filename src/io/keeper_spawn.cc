@@ -142,13 +142,16 @@ Result<Spawned> watch_process(pid_t pid, std::string_view what) {
 /// What happens in the new process between fork and exec.
 class Actions {
  public:
-  Actions(const std::string& directory, const Descriptor& out, const Descriptor& err) {
+  Actions(const std::string& directory, const Streams& streams) {
     ::posix_spawn_file_actions_init(&files);
     ::posix_spawnattr_init(&attributes);
     ::posix_spawn_file_actions_addchdir_np(&files, directory.c_str());
-    ::posix_spawn_file_actions_adddup2(&files, out.get(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&files, err.get(), STDERR_FILENO);
-    ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    const bool third = streams.third >= 0;
+    if (streams.in >= 0) ::posix_spawn_file_actions_adddup2(&files, streams.in, STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, streams.out, STDOUT_FILENO);
+    ::posix_spawn_file_actions_adddup2(&files, streams.err, STDERR_FILENO);
+    if (third) ::posix_spawn_file_actions_adddup2(&files, streams.third, STDERR_FILENO + 1);
+    ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + (third ? 2 : 1));
     sigset_t signals{};
     ::sigemptyset(&signals);
     ::posix_spawnattr_setsigmask(&attributes, &signals);
@@ -209,7 +212,7 @@ std::vector<char*> Spawner::environment_of(const Launch& launch) const {
   return pointers;
 }
 
-Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const Descriptor& err) {
+Result<pid_t> Spawner::spawn(const Launch& launch, const Streams& streams) {
   const std::vector<char*> environment = environment_of(launch);
   std::string_view path = "/usr/local/bin:/usr/bin:/bin";
   for (const char* const entry : environment) {
@@ -219,7 +222,7 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const 
   if (program.empty()) return std::unexpected(explain(launch, program, ENOENT));
 
   const std::vector<char*> arguments = pointers_to(launch.arguments);
-  const Actions actions(launch.working_directory, out, err);
+  const Actions actions(launch.working_directory, streams);
   // The new process takes over the limit that is in force at this moment.
   const bool lower = files_of_ours_.rlim_cur != files_of_tasks_.rlim_cur;
   if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
@@ -231,7 +234,7 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Descriptor& out, const 
   return pid;
 }
 
-Result<Spawner::Logs> Spawner::prepare(const Launch& launch) {
+Result<Logs> Spawner::prepare(const Launch& launch) {
   if (Result<void> made = make_directories(launch.task_directory); !made) {
     return std::unexpected(std::move(made).error());
   }
@@ -252,7 +255,11 @@ Result<Spawned> Spawner::start(const Launch& launch) {
   }
   const Result<Logs> logs = prepare(launch);
   if (!logs) return std::unexpected(logs.error());
-  const Result<pid_t> pid = spawn(launch, logs->out, logs->err);
+  return start(launch, {.out = logs->out.get(), .err = logs->err.get()});
+}
+
+Result<Spawned> Spawner::start(const Launch& launch, const Streams& streams) {
+  const Result<pid_t> pid = spawn(launch, streams);
   if (!pid) return std::unexpected(pid.error());
   return watch_process(*pid, launch.arguments[0]);
 }

@@ -24,6 +24,20 @@ struct Spawned {
   Descriptor pidfd;  ///< Readable when it has ended.
 };
 
+/// What a process prints into.
+struct Logs {
+  Descriptor out;
+  Descriptor err;
+};
+
+/// The descriptors that a process starts with; -1: none, standard input as ours.
+struct Streams {
+  int in = -1;
+  int out = -1;
+  int err = -1;
+  int third = -1;  ///< Its descriptor 3.
+};
+
 class Spawner {
  public:
   /// What tasks find is what this process has now: its environment, and its limit of open files,
@@ -37,15 +51,16 @@ class Spawner {
   /// and ends with the exit code that it returns, and does not outlive this one.
   Result<Spawned> fork(const Launch& launch, const std::function<int()>& body);
 
- private:
-  /// NAME=value of ours, less those that the launch has, then the launch's, then a null.
-  std::vector<char*> environment_of(const Launch& launch) const;
-  struct Logs {
-    Descriptor out;
-    Descriptor err;
-  };
+  /// The parts of start(): the directory and the logs of a launch, and its process.
   static Result<Logs> prepare(const Launch& launch);
-  Result<pid_t> spawn(const Launch& launch, const Descriptor& out, const Descriptor& err);
+  Result<Spawned> start(const Launch& launch, const Streams& streams);
+
+  /// NAME=value of ours, less those that the launch has, then the launch's, then a null. Points
+  /// into both.
+  [[nodiscard]] std::vector<char*> environment_of(const Launch& launch) const;
+
+ private:
+  Result<pid_t> spawn(const Launch& launch, const Streams& streams);
   void become_task(const Launch& launch, const Logs& logs) const;
 
   std::vector<std::string> environment_;

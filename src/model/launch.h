@@ -2,10 +2,22 @@
 // file and the device that was chosen, and not kept: ten thousand waiting tasks hold none of these.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace trainyard {
+
+/// What a Python task finds imported already: it is a fork of a process that has done so.
+struct Preload {
+  std::vector<std::string> modules;  ///< In the order of their import; empty: none.
+  /// How many of the launch's arguments are the interpreter and its options, not the script's.
+  std::size_t interpreter = 0;
+  std::string path;  ///< Where imports look first: the directory of the script.
+  /// What the importing process finds in its environment: what all its tasks have in common.
+  std::vector<std::string> environment;
+  std::string log_path;  ///< Where that process prints; added to.
+};
 
 struct Launch {
   /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh",
@@ -23,6 +35,7 @@ struct Launch {
   /// Instead of a command: the program itself goes on in a fork of the keeper, which calls the body
   /// that it was made with (io/keeper.h). Its current directory is the task's.
   bool forked = false;
+  Preload preload;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 

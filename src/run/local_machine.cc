@@ -117,7 +117,7 @@ void LocalMachine::start(const StartAttempt& command) {
   running_[command.key.task] = {.key = command.key,
                                 .result_path = launch.result_path,
                                 .stderr_path = launch.stderr_path,
-                                .forked = launch.forked};
+                                .forked = launch.forked || !launch.preload.modules.empty()};
   keeper_.start(command.key, launch);
 }
 

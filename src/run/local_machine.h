@@ -68,8 +68,8 @@ class LocalMachine final : public Machine {
     std::int64_t pid = 0;
     std::string result_path;
     std::string stderr_path;
-    bool forked = false;
-    Bytes memory_peak;  ///< Over the samples; 0 when it was never seen.
+    bool forked = false;  ///< It shares memory with what it was forked from.
+    Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
     Duration cpu_time{0};

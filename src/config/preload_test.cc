@@ -1,0 +1,117 @@
+// `preload`: which commands it is for, and what their tasks are started with.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "config/job.h"
+#include "config/test_job.h"
+#include "model/launch.h"
+
+namespace trainyard {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing_only::job_of;
+using testing_only::mistakes_of;
+
+constexpr std::string_view kJob =
+    "groups:\n- name: g\n  matrix: {{v: [a b]}}\n  preload: {}\n  tasks: [{{id: x, {}}}]\n";
+
+std::string job_with(std::string_view task, std::string_view modules = "[numpy, my.data]") {
+  return fmt::format(kJob, modules, task);
+}
+
+Launch launch_of(std::string_view task) {
+  return job_of(job_with(task)).launch({.task = {0}, .attempt = 1});
+}
+
+std::string refusal(std::string_view command) {
+  const std::vector<std::string> mistakes =
+      mistakes_of(job_with(fmt::format("command: {}", command)));
+  return mistakes.empty() ? "" : mistakes.front();
+}
+
+TEST(Preload, NamesTheModulesAndWhatOfACommandIsTheInterpreters) {
+  const Launch launch =
+      launch_of("command: [/opt/venv/bin/python3.12, -u, -W, error, tools/fit.py, '{v}']");
+  EXPECT_THAT(launch.preload.modules, ElementsAre("numpy", "my.data"));
+  EXPECT_EQ(launch.preload.interpreter, 4U);
+  EXPECT_EQ(launch.preload.path, "/job/tools");
+  EXPECT_EQ(launch.preload.log_path, "/job/runs/sweep/trainyard.preload.log");
+  EXPECT_THAT(launch.arguments,
+              ElementsAre("/opt/venv/bin/python3.12", "-u", "-W", "error", "tools/fit.py", "a b"));
+}
+
+TEST(Preload, ReadsACommandForTheShellThatIsNothingButWords) {
+  const Launch launch =
+      launch_of(R"(command: "python3  fit.py --v {v} \"x \\\"y\\\" \\$\" 'a  b'\\ c \"\"\n")");
+  EXPECT_THAT(launch.arguments,
+              ElementsAre("python3", "fit.py", "--v", "a b", "x \"y\" $", "a  b c", ""));
+  EXPECT_EQ(launch.preload.interpreter, 1U);
+  EXPECT_EQ(launch.preload.path, "/job");
+}
+
+TEST(Preload, LooksForImportsWhereTheScriptWould) {
+  EXPECT_EQ(launch_of("command: [python, -m, fit], working-directory: sub").preload.path,
+            "/job/sub");
+  EXPECT_EQ(launch_of("command: [python, ../fit.py], working-directory: sub").preload.path, "/job");
+  EXPECT_EQ(launch_of("command: [python, /a/b/fit.py]").preload.path, "/a/b");
+  EXPECT_EQ(launch_of("command: [python, -c, 'import fit']").preload.path, "");
+}
+
+TEST(Preload, ImportsWithTheVariablesThatAllTasksHave) {
+  const Launch launch =
+      job_of(
+          "groups:\n- name: g\n  preload: numpy\n  env: {A: 1, B: '{task_id}'}\n  cpus: 2\n"
+          "  tasks: [{id: x, command: [python, x.py], env: {C: 3}}]\n")
+          .launch({.task = {0}, .attempt = 1});
+  EXPECT_THAT(launch.preload.modules, ElementsAre("numpy"));
+  EXPECT_THAT(launch.preload.environment,
+              ElementsAre("OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=2", "MKL_NUM_THREADS=2",
+                          "PYTHONUNBUFFERED=1", "A=1"));
+  EXPECT_THAT(launch.environment, Contains("B=x"));
+}
+
+TEST(Preload, IsNothingWhereItWasNotSaid) {
+  const Launch launch = job_of("groups: [{tasks: [{command: python3 fit.py}]}]").launch({});
+  EXPECT_THAT(launch.preload.modules, IsEmpty());
+  EXPECT_THAT(launch.preload.log_path, IsEmpty());
+  EXPECT_THAT(launch.arguments, ElementsAre("/bin/sh", "-c", "python3 fit.py"));
+}
+
+TEST(Preload, RefusesCommandsThatAreNotAPythonScripts) {
+  EXPECT_EQ(refusal("./fit.sh"),
+            "sweep.yaml:5:28: group 'g': 'preload' is for commands like 'python3 train.py', and "
+            "this one does not start with a Python");
+  EXPECT_THAT(refusal("python3 fit.py | tee out"), HasSubstr("this one has a '|', which is for"));
+  EXPECT_THAT(refusal("'python3 fit.py \"$HOME\"'"), HasSubstr("has a '$', which is for the"));
+  EXPECT_THAT(refusal("\"python3 a.py\\npython3 b.py\""), HasSubstr("has several lines"));
+  EXPECT_THAT(refusal("\"python3 'a.py\""), HasSubstr("has a ' without end"));
+  EXPECT_THAT(refusal("A=1 python3 a.py"), HasSubstr("does not start with a Python"));
+  EXPECT_THAT(refusal("[python3, -u]"), HasSubstr("has no script"));
+  EXPECT_THAT(refusal("[python3, -m]"), HasSubstr("has no script"));
+  EXPECT_THAT(refusal("[python3, '-']"), HasSubstr("reads its script from standard input"));
+  EXPECT_EQ(refusal("[python3, '{v}.py']"), "");
+}
+
+TEST(Preload, RefusesWhatIsNoNameOfAModule) {
+  for (const std::string_view name : {"my-data", "a..b", "1a", "''", "a.py/x"}) {
+    EXPECT_THAT(mistakes_of(job_with("command: [python3, x.py]", name)),
+                ElementsAre(HasSubstr("is no name of a Python module")))
+        << name;
+  }
+  EXPECT_THAT(mistakes_of(job_with("command: [python3, x.py]", "[[a]]")),
+              ElementsAre(HasSubstr("'preload' wants names of Python modules")));
+  EXPECT_THAT(mistakes_of("groups: [{tasks: [{command: python3 x.py, preload: numpy}]}]"),
+              ElementsAre(HasSubstr("'preload' belongs to the group")));
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,142 @@
+#include "config/python_command.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+
+namespace trainyard {
+namespace {
+
+/// Has a meaning to the shell where no quotes are.
+constexpr std::string_view kForShell = "$`|&;<>()*?[]{}~#!\n";
+/// The same in double quotes.
+constexpr std::string_view kForShellInDouble = "$`!";
+/// What a backslash takes the meaning of, in double quotes.
+constexpr std::string_view kEscapedInDouble = "$`\"\\";
+
+bool is_one_of(char byte, std::string_view set) { return set.find(byte) != std::string_view::npos; }
+
+Error for_shell(char byte) {
+  if (byte == '\n') return {"has several lines, which are for the shell"};
+  return {fmt::format("has a '{}', which is for the shell", byte)};
+}
+
+class WordSplitter {
+ public:
+  explicit WordSplitter(std::string_view text) : text_(text) {}
+
+  Result<std::vector<std::string>> split() {
+    for (; at_ < text_.size(); ++at_) {
+      const char byte = text_[at_];
+      if (byte == ' ' || byte == '\t') {
+        end_word();
+      } else if (byte == '\'' || byte == '"') {
+        in_word_ = true;
+        if (Result<void> quoted = take_quoted(byte); !quoted) {
+          return std::unexpected(std::move(quoted).error());
+        }
+      } else if (byte == '\\' && at_ + 1 < text_.size() && text_[at_ + 1] != '\n') {
+        add(text_[++at_]);
+      } else if (is_one_of(byte, kForShell) || byte == '\\') {
+        return std::unexpected(for_shell(byte));
+      } else {
+        add(byte);
+      }
+    }
+    end_word();
+    return std::move(words_);
+  }
+
+ private:
+  void add(char byte) {
+    in_word_ = true;
+    word_ += byte;
+  }
+  void end_word() {
+    if (std::exchange(in_word_, false)) words_.push_back(std::exchange(word_, {}));
+  }
+  Result<void> take_quoted(char quote) {
+    while (++at_ < text_.size() && text_[at_] != quote) {
+      const bool in_double = quote == '"';
+      if (in_double && is_one_of(text_[at_], kForShellInDouble)) {
+        return std::unexpected(for_shell(text_[at_]));
+      }
+      const bool escapes = in_double && text_[at_] == '\\' && at_ + 1 < text_.size() &&
+                           is_one_of(text_[at_ + 1], kEscapedInDouble);
+      if (escapes) ++at_;
+      word_ += text_[at_];
+    }
+    if (at_ == text_.size())
+      return std::unexpected(Error{fmt::format("has a {} without end", quote)});
+    return {};
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool in_word_ = false;
+  std::string word_;
+  std::vector<std::string> words_;
+};
+
+/// Whether a program has the name of one: python3, /opt/venv/bin/python3.12, pypy3.
+bool is_python(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);
+  return program.starts_with("python") || program.starts_with("pypy");
+}
+
+/// Whether an option of the interpreter has its value in the next argument.
+bool takes_next(std::string_view option) {
+  return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";
+}
+
+}  // namespace
+
+Result<PythonCommand> read_python_command(std::vector<std::string> arguments) {
+  if (arguments.empty() || !is_python(arguments.front())) {
+    return std::unexpected(Error{"does not start with a Python"});
+  }
+  std::size_t at = 1;
+  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "-" &&
+         arguments[at] != "-m" && arguments[at] != "-c") {
+    at += takes_next(arguments[at]) ? 2 : 1;
+  }
+  if (at >= arguments.size()) return std::unexpected(Error{"has no script"});
+  const std::string& script = arguments[at];
+  if (script == "-") return std::unexpected(Error{"reads its script from standard input"});
+  const bool is_option = script == "-m" || script == "-c";
+  if (is_option && at + 1 == arguments.size()) return std::unexpected(Error{"has no script"});
+  const auto slash = script.rfind('/');
+  std::string directory = script == "-c" ? "" : ".";
+  if (slash != std::string::npos) directory = script.substr(0, slash + 1);
+  return PythonCommand{
+      .arguments = std::move(arguments), .interpreter = at, .directory = std::move(directory)};
+}
+
+Result<PythonCommand> read_python_command(std::string_view text) {
+  while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
+  Result<std::vector<std::string>> words = WordSplitter(text).split();
+  if (!words) return std::unexpected(std::move(words).error());
+  return read_python_command(*std::move(words));
+}
+
+bool is_python_module(std::string_view name) {
+  const auto starts = [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+  };
+  const auto goes_on = [&](char byte) { return starts(byte) || (byte >= '0' && byte <= '9'); };
+  return !name.empty() && std::ranges::all_of(name | std::views::split('.'), [&](const auto& part) {
+    const std::string_view text(part.begin(), part.end());
+    return !text.empty() && starts(text.front()) && std::ranges::all_of(text, goes_on);
+  });
+}
+
+}  // namespace trainyard

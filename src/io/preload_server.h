@@ -1,0 +1,69 @@
+// One process that has imported Python modules and forks tasks off that have them: the keeper's end
+// of preload_server.py.
+//
+// Its tasks are the keeper's own children and outlive it. In the keeper only, one thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "io/keeper_spawn.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+class PreloadServer {
+ public:
+  /// Starts one for this launch, and for all that have the same interpreter, working directory and
+  /// imports. It answers when it has imported.
+  static Result<PreloadServer> start(Spawner& spawner, const Launch& launch);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Readable when there is something to hear().
+  [[nodiscard]] const Descriptor& socket() const { return socket_; }
+  /// Readable when it has ended.
+  [[nodiscard]] const Descriptor& pidfd() const { return pidfd_; }
+
+  /// Everything has been imported.
+  [[nodiscard]] bool is_ready() const { return ready_; }
+  /// A task has been asked for, and hear() has not told of it yet.
+  [[nodiscard]] bool is_busy() const { return permission_.is_open(); }
+
+  /// Asks for a task. Only when it is ready and not busy.
+  Result<void> launch(Spawner& spawner, const Launch& launch);
+
+  /// What it has to say now: nothing, or the process that was asked for, which has started, or why
+  /// there is none. What makes no sense ends it.
+  std::optional<Result<Spawned>> hear();
+
+  void kill() const;
+  [[nodiscard]] bool has_ended() const;
+
+  /// To be called once, when it has ended: why, as a sentence. Nothing of it is left then but the
+  /// tasks that it has started. `cured`: starting another one may help.
+  struct Ended {
+    std::string why;
+    bool cured = false;
+  };
+  [[nodiscard]] Ended bury() const;
+
+ private:
+  PreloadServer() = default;
+  static Result<Spawned> let_go(pid_t pid, const Descriptor& permission);
+
+  pid_t pid_ = 0;
+  Descriptor pidfd_;
+  Descriptor socket_;
+  Descriptor permission_;  ///< The other end is with the task that was asked for.
+  bool ready_ = false;
+  std::string modules_;
+  std::string log_path_;
+  std::size_t log_size_ = 0;  ///< What was in the log before it.
+};
+
+}  // namespace trainyard::io

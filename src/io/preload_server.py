@@ -1,0 +1,198 @@
+"""Imports modules once, and forks off tasks that have them. In a process of the keeper's.
+
+    python3 -c "exec(...)" path module...
+
+Descriptor 0 is this text, 3 a socket to the keeper, who sends for each task one byte with four
+descriptors: what is to run, its standard output and error, and a socket to wait at until the keeper
+knows it. The answer is the number of the task's process, or the errno of what went wrong, negative.
+A first answer of 0 says that everything is imported.
+
+A task is forked twice, so that the keeper, as the subreaper of all that it starts, is its parent,
+and it outlives this process.
+"""
+import array
+import gc
+import importlib
+import io
+import os
+import runpy
+import socket
+import struct
+import sys
+import types
+
+_ANSWER = struct.Struct("=q")
+_OURS = "trainyard-preload"  # The name that this text is compiled under.
+
+
+def answer(keeper, number):
+    keeper.sendall(_ANSWER.pack(number))
+
+
+def import_all(path, modules):
+    if sys.path and sys.path[0] == "":  # Not so when it is to look at nothing but what is installed.
+        sys.path[0] = path
+    sys.argv = [""]
+    for name in modules:
+        importlib.import_module(name)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        sys.exit("ImportError: importing has initialised CUDA, which does not work in forks")
+    threads = len(os.listdir("/proc/self/task"))
+    if threads > 1:
+        print("trainyard: importing has left %d threads, which are not there in the tasks" % threads,
+              file=sys.stderr)
+    # What is there now stays where it is, shared by all.
+    gc.collect()
+    gc.freeze()
+
+
+def receive(keeper):
+    """The descriptors of the next task, or nothing when the keeper wants no more."""
+    room = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+    data, ancillary, _, _ = keeper.recvmsg(1, room)
+    descriptors = array.array("i")
+    for _, _, content in ancillary:
+        descriptors.frombytes(content)
+    return list(descriptors) if data else []
+
+
+def fork_twice():
+    """0 in the grandchild; in this process its number, or the errno of what went wrong, negative."""
+    reader, writer = os.pipe()
+    try:
+        child = os.fork()
+    except OSError as error:
+        os.close(reader)
+        os.close(writer)
+        return -error.errno
+    if child == 0:
+        try:
+            grandchild = os.fork()
+        except OSError as error:
+            grandchild = -error.errno
+        if grandchild != 0:
+            os.write(writer, _ANSWER.pack(grandchild))
+            os._exit(0)
+        os.close(reader)
+        os.close(writer)
+        return 0
+    os.close(writer)
+    told = os.read(reader, _ANSWER.size)
+    os.close(reader)
+    os.waitpid(child, 0)
+    return _ANSWER.unpack(told)[0] if len(told) == _ANSWER.size else -11  # EAGAIN
+
+
+def serve(keeper):
+    """Forks tasks off. Returns in each of them, with its descriptors."""
+    while True:
+        descriptors = receive(keeper)
+        if not descriptors:
+            sys.exit(0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        number = fork_twice()
+        if number == 0:
+            keeper.close()
+            return descriptors
+        for descriptor in descriptors:
+            os.close(descriptor)
+        answer(keeper, number)
+
+
+def become_task(launch, out, err, permission):
+    """Returns the arguments that come after the interpreter's own."""
+    if os.read(permission, 1) != b"g":
+        os._exit(1)  # The keeper has changed its mind, or is gone.
+    os.setsid()
+    os.write(permission, b"s")
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    text = os.pread(launch, os.fstat(launch).st_size, 0)
+    for descriptor in (launch, out, err, permission):
+        os.close(descriptor)
+    fields = text.split(b"\0")
+    directory, interpreter, arguments = fields[0], int(fields[1]), int(fields[2])
+    command = [os.fsdecode(field) for field in fields[3:3 + arguments]]
+    os.chdir(directory)
+    os.environ.clear()
+    for variable in fields[3 + arguments:-1]:
+        name, _, value = variable.partition(b"=")
+        os.environb[name] = value
+    sys.orig_argv = command
+    return command[interpreter:]
+
+
+def renew():
+    """What a process that has just been started would not have in common with all others."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()
+    client = sys.modules.get("trainyard")
+    if hasattr(client, "_connect"):
+        client._connect()
+
+
+def new_main(file):
+    main = types.ModuleType("__main__")
+    main.__dict__.update(__builtins__=__builtins__, __file__=file, __cached__=None)
+    if file is None:
+        del main.__file__
+    sys.modules["__main__"] = main
+    return main.__dict__
+
+
+def run(arguments):
+    kind = arguments[0]
+    name = os.path.basename(arguments[1] if kind in ("-m", "-c") and len(arguments) > 1 else kind)
+    try:
+        with open("/proc/self/comm", "w") as comm:  # What `ps` and `top` call it.
+            comm.write(name)
+    except OSError:
+        pass
+    if kind == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv = ["-c"] + arguments[2:]
+        exec(compile(arguments[1], "<string>", "exec"), new_main(None))
+    elif os.path.isdir(kind):
+        sys.argv = arguments
+        runpy.run_path(kind, run_name="__main__")
+    else:
+        sys.argv = arguments
+        try:
+            with io.open_code(os.path.abspath(kind)) as file:
+                text = file.read()
+        except OSError as error:
+            print("%s: can't open file %r: [Errno %d] %s" % (
+                sys.executable, os.path.abspath(kind), error.errno, error.strerror), file=sys.stderr)
+            sys.exit(2)
+        exec(compile(text, kind, "exec"), new_main(kind))
+
+
+def main():
+    os.set_inheritable(3, False)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    keeper = socket.socket(fileno=3)
+    import_all(sys.argv[1], sys.argv[2:])
+    answer(keeper, 0)
+    arguments = become_task(*serve(keeper))
+    renew()
+    try:
+        run(arguments)
+        return
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename in (_OURS, "<frozen runpy>", runpy.__file__):
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+    sys.exit(1)
+
+
+main()

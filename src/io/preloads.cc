@@ -1,0 +1,211 @@
+#include "io/preloads.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "io/keeper_message.h"
+#include "io/keeper_spawn.h"
+#include "io/preload_server.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+namespace {
+
+/// How many importing processes may die while they have a launch.
+constexpr int kTriesMax = 2;
+
+bool alike(const Launch& one, const Launch& other) {
+  const Preload& its = other.preload;
+  return one.preload.modules == its.modules && one.preload.path == its.path &&
+         one.preload.environment == its.environment && one.preload.interpreter == its.interpreter &&
+         one.working_directory == other.working_directory &&
+         std::equal(one.arguments.begin(),
+                    one.arguments.begin() + static_cast<std::ptrdiff_t>(its.interpreter),
+                    other.arguments.begin());
+}
+
+}  // namespace
+
+Preloads::Servers::iterator Preloads::find(const Launch& launch) {
+  return std::ranges::find_if(servers_, [&launch](const Server& server) {
+    return !server.ending && alike(server.pattern, launch);
+  });
+}
+
+bool Preloads::take(AttemptKey key, const Launch& launch) {
+  auto found = find(launch);
+  if (found == servers_.end()) {
+    if (servers_.size() >= kServersMax) return false;
+    found = servers_.insert(servers_.end(),
+                            Server{.number = ++last_number_, .pattern = launch, .process = {}});
+  }
+  Server& server = *found;
+  server.idle_since.reset();
+  server.waiting.push_back({.key = key, .launch = launch});
+  if (!server.process) {
+    start(server);
+  } else {
+    ask(server);
+  }
+  erase_if_done(found);
+  return true;
+}
+
+void Preloads::erase_if_done(Servers::iterator server) {
+  if (!server->process && server->waiting.empty()) servers_.erase(server);
+}
+
+void Preloads::start(Server& server) {
+  Result<PreloadServer> started = PreloadServer::start(spawner_, server.pattern);
+  if (!started) return refuse_all(server, started.error().message);
+  server.process = std::move(*started);
+  options_.session(server.process->pid(), true);
+  const std::uint64_t event = kEvents | server.number;
+  if (options_.watch(server.process->socket(), event) &&
+      options_.watch(server.process->pidfd(), event)) {
+    return;
+  }
+  // What is not watched cannot be waited for.
+  server.process->kill();
+  options_.session(server.process->pid(), false);
+  server.process.reset();
+  refuse_all(server, "cannot watch the process that imports beforehand");
+}
+
+void Preloads::ask(Server& server) {
+  while (server.process && server.process->is_ready() && !server.process->is_busy() &&
+         !server.waiting.empty()) {
+    const Result<void> asked = server.process->launch(spawner_, server.waiting.front().launch);
+    if (!asked) finish(server, std::unexpected(End(NotStarted{asked.error().message})));
+  }
+}
+
+void Preloads::finish(Server& server, std::expected<Spawned, End> process) {
+  Waiting first = std::move(server.waiting.front());
+  server.waiting.pop_front();
+  if (process) {
+    ++server.users;
+    server_of_[first.key] = server.number;
+  }
+  outcomes_.push_back({.key = first.key,
+                       .launch = std::move(first.launch),
+                       .process = std::move(process),
+                       .stop = first.stop});
+}
+
+bool Preloads::stop(const StopMessage& stop) {
+  for (Server& server : servers_) {
+    const auto found = std::ranges::find(server.waiting, stop.key, &Waiting::key);
+    if (found == server.waiting.end()) continue;
+    const bool asked_for =
+        found == server.waiting.begin() && server.process && server.process->is_busy();
+    if (asked_for) {
+      found->stop = stop;
+      return true;
+    }
+    outcomes_.push_back(
+        {.key = found->key,
+         .launch = std::move(found->launch),
+         .process = std::unexpected(End(KilledBy{.signal = stop.kill ? SIGKILL : SIGTERM})),
+         .stop = {}});
+    server.waiting.erase(found);
+    return true;
+  }
+  return false;
+}
+
+void Preloads::forget(AttemptKey key) {
+  const auto mine = server_of_.extract(key);
+  if (mine.empty()) return;
+  const auto server = std::ranges::find(servers_, mine.mapped(), &Server::number);
+  if (server == servers_.end()) return;
+  --server->users;
+  rest(*server, Clock::now());
+}
+
+void Preloads::rest(Server& server, Clock::time_point now) {
+  if (server.users == 0 && server.waiting.empty()) server.idle_since = now;
+}
+
+void Preloads::about(std::uint64_t number, Clock::time_point now) {
+  const auto found = std::ranges::find(servers_, number & ~kEvents, &Server::number);
+  if (found == servers_.end() || !found->process) return;
+  Server& server = *found;
+  if (auto told = server.process->hear()) {
+    if (*told) {
+      finish(server, std::move(**told));
+    } else {
+      finish(server, std::unexpected(End(NotStarted{std::move(told->error()).message})));
+    }
+  }
+  ask(server);
+  if (server.process->has_ended()) {
+    has_ended(server);
+    erase_if_done(found);
+  } else {
+    rest(server, now);
+  }
+}
+
+void Preloads::has_ended(Server& server) {
+  const bool was_busy = server.process->is_busy();
+  const PreloadServer::Ended ended = server.process->bury();
+  options_.session(server.process->pid(), false);
+  server.process.reset();
+  if (server.waiting.empty()) return;
+  Waiting& first = server.waiting.front();
+  if (was_busy) {
+    ++first.tries;
+  } else {
+    for (Waiting& each : server.waiting) ++each.tries;
+  }
+  if (!ended.cured || first.tries >= kTriesMax) return refuse_all(server, ended.why);
+  start(server);
+}
+
+void Preloads::refuse_all(Server& server, const std::string& why) {
+  while (!server.waiting.empty()) finish(server, std::unexpected(End(NotStarted{why})));
+}
+
+std::vector<Preloads::Outcome> Preloads::take_outcomes() { return std::exchange(outcomes_, {}); }
+
+void Preloads::end_idle(Clock::time_point now) {
+  for (Server& server : servers_) {
+    const bool due = server.idle_since && now >= *server.idle_since + options_.idle_max;
+    if (!due || server.ending || !server.process) continue;
+    server.ending = true;
+    server.process->kill();
+  }
+}
+
+std::optional<Preloads::Clock::time_point> Preloads::idle_at() const {
+  std::optional<Clock::time_point> at;
+  for (const Server& server : servers_) {
+    if (!server.idle_since || server.ending) continue;
+    const Clock::time_point due = *server.idle_since + options_.idle_max;
+    at = at ? std::min(*at, due) : due;
+  }
+  return at;
+}
+
+void Preloads::end_all() {
+  for (Server& server : servers_) {
+    server.waiting.clear();
+    server.ending = true;
+    if (server.process) server.process->kill();
+  }
+}
+
+}  // namespace trainyard::io
