@@ -65,7 +65,7 @@ class WordSplitter {
     if (std::exchange(in_word_, false)) words_.push_back(std::exchange(word_, {}));
   }
   Result<void> take_quoted(char quote) {
-    while (++at_ < text_.size() && text_[at_] != quote) {
+    for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
       const bool in_double = quote == '"';
       if (in_double && is_one_of(text_[at_], kForShellInDouble)) {
         return std::unexpected(for_shell(text_[at_]));

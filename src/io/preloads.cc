@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,7 +70,7 @@ void Preloads::erase_if_done(Servers::iterator server) {
 void Preloads::start(Server& server) {
   Result<PreloadServer> started = PreloadServer::start(spawner_, server.pattern);
   if (!started) return refuse_all(server, started.error().message);
-  server.process = std::move(*started);
+  server.process = std::make_unique<PreloadServer>(std::move(*started));
   options_.session(server.process->pid(), true);
   const std::uint64_t event = kEvents | server.number;
   if (options_.watch(server.process->socket(), event) &&

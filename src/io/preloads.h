@@ -17,6 +17,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,7 +94,7 @@ class Preloads {
   struct Server {
     std::uint64_t number = 0;
     Launch pattern;  ///< What it was started for, for those that are like it.
-    std::optional<PreloadServer> process;
+    std::unique_ptr<PreloadServer> process;
     std::deque<Waiting> waiting;  ///< The first one has been asked for, if the process is busy.
     std::size_t users = 0;        ///< Attempts that it has started and that are not over.
     std::optional<Clock::time_point> idle_since;

@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -25,46 +24,44 @@
 namespace trainyard::io {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
-using testing::StartsWith;
+
+/// A module that notes the process that imports it, in a file, each time that it is imported.
+const std::string kNotes =
+    "import os\n"
+    "with open('importer.new', 'w') as file: file.write(str(os.getpid()) + '\\n')\n"
+    "os.replace('importer.new', 'importer')\n"
+    "data = list(range(1000))\n";
 
 /// A yard with modules of its own to import.
 class PreloadsTest : public testing::Test {
  protected:
   void write(const std::string& name, const std::string& text) {
-    ASSERT_TRUE(write_file_atomically(yard.directory / name, text));
+    ASSERT_TRUE(write_file_atomically(yard_.directory / name, text));
   }
 
   Launch launch(std::vector<std::string> script, std::vector<std::string> modules,
                 std::uint32_t number = 0) {
     std::vector<std::string> arguments{"/usr/bin/python3"};
     arguments.insert(arguments.end(), script.begin(), script.end());
-    Launch launch = yard.launch(std::move(arguments), number);
+    Launch launch = yard_.launch(std::move(arguments), number);
     launch.preload = {.modules = std::move(modules),
                       .interpreter = 1,
-                      .path = yard.directory.path(),
+                      .path = yard_.directory.path(),
                       .environment = {"PYTHONDONTWRITEBYTECODE=1"},
-                      .log_path = yard.directory / "preload.log"};
+                      .log_path = yard_.directory / "preload.log"};
     return launch;
   }
 
   std::string out(std::uint32_t number = 0) {
-    return content_of(yard.directory / ("task" + std::to_string(number) + "/stdout.log"));
+    return content_of(yard_.directory / ("task" + std::to_string(number) + "/stdout.log"));
   }
   std::string err(std::uint32_t number = 0) {
-    return content_of(yard.directory / ("task" + std::to_string(number) + "/stderr.log"));
+    return content_of(yard_.directory / ("task" + std::to_string(number) + "/stderr.log"));
   }
-  std::int64_t importer() { return pid_in(yard.directory / "importer"); }
+  std::int64_t importer() { return pid_in(yard_.directory / "importer"); }
 
-  /// Notes the process that imports it, in a file, each time that it is imported.
-  const std::string kNotes =
-      "import os\n"
-      "with open('importer.new', 'w') as file: file.write(str(os.getpid()) + '\\n')\n"
-      "os.replace('importer.new', 'importer')\n"
-      "data = list(range(1000))\n";
-
-  TestYard yard;
+  TestYard yard_;
 };
 
 TEST_F(PreloadsTest, StartTasksThatHaveWhatWasImportedOnce) {
@@ -75,43 +72,43 @@ TEST_F(PreloadsTest, StartTasksThatHaveWhatWasImportedOnce) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     Launch task = launch({"train.py", "--lr", std::to_string(i)}, {"mydata"}, i);
     task.environment.push_back("MINE=it is " + std::to_string(i));
-    yard.keeper.start(TestYard::key(i), task);
+    yard_.keeper.start(TestYard::key(i), task);
   }
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(yard.wait_for_end(i).end, End(ExitedWith{0})) << err(i);
+    EXPECT_EQ(yard_.wait_for_end(i).end, End(ExitedWith{0})) << err(i);
     const std::string number = std::to_string(i);
     EXPECT_EQ(out(i), "1000 ['train.py', '--lr', '" + number + "'] __main__ train.py it is " +
-                          number + " " + yard.directory.path() + "\n");
+                          number + " " + yard_.directory.path() + "\n");
   }
   EXPECT_TRUE(is_alive(importer()));
-  EXPECT_EQ(content_of(yard.directory / "preload.log"), "");
+  EXPECT_EQ(content_of(yard_.directory / "preload.log"), "");
 }
 
 TEST_F(PreloadsTest, StartTasksAsChildrenOfTheKeeperWithASessionOfTheirOwn) {
-  yard.keeper.start(TestYard::key(0), launch({"-c", "import time; time.sleep(100)"}, {"json"}));
-  const std::int64_t pid = yard.wait_for_start();
+  yard_.keeper.start(TestYard::key(0), launch({"-c", "import time; time.sleep(100)"}, {"json"}));
+  const std::int64_t pid = yard_.wait_for_start();
   const auto process = ProcessScan().read(pid);
   ASSERT_TRUE(process);
   EXPECT_EQ(process->session, pid);
   EXPECT_EQ(process->group, pid);
-  EXPECT_EQ(process->parent, yard.keeper.pid());
-  yard.keeper.stop(TestYard::key(0), false);
-  EXPECT_EQ(yard.wait_for_end().end, End(KilledBy{.signal = SIGTERM}));
+  EXPECT_EQ(process->parent, yard_.keeper.pid());
+  yard_.keeper.stop(TestYard::key(0), false);
+  EXPECT_EQ(yard_.wait_for_end().end, End(KilledBy{.signal = SIGTERM}));
 }
 
 TEST_F(PreloadsTest, StartTasksThatInheritNoDescriptor) {
-  EXPECT_EQ(yard.run(launch({"-c",
-                             "import os\n"
-                             "print([os.readlink(f'/proc/self/fd/{i}').split('/')[-1] for i in "
-                             "range(3)], len(os.listdir('/proc/self/fd')) - 1)"},
-                            {"json"})),
+  EXPECT_EQ(yard_.run(launch({"-c",
+                              "import os\n"
+                              "print([os.readlink(f'/proc/self/fd/{i}').split('/')[-1] for i in "
+                              "range(3)], len(os.listdir('/proc/self/fd')) - 1)"},
+                             {"json"})),
             End(ExitedWith{0}));
   EXPECT_EQ(out(), "['null', 'stdout.log', 'stderr.log'] 3\n");
 }
 
 TEST_F(PreloadsTest, TellTheExitCodeAndTheTracebackWithoutFramesOfOurs) {
   write("train.py", "def fit():\n  raise ValueError('too high')\nfit()\n");
-  EXPECT_EQ(yard.run(launch({"train.py"}, {"json"})), End(ExitedWith{1}));
+  EXPECT_EQ(yard_.run(launch({"train.py"}, {"json"})), End(ExitedWith{1}));
   EXPECT_EQ(err(),
             "Traceback (most recent call last):\n"
             "  File \"train.py\", line 3, in <module>\n"
@@ -119,67 +116,67 @@ TEST_F(PreloadsTest, TellTheExitCodeAndTheTracebackWithoutFramesOfOurs) {
             "  File \"train.py\", line 2, in fit\n"
             "    raise ValueError('too high')\n"
             "ValueError: too high\n");
-  EXPECT_EQ(yard.run(launch({"-c", "import sys; sys.exit(7)"}, {"json"})), End(ExitedWith{7}));
-  EXPECT_EQ(yard.run(launch({"nowhere.py"}, {"json"})), End(ExitedWith{2}));
-  EXPECT_EQ(err(), "/usr/bin/python3: can't open file '" + yard.directory.path() +
+  EXPECT_EQ(yard_.run(launch({"-c", "import sys; sys.exit(7)"}, {"json"})), End(ExitedWith{7}));
+  EXPECT_EQ(yard_.run(launch({"nowhere.py"}, {"json"})), End(ExitedWith{2}));
+  EXPECT_EQ(err(), "/usr/bin/python3: can't open file '" + yard_.directory.path() +
                        "/nowhere.py': [Errno 2] No such file or directory\n");
 }
 
 TEST_F(PreloadsTest, RunAModuleAndWhatIsWrittenForExit) {
-  std::filesystem::create_directory(yard.directory / "pack");
+  std::filesystem::create_directory(yard_.directory / "pack");
   write("pack/__init__.py", "");
   write("pack/fit.py",
         "import atexit, sys\nfrom . import __name__ as parent\n"
         "atexit.register(lambda: print('over'))\n"
         "print(parent, __name__, sys.argv[1:])\n");
-  EXPECT_EQ(yard.run(launch({"-m", "pack.fit", "a"}, {"json"})), End(ExitedWith{0}));
+  EXPECT_EQ(yard_.run(launch({"-m", "pack.fit", "a"}, {"json"})), End(ExitedWith{0}));
   EXPECT_EQ(out(), "pack __main__ ['a']\nover\n");
 }
 
 TEST_F(PreloadsTest, RefuseTasksWhoseModulesCannotBeImported) {
-  const std::string why = yard.refusal(launch({"-c", ""}, {"json", "torhc"}));
+  const std::string why = yard_.refusal(launch({"-c", ""}, {"json", "torhc"}));
   EXPECT_EQ(why,
             "cannot import json, torhc beforehand: ModuleNotFoundError: No module named 'torhc' "
             "(see '" +
-                yard.directory.path() + "/preload.log')");
-  EXPECT_EQ(yard.refusal(launch({"-c", ""}, {"json", "torhc"})), why) << "again, with a new one";
+                yard_.directory.path() + "/preload.log')");
+  EXPECT_EQ(yard_.refusal(launch({"-c", ""}, {"json", "torhc"})), why) << "again, with a new one";
   write("quits.py", "import os; os._exit(3)\n");
-  EXPECT_THAT(yard.refusal(launch({"-c", ""}, {"quits"})), HasSubstr("beforehand: exit code 3"));
+  EXPECT_THAT(yard_.refusal(launch({"-c", ""}, {"quits"})), HasSubstr("beforehand: exit code 3"));
 }
 
 TEST_F(PreloadsTest, AreStartedAgainWhenTheyDie) {
   write("mydata.py", kNotes);
-  yard.keeper.start(TestYard::key(0),
-                    launch({"-c", "import time; time.sleep(100)"}, {"mydata"}, 0));
-  const std::int64_t task = yard.wait_for_start(0);
+  yard_.keeper.start(TestYard::key(0),
+                     launch({"-c", "import time; time.sleep(100)"}, {"mydata"}, 0));
+  const std::int64_t task = yard_.wait_for_start(0);
   const std::int64_t first = importer();
-  ::kill(static_cast<pid_t>(first), SIGKILL);
-  yard.keeper.start(TestYard::key(1), launch({"-c", "print('here')"}, {"mydata"}, 1));
-  EXPECT_EQ(yard.wait_for_end(1).end, End(ExitedWith{0}));
+  ::kill(static_cast<int>(first), SIGKILL);
+  yard_.keeper.start(TestYard::key(1), launch({"-c", "print('here')"}, {"mydata"}, 1));
+  EXPECT_EQ(yard_.wait_for_end(1).end, End(ExitedWith{0}));
   EXPECT_EQ(out(1), "here\n");
   EXPECT_NE(importer(), first);
   EXPECT_TRUE(is_alive(task)) << "what runs is not harmed";
-  yard.keeper.stop(TestYard::key(0), true);
-  EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
+  yard_.keeper.stop(TestYard::key(0), true);
+  EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
 }
 
 TEST_F(PreloadsTest, RefuseWhatTheyDieOfTwice) {
   write("deadly.py", "import os; os.kill(os.getpid(), 9)\n");
-  EXPECT_EQ(yard.refusal(launch({"-c", ""}, {"deadly"})),
+  EXPECT_EQ(yard_.refusal(launch({"-c", ""}, {"deadly"})),
             "cannot import deadly beforehand: the process that did was killed by signal 9 (see '" +
-                yard.directory.path() + "/preload.log')");
+                yard_.directory.path() + "/preload.log')");
 }
 
 TEST_F(PreloadsTest, StopATaskThatStillWaitsForTheImport) {
   write("slow.py", kNotes + "import time; time.sleep(1000)\n");
-  yard.keeper.start(TestYard::key(0), launch({"-c", ""}, {"slow"}));
-  yard.keeper.start(TestYard::key(1), launch({"-c", ""}, {"slow"}, 1));
-  ASSERT_TRUE(yard.wait([this] { return std::filesystem::exists(yard.directory / "importer"); }));
-  yard.keeper.stop(TestYard::key(0), false);
-  EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGTERM}));
-  yard.keeper.stop(TestYard::key(1), true);
-  EXPECT_EQ(yard.wait_for_end(1).end, End(KilledBy{.signal = SIGKILL}));
-  EXPECT_EQ(yard.news.size(), 2U) << "neither was said to have started";
+  yard_.keeper.start(TestYard::key(0), launch({"-c", ""}, {"slow"}));
+  yard_.keeper.start(TestYard::key(1), launch({"-c", ""}, {"slow"}, 1));
+  ASSERT_TRUE(yard_.wait([this] { return std::filesystem::exists(yard_.directory / "importer"); }));
+  yard_.keeper.stop(TestYard::key(0), false);
+  EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGTERM}));
+  yard_.keeper.stop(TestYard::key(1), true);
+  EXPECT_EQ(yard_.wait_for_end(1).end, End(KilledBy{.signal = SIGKILL}));
+  EXPECT_EQ(yard_.news.size(), 2U) << "neither was said to have started";
 }
 
 TEST_F(PreloadsTest, EndWhenNoneOfTheirTasksIsLeft) {
@@ -222,12 +219,12 @@ TEST_F(PreloadsTest, AreNoMoreThanEightAndWhatComesThenStartsWithoutOne) {
                           "time.sleep(100)"},
                          {"wave"}, i);
     task.preload.environment.push_back("SEED=" + std::to_string(i));
-    yard.keeper.start(TestYard::key(i), task);
+    yard_.keeper.start(TestYard::key(i), task);
   }
   std::vector<std::string> printed(kTasks);
   for (std::uint32_t i = 0; i < kTasks; ++i) {
-    yard.wait_for_start(i);
-    ASSERT_TRUE(yard.wait([&] { return out(i).ends_with('\n'); }));
+    yard_.wait_for_start(i);
+    ASSERT_TRUE(yard_.wait([&] { return out(i).ends_with('\n'); }));
     printed[i] = out(i);
   }
   EXPECT_EQ(std::ranges::count(printed, "True\n"), Preloads::kServersMax);
@@ -238,7 +235,7 @@ TEST_F(PreloadsTest, GiveEachTaskRandomNumbersOfItsOwn) {
   write("draws.py", "import random; print(random.random())\n");
   std::set<std::string> drawn;
   for (std::uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(yard.run(launch({"draws.py"}, {"random"})), End(ExitedWith{0}));
+    EXPECT_EQ(yard_.run(launch({"draws.py"}, {"random"})), End(ExitedWith{0}));
     drawn.insert(out());
   }
   EXPECT_EQ(drawn.size(), 3U);
