@@ -1,27 +1,51 @@
-"""Three rounds on the images of the repository: both splits learn, and the even one learns more."""
+"""Three rounds on the images of the repository, as a C++ program and as Python scripts: both splits learn, the even
+one learns more, and the two programs agree."""
+import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-PROGRAM, DATA = sys.argv[1:]
+PROGRAM, TRAINYARD, EXAMPLE = sys.argv[1:]
+DATA = str(pathlib.Path(EXAMPLE).parent / "mnist/data")
 
 
-def accuracy(split):
-    """After three rounds, in percent."""
+def run(command, directory, **environment):
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=False,
+                          env={**os.environ, "PATH": "/usr/bin:/bin", "MNIST_DIR": DATA, **environment})
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def in_cpp(split):
+    """The accuracy after each of three rounds, in percent."""
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "trainyard.yaml").write_text("utilization-limit:\n  cpu: 100%\n")
-        done = subprocess.run([PROGRAM, "--data", DATA, "--split", split, "--rounds", "3"], cwd=directory,
-                              capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        rounds = [float(found) for found in re.findall(r"test ([0-9.]+) %", done.stdout)]
-        assert len(rounds) == 3, done.stdout
-        assert rounds[0] < rounds[-1], rounds
-        return rounds[-1]
+        told = run([PROGRAM, "--data", DATA, "--split", split, "--rounds", "3"], directory)
+        assert "test_acc" in pathlib.Path(directory, "runs/federated/index.html").read_text()
+        return [float(found) for found in re.findall(r"test ([0-9.]+) %", told)]
 
 
-uniform, by_label = accuracy("uniform"), accuracy("label")
-print(f"uniform {uniform} %, by label {by_label} %")
+def in_python(split):
+    with tempfile.TemporaryDirectory() as directory:
+        place = pathlib.Path(directory, "run")
+        run([TRAINYARD, "run", f"{EXAMPLE}/federated.yaml", "--run-dir", place, "--set", "utilization-limit.cpu=100%"],
+            directory, FEDERATED_SPLIT=split)
+        assert "test_acc" in (place / "reports/index.html").read_text()
+        return [100 * json.loads((place / f"average-{turn}/average/result.json").read_text())["test_acc"]
+                for turn in (1, 2, 3)]
+
+
+def last_of(split):
+    rounds, in_other = in_cpp(split), in_python(split)
+    print(split, rounds, in_other)
+    assert len(rounds) == 3 and rounds[0] < rounds[-1], rounds
+    assert all(abs(one - other) < 1 for one, other in zip(rounds, in_other)), (rounds, in_other)
+    return rounds[-1]
+
+
+uniform, by_label = last_of("uniform"), last_of("label")
 assert uniform > 85, uniform
 assert 60 < by_label <= uniform + 1, by_label

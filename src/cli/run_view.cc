@@ -91,7 +91,7 @@ void RunView::finish() {
 ExitCode show_results(const std::string& run_directory, bool json) {
   Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
   if (!reader) return fail(reader.error(), ExitCode::TaskFailed);
-  const Result<void> written = report::write_reports(*reader, run_directory);
+  const auto written = report::write_reports(*reader, run_directory);
   if (!written) fail(written.error());
   report::Sink sink = print;
   const bool terminal = io::is_terminal(io::kStandardOutput);
@@ -104,7 +104,8 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                                    .colour = terminal},
                                   sink);
   if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
-  if (!json && written) print(fmt::format("reports: {}/reports\n", seen_from_here(run_directory)));
+  if (!json && written)
+    print(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
   const Result<ExitCode> verdict = verdict_of(*reader);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::TaskFailed);

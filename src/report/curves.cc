@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/time.h"
 #include "journal/reader.h"
@@ -38,24 +41,34 @@ bool Curves::look_at(const ProgressRow& row, const std::string& id) {
 std::vector<Curve> Curves::take() const {
   std::vector<Curve> curves;
   for (std::size_t key = 0; key < keys_.size(); ++key) {
-    Curve curve{.key = keys_[key], .over_time = false, .lines = {}};
+    Curve curve{.key = keys_[key], .lines = {}, .from = {}, .to = {}};
+    bool over_time = false;
     for (const OfTask& task : tasks_) {
-      curve.over_time = curve.over_time || std::ranges::any_of(task.said, [key](const Said& said) {
-                          return said.key == key && !said.fraction;
-                        });
+      over_time = over_time || std::ranges::any_of(task.said, [key](const Said& said) {
+                    return said.key == key && !said.fraction;
+                  });
     }
     bool drawn = false;
+    double from = std::numeric_limits<double>::max();
+    double to = 0;
     for (const OfTask& task : tasks_) {
       CurveLine line{.id = task.id, .points = {}};
       for (const Said& said : task.said) {
         if (said.key != key) continue;
         const double seconds = static_cast<double>(said.since_first.count()) / 1000;
-        line.points.push_back(
-            {.x = curve.over_time ? seconds : said.fraction.value_or(0), .y = said.value});
+        const double x = over_time ? seconds : said.fraction.value_or(0);
+        line.points.push_back({.x = x, .y = said.value, .name = {}});
+        from = std::min(from, x);
+        to = std::max(to, x);
       }
       drawn = drawn || line.points.size() > 1;
       if (!line.points.empty()) curve.lines.push_back(std::move(line));
     }
+    const auto end = [over_time](double x) {
+      return over_time ? fmt::format("{:.0f} s", x) : fmt::format("{:.0f} %", 100 * x);
+    };
+    curve.from = end(from);
+    curve.to = end(to);
     if (drawn) curves.push_back(std::move(curve));
   }
   return curves;

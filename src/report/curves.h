@@ -18,6 +18,7 @@ struct CurveLine {
   struct Point {
     double x = 0;  ///< How far it was, from 0 to 1; or seconds, where some did not say.
     double y = 0;
+    std::string name;  ///< Shown when one points at it; empty: it is not marked.
     friend bool operator==(const Point&, const Point&) = default;
   };
   std::vector<Point> points;
@@ -25,8 +26,9 @@ struct CurveLine {
 
 struct Curve {
   std::string key;  ///< "loss"
-  bool over_time = false;
   std::vector<CurveLine> lines;
+  std::string from;  ///< What the ends of the x axis are called.
+  std::string to;
 };
 
 class Curves {

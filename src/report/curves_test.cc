@@ -39,11 +39,11 @@ TEST(Curves, AreOneForEachValueWithALineForEachTask) {
   const std::vector<Curve> all = curves.take();
   ASSERT_THAT(all, SizeIs(1));
   EXPECT_EQ(all[0].key, "loss");
-  EXPECT_FALSE(all[0].over_time);
+  EXPECT_EQ(all[0].from + " to " + all[0].to, "0 % to 50 %");
   ASSERT_THAT(all[0].lines, SizeIs(2));
   EXPECT_EQ(all[0].lines[0].id, "a");
-  EXPECT_THAT(all[0].lines[0].points, ElementsAre(Point{0, 2}, Point{0.5, 1}));
-  EXPECT_THAT(all[0].lines[1].points, ElementsAre(Point{0.25, 3}));
+  EXPECT_THAT(all[0].lines[0].points, ElementsAre(Point{0, 2, {}}, Point{0.5, 1, {}}));
+  EXPECT_THAT(all[0].lines[1].points, ElementsAre(Point{0.25, 3, {}}));
 }
 
 TEST(Curves, GoOverTimeWhereSomebodyDidNotSayHowFarItWas) {
@@ -52,8 +52,8 @@ TEST(Curves, GoOverTimeWhereSomebodyDidNotSayHowFarItWas) {
   curves.look_at(row(0, 3500, std::nullopt, R"({"loss":1})"), "a");
   const std::vector<Curve> all = curves.take();
   ASSERT_THAT(all, SizeIs(1));
-  EXPECT_TRUE(all[0].over_time);
-  EXPECT_THAT(all[0].lines[0].points, ElementsAre(Point{0, 2}, Point{2.5, 1}));
+  EXPECT_EQ(all[0].from + " to " + all[0].to, "0 s to 2 s");
+  EXPECT_THAT(all[0].lines[0].points, ElementsAre(Point{0, 2, {}}, Point{2.5, 1, {}}));
 }
 
 TEST(Curves, AreBounded) {

@@ -20,8 +20,8 @@
 #include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
-#include "report/html_assets.h"
 #include "report/html_curves.h"
+#include "report/html_page.h"
 #include "report/html_rows.h"
 #include "report/html_text.h"
 #include "report/html_timeline.h"
@@ -35,38 +35,14 @@
 namespace trainyard::report {
 namespace {
 
-/// "2025-03-04 15:06 UTC"; nothing for a time that nobody wrote down.
-std::string date_text(std::int64_t unix_ms) {
-  if (unix_ms <= 0) return {};
-  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds{unix_ms}};
-  const auto day = std::chrono::time_point_cast<std::chrono::sys_days::duration>(time);
-  const std::chrono::year_month_day date{day};
-  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(time - day).count();
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", int{date.year()}, unsigned{date.month()},
-                     unsigned{date.day()}, minutes / 60, minutes % 60);
-}
-
-std::string_view chip_look(GroupPhase phase) {
-  if (phase == GroupPhase::Finished) return "ok";
-  return phase == GroupPhase::Failed ? "bad" : "";
-}
-
-std::string fact(std::string_view name, std::string_view value) {
-  if (value.empty()) return {};
-  return fmt::format("<span>{}{}{}</span>", name, name.empty() ? "" : " ", html(value));
-}
-
 std::string header(const GroupReport& report) {
   const GroupRow& group = report.digest.group();
   const ExecutionRow& execution = report.head.execution;
   std::string text = fmt::format(
       "<header>\n<p class=\"job\">{}</p>\n<div class=\"title\"><h1>{}</h1>"
-      "<span class=\"chip {}\">{}</span></div>\n<p class=\"facts\">",
+      "<span class=\"chip {}\">{}</span></div>\n",
       html(report.head.job), html(group.name), chip_look(group.phase), word_for_phase(group.phase));
-  text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
-  text += fact("commit", execution.git_commit.substr(0, 12));
-  if (execution.number > 1) text += fact("execution", fmt::format("{}", execution.number));
-  text += fact("", execution.command_line) + "</p>\n";
+  text += facts(execution);
   if (!group.message.empty())
     text += fmt::format("<p class=\"cause\">{}</p>\n", html(group.message));
   return text + "</header>\n";
@@ -265,25 +241,13 @@ void write_list(const Rows& rows, Sink& sink, Print print) {
 }  // namespace
 
 Result<void> write_html(GroupReport& report, Sink& sink) {
-  const std::string name = html(report.digest.group().name);
-  sink(
-      fmt::format("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                  "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                  "<meta name=\"color-scheme\" content=\"light dark\">\n"
-                  // Nothing is loaded from anywhere, whatever may have come into the page.
-                  R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
-                  "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-                  "<title>{} - {}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-                  name, html(report.head.job), kStyle));
+  sink(page_top(fmt::format("{} - {}", report.digest.group().name, report.head.job)));
   sink(header(report) + share_bar(report.digest.group()) + tiles(report));
   sink(timeline_section(report) + curves_section(report));
   if (Result<void> written = write_failures(report, sink); !written) return written;
   if (Result<void> written = write_warnings(report, sink); !written) return written;
   if (Result<void> written = write_tasks(report, sink); !written) return written;
-  sink(fmt::format(
-      "<footer><span>trainyard {}</span><span>{}</span></footer>\n"
-      "</main>\n<script>{}</script>\n</body>\n</html>\n",
-      html(report.head.execution.version), html(report.head.execution.job_file), kScript));
+  sink(page_bottom(report.head.execution));
   return {};
 }
 

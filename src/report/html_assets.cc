@@ -80,6 +80,8 @@ div.curves { display: flex; flex-wrap: wrap; gap: 12px; padding: 4px 16px 14px; 
 svg.curve { width: 460px; max-width: 100%; }
 svg.curve polyline { fill: none; stroke: var(--ok); stroke-width: 1.5; stroke-opacity: .75; }
 svg.curve polyline:hover { stroke: var(--oom); stroke-width: 3; stroke-opacity: 1; }
+svg.curve circle { fill: var(--ok); }
+svg.curve circle:hover { fill: var(--oom); }
 svg.curve .frame { fill: none; stroke: var(--line); }
 svg.curve text { font-size: 11px; fill: var(--soft); }
 svg.curve .key { font-size: 13px; fill: var(--ink); }

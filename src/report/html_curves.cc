@@ -51,26 +51,27 @@ std::string curve_svg(const Curve& curve) {
                   R"(<text class="key" x="{3}" y="16">{2}</text>)"
                   R"(<path class="frame" d="M{3} {4}V{5}H{6}"/>)",
                   kWidth, kHeight, html(curve.key), kLeft, kTop, kTop + height, kWidth - kRight);
-  const std::string low =
-      curve.over_time ? fmt::format("{:.0f} s", x.low) : fmt::format("{:.0f} %", 100 * x.low);
-  const std::string high =
-      curve.over_time ? fmt::format("{:.0f} s", x.high) : fmt::format("{:.0f} %", 100 * x.high);
   const auto text = [&svg](double at_x, double at_y, const char* anchor, const std::string& words) {
     svg += fmt::format(R"(<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>)", at_x, at_y,
                        anchor, html(words));
   };
-  text(kLeft, kHeight - 8, "start", low);
-  text(kWidth - kRight, kHeight - 8, "end", high);
+  text(kLeft, kHeight - 8, "start", curve.from);
+  text(kWidth - kRight, kHeight - 8, "end", curve.to);
   text(kLeft - 6, kTop + 8, "end", fmt::format("{:.3g}", y.high));
   if (y.high > y.low) text(kLeft - 6, kTop + height, "end", fmt::format("{:.3g}", y.low));
   for (const CurveLine& line : curve.lines) {
     std::string points;
+    std::string marks;
     for (const CurveLine::Point& point : line.points) {
-      points += fmt::format("{:.1f},{:.1f} ", kLeft + (width * x.place(point.x)),
-                            kTop + (height * (1 - y.place(point.y))));
+      const double at_x = kLeft + (width * x.place(point.x));
+      const double at_y = kTop + (height * (1 - y.place(point.y)));
+      points += fmt::format("{:.1f},{:.1f} ", at_x, at_y);
+      if (point.name.empty()) continue;
+      marks += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>)",
+                           at_x, at_y, html(point.name));
     }
-    svg +=
-        fmt::format("<polyline points=\"{}\"><title>{}</title></polyline>", points, html(line.id));
+    svg += fmt::format("<polyline points=\"{}\"><title>{}</title></polyline>{}", points,
+                       html(line.id), marks);
   }
   return svg + "</svg>\n";
 }

@@ -35,7 +35,8 @@ std::string report_name(std::string_view group) {
   std::string name(group);
   std::ranges::replace_if(
       name, [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; }, '_');
-  if (name.empty() || name.front() == '.') name.insert(0, 1, '_');
+  // The page of the run is called index.
+  if (name.empty() || name.front() == '.' || name == "index") name.insert(0, 1, '_');
   return name;
 }
 

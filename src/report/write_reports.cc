@@ -24,7 +24,9 @@
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/html.h"
+#include "report/overview.h"
 #include "report/places.h"
+#include "report/result_fields.h"
 #include "report/sink.h"
 
 namespace trainyard::report {
@@ -58,15 +60,17 @@ struct TaskName {
 /// What the first way through a group's tasks leaves.
 struct Survey {
   GroupDigest digest;
+  NumbersOfGroup numbers;
   std::map<TaskIndex, TaskName> names;
 };
 
 Result<Survey> survey(JournalReader& reader, const GroupRow& group, ReportHead& head,
                       const std::string& run_directory) {
-  Survey found{.digest = GroupDigest(group), .names = {}};
+  Survey found{.digest = GroupDigest(group), .numbers = {}, .names = {}};
   bool grouping_known = false;
   Result<void> read = reader.tasks({.group = group.index}, [&](const TaskRow& row) {
     found.digest.look_at(row);
+    found.numbers.look_at(read_fields(row.result));
     const bool stopped = row.standing.verdict == Verdict::Stopped;
     found.names[row.index] = {.id = row.id, .stopped_attempt = stopped ? row.attempt : 0};
     if (!grouping_known && row.attempt > 0) {
@@ -79,8 +83,9 @@ Result<Survey> survey(JournalReader& reader, const GroupRow& group, ReportHead& 
   return found;
 }
 
-Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHead head,
-                         const std::vector<MachineRow>& samples, const std::string& run_directory) {
+Result<OverviewRow> write_group(JournalReader& reader, const GroupRow& group, ReportHead head,
+                                const std::vector<MachineRow>& samples,
+                                const std::string& run_directory) {
   const Result<Survey> found = survey(reader, group, head, run_directory);
   if (!found) return std::unexpected(found.error());
   const Result<std::vector<AttemptRow>> attempts = reader.attempts_of(group.index);
@@ -95,7 +100,7 @@ Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHea
     const auto name = found->names.find(row.task);
     return said.look_at(row, name == found->names.end() ? std::string() : name->second.id);
   });
-  if (!read) return read;
+  if (!read) return std::unexpected(std::move(read.error()));
   const std::vector<Curve> curves = said.take();
   const auto name_of = [&found](TaskIndex task) {
     const auto name = found->names.find(task);
@@ -114,14 +119,28 @@ Result<void> write_group(JournalReader& reader, const GroupRow& group, ReportHea
   const std::string path = run_directory + "/reports/" + report_name(group.name);
   Result<void> page =
       write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
-  if (!page) return page;
-  return write_whole(path + ".json",
-                     [&report](Sink& sink) { return write_report_json(report, sink); });
+  if (page) {
+    page = write_whole(path + ".json",
+                       [&report](Sink& sink) { return write_report_json(report, sink); });
+  }
+  if (!page) return std::unexpected(std::move(page.error()));
+  return OverviewRow{.group = group,
+                     .link = report_name(group.name) + ".html",
+                     .took = found->digest.took(),
+                     .best = found->digest.best(),
+                     .numbers = found->numbers.all()};
 }
 
 }  // namespace
 
-Result<void> write_reports(JournalReader& reader, const std::string& run_directory) {
+Result<void> write_overview_page(const Overview& overview, const std::string& path) {
+  return write_whole(path, [&overview](Sink& sink) -> Result<void> {
+    write_overview(overview.head, overview.rows, sink);
+    return {};
+  });
+}
+
+Result<Overview> write_reports(JournalReader& reader, const std::string& run_directory) {
   Result<std::string> job = reader.job_name();
   if (!job) return std::unexpected(std::move(job.error()));
   Result<std::vector<ExecutionRow>> executions = reader.executions();
@@ -131,17 +150,21 @@ Result<void> write_reports(JournalReader& reader, const std::string& run_directo
   const Result<std::vector<MachineRow>> samples = reader.samples();
   if (!samples) return std::unexpected(samples.error());
   Result<void> made = io::make_directories(run_directory + "/reports");
-  if (!made) return made;
+  if (!made) return std::unexpected(std::move(made.error()));
 
   ReportHead head{.job = std::move(*job)};
   if (!executions->empty()) head.execution = std::move(executions->back());
   head.now = head.execution.ended.value_or(head.execution.started);
   if (!samples->empty()) head.now = std::max(head.now, samples->back().at);
+  Overview overview{.head = head, .rows = {}};
   for (const GroupRow& group : *groups) {
-    Result<void> written = write_group(reader, group, head, *samples, run_directory);
-    if (!written) return written;
+    Result<OverviewRow> written = write_group(reader, group, head, *samples, run_directory);
+    if (!written) return std::unexpected(std::move(written.error()));
+    overview.rows.push_back(std::move(*written));
   }
-  return {};
+  Result<void> page = write_overview_page(overview, run_directory + "/reports/index.html");
+  if (!page) return std::unexpected(std::move(page.error()));
+  return overview;
 }
 
 }  // namespace trainyard::report

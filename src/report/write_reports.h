@@ -1,16 +1,30 @@
-// Writes the reports of a run: <run-dir>/reports/<group>.html and .json, from its journal.
+// Writes the reports of a run: <run-dir>/reports/<group>.html and .json, and index.html for all
+// groups, from its journal.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "journal/reader.h"
+#include "report/group_report.h"
+#include "report/overview.h"
 
 namespace trainyard::report {
+
+/// What the page of a run is made of.
+struct Overview {
+  ReportHead head;
+  std::vector<OverviewRow> rows;
+};
 
 /// For every group, a file at a time: an old report stays until the new one is whole. A run that is
 /// still going on gets a report of how far it is. Holds the attempts and ids of one group in
 /// memory, and streams everything else.
-Result<void> write_reports(JournalReader& reader, const std::string& run_directory);
+Result<Overview> write_reports(JournalReader& reader, const std::string& run_directory);
+
+/// Writes a page of groups that may be of several runs, as those of a program that runs one group
+/// after the other are. The head is the last one's.
+Result<void> write_overview_page(const Overview& overview, const std::string& path);
 
 }  // namespace trainyard::report

@@ -146,7 +146,7 @@ class ReportsOfARun : public ::testing::Test {
 
 TEST_F(ReportsOfARun, AreWrittenForEveryGroup) {
   JournalReader source = reader();
-  const Result<void> written = write_reports(source, directory_);
+  const Result<Overview> written = write_reports(source, directory_);
   ASSERT_TRUE(written.has_value()) << written.error().message;
   const std::string page = file("reports/train.html");
   EXPECT_THAT(page, HasSubstr("<tr title=\"lr=0\">"));
@@ -160,10 +160,16 @@ TEST_F(ReportsOfARun, AreWrittenForEveryGroup) {
   EXPECT_EQ(json.at("attempts").size(), 3U);
   EXPECT_EQ(nlohmann::json::parse(file("reports/eval.json")).at("tasks").size(), 1U);
   EXPECT_THAT(file("reports/eval.html"), HasSubstr("<h1>eval</h1>"));
+  const std::string index = file("reports/index.html");
+  EXPECT_THAT(index, HasSubstr("<a href=\"train.html\">train</a>"));
+  EXPECT_THAT(index, HasSubstr("<td>test_acc 96.4 %</td>"));
+  EXPECT_THAT(index, HasSubstr("<a href=\"eval.html\">eval</a>"));
+  ASSERT_EQ(written->rows.size(), 2U);
+  EXPECT_EQ(written->rows[0].numbers.at(0).most, 0.964);
   // And nothing more.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_ + "/reports"),
                           std::filesystem::directory_iterator()),
-            4);
+            5);
 }
 
 TEST_F(ReportsOfARun, StayAsTheyWereWhenTheyCannotBeWritten) {

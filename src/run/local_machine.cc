@@ -201,7 +201,10 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   const Attempt& attempt = found->second;
   AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
   // The samples see the whole tree; what was too short for one is known by its largest process.
-  if (attempt.memory_peak > Bytes{}) ended.usage.memory_peak = attempt.memory_peak;
+  // A fork's has what it shares in it, which is not its own, so that nothing is known of it.
+  if (attempt.memory_peak > Bytes{} || attempt.forked) {
+    ended.usage.memory_peak = attempt.memory_peak;
+  }
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
     read_result(attempt.result_path, ended);

@@ -247,7 +247,9 @@ Result<RunSummary> GroupRun::run() {
   if (!closed) return std::unexpected(std::move(closed.error()));
   Result<JournalReader> reader = JournalReader::open(journal_path(options_.directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
-  if (Result<void> told = report::write_reports(*reader, options_.directory); !told) {
+  if (const auto told = report::write_reports(*reader, options_.directory)) {
+    options_.on_report(*told);
+  } else {
     options_.note(told.error().message);
   }
   return summary_;

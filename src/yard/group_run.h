@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "config/configuration.h"
+#include "report/write_reports.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
 #include "trainyard/yard.h"
@@ -22,6 +23,8 @@ struct GroupRunOptions {
   std::string directory;  ///< Of this group; is made.
   bool beside_threads = false;
   std::function<void(std::string_view)> note;
+  /// What its report says of the group, once it is written.
+  std::function<void(const report::Overview&)> on_report;
   /// What a task sent: its id, the command, the data as JSON text.
   std::function<void(const std::string&, const std::string&, const std::string&)> on_message;
 };

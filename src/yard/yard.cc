@@ -21,6 +21,8 @@
 #include "config/file_name.h"
 #include "io/files.h"
 #include "io/terminal.h"
+#include "report/overview.h"
+#include "report/write_reports.h"
 #include "trainyard/config.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
@@ -59,6 +61,7 @@ struct Yard::State {
   }
   Result<void> take_place();
   Result<std::string> name_group(const TaskGroup& group);
+  void show(const report::Overview& group);
   void hear(const std::string& source, const std::string& command, const std::string& data);
   void hand_to(const Handler& handler, const Message& message) const;
 
@@ -68,6 +71,7 @@ struct Yard::State {
   std::vector<TaskGroup*> groups;
   int groups_named = 0;
   std::set<std::string> names;  ///< Of the groups that have run.
+  report::Overview overview;    ///< Of all that have run.
   std::map<std::string, Handler> handlers;
   Handler any;
 };
@@ -96,6 +100,17 @@ Result<std::string> Yard::State::name_group(const TaskGroup& group) {
     return std::unexpected(Error{fmt::format("a group '{}' has run in this yard already", name)});
   }
   return name;
+}
+
+/// Adds a group to the page of all of them.
+void Yard::State::show(const report::Overview& group) {
+  overview.head = group.head;
+  for (report::OverviewRow row : group.rows) {
+    row.link = fmt::format("{}/reports/{}", row.group.name, row.link);
+    overview.rows.push_back(std::move(row));
+  }
+  const Result<void> written = report::write_overview_page(overview, directory + "/index.html");
+  if (!written) note(written.error().message);
 }
 
 void Yard::State::hand_to(const Handler& handler, const Message& message) const {
@@ -157,6 +172,7 @@ Result<RunSummary> Yard::run(TaskGroup& group) {
        .directory = fmt::format("{}/{}", state_->directory, group.name()),
        .beside_threads = state_->options.fork == Fork::AnyThreads,
        .note = [this](std::string_view text) { state_->note(text); },
+       .on_report = [this](const report::Overview& overview) { state_->show(overview); },
        .on_message = [this](const std::string& source, const std::string& command,
                             const std::string& data) { state_->hear(source, command, data); }});
   if (!done) return std::unexpected(std::move(done.error()).in("group '" + group.name() + "'"));

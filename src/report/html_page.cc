@@ -1,0 +1,68 @@
+#include "report/html_page.h"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/html_assets.h"
+#include "report/html_text.h"
+
+namespace trainyard::report {
+namespace {
+
+/// "2025-03-04 15:06 UTC"; nothing for a time that nobody wrote down.
+std::string date_text(std::int64_t unix_ms) {
+  if (unix_ms <= 0) return {};
+  const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds{unix_ms}};
+  const auto day = std::chrono::time_point_cast<std::chrono::sys_days::duration>(time);
+  const std::chrono::year_month_day date{day};
+  const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(time - day).count();
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", int{date.year()}, unsigned{date.month()},
+                     unsigned{date.day()}, minutes / 60, minutes % 60);
+}
+
+std::string fact(std::string_view name, std::string_view value) {
+  if (value.empty()) return {};
+  return fmt::format("<span>{}{}{}</span>", name, name.empty() ? "" : " ", html(value));
+}
+
+}  // namespace
+
+std::string page_top(std::string_view title) {
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      // Nothing is loaded from anywhere, whatever may have come into the page.
+      R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
+      html(title), kStyle);
+}
+
+std::string page_bottom(const ExecutionRow& execution) {
+  return fmt::format(
+      "<footer><span>trainyard {}</span><span>{}</span></footer>\n"
+      "</main>\n<script>{}</script>\n</body>\n</html>\n",
+      html(execution.version), html(execution.job_file), kScript);
+}
+
+std::string facts(const ExecutionRow& execution) {
+  std::string text = "<p class=\"facts\">";
+  text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
+  text += fact("commit", execution.git_commit.substr(0, 12));
+  if (execution.number > 1) text += fact("execution", fmt::format("{}", execution.number));
+  return text + fact("", execution.command_line) + "</p>\n";
+}
+
+std::string_view chip_look(GroupPhase phase) {
+  if (phase == GroupPhase::Finished) return "ok";
+  return phase == GroupPhase::Failed ? "bad" : "";
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,148 @@
+#include "report/overview.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "report/curves.h"
+#include "report/digest.h"
+#include "report/group_report.h"
+#include "report/html_curves.h"
+#include "report/html_page.h"
+#include "report/html_text.h"
+#include "report/result_fields.h"
+#include "report/sink.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+const NumberOfGroup* find_number(const OverviewRow& row, const std::string& key) {
+  const auto found = std::ranges::find(row.numbers, key, &NumberOfGroup::key);
+  return found == row.numbers.end() ? nullptr : &*found;
+}
+
+/// Those that at least two groups have, in the order of their first appearance.
+std::vector<std::string> common_keys(std::span<const OverviewRow> rows) {
+  std::vector<std::string> seen;
+  std::vector<std::string> common;
+  const auto holds = [](const std::vector<std::string>& keys, const std::string& key) {
+    return std::ranges::find(keys, key) != keys.end();
+  };
+  for (const OverviewRow& row : rows) {
+    for (const NumberOfGroup& number : row.numbers) {
+      if (!holds(seen, number.key)) {
+        seen.push_back(number.key);
+      } else if (!holds(common, number.key)) {
+        common.push_back(number.key);
+      }
+    }
+  }
+  return common;
+}
+
+Curve curve_of(const std::string& key, std::span<const OverviewRow> rows) {
+  Curve curve{.key = key, .lines = {}, .from = {}, .to = {}};
+  CurveLine mean{.id = "mean", .points = {}};
+  CurveLine least{.id = "least", .points = {}};
+  CurveLine most{.id = "most", .points = {}};
+  bool spread = false;
+  double x = 0;
+  for (const OverviewRow& row : rows) {
+    const NumberOfGroup* const number = find_number(row, key);
+    if (number == nullptr) continue;
+    const double value = number->sum / number->count;
+    const std::string name = fmt::format("{}: {:.4g}", row.group.name, value);
+    mean.points.push_back({.x = x, .y = value, .name = name});
+    least.points.push_back({.x = x, .y = number->least, .name = {}});
+    most.points.push_back({.x = x, .y = number->most, .name = {}});
+    spread = spread || number->least < number->most;
+    if (curve.from.empty()) curve.from = row.group.name;
+    curve.to = row.group.name;
+    ++x;
+  }
+  if (spread) {
+    curve.lines.push_back(std::move(least));
+    curve.lines.push_back(std::move(most));
+  }
+  curve.lines.push_back(std::move(mean));
+  return curve;
+}
+
+std::string row_html(const OverviewRow& row) {
+  const std::string best = row.best ? fmt::format("{} {}", row.best->key, row.best->text) : "-";
+  return fmt::format(
+      "<tr><td class=\"id\"><a href=\"{}\">{}</a></td><td><span class=\"chip {}\">{}</span></td>"
+      "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
+      "<td>{}</td></tr>\n",
+      link_to(row.link), html(row.group.name), chip_look(row.group.phase),
+      word_for_phase(row.group.phase), with_commas(row.group.tasks),
+      with_commas(row.group.finished), with_commas(row.group.failed),
+      row.took ? to_text(*row.took) : "-", html(best));
+}
+
+}  // namespace
+
+void NumbersOfGroup::look_at(const Fields& fields) {
+  for (const Field& field : fields) {
+    if (field.kind != FieldKind::Integer && field.kind != FieldKind::Decimal) continue;
+    auto number = std::ranges::find(numbers_, field.key, &NumberOfGroup::key);
+    if (number == numbers_.end()) {
+      if (numbers_.size() == FieldColumns::kKeysMax) continue;
+      number = numbers_.insert(numbers_.end(),
+                               {.key = field.key, .least = field.number, .most = field.number});
+    }
+    ++number->count;
+    number->sum += field.number;
+    number->least = std::min(number->least, field.number);
+    number->most = std::max(number->most, field.number);
+  }
+}
+
+std::vector<Curve> curves_over_groups(std::span<const OverviewRow> rows) {
+  std::vector<std::string> keys = common_keys(rows);
+  const auto is_score = [](const std::string& key) {
+    return is_accuracy(key) || score_direction(key).has_value();
+  };
+  if (std::ranges::any_of(keys, is_score)) std::erase_if(keys, std::not_fn(is_score));
+  keys.resize(std::min(keys.size(), kOverviewCurvesMax));
+  std::vector<Curve> curves;
+  curves.reserve(keys.size());
+  for (const std::string& key : keys) curves.push_back(curve_of(key, rows));
+  return curves;
+}
+
+void write_overview(const ReportHead& head, std::span<const OverviewRow> rows, Sink& sink) {
+  const std::size_t left_out = rows.size() - std::min(rows.size(), kOverviewGroupsMax);
+  const std::span<const OverviewRow> shown = rows.subspan(left_out);
+  sink(page_top(head.job) + "<header>\n<div class=\"title\"><h1>" + html(head.job) +
+       "</h1></div>\n" + facts(head.execution) + "</header>\n");
+  if (const std::vector<Curve> curves = curves_over_groups(shown); !curves.empty()) {
+    sink(
+        "<section>\n<div class=\"bar\"><h2>From group to group</h2></div>\n"
+        "<div class=\"curves\">\n");
+    for (const Curve& curve : curves) sink(curve_svg(curve));
+    sink("</div>\n</section>\n");
+  }
+  sink("<section>\n<div class=\"bar\"><h2>Groups</h2></div>\n");
+  if (left_out > 0) {
+    sink(fmt::format("<p class=\"note\">The last {} of {}.</p>\n", with_commas(std::ssize(shown)),
+                     with_commas(std::ssize(rows))));
+  }
+  sink(
+      "<div class=\"scroll\"><table>\n<thead><tr><th>Group</th><th>State</th>"
+      "<th class=\"n\">Tasks</th><th class=\"n\">Finished</th><th class=\"n\">Failed</th>"
+      "<th class=\"n\">Took</th><th>Best</th></tr></thead>\n<tbody>\n");
+  for (const OverviewRow& row : shown) sink(row_html(row));
+  sink("</tbody>\n</table></div>\n</section>\n" + page_bottom(head.execution));
+}
+
+}  // namespace trainyard::report
