@@ -9,6 +9,7 @@ import sys
 import harness
 import rows
 import tasks_library
+import tasks_python
 import yard_idle
 import yard_late
 import yard_queue
@@ -19,7 +20,7 @@ import yard_spawn
 GROUPS = {
     "yard": {"spawn": yard_spawn, "queue": yard_queue, "scheduler": yard_scheduler,
              "idle": yard_idle, "late": yard_late},
-    "tasks": {"library": tasks_library},
+    "tasks": {"library": tasks_library, "python": tasks_python},
     "gpu": {},
     "pipeline": {},
     "ranks": {},

@@ -11,11 +11,13 @@ A task is forked twice, so that the keeper, as the subreaper of all that it star
 and it outlives this process.
 """
 import array
+import atexit
 import gc
 import importlib
 import io
 import os
 import runpy
+import signal
 import socket
 import struct
 import sys
@@ -35,6 +37,10 @@ def import_all(path, modules):
     sys.argv = [""]
     for name in modules:
         importlib.import_module(name)
+    try:
+        importlib.import_module("trainyard")  # Its client, where the tasks have it.
+    except ImportError:
+        pass
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         sys.exit("ImportError: importing has initialised CUDA, which does not work in forks")
@@ -151,6 +157,7 @@ def run(arguments):
             comm.write(name)
     except OSError:
         pass
+    new_main(None)  # What runpy leaves behind in the place of its own.
     if kind == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
@@ -172,6 +179,46 @@ def run(arguments):
         exec(compile(text, kind, "exec"), new_main(kind))
 
 
+def exit_code(error):
+    """What a script's end comes to, told as the interpreter does."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return (error.code or 0) & 255
+        print(error.code, file=sys.stderr)
+        return 1
+    trace = error.__traceback__
+    while trace and trace.tb_frame.f_code.co_filename in (_OURS, "<frozen runpy>", runpy.__file__):
+        trace = trace.tb_next
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    return 1
+
+
+def leave(code, interrupted, modules_before):
+    """Ends as the interpreter would, but for taking apart what is shared: that would first copy it,
+    and take most of the time of a short task."""
+    try:
+        if "threading" in sys.modules:
+            sys.modules["threading"]._shutdown()  # Waits for threads that are no daemons.
+        atexit._run_exitfuncs()
+        # So that files are closed, and what they hold is written.
+        sys.modules["__main__"].__dict__.clear()
+        for name in list(sys.modules):
+            if name not in modules_before:
+                getattr(sys.modules[name], "__dict__", {}).clear()
+        gc.collect()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for stream in sys.stdout, sys.stderr:
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            code = code or 120  # As the interpreter does, when what was printed is lost.
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code)
+
+
 def main():
     os.set_inheritable(3, False)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -181,18 +228,15 @@ def main():
     import_all(sys.argv[1], sys.argv[2:])
     answer(keeper, 0)
     arguments = become_task(*serve(keeper))
-    renew()
+    modules_before = set(sys.modules)
+    code, interrupted = 0, False
     try:
+        renew()
         run(arguments)
-        return
-    except (SystemExit, KeyboardInterrupt):
-        raise
     except BaseException as error:
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename in (_OURS, "<frozen runpy>", runpy.__file__):
-            trace = trace.tb_next
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-    sys.exit(1)
+        interrupted = isinstance(error, KeyboardInterrupt)
+        code = exit_code(error)
+    leave(code, interrupted, modules_before)
 
 
 main()

@@ -133,6 +133,37 @@ TEST_F(PreloadsTest, RunAModuleAndWhatIsWrittenForExit) {
   EXPECT_EQ(out(), "pack __main__ ['a']\nover\n");
 }
 
+TEST_F(PreloadsTest, EndTasksAsTheInterpreterWould) {
+  write("leaves.py",
+        "import atexit, threading, time\n"
+        "atexit.register(lambda: print('at exit', len(text)))\n"
+        "text = 'never closed'\n"
+        "file = open('left', 'w')\n"
+        "file.write(text)\n"
+        "late = threading.Thread(target=lambda: (time.sleep(0.05), print('late')))\n"
+        "late.start()\n"
+        "class Last:\n"
+        "  def __del__(self): open('del', 'w').write('gone')\n"
+        "last = Last(); last.itself = last\n"
+        "print('end', end='\\n')\n");
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"leaves.py"}, {"-m", "leaves"}, {"-c", "import leaves"}}) {
+    EXPECT_EQ(yard_.run(launch(how, {"json"})), End(ExitedWith{0})) << err();
+    EXPECT_EQ(out(), "end\nlate\nat exit 12\n") << how.front();
+    EXPECT_EQ(err(), "");
+    EXPECT_EQ(content_of(yard_.directory / "left"), "never closed") << how.front();
+    EXPECT_EQ(content_of(yard_.directory / "del"), "gone") << how.front();
+    std::filesystem::remove(yard_.directory / "left");
+    std::filesystem::remove(yard_.directory / "del");
+  }
+  EXPECT_EQ(yard_.run(launch({"-c", "import sys; sys.exit('too late')"}, {"json"})),
+            End(ExitedWith{1}));
+  EXPECT_EQ(err(), "too late\n");
+  EXPECT_EQ(yard_.run(launch({"-c", "raise KeyboardInterrupt"}, {"json"})),
+            End(KilledBy{.signal = SIGINT}));
+  EXPECT_THAT(err(), HasSubstr("KeyboardInterrupt"));
+}
+
 TEST_F(PreloadsTest, RefuseTasksWhoseModulesCannotBeImported) {
   const std::string why = yard_.refusal(launch({"-c", ""}, {"json", "torhc"}));
   EXPECT_EQ(why,

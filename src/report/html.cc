@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -15,7 +14,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
-#include "model/command.h"
 #include "model/status.h"
 #include "report/curves.h"
 #include "report/digest.h"
