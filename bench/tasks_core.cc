@@ -2,12 +2,11 @@
 // they are made of, by hand.
 //
 // usage: tasks_core small COUNT          so many trivial tasks, from run() to its return
-//        tasks_core fork COUNT MIB       one forked task after another with so much resident
-//        memory,
-//                                        and fork + exit + wait by hand
-//        tasks_core ping COUNT           an empty request and its reply over the yard's socket, and
-//        a
-//                                        ping-pong over a bare one, all on one CPU
+//        tasks_core fork COUNT MIB       one forked task after another with so much
+//                                        resident memory, and fork + exit + wait by hand
+//        tasks_core ping COUNT           an empty message and its answer over the yard's socket,
+//        and
+//                                        as many bytes over a bare one, all on one CPU
 // Prints one JSON object of seconds: ours, and raw where there is one (each for one task or one
 // round).
 #include <algorithm>
@@ -33,13 +32,13 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "io/control_server.h"
 #include "io/control_socket.h"
 #include "io/conversation.h"
+#include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "io/frame_server.h"
+#include "io/pidfd.h"
 #include "trainyard/trainyard.h"
-#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 
@@ -131,8 +130,7 @@ double ask_many(const std::string& path, int count) {
       {.with = "the yard", .within = std::nullopt, .limits = wire::kControlLimits});
   check(yard.connect(path).has_value(), "a connection");
   check(yard.greet({.role = wire::Role::Control, .program = "bench"}).has_value(), "a welcome");
-  const wire::Frame ping{.kind = wire::FrameKind::Request,
-                         .fields = wire::to_fields(wire::ControlRequest{wire::Ping{}})};
+  const wire::Frame ping{.kind = wire::FrameKind::Request, .fields = {}};
   const auto start = Clock::now();
   for (int i = 0; i < count; ++i) {
     check(yard.exchange(ping, wire::FrameKind::Reply).has_value(), "an answer");
@@ -149,17 +147,28 @@ int ping(int count) {
   auto server = io::FrameServer::listen(
       loop, {.program = "bench", .parents = io::socket_parents(), .on_trouble = [](auto) {}});
   check(server.has_value(), "a socket");
-  const io::ControlServer control(**server, {}, [](const wire::ControlRequest&, io::Reply reply) {
-    reply({.outcome = wire::Outcome::Done, .text = {}});
-  });
+  (*server)->open_door(
+      wire::Role::Control,
+      {.admit = [](auto, const auto&) { return Result<void>(); },
+       .on_frame =
+           [&server](io::ConnectionId from, const wire::Frame& frame) {
+             (*server)->send(
+                 from, {.kind = wire::FrameKind::Reply, .sequence = frame.sequence, .fields = {}});
+           },
+       .on_gone = [](auto) {}});
   const std::string path = (*server)->path();
   const pid_t child = ::fork();
   if (child == 0) {
     *seconds = ask_many(path, count);
     ::_exit(0);
   }
-  while (::waitpid(child, nullptr, WNOHANG) == 0) loop.run_once(Duration(100));
-  constexpr std::size_t kFrame = 64;
+  const io::Descriptor end = io::open_pidfd(child);
+  bool ended = false;
+  loop.watch_readable(end.get(), [&ended] { ended = true; });
+  while (!ended) loop.run_once(std::nullopt);
+  loop.unwatch(end.get());
+  ::waitpid(child, nullptr, 0);
+  constexpr std::size_t kFrame = wire::kPrefixBytes;
   fmt::print("{{\"ours\":{},\"raw\":{}}}\n", *seconds, raw_ping_pong(count, kFrame, kFrame));
   return 0;
 }

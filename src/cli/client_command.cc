@@ -150,7 +150,7 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   const nlohmann::json there = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (there.is_object()) object = there;
   object.update(*values);
-  const Result<void> written = io::write_file_atomically(path, text_of(object));
+  const Result<void> written = io::replace_file(path, text_of(object));
   return written ? ExitCode::Success : fail(written.error(), ExitCode::TaskFailed);
 }
 

@@ -24,9 +24,13 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-/// How long a wait without a timeout sleeps. It has one all the same: the timer of the last wait
-/// stays set in the kernel after it was cancelled, and would wake us for nothing.
+using Clock = std::chrono::steady_clock;
+
+/// How long a wait without a timeout sleeps before it looks whether anything is to be done.
 constexpr Duration kForever = std::chrono::hours(24);
+/// How much later than asked for a wait may end. The ends of successive waits mostly are one
+/// instant that was rounded differently.
+constexpr Duration kLate{1};
 
 }  // namespace
 
@@ -62,10 +66,15 @@ struct EventLoop::State {
   void arm_what_was_told();
   void fire(TimerId id);
   void wait_for_signal();
+  void wake_at(Clock::time_point at);
   void run_before_waiting();
 
   asio::io_context context{1};
+  /// Stays set when something else ends a wait: most waits want the same end as the one before,
+  /// and to set it again costs a system call.
   asio::steady_timer timer{context};
+  std::optional<Clock::time_point> timer_at;
+  Clock::time_point wait_until;
   asio::signal_set signals{context};
   SignalCallback on_signal;
   std::unordered_map<int, Shared> watched;
@@ -135,6 +144,18 @@ void EventLoop::State::run_before_waiting() {
   for (Callback& callback : std::exchange(at_next_wait, {})) callback();
 }
 
+void EventLoop::State::wake_at(Clock::time_point at) {
+  if (timer_at && *timer_at <= at + kLate) return;
+  timer_at = at;
+  timer.expires_at(at);
+  timer.async_wait([this](error_code error) {
+    if (error) return;
+    timer_at.reset();
+    expired = Clock::now() + kLate >= wait_until;
+    if (!expired) wake_at(wait_until);
+  });
+}
+
 EventLoop::EventLoop() : state_(std::make_unique<State>()) {}
 EventLoop::~EventLoop() = default;
 
@@ -146,13 +167,11 @@ void EventLoop::run_once(std::optional<Duration> timeout) {
   state.called = 0;
   if (!timeout || timeout->count() > 0) {
     state.expired = false;
-    state.timer.expires_after(timeout.value_or(kForever));
-    state.timer.async_wait([&state](error_code error) {
-      if (!error) state.expired = true;
-    });
-    // More than one round only for what was cancelled before; those do not block.
+    state.wait_until = Clock::now() + timeout.value_or(kForever);
+    state.wake_at(state.wait_until);
+    // More than one round only for what was cancelled before, and for a timer that was set for an
+    // earlier wait.
     while (state.called == 0 && !state.expired) state.context.run_one();
-    state.timer.cancel();
   }
   state.context.poll();
 }

@@ -147,14 +147,18 @@ Result<std::string> read_end_of_file(const std::string& path, std::size_t at_mos
   return text;
 }
 
-Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+namespace {
+
+enum class Sync : std::uint8_t { No, Yes };
+
+Result<void> write_and_rename(const std::string& path, std::string_view text, Sync sync) {
   const std::string fresh = path + ".new";
   Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file.is_open()) {
     return std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
   }
   Result<void> written = write_all(file, text, fresh);
-  if (written && ::fsync(file.get()) != 0) {
+  if (written && sync == Sync::Yes && ::fsync(file.get()) != 0) {
     written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
   }
   if (written && ::rename(fresh.c_str(), path.c_str()) != 0) {
@@ -164,7 +168,17 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
     static_cast<void>(::unlink(fresh.c_str()));
     return written;
   }
-  return sync_directory_of(path);
+  return sync == Sync::Yes ? sync_directory_of(path) : written;
+}
+
+}  // namespace
+
+Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+  return write_and_rename(path, text, Sync::Yes);
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text) {
+  return write_and_rename(path, text, Sync::No);
 }
 
 Result<void> make_directories(const std::string& path) {

@@ -31,6 +31,10 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
 /// either the old or the new is there, whole. Writes <path>.new first.
 Result<void> write_file_atomically(const std::string& path, std::string_view text);
 
+/// The same for whoever reads it meanwhile, but not for a crash of the machine, after which it may
+/// be empty: a tenth of the time.
+Result<void> replace_file(const std::string& path, std::string_view text);
+
 /// Makes the directory and those above it that are missing. One that is there already is fine.
 Result<void> make_directories(const std::string& path);
 

@@ -34,6 +34,7 @@
 #include "io/files.h"
 #include "io/keeper_message.h"
 #include "io/keeper_process.h"
+#include "io/keeper_spawn.h"
 #include "io/pidfd.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -97,9 +98,7 @@ Descriptor keep_only(Descriptor socket) {
 
 void become_keeper(Descriptor socket, KeeperOptions options) {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
-  // What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
-  // processes.
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
   sigset_t none{};
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);

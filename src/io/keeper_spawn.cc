@@ -271,7 +271,7 @@ void Spawner::become_task(const Launch& launch, const Logs& logs) const {
   ::dup2(logs.out.get(), STDOUT_FILENO);
   ::dup2(logs.err.get(), STDERR_FILENO);
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
-  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_DFL);
   sigset_t none{};
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);

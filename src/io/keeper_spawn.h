@@ -3,6 +3,8 @@
 // Does not watch it. One thread.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -23,6 +25,10 @@ struct Spawned {
   pid_t pid = 0;     ///< It leads a session and a process group of that number.
   Descriptor pidfd;  ///< Readable when it has ended.
 };
+
+/// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
+/// processes. All other signals do to it what they do by default.
+constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
 
 /// What a process prints into.
 struct Logs {

@@ -76,7 +76,7 @@ struct TaskProcess::State {
     return Device{.name = std::get<wire::TrainOrder>(*order).device};
   }
   void leave(const Json& result) {
-    const Result<void> left = io::write_file_atomically(result_path, text_of(result));
+    const Result<void> left = io::replace_file(result_path, text_of(result));
     if (!left) complain(left.error());
   }
   static void complain(const Error& error) {
