@@ -7,6 +7,8 @@
 //        tasks_core ping COUNT           an empty message and its answer over the yard's socket,
 //        and
 //                                        as many bytes over a bare one, all on one CPU
+//        tasks_core buffer MIB CHILDREN SENDS  so much memory filled and sent to so many, who touch
+//                                        every page of it; the third and later sends, and memcpy
 // Prints one JSON object of seconds: ours, and raw where there is one (each for one task or one
 // round).
 #include <algorithm>
@@ -14,8 +16,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +37,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "io/arena_pool.h"
 #include "io/control_socket.h"
 #include "io/conversation.h"
 #include "io/descriptor.h"
@@ -173,6 +179,93 @@ int ping(int count) {
   return 0;
 }
 
+/// Takes buffers, touches every page, and releases them.
+void read_many(const std::string& path, int count) {
+  io::Conversation yard({.with = "the yard", .within = std::nullopt, .limits = {}});
+  check(yard.connect(path).has_value(), "a connection");
+  check(yard.greet({.role = wire::Role::Task, .program = "bench"}).has_value(), "a welcome");
+  constexpr std::size_t kPage = 4096;
+  for (int i = 0; i < count; ++i) {
+    const auto frame = yard.hear(wire::FrameKind::Order);
+    check(frame.has_value(), "a buffer");
+    const std::span<const std::byte> bytes = yard.shared(*frame).value().front();
+    int sum = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += kPage) sum += std::to_integer<int>(bytes[at]);
+    check(sum == static_cast<int>(bytes.size() / kPage) * (i % 100), "what was sent");
+    check(yard.release(*frame).has_value(), "a yard that is there");
+  }
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+/// The yard's side: fills memory by one copy and hands it to all, over and over. The times of the
+/// third and later ones.
+std::vector<double> send_many(io::EventLoop& loop, io::FrameServer& server, io::ArenaPool& pool,
+                              std::vector<std::byte>& data, int children, int count) {
+  std::vector<io::ConnectionId> connected;
+  server.use(pool);
+  server.open_door(wire::Role::Task, {.takes = wire::FrameKind::Report,
+                                      .limits = wire::FrameLimits{},
+                                      .may_be_silent = true,
+                                      .admit =
+                                          [&connected](io::ConnectionId from, const auto&) {
+                                            connected.push_back(from);
+                                            return Result<void>();
+                                          },
+                                      .on_frame = [](auto, const auto&) {},
+                                      .on_gone = [](auto) {}});
+  while (std::ssize(connected) < children) loop.run_once(std::nullopt);
+  std::vector<double> seconds;
+  for (int i = 0; i < count; ++i) {
+    std::ranges::fill(data, static_cast<std::byte>(i % 100));
+    const auto start = Clock::now();
+    {
+      const io::ArenaPool::Loan loan = pool.lend(data.size()).value();
+      std::memcpy(loan.bytes().data(), data.data(), data.size());
+      for (const io::ConnectionId each : connected) {
+        server.send(each,
+                    {.kind = wire::FrameKind::Order, .fields = {}, .shared = {loan.buffer()}});
+      }
+    }
+    while (pool.in_use() > 0) loop.run_once(std::nullopt);
+    if (i >= 2) seconds.push_back(seconds_since(start));
+  }
+  return seconds;
+}
+
+int buffer(int mebibytes, int children, int count) {
+  io::EventLoop loop;
+  auto server = io::FrameServer::listen(
+      loop, {.program = "bench", .parents = io::socket_parents(), .on_trouble = [](auto) {}});
+  check(server.has_value(), "a socket");
+  const std::string path = (*server)->path();
+  std::vector<pid_t> started;
+  for (int i = 0; i < children; ++i) {
+    started.push_back(::fork());
+    if (started.back() != 0) continue;
+    read_many(path, count);
+    ::_exit(0);
+  }
+  std::vector<std::byte> data(static_cast<std::size_t>(mebibytes) << 20U);
+  io::ArenaPool pool({});
+  const double ours = median(send_many(loop, **server, pool, data, children, count));
+  for (const pid_t each : started) ::waitpid(each, nullptr, 0);
+  std::vector<std::byte> copy(data.size(), std::byte{1});
+  std::vector<double> copies;
+  for (int i = 0; i < count; ++i) {
+    const auto start = Clock::now();
+    std::memcpy(copy.data(), data.data(), data.size());
+    copies.push_back(seconds_since(start));
+    check(copy.back() == data.back(), "a copy");
+  }
+  fmt::print("{{\"ours\":{},\"raw\":{}}}\n", ours, median(copies));
+  return 0;
+}
+
 }  // namespace
 }  // namespace trainyard
 
@@ -184,6 +277,11 @@ int main(int argc, char** argv) {
   if (words.size() == 2 && words[0] == "small") return trainyard::small(number(1));
   if (words.size() == 3 && words[0] == "fork") return trainyard::forks(number(1), number(2));
   if (words.size() == 2 && words[0] == "ping") return trainyard::ping(number(1));
-  std::fputs("usage: tasks_core small COUNT | fork COUNT MIB | ping COUNT\n", stderr);
+  if (words.size() == 4 && words[0] == "buffer") {
+    return trainyard::buffer(number(1), number(2), number(3));
+  }
+  std::fputs(
+      "usage: tasks_core small COUNT | fork COUNT MIB | ping COUNT | buffer MIB CHILDREN SENDS\n",
+      stderr);
   return 2;
 }

@@ -1,10 +1,17 @@
 """The client by itself, outside of any yard. With a yard: tests/e2e/test_two_phase.py."""
 import json
 import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 
 import trainyard
+
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def caught(raise_it):
@@ -109,6 +116,51 @@ class ByHand(unittest.TestCase):
             for attempt in trainyard.attempts():
                 with attempt:
                     raise MemoryError
+
+
+class Channel(unittest.TestCase):
+    """What the client sends, as docs/protocol.md has it; the other end is a few lines here."""
+
+    PREFIX = struct.Struct("<4sBBHQQIIIIQ")
+
+    def frames_of(self, script):
+        """The frames that a script sends after its hello: kind, fields, buffers."""
+        with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(place + "/socket")
+            listener.listen()
+            process = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, env={
+                **os.environ, "TRAINYARD_SOCKET": place + "/socket", "TRAINYARD_TOKEN": "t"})
+            listener.settimeout(30)
+            yard, _ = listener.accept()
+            text = b'{"ok":true}'
+            yard.sendall(self.PREFIX.pack(b"TYRD", 1, 2, 0, 0, 0, 0, len(text), 0, 0, 0) + text)
+            with yard, yard.makefile("rb") as stream:
+                frames = []
+                while prefix := stream.read(self.PREFIX.size):
+                    _, _, kind, _, _, _, _, length, count, shared, size = self.PREFIX.unpack(prefix)
+                    self.assertEqual(shared, 0)
+                    sizes = struct.unpack("<%dQ" % count, stream.read(8 * count))
+                    self.assertEqual(sum(sizes), size)
+                    fields = json.loads(stream.read(length))
+                    frames.append((kind, fields, [stream.read(each) for each in sizes]))
+            self.assertEqual(process.wait(), 0)
+            return frames[1:]
+
+    def test_a_message_goes_with_its_buffer(self):
+        frames = self.frames_of("import array, trainyard\n"
+                                "trainyard.send('weights', {'round': 1}, array.array('H', [1, 2]))\n"
+                                "trainyard.send('plain')\n")
+        self.assertEqual(frames, [
+            (6, {"say": "loading"}, []),
+            (6, {"say": "message", "command": "weights", "data": {"round": 1}}, [b"\1\0\2\0"]),
+            (6, {"say": "message", "command": "plain", "data": None}, [])])
+
+    def test_a_buffer_that_is_too_large_is_refused_and_nothing_is_sent(self):
+        frames = self.frames_of("import trainyard\n"
+                                "try: trainyard.send('weights', None, bytes((64 << 20) + 1))\n"
+                                "except ValueError as error: trainyard.send(str(error))\n")
+        self.assertEqual([fields.get("command") for _, fields, _ in frames],
+                         [None, "a buffer of 67108865 bytes, at most 67108864 can be sent"])
 
 
 if __name__ == "__main__":

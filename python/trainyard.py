@@ -36,6 +36,7 @@ _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
 _VERSION = 1
 _FIELDS_MAX = 1 << 20
 _VALUES_MAX = 4000
+_BUFFER_MAX = 64 << 20
 _PROGRESS_EVERY_S = 0.1
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
@@ -85,9 +86,9 @@ class _Yard:
         if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
             self._tell_progress()
 
-    def send(self, command, data):
+    def send(self, command, data, buffer):
         if not self.said_last and os.getpid() == self._process:
-            self._report({"say": "message", "command": str(command), "data": data})
+            self._report({"say": "message", "command": str(command), "data": data}, buffer)
 
     def _tell_progress(self):
         if self._progress is None:
@@ -96,9 +97,9 @@ class _Yard:
         self._progress_at = time.monotonic()
         self._report(fields)
 
-    def _report(self, fields):
+    def _report(self, fields, buffer=None):
         try:
-            self._send(_REPORT, fields)
+            self._send(_REPORT, fields, buffer)
         except OSError:
             pass  # The yard has gone, and ends us in a moment.
 
@@ -110,10 +111,14 @@ class _Yard:
             raise Refused("the yard said what this client does not know: %r" % (order,))
         return order["device"]
 
-    def _send(self, kind, fields):
+    def _send(self, kind, fields, buffer=None):
         text = json.dumps(fields).encode("ascii")
-        self._socket.sendall(
-            _PREFIX.pack(b"TYRD", _VERSION, kind, 0, 0, 0, 0, len(text), 0, 0, 0) + text)
+        count, size = (0, 0) if buffer is None else (1, len(buffer))
+        lengths = struct.pack("<Q", size) * count
+        self._socket.sendall(_PREFIX.pack(b"TYRD", _VERSION, kind, 0, 0, 0, 0, len(text), count, 0, size)
+                             + lengths + text)
+        if count:
+            self._socket.sendall(buffer)
 
     def _exactly(self, count):
         received = bytearray()
@@ -219,10 +224,15 @@ def progress(fraction=None, **values):
         _yard.progress(fields)
 
 
-def send(command, data=None):
-    """A message to the program that runs the yard, when it is one that listens (the C++ library)."""
+def send(command, data=None, buffer=None):
+    """A message to the program that runs the yard, when it is one that listens (the C++ library).
+    With the bytes of a buffer, as of a numpy array: at most 64 MiB, and no copy of it is made here."""
+    if buffer is not None:
+        buffer = memoryview(buffer).cast("B")
+        if len(buffer) > _BUFFER_MAX:
+            raise ValueError("a buffer of %d bytes, at most %d can be sent" % (len(buffer), _BUFFER_MAX))
     if _yard:
-        _yard.send(command, _plain(data))
+        _yard.send(command, _plain(data), buffer)
 
 
 class Task:

@@ -15,8 +15,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -87,8 +89,10 @@ class Task {
   void progress(double fraction, const Json& values);
   /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
   void report(const std::string& key, const Json& value);
-  /// To a handler in the program that runs the yard (Yard::on_message). At most 100 KiB.
-  void send(const std::string& command, const Json& data);
+  /// To a handler in the program that runs the yard (Yard::on_message). The data has at most
+  /// 100 KiB. The buffer is copied once, however large it is: one of more than a MiB goes by memory
+  /// that both processes map. Waits while the program has two of these that it has not handled.
+  void send(const std::string& command, const Json& data, std::span<const std::byte> buffer = {});
 
  private:
   friend class TaskAccess;

@@ -14,9 +14,11 @@
 // Belongs to one thread; run() works there until all has ended.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,6 +60,7 @@ struct Message {
   std::string source;  ///< The id of the task.
   std::string command;
   const Json& data;
+  std::span<const std::byte> buffer;  ///< Valid while the handler runs.
 };
 
 class Yard {

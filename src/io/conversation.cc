@@ -7,21 +7,25 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/passing.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -67,7 +71,37 @@ Result<void> Conversation::greet(const wire::Hello& hello) {
 Result<void> Conversation::tell(const wire::Frame& frame) {
   const auto bytes = wire::encode(frame, options_.limits);
   if (!bytes) return std::unexpected(bytes.error());
-  return send(*bytes);
+  if (frame.shared.empty()) return send(*bytes, {});
+  check(pool_ != nullptr, "a pool for what is shared");
+  return send(*bytes, arenas_.descriptors_with(frame, *pool_));
+}
+
+Result<std::vector<std::span<const std::byte>>> Conversation::shared(const wire::Frame& frame) {
+  return arenas_.open(frame);
+}
+
+Result<void> Conversation::release(const wire::Frame& frame) {
+  for (const wire::SharedBuffer& buffer : frame.shared) {
+    Result<void> told =
+        tell({.kind = wire::FrameKind::Release, .topic = buffer.arena, .fields = {}});
+    if (!told) return told;
+  }
+  return {};
+}
+
+Result<void> Conversation::wait_for_release() {
+  const Result<wire::Frame> frame = receive_any();
+  if (!frame) return std::unexpected(frame.error());
+  if (frame->kind == wire::FrameKind::Failure) return refused(wire::read_failure(frame->fields));
+  if (frame->kind != wire::FrameKind::Release) return not_understood("an answer to something else");
+  return released(*frame);
+}
+
+Result<void> Conversation::released(const wire::Frame& frame) {
+  if (pool_ == nullptr) return not_understood("a release of what was not sent");
+  const Result<void> known = arenas_.released(frame.topic, *pool_);
+  if (!known) return not_understood(known.error().message);
+  return {};
 }
 
 Result<wire::Frame> Conversation::hear(wire::FrameKind expected) {
@@ -87,11 +121,12 @@ Result<wire::Frame> Conversation::exchange(const wire::Frame& frame, wire::Frame
   return answer;
 }
 
-Result<void> Conversation::send(std::string_view bytes) {
+Result<void> Conversation::send(std::string_view bytes, std::vector<int> descriptors) {
   while (!bytes.empty()) {
     if (!give_time()) return too_late();
-    const ssize_t count = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t count = send_with(socket_.get(), bytes, descriptors, MSG_NOSIGNAL);
     if (count >= 0) {
+      descriptors.clear();
       bytes.remove_prefix(static_cast<std::size_t>(count));
     } else if (errno == EAGAIN) {
       return too_late();
@@ -105,7 +140,18 @@ Result<void> Conversation::send(std::string_view bytes) {
   return {};
 }
 
+/// What is released meanwhile is noted in passing.
 Result<wire::Frame> Conversation::receive() {
+  while (true) {
+    Result<wire::Frame> frame = receive_any();
+    if (!frame || frame->kind != wire::FrameKind::Release) return frame;
+    if (Result<void> known = released(*frame); !known) {
+      return std::unexpected(std::move(known.error()));
+    }
+  }
+}
+
+Result<wire::Frame> Conversation::receive_any() {
   while (true) {
     auto next = reader_.next();
     if (!next) return not_understood(next.error().message);
@@ -113,7 +159,11 @@ Result<wire::Frame> Conversation::receive() {
     if (frame) return std::move(*frame);
     if (!give_time()) return too_late();
     std::array<char, kReadBytes> bytes;  // NOLINT(*-member-init): only what was read is looked at.
-    const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    std::vector<Descriptor> descriptors;
+    const ssize_t count = receive_with(socket_.get(), bytes, descriptors, 0);
+    for (Descriptor& descriptor : descriptors) {
+      if (!arenas_.take(std::move(descriptor))) return not_understood("too many descriptors");
+    }
     if (count > 0) {
       reader_.add({bytes.data(), static_cast<std::size_t>(count)});
     } else if (count == 0 || errno == ECONNRESET) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,9 +25,14 @@
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "io/arena_exchange.h"
+#include "io/arena_pool.h"
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/outgoing.h"
+#include "io/passing.h"
+#include "io/troubles.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -39,36 +45,6 @@ constexpr int kAcceptsATurn = 16;
 /// A process cannot have left more behind than its socket holds.
 constexpr int kReadsToCatchUp = 64;
 
-/// Says what is wrong, but not without end.
-class Troubles {
- public:
-  Troubles(Duration window, int troubles_max) : window_(window), max_(troubles_max) {}
-
-  /// What to say, when anything is to be said.
-  std::optional<std::string> tell(std::string what) {
-    const Duration now = EventLoop::now();
-    if (!begin_ || now - *begin_ >= window_) {
-      begin_ = now;
-      told_ = 0;
-    }
-    if (told_ == max_) {
-      ++held_back_;
-      return std::nullopt;
-    }
-    ++told_;
-    if (held_back_ > 0) what += fmt::format(" (and {} more before)", held_back_);
-    held_back_ = 0;
-    return what;
-  }
-
- private:
-  Duration window_;
-  int max_;
-  std::optional<Duration> begin_;
-  int told_ = 0;
-  int held_back_ = 0;
-};
-
 struct Connection {
   Descriptor socket;
   std::int64_t process = 0;
@@ -78,7 +54,8 @@ struct Connection {
   wire::FrameLimits limits = wire::kControlLimits;
   std::optional<wire::Role> role;  ///< Nothing before its hello.
   bool may_be_silent = false;
-  std::string unread;  ///< Bytes that it has not read yet.
+  Outgoing unread;  ///< What it has not read yet.
+  ArenaExchange arenas;
 };
 
 }  // namespace
@@ -104,6 +81,8 @@ struct FrameServer::State : std::enable_shared_from_this<State> {
   bool read_some(ConnectionId number);
   void catch_up();
   void take(ConnectionId number, wire::Frame frame);
+  void take_release(ConnectionId number, const wire::Frame& frame);
+  void release(ConnectionId number, const std::vector<wire::SharedBuffer>& shared);
   void take_hello(ConnectionId number, const wire::Frame& frame);
   [[nodiscard]] std::size_t strangers() const;
   void send(ConnectionId number, const wire::Frame& frame);
@@ -132,6 +111,7 @@ struct FrameServer::State : std::enable_shared_from_this<State> {
   }
 
   EventLoop& loop;
+  ArenaPool* pool = nullptr;
   FrameServerOptions options;
   ControlSocket listener;
   Troubles troubles;
@@ -225,7 +205,8 @@ bool FrameServer::State::read_some(ConnectionId number) {
   Connection* connection = find(number);
   if (connection == nullptr) return false;
   std::array<char, kReadBytes> bytes;  // NOLINT(*-member-init): only what was read is looked at.
-  const ssize_t count = ::recv(connection->socket.get(), bytes.data(), bytes.size(), 0);
+  std::vector<Descriptor> descriptors;
+  const ssize_t count = receive_with(connection->socket.get(), bytes, descriptors, 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count <= 0) {
     if (connection->reader.in_frame()) {
@@ -233,6 +214,16 @@ bool FrameServer::State::read_some(ConnectionId number) {
     }
     close(number);
     return false;
+  }
+  for (Descriptor& descriptor : descriptors) {
+    if (connection->limits.shared_max == 0) {
+      end(number, "descriptors are not taken here");
+      return false;
+    }
+    if (const Result<void> taken = connection->arenas.take(std::move(descriptor)); !taken) {
+      end(number, taken.error().message);
+      return false;
+    }
   }
   connection->reader.add({bytes.data(), static_cast<std::size_t>(count)});
   while (connection != nullptr) {
@@ -265,13 +256,33 @@ void FrameServer::State::take(ConnectionId number, wire::Frame frame) {
   await_more(connection);
   if (!connection.role && frame.kind == wire::FrameKind::Hello) return take_hello(number, frame);
   if (!connection.role) return end(number, "the first frame must be a hello");
+  if (frame.kind == wire::FrameKind::Release && pool != nullptr) return take_release(number, frame);
   // Held while it is called: what is called may close the door, or end the server.
   const std::shared_ptr<Door> door = doors.at(*connection.role);
   if (frame.kind != door->takes) {
     return end(number, fmt::format("a frame of kind {} is not expected here",
                                    static_cast<int>(frame.kind)));
   }
+  if (frame.shared.empty()) return door->on_frame(number, std::move(frame));
+  const auto opened = connection.arenas.open(frame);
+  if (!opened) return end(number, opened.error().message);
+  const std::vector<wire::SharedBuffer> shared = frame.shared;
+  const std::weak_ptr<State> weak = weak_from_this();
   door->on_frame(number, std::move(frame));
+  if (!weak.expired()) release(number, shared);
+}
+
+void FrameServer::State::take_release(ConnectionId number, const wire::Frame& frame) {
+  const Result<void> known = find(number)->arenas.released(frame.topic, *pool);
+  if (!known) end(number, known.error().message);
+}
+
+/// So that the sender can use the arenas again.
+void FrameServer::State::release(ConnectionId number,
+                                 const std::vector<wire::SharedBuffer>& shared) {
+  for (const wire::SharedBuffer& buffer : shared) {
+    send(number, {.kind = wire::FrameKind::Release, .topic = buffer.arena, .fields = {}});
+  }
 }
 
 void FrameServer::State::take_hello(ConnectionId number, const wire::Frame& frame) {
@@ -315,8 +326,11 @@ void FrameServer::State::send(ConnectionId number, const wire::Frame& frame) {
   if (connection == nullptr) return;
   const auto bytes = wire::encode(frame, connection->limits);
   check(bytes.has_value(), "what is sent is within the limits");
+  check(frame.shared.empty() || pool != nullptr, "a pool for what is shared");
   const bool was_waiting = !connection->unread.empty();
-  connection->unread += *bytes;
+  std::vector<int> descriptors;
+  if (!frame.shared.empty()) descriptors = connection->arenas.descriptors_with(frame, *pool);
+  connection->unread.add(*bytes, std::move(descriptors));
   if (!was_waiting) write(number);
   Connection* const after = find(number);
   if (after == nullptr || after->unread.size() <= options.unread_bytes_max) return;
@@ -326,16 +340,8 @@ void FrameServer::State::send(ConnectionId number, const wire::Frame& frame) {
 void FrameServer::State::write(ConnectionId number) {
   Connection* const connection = find(number);
   if (connection == nullptr) return;
-  std::string& unread = connection->unread;
-  while (!unread.empty()) {
-    const ssize_t count =
-        ::send(connection->socket.get(), unread.data(), unread.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    // It has gone without waiting for the answer, as it may. What it said before is still read.
-    if (count < 0) return unread.clear();
-    unread.erase(0, static_cast<std::size_t>(count));
-  }
+  Outgoing& unread = connection->unread;
+  unread.send_some(connection->socket.get());
   if (unread.empty()) return;
   loop.when_writable(connection->socket.get(), when_alive(&State::write, number));
 }
@@ -357,6 +363,7 @@ void FrameServer::State::close(ConnectionId number) {
   if (found == connections.end()) return;
   loop.unwatch(found->second.socket.get());
   const std::optional<wire::Role> role = found->second.role;
+  if (pool != nullptr) found->second.arenas.drop_all(*pool);
   connections.erase(found);
   if (!role) return;
   const auto door = doors.find(*role);
@@ -442,6 +449,15 @@ void FrameServer::send(ConnectionId connection, const wire::Frame& frame) {
 
 void FrameServer::end(ConnectionId connection, const std::string& why) {
   state_->end(connection, why);
+}
+
+void FrameServer::use(ArenaPool& pool) { state_->pool = &pool; }
+
+std::vector<std::span<const std::byte>> FrameServer::shared(ConnectionId connection,
+                                                            const wire::Frame& frame) {
+  Connection* const found = state_->find(connection);
+  if (found == nullptr) return {};
+  return found->arenas.open(frame).value_or(std::vector<std::span<const std::byte>>());
 }
 
 void FrameServer::let_be_silent(ConnectionId connection, bool may_be) {

@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "io/arena_pool.h"
 #include "io/event_loop.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -86,6 +88,10 @@ class FrameServer {
   /// Whoever has gone hears nothing. The frame must be within the limits of its door. One that lets
   /// more than `unread_bytes_max` pile up is cut off.
   void send(ConnectionId connection, const wire::Frame& frame);
+  /// The arenas of what is sent with shared buffers. Must outlive this.
+  void use(ArenaPool& pool);
+  /// Where the shared buffers of a frame lie, while its door's on_frame() runs.
+  std::vector<std::span<const std::byte>> shared(ConnectionId connection, const wire::Frame& frame);
   /// Says why, and closes.
   void end(ConnectionId connection, const std::string& why);
   /// One that may not be silent is cut off after `silence_max` without a frame.

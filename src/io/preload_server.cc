@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -22,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +32,7 @@
 #include "io/descriptor.h"
 #include "io/files.h"
 #include "io/keeper_spawn.h"
+#include "io/passing.h"
 #include "io/pidfd.h"
 #include "io/preload_source.h"
 #include "model/launch.h"
@@ -79,23 +78,6 @@ std::string text_of(const Launch& launch, const std::vector<char*>& environment)
     if (variable != nullptr) text += std::string(variable) + '\0';
   }
   return text;
-}
-
-bool send_with(const Descriptor& socket, const std::array<int, 4>& descriptors) {
-  char byte = 'l';
-  iovec data{.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(descriptors))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
-  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(descriptors));
-  return ::sendmsg(socket.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 /// The last line that was added to a log after it had that size.
@@ -155,8 +137,9 @@ Result<void> PreloadServer::launch(Spawner& spawner, const Launch& launch) {
   if (!ends) return std::unexpected(ends.error());
   permission_ = std::move(ends->front());
   // If this fails it is about to end, and its end tells why.
-  static_cast<void>(
-      send_with(socket_, {text->get(), logs->out.get(), logs->err.get(), ends->back().get()}));
+  const std::array<int, 4> descriptors{text->get(), logs->out.get(), logs->err.get(),
+                                       ends->back().get()};
+  static_cast<void>(send_with(socket_.get(), "l", descriptors, MSG_DONTWAIT | MSG_NOSIGNAL));
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -84,6 +85,11 @@ void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) 
   Attempt& attempt = attempts.at(callers.at(connection));
   auto report = wire::read_report(frame.fields);
   if (!report) return server.end(connection, report.error().message);
+  if (auto* const message = std::get_if<wire::Message>(&*report)) {
+    if (!frame.buffers.empty()) message->buffer = std::as_bytes(std::span(frame.buffers.front()));
+    const auto shared = server.shared(connection, frame);
+    if (!shared.empty()) message->buffer = shared.front();
+  }
   // Of progress only the last word is kept, and messages are handed on at once: no need to count.
   const bool counts = std::holds_alternative<wire::StageWord>(*report);
   if (counts && attempt.speaker != connection) {

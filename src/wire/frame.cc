@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "TYRD";
 constexpr std::size_t kLengthBytes = 8;
+constexpr std::size_t kSharedBytes = 24;
 
 template <class Number>
 void append(std::string& bytes, Number number) {
@@ -52,22 +53,33 @@ class Cursor {
 
 bool is_kind(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::Order);
+         kind <= static_cast<std::uint8_t>(FrameKind::Release);
 }
 
+struct Announced {
+  std::size_t fields_bytes = 0;
+  std::size_t buffers = 0;
+  std::uint64_t buffers_bytes = 0;
+  std::size_t shared = 0;
+};
+
 /// What is announced, against what may be.
-Result<void> within(std::size_t fields_bytes, std::size_t buffers, std::uint64_t buffers_bytes,
-                    const FrameLimits& limits) {
+Result<void> within(const Announced& announced, const FrameLimits& limits) {
   const auto over = [](std::string_view what, std::uint64_t is, std::size_t max) {
     return std::unexpected(
         Error{fmt::format("a frame with {} {}, at most {} are allowed", is, what, max)});
   };
-  if (fields_bytes > limits.fields_bytes_max) {
-    return over("bytes of fields", fields_bytes, limits.fields_bytes_max);
+  if (announced.fields_bytes > limits.fields_bytes_max) {
+    return over("bytes of fields", announced.fields_bytes, limits.fields_bytes_max);
   }
-  if (buffers > limits.buffers_max) return over("buffers", buffers, limits.buffers_max);
-  if (buffers_bytes > limits.buffers_bytes_max) {
-    return over("bytes of buffers", buffers_bytes, limits.buffers_bytes_max);
+  if (announced.buffers > limits.buffers_max) {
+    return over("buffers", announced.buffers, limits.buffers_max);
+  }
+  if (announced.buffers_bytes > limits.buffers_bytes_max) {
+    return over("bytes of buffers", announced.buffers_bytes, limits.buffers_bytes_max);
+  }
+  if (announced.shared > limits.shared_max) {
+    return over("shared buffers", announced.shared, limits.shared_max);
   }
   return {};
 }
@@ -77,12 +89,15 @@ Result<void> within(std::size_t fields_bytes, std::size_t buffers, std::uint64_t
 Result<std::string> encode(const Frame& frame, const FrameLimits& limits) {
   std::uint64_t buffers_bytes = 0;
   for (const std::string& buffer : frame.buffers) buffers_bytes += buffer.size();
-  if (auto fits = within(frame.fields.size(), frame.buffers.size(), buffers_bytes, limits); !fits) {
-    return std::unexpected(std::move(fits.error()));
-  }
+  auto fits = within({.fields_bytes = frame.fields.size(),
+                      .buffers = frame.buffers.size(),
+                      .buffers_bytes = buffers_bytes,
+                      .shared = frame.shared.size()},
+                     limits);
+  if (!fits) return std::unexpected(std::move(fits.error()));
   std::string bytes;
-  bytes.reserve(kPrefixBytes + (frame.buffers.size() * kLengthBytes) + frame.fields.size() +
-                buffers_bytes);
+  bytes.reserve(kPrefixBytes + (frame.buffers.size() * kLengthBytes) +
+                (frame.shared.size() * kSharedBytes) + frame.fields.size() + buffers_bytes);
   bytes += kMagic;
   append(bytes, kProtocolVersion);
   append(bytes, static_cast<std::uint8_t>(frame.kind));
@@ -92,9 +107,14 @@ Result<std::string> encode(const Frame& frame, const FrameLimits& limits) {
   append(bytes, frame.origin);
   append(bytes, static_cast<std::uint32_t>(frame.fields.size()));
   append(bytes, static_cast<std::uint32_t>(frame.buffers.size()));
-  append(bytes, std::uint32_t{0});  // reserved
+  append(bytes, static_cast<std::uint32_t>(frame.shared.size()));
   append(bytes, buffers_bytes);
   for (const std::string& buffer : frame.buffers) append(bytes, std::uint64_t{buffer.size()});
+  for (const SharedBuffer& buffer : frame.shared) {
+    append(bytes, buffer.arena);
+    append(bytes, buffer.offset);
+    append(bytes, buffer.bytes);
+  }
   bytes += frame.fields;
   for (const std::string& buffer : frame.buffers) bytes += buffer;
   return bytes;
@@ -119,8 +139,9 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (rest.size() < kPrefixBytes) return std::nullopt;
   auto prefix = read_prefix(rest.substr(0, kPrefixBytes));
   if (!prefix) return fail(std::move(prefix.error().message));
-  const std::size_t body_bytes =
-      (prefix->buffers * kLengthBytes) + prefix->fields_bytes + prefix->buffers_bytes;
+  const std::size_t body_bytes = (prefix->buffers * kLengthBytes) +
+                                 (prefix->shared * kSharedBytes) + prefix->fields_bytes +
+                                 prefix->buffers_bytes;
   if (rest.size() - kPrefixBytes < body_bytes) return std::nullopt;
   auto frame = read_body(std::move(*prefix), rest.substr(kPrefixBytes, body_bytes));
   if (!frame) return fail(std::move(frame.error().message));
@@ -160,11 +181,13 @@ Result<FrameReader::Prefix> FrameReader::read_prefix(std::string_view bytes) con
   prefix.frame.origin = cursor.number<std::uint32_t>();
   prefix.fields_bytes = cursor.number<std::uint32_t>();
   prefix.buffers = cursor.number<std::uint32_t>();
-  if (cursor.number<std::uint32_t>() != 0) {
-    return std::unexpected(Error{"a frame whose reserved bytes are not 0"});
-  }
+  prefix.shared = cursor.number<std::uint32_t>();
   const auto buffers_bytes = cursor.number<std::uint64_t>();
-  auto fits = within(prefix.fields_bytes, prefix.buffers, buffers_bytes, limits_);
+  auto fits = within({.fields_bytes = prefix.fields_bytes,
+                      .buffers = prefix.buffers,
+                      .buffers_bytes = buffers_bytes,
+                      .shared = prefix.shared},
+                     limits_);
   if (!fits) return std::unexpected(std::move(fits.error()));
   prefix.buffers_bytes = static_cast<std::size_t>(buffers_bytes);
   return prefix;
@@ -174,6 +197,13 @@ Result<Frame> FrameReader::read_body(Prefix prefix, std::string_view body) {
   Cursor lengths(body.substr(0, prefix.buffers * kLengthBytes));
   Cursor rest(body.substr(prefix.buffers * kLengthBytes));
   Frame frame = std::move(prefix.frame);
+  frame.shared.reserve(prefix.shared);
+  for (std::size_t i = 0; i < prefix.shared; ++i) {
+    const auto arena = rest.number<std::uint64_t>();
+    const auto offset = rest.number<std::uint64_t>();
+    frame.shared.push_back(
+        {.arena = arena, .offset = offset, .bytes = rest.number<std::uint64_t>()});
+  }
   frame.fields = rest.bytes(prefix.fields_bytes);
   std::size_t left = prefix.buffers_bytes;
   frame.buffers.reserve(prefix.buffers);

@@ -28,6 +28,19 @@ enum class FrameKind : std::uint8_t {
   Failure = 5,  ///< Why the connection is about to be closed.
   Report = 6,   ///< What a task says of itself (wire/task.h). Not answered.
   Order = 7,    ///< What a task is told. Not answered.
+  Release = 8,  ///< A buffer in the arena `topic` is not read any more. Not answered.
+};
+
+/// How many descriptors may come at once.
+constexpr std::size_t kDescriptorsMax = 16;
+
+/// A buffer that does not travel: it lies in memory that both ends have mapped (io/arena.h).
+struct SharedBuffer {
+  std::uint64_t arena = 0;  ///< A number of the sender's.
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const SharedBuffer&, const SharedBuffer&) = default;
 };
 
 struct Frame {
@@ -37,6 +50,7 @@ struct Frame {
   std::uint64_t sequence = 0;  ///< Chosen by the sender of a request.
   std::string fields;          ///< A JSON object, or nothing.
   std::vector<std::string> buffers;  ///< Raw bytes.
+  std::vector<SharedBuffer> shared;
 
   friend bool operator==(const Frame&, const Frame&) = default;
 };
@@ -45,11 +59,14 @@ struct FrameLimits {
   std::size_t fields_bytes_max = std::size_t{1} << 20;
   std::size_t buffers_max = 64;
   std::size_t buffers_bytes_max = std::size_t{64} << 20;  ///< Of all buffers of a frame.
+  std::size_t shared_max = kDescriptorsMax;
 };
 
 /// Of connections that only ask and answer.
-constexpr FrameLimits kControlLimits{
-    .fields_bytes_max = std::size_t{64} << 10, .buffers_max = 0, .buffers_bytes_max = 0};
+constexpr FrameLimits kControlLimits{.fields_bytes_max = std::size_t{64} << 10,
+                                     .buffers_max = 0,
+                                     .buffers_bytes_max = 0,
+                                     .shared_max = 0};
 
 /// The bytes of a frame. An error says which limit it is over.
 Result<std::string> encode(const Frame& frame, const FrameLimits& limits = {});
@@ -79,6 +96,7 @@ class FrameReader {
     Frame frame;
     std::size_t fields_bytes = 0;
     std::size_t buffers = 0;
+    std::size_t shared = 0;
     std::size_t buffers_bytes = 0;
   };
 

@@ -6,8 +6,10 @@
 // a file (wire/result_text.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -19,8 +21,10 @@
 namespace trainyard::wire {
 
 /// Of the connection of a task.
-constexpr FrameLimits kTaskLimits{
-    .fields_bytes_max = std::size_t{128} << 10, .buffers_max = 0, .buffers_bytes_max = 0};
+constexpr FrameLimits kTaskLimits{.fields_bytes_max = std::size_t{128} << 10,
+                                  .buffers_max = 1,
+                                  .buffers_bytes_max = std::size_t{64} << 20,
+                                  .shared_max = 1};
 
 /// Where it stands in its life.
 struct StageWord {
@@ -43,8 +47,13 @@ struct Progress {
 struct Message {
   std::string command;  ///< At most 1,000 bytes.
   std::string data;     ///< Any JSON, compact.
+  /// What came with it; it lies in the frame or in an arena, for as long as its frame does.
+  std::span<const std::byte> buffer;
 
-  friend bool operator==(const Message&, const Message&) = default;
+  friend bool operator==(const Message& one, const Message& other) {
+    return one.command == other.command && one.data == other.data &&
+           std::ranges::equal(one.buffer, other.buffer);
+  }
 };
 
 using TaskReport = std::variant<StageWord, Progress, Message>;

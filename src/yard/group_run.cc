@@ -232,8 +232,7 @@ Result<RunSummary> GroupRun::run() {
                             .frames = server->get(),
                             .on_message =
                                 [this](AttemptKey key, const wire::Message& message) {
-                                  options_.on_message(tasks_[key.task.value]->id(), message.command,
-                                                      message.data);
+                                  options_.on_message(tasks_[key.task.value]->id(), message);
                                 }});
   Scheduler scheduler(plan_, limits_in_force, machine.capacity);
   std::vector<Observer> observers;

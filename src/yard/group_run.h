@@ -15,6 +15,7 @@
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
 #include "trainyard/yard.h"
+#include "wire/task.h"
 
 namespace trainyard {
 
@@ -25,8 +26,8 @@ struct GroupRunOptions {
   std::function<void(std::string_view)> note;
   /// What its report says of the group, once it is written.
   std::function<void(const report::Overview&)> on_report;
-  /// What a task sent: its id, the command, the data as JSON text.
-  std::function<void(const std::string&, const std::string&, const std::string&)> on_message;
+  /// What the task of this id has sent.
+  std::function<void(const std::string&, const wire::Message&)> on_message;
 };
 
 /// Runs `tasks`, which are those of `group`. An error says why it could not.

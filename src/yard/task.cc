@@ -80,8 +80,8 @@ void Task::report(const std::string& key, const Json& value) {
   if (state_->process != nullptr) state_->process->report(key, value);
 }
 
-void Task::send(const std::string& command, const Json& data) {
-  if (state_->process != nullptr) state_->process->send(command, data);
+void Task::send(const std::string& command, const Json& data, std::span<const std::byte> buffer) {
+  if (state_->process != nullptr) state_->process->send(command, data, buffer);
 }
 
 }  // namespace trainyard

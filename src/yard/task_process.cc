@@ -1,10 +1,13 @@
 #include "yard/task_process.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "io/arena_pool.h"
 #include "io/conversation.h"
 #include "io/files.h"
 #include "io/terminal.h"
@@ -31,6 +35,10 @@ namespace {
 std::string text_of(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+/// A larger buffer goes by an arena, a smaller one is not worth it.
+constexpr std::size_t kInFrameMax = std::size_t{1} << 20;
+constexpr std::size_t kArenas = 2;
 
 /// Of NAME=value in the environment of a launch.
 std::string variable(const Launch& launch, std::string_view name) {
@@ -57,7 +65,9 @@ std::optional<Trouble> trouble_in(Call call) {
 
 struct TaskProcess::State {
   State(io::Conversation its_yard, std::string its_result_path)
-      : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {}
+      : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {
+    yard.use(arenas);
+  }
 
   /// When the yard is gone it ends this process in a moment, and there is nobody else to tell.
   void tell(const wire::TaskReport& report) {
@@ -82,8 +92,10 @@ struct TaskProcess::State {
   static void complain(const Error& error) {
     io::write_text(io::kStandardError, fmt::format("trainyard: {}\n", error.message));
   }
+  void send_shared(wire::Frame frame, std::span<const std::byte> buffer);
   int load_and_train(Task& task);
 
+  io::ArenaPool arenas{{.arenas_max = kArenas}};
   io::Conversation yard;
   std::string result_path;
   Json reported = Json::object();
@@ -151,8 +163,29 @@ void TaskProcess::report(const std::string& key, const Json& value) {
   state_->leave(state_->reported);
 }
 
-void TaskProcess::send(const std::string& command, const Json& data) {
-  state_->tell(wire::Message{.command = command, .data = text_of(data)});
+void TaskProcess::send(const std::string& command, const Json& data,
+                       std::span<const std::byte> buffer) {
+  const wire::Message message{.command = command, .data = text_of(data), .buffer = {}};
+  wire::Frame frame{.kind = wire::FrameKind::Report, .fields = wire::to_fields(message)};
+  if (buffer.size() > kInFrameMax) return state_->send_shared(std::move(frame), buffer);
+  if (!buffer.empty()) {
+    frame.buffers.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
+  }
+  if (const Result<void> told = state_->yard.tell(frame); !told) State::complain(told.error());
+}
+
+/// With one arena that is filled while the yard reads the other.
+void TaskProcess::State::send_shared(wire::Frame frame, std::span<const std::byte> buffer) {
+  Result<io::ArenaPool::Loan> loan = arenas.lend(buffer.size());
+  while (!loan && arenas.in_use() == kArenas) {
+    // When the yard is gone it ends this process in a moment.
+    if (const Result<void> free = yard.wait_for_release(); !free) return complain(free.error());
+    loan = arenas.lend(buffer.size());
+  }
+  if (!loan) return complain(loan.error());
+  std::ranges::copy(buffer, loan->bytes().begin());
+  frame.shared = {loan->buffer()};
+  if (const Result<void> told = yard.tell(frame); !told) complain(told.error());
 }
 
 }  // namespace trainyard

@@ -4,7 +4,9 @@
 // Lives in a fork of the keeper, on its only thread. The other end is io/task_server.h.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "model/launch.h"
@@ -24,7 +26,7 @@ class TaskProcess {
   // What the task itself says meanwhile (Task::progress, report, send).
   void progress(double fraction, const Json& values);
   void report(const std::string& key, const Json& value);
-  void send(const std::string& command, const Json& data);
+  void send(const std::string& command, const Json& data, std::span<const std::byte> buffer);
 
  private:
   struct State;

@@ -26,6 +26,7 @@
 #include "trainyard/config.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
+#include "wire/task.h"
 #include "yard/group_run.h"
 #include "yard/settings.h"
 #include "yard/trouble.h"
@@ -62,7 +63,7 @@ struct Yard::State {
   Result<void> take_place();
   Result<std::string> name_group(const TaskGroup& group);
   void show(const report::Overview& group);
-  void hear(const std::string& source, const std::string& command, const std::string& data);
+  void hear(const std::string& source, const wire::Message& sent);
   void hand_to(const Handler& handler, const Message& message) const;
 
   Config config;
@@ -122,15 +123,15 @@ void Yard::State::hand_to(const Handler& handler, const Message& message) const 
   }
 }
 
-void Yard::State::hear(const std::string& source, const std::string& command,
-                       const std::string& data) {
-  const Json json = Json::parse(data, nullptr, /*allow_exceptions=*/false);
-  const Message message{.source = source, .command = command, .data = json};
+void Yard::State::hear(const std::string& source, const wire::Message& sent) {
+  const Json json = Json::parse(sent.data, nullptr, /*allow_exceptions=*/false);
+  const Message message{
+      .source = source, .command = sent.command, .data = json, .buffer = sent.buffer};
   // A copy: a handler may register another one in its own place.
   const auto found = handlers.find(source);
   const Handler handler = found != handlers.end() ? found->second : any;
   if (handler) return hand_to(handler, message);
-  note(fmt::format("task '{}' sends '{}', and nobody listens", source, command));
+  note(fmt::format("task '{}' sends '{}', and nobody listens", source, sent.command));
 }
 
 Yard::Yard(Config config, YardOptions options)
@@ -173,8 +174,8 @@ Result<RunSummary> Yard::run(TaskGroup& group) {
        .beside_threads = state_->options.fork == Fork::AnyThreads,
        .note = [this](std::string_view text) { state_->note(text); },
        .on_report = [this](const report::Overview& overview) { state_->show(overview); },
-       .on_message = [this](const std::string& source, const std::string& command,
-                            const std::string& data) { state_->hear(source, command, data); }});
+       .on_message = [this](const std::string& source,
+                            const wire::Message& message) { state_->hear(source, message); }});
   if (!done) return std::unexpected(std::move(done.error()).in("group '" + group.name() + "'"));
   return done;
 }

@@ -1,6 +1,7 @@
 // The library as a user has it: tasks as classes, in processes of their own, on this machine.
 #include "trainyard/yard.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -245,6 +246,34 @@ TEST_F(YardTest, HandsMessagesToTheHandlerOfTheirSourceElseToTheDefaultOne) {
                                  "no handler was given for what nobody else hears",
                                  "the handler of what 'b' sends: std::runtime_error: no",
                                  "the handler of what 'b' sends: std::runtime_error: no"));
+}
+
+TEST_F(YardTest, HandsABufferOfAnySizeToTheHandlerOfAMessage) {
+  Yard yard(config(), options());
+  std::vector<std::size_t> sizes;
+  std::vector<bool> whole;
+  yard.on_any_message([&](const Message& message) {
+    const auto first = static_cast<std::byte>(message.data.at("first").get<int>());
+    sizes.push_back(message.buffer.size());
+    whole.push_back(
+        std::ranges::all_of(message.buffer, [first](std::byte each) { return each == first; }));
+  });
+  // Some go within the frame, the others by memory that is shared and used again; more of these
+  // than can be on their way at once, and ever larger ones.
+  const std::vector<std::size_t> sent{
+      0,        10,     std::size_t{1} << 20, (1 << 20) + 1, 3 << 20, 3 << 20, 3 << 20, 9 << 20,
+      20 << 20, 3 << 20};
+  TaskGroup group("g");
+  group.add<Made>("a", [&sent](Made& it, const Device&) {
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const std::vector<std::byte> buffer(sent[i], static_cast<std::byte>(i));
+      it.send("weights", {{"first", i}}, buffer);
+    }
+    return Json::object();
+  });
+  EXPECT_EQ(yard.run(group).value().finished, 1);
+  EXPECT_EQ(sizes, sent);
+  EXPECT_EQ(whole, std::vector<bool>(sent.size(), true));
 }
 
 TEST_F(YardTest, RunsGroupsInOrderWhateverBecomesOfTheirTasks) {

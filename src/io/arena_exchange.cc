@@ -1,0 +1,87 @@
+#include "io/arena_exchange.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "io/arena.h"
+#include "io/arena_pool.h"
+#include "io/descriptor.h"
+#include "wire/frame.h"
+
+namespace trainyard::io {
+
+std::vector<int> ArenaExchange::descriptors_with(const wire::Frame& frame, ArenaPool& pool) {
+  std::vector<int> descriptors;
+  for (const wire::SharedBuffer& buffer : frame.shared) {
+    pool.hold(buffer.arena);
+    ++held_[buffer.arena];
+    if (sent_.insert(buffer.arena).second) {
+      descriptors.push_back(pool.descriptor_of(buffer.arena).get());
+    }
+  }
+  return descriptors;
+}
+
+Result<void> ArenaExchange::released(std::uint64_t arena, ArenaPool& pool) {
+  const auto held = held_.find(arena);
+  if (held == held_.end()) {
+    return std::unexpected(Error{fmt::format("arena {} is released, and was not sent", arena)});
+  }
+  pool.drop(arena);
+  if (--held->second == 0) held_.erase(held);
+  return {};
+}
+
+void ArenaExchange::drop_all(ArenaPool& pool) {
+  for (const auto& [arena, times] : std::exchange(held_, {})) {
+    for (int i = 0; i < times; ++i) pool.drop(arena);
+  }
+}
+
+Result<void> ArenaExchange::take(Descriptor descriptor) {
+  if (unnamed_.size() == kUnnamedMax) {
+    return std::unexpected(Error{"more descriptors than frames have named"});
+  }
+  unnamed_.push_back(std::move(descriptor));
+  return {};
+}
+
+Result<std::vector<std::span<const std::byte>>> ArenaExchange::open(const wire::Frame& frame) {
+  std::vector<std::span<const std::byte>> buffers;
+  buffers.reserve(frame.shared.size());
+  for (const wire::SharedBuffer& buffer : frame.shared) {
+    const Result<const ArenaView*> view = view_of(buffer.arena);
+    if (!view) return std::unexpected(view.error());
+    const std::span<const std::byte> all = (*view)->bytes();
+    if (buffer.offset > all.size() || buffer.bytes > all.size() - buffer.offset) {
+      return std::unexpected(Error{"a buffer that does not lie within its arena"});
+    }
+    buffers.push_back(all.subspan(buffer.offset, buffer.bytes));
+  }
+  return buffers;
+}
+
+Result<const ArenaView*> ArenaExchange::view_of(std::uint64_t arena) {
+  const auto found = mapped_.find(arena);
+  if (found != mapped_.end()) return &found->second;
+  if (unnamed_.empty()) {
+    return std::unexpected(Error{fmt::format("arena {} was not handed over", arena)});
+  }
+  if (mapped_.size() == kMappedMax) {
+    return std::unexpected(Error{fmt::format("more than {} arenas", kMappedMax)});
+  }
+  const Descriptor descriptor = std::move(unnamed_.front());
+  unnamed_.pop_front();
+  Result<ArenaView> view = ArenaView::map(descriptor, kArenaBytesMax);
+  if (!view) return std::unexpected(std::move(view.error()));
+  return &mapped_.emplace(arena, std::move(*view)).first->second;
+}
+
+}  // namespace trainyard::io

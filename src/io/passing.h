@@ -1,0 +1,23 @@
+// Bytes over a Unix socket, and with the first of them descriptors (SCM_RIGHTS).
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "io/descriptor.h"
+
+namespace trainyard::io {
+
+/// As send(2) with these flags, and the descriptors with the first byte; at most
+/// wire::kDescriptorsMax. They stay open here.
+ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags);
+
+/// As recv(2). Descriptors that came are added to `descriptors`; they are closed on exec. Some may
+/// be lost when this process has no room for them.
+ssize_t receive_with(int socket, std::span<char> bytes, std::vector<Descriptor>& descriptors,
+                     int flags);
+
+}  // namespace trainyard::io
