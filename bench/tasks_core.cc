@@ -36,7 +36,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/time.h"
 #include "io/arena_pool.h"
 #include "io/control_socket.h"
 #include "io/conversation.h"

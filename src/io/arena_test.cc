@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "io/arena_exchange.h"
 #include "io/arena_pool.h"
 #include "io/control_server_fixture.h"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "journal/reader.h"
-#include "model/status.h"
+#include "model/command.h"
 #include "report/html_assets.h"
 #include "report/html_text.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "journal/reader.h"
-#include "model/status.h"
+#include "model/command.h"
 
 namespace trainyard::report {
 

@@ -1,5 +1,6 @@
 #include "report/overview.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "model/status.h"
+#include "model/command.h"
 #include "report/curves.h"
 #include "report/group_report.h"
 #include "report/result_fields.h"
