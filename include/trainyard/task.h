@@ -40,6 +40,11 @@ struct TaskOptions {
   std::string id;               ///< Also the name of its directory; empty: a UUID.
   std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
   std::optional<double> cpus;   ///< While it trains.
+  /// On each GPU (`estimate_cuda_memory`); anything but 0 asks for one. This version has none to
+  /// give, and the yard refuses to run the task.
+  std::optional<Bytes> gpu_memory;
+  /// What it trains on: "cpu", or "cuda:<index>", as with gpu_memory. Empty: the yard decides.
+  std::string device;
 };
 
 struct TaskState;
@@ -63,6 +68,8 @@ class Task {
 
   [[nodiscard]] const std::string& id() const;
   [[nodiscard]] Status status() const;
+  /// It has a process now.
+  [[nodiscard]] bool is_alive() const;
   /// What train() returned in its process, and what was report()ed; an empty object before that.
   [[nodiscard]] Json result() const;
   /// Why it failed, in one line, and all there is to say: nested exceptions. Empty when it did not.

@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trainyard/config.h"
 #include "trainyard/result.h"
@@ -80,8 +81,11 @@ class Yard {
   /// twice, tasks that can never fit, no place for the journal. Everything that could be run has
   /// ended then.
   Result<RunSummary> run();
-  /// The same for one group.
+  /// The same for one group. Its ids must differ from those of all groups that have run, if
+  /// `task.allow-duplicate-id` is false.
   Result<RunSummary> run(TaskGroup& group);
+  /// The same for one task, in a group "default", "default-2" and so on (fedflow `execute_task`).
+  Result<RunSummary> run(Task& task);
 
   /// Who hears what the task `source` sends. One that is there stays, with a note and `false`,
   /// unless `overwrite` (fedflow `register_handler`). What a handler throws is noted, and the next
@@ -95,6 +99,7 @@ class Yard {
 
  private:
   struct State;
+  Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks);
   std::unique_ptr<State> state_;
 };
 

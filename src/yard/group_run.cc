@@ -70,6 +70,7 @@ class GroupRun {
  private:
   Result<void> make_plan(const Limits& limits, const Capacity& capacity);
   [[nodiscard]] Request request_of(Task& task, const Capacity& capacity) const;
+  Result<void> check_device(Task& task) const;
   Result<void> check_id(const std::string& id, std::set<std::string_view>& ids) const;
   Result<io::Keeper> fork_keeper() const;
   Result<std::unique_ptr<Journal>> make_journal(const io::Keeper& keeper,
@@ -111,6 +112,21 @@ Result<void> GroupRun::check_id(const std::string& id, std::set<std::string_view
   return std::unexpected(Error{fmt::format("two tasks have the id '{}'", id)});
 }
 
+Result<void> GroupRun::check_device(Task& task) const {
+  const TaskOptions& own = TaskAccess::state(task).options;
+  const std::string& device = own.device.empty() ? group_.options().device : own.device;
+  const std::optional<Bytes> memory = own.gpu_memory ? own.gpu_memory : group_.options().gpu_memory;
+  const bool gpu = device.starts_with("cuda:") || (memory && memory->count > 0);
+  if (gpu) {
+    return std::unexpected(
+        Error{fmt::format("task '{}' asks for a GPU, and GPUs are not supported yet", task.id())});
+  }
+  if (device.empty() || device == "cpu") return {};
+  return std::unexpected(
+      Error{fmt::format("task '{}' asks for the device '{}'; there are 'cpu' and 'cuda:<index>'",
+                        task.id(), device)});
+}
+
 Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity) {
   plan_.groups.push_back({.name = group_.name(),
                           .needs = {},
@@ -120,6 +136,7 @@ Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity)
   std::set<std::string_view> ids;
   for (Task* task : tasks_) {
     if (Result<void> good = check_id(task->id(), ids); !good) return good;
+    if (Result<void> good = check_device(*task); !good) return good;
     const Request request = request_of(*task, capacity);
     if (const auto why = never_fits(request, limits, capacity)) {
       return std::unexpected(

@@ -51,6 +51,18 @@ Task::~Task() = default;
 
 const std::string& Task::id() const { return state_->options.id; }
 Status Task::status() const { return state_->status; }
+bool Task::is_alive() const {
+  switch (state_->status) {
+    case Status::Available:
+    case Status::Loading:
+    case Status::Waiting:
+    case Status::Training:
+    case Status::Finished:
+      return true;
+    default:
+      return false;
+  }
+}
 const std::string& Task::message() const { return state_->message; }
 const std::string& Task::traceback() const { return state_->traceback; }
 std::optional<Stage> Task::failed_in() const { return state_->failed_in; }

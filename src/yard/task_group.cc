@@ -14,7 +14,7 @@
 namespace trainyard {
 
 TaskGroup::TaskGroup(std::string name, GroupOptions options)
-    : name_(std::move(name)), options_(options) {}
+    : name_(std::move(name)), options_(std::move(options)) {}
 
 void TaskGroup::add(std::unique_ptr<Task> task) {
   check(task != nullptr, "a task that is added to a group");

@@ -62,6 +62,10 @@ struct Yard::State {
   }
   Result<void> take_place();
   Result<std::string> name_group(const TaskGroup& group);
+  Result<void> keep_ids(const std::string& group, const std::vector<Task*>& tasks,
+                        const Configuration& configuration);
+  Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks,
+                         const Configuration& configuration);
   void show(const report::Overview& group);
   void hear(const std::string& source, const wire::Message& sent);
   void hand_to(const Handler& handler, const Message& message) const;
@@ -71,8 +75,9 @@ struct Yard::State {
   std::string directory;
   std::vector<TaskGroup*> groups;
   int groups_named = 0;
-  std::set<std::string> names;  ///< Of the groups that have run.
-  report::Overview overview;    ///< Of all that have run.
+  std::set<std::string> names;             ///< Of the groups that have run.
+  std::map<std::string, std::string> ids;  ///< Of all their tasks, with their group.
+  report::Overview overview;               ///< Of all that have run.
   std::map<std::string, Handler> handlers;
   Handler any;
 };
@@ -112,6 +117,35 @@ void Yard::State::show(const report::Overview& group) {
   }
   const Result<void> written = report::write_overview_page(overview, directory + "/index.html");
   if (!written) note(written.error().message);
+}
+
+/// A task that runs again, after a group could not be run, has its own id.
+Result<void> Yard::State::keep_ids(const std::string& group, const std::vector<Task*>& tasks,
+                                   const Configuration& configuration) {
+  for (const Task* const task : tasks) {
+    const auto [other, is_new] = ids.try_emplace(task->id(), group);
+    const bool same_group = other->second == group;  // Which is refused anyway.
+    if (is_new || same_group || configuration.flag(Setting::TaskAllowDuplicateId)) continue;
+    return std::unexpected(
+        Error{fmt::format("the id '{}' is also in group '{}', and task.allow-duplicate-id is false",
+                          task->id(), other->second)});
+  }
+  return {};
+}
+
+Result<RunSummary> Yard::State::run(TaskGroup& group, const std::vector<Task*>& tasks,
+                                    const Configuration& configuration) {
+  if (Result<void> kept = keep_ids(group.name(), tasks, configuration); !kept) {
+    return std::unexpected(std::move(kept.error()));
+  }
+  return run_group(group, tasks, configuration,
+                   {.name = options.name,
+                    .directory = fmt::format("{}/{}", directory, group.name()),
+                    .beside_threads = options.fork == Fork::AnyThreads,
+                    .note = [this](std::string_view text) { note(text); },
+                    .on_report = [this](const report::Overview& written) { show(written); },
+                    .on_message = [this](const std::string& source,
+                                         const wire::Message& message) { hear(source, message); }});
 }
 
 void Yard::State::hand_to(const Handler& handler, const Message& message) const {
@@ -155,6 +189,20 @@ Result<RunSummary> Yard::run() {
 }
 
 Result<RunSummary> Yard::run(TaskGroup& group) {
+  std::vector<Task*> tasks;
+  tasks.reserve(group.tasks_.size());
+  for (const auto& task : group.tasks_) tasks.push_back(task.get());
+  return run(group, tasks);
+}
+
+Result<RunSummary> Yard::run(Task& task) {
+  std::string name = "default";
+  for (int n = 2; state_->names.contains(name); ++n) name = fmt::format("default-{}", n);
+  TaskGroup group(std::move(name));
+  return run(group, {&task});
+}
+
+Result<RunSummary> Yard::run(TaskGroup& group, const std::vector<Task*>& tasks) {
   const Result<Configuration> configuration = settings_of(state_->config);
   if (!configuration) return std::unexpected(configuration.error());
   if (Result<void> placed = state_->take_place(); !placed) {
@@ -163,19 +211,8 @@ Result<RunSummary> Yard::run(TaskGroup& group) {
   Result<std::string> name = state_->name_group(group);
   if (!name) return std::unexpected(std::move(name.error()));
   group.name_ = std::move(*name);
-  std::vector<Task*> tasks;
-  tasks.reserve(group.tasks_.size());
-  for (const auto& task : group.tasks_) tasks.push_back(task.get());
   if (tasks.empty()) return RunSummary{};
-  Result<RunSummary> done = run_group(
-      group, tasks, *configuration,
-      {.name = state_->options.name,
-       .directory = fmt::format("{}/{}", state_->directory, group.name()),
-       .beside_threads = state_->options.fork == Fork::AnyThreads,
-       .note = [this](std::string_view text) { state_->note(text); },
-       .on_report = [this](const report::Overview& overview) { state_->show(overview); },
-       .on_message = [this](const std::string& source,
-                            const wire::Message& message) { state_->hear(source, message); }});
+  Result<RunSummary> done = state_->run(group, tasks, *configuration);
   if (!done) return std::unexpected(std::move(done.error()).in("group '" + group.name() + "'"));
   return done;
 }

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <stop_token>
@@ -314,9 +315,56 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   huge.add<Huge>();
   EXPECT_THAT(refusal(huge),
               HasSubstr("task 'huge' can never run here: it needs 100 TB of memory"));
+  struct Wishes : Task {
+    explicit Wishes(TaskOptions options) : Task(std::move(options)) {}
+    Json train(const Device& device) override { return {{"device", device.name}}; }
+  };
+  TaskGroup gpu("gpu", {.gpu_memory = 1_GB});
+  gpu.add<Wishes>(TaskOptions{.id = "a"});
+  EXPECT_EQ(refusal(gpu), "group 'gpu': task 'a' asks for a GPU, and GPUs are not supported yet");
+  TaskGroup wish("wish", {.device = "cuda:1"});
+  wish.add<Wishes>(TaskOptions{.id = "a", .device = "cpu"});
+  EXPECT_EQ(refusal(wish), "(it was run)");
+  EXPECT_EQ(wish.find("a")->result(), (Json{{"device", "cpu"}})) << "the task's word counts";
+  TaskGroup odd("odd");
+  odd.add<Wishes>(TaskOptions{.id = "a", .device = "gpu0"});
+  EXPECT_EQ(refusal(odd),
+            "group 'odd': task 'a' asks for the device 'gpu0'; there are 'cpu' and 'cuda:<index>'");
   Config wrong;
   EXPECT_THAT(wrong.set("scheduler.max-proces", "4").error().message,
               HasSubstr("did you mean 'scheduler.max-process'"));
+}
+
+TEST_F(YardTest, RunsOneTaskInAGroupOfItsOwn) {
+  Yard yard(config(), options());
+  Made one("a", [](Made& it, const Device&) { return Json{{"dir", it.task_dir()}}; });
+  Made two("a", [](Made&, const Device&) { return Json::object(); });
+  EXPECT_FALSE(one.is_alive());
+  EXPECT_EQ(yard.run(one).value().finished, 1);
+  EXPECT_EQ(yard.run(two).value().finished, 1);
+  EXPECT_EQ(one.result().at("dir"), yard.directory() + "/default/a");
+  EXPECT_EQ(two.task_dir(), yard.directory() + "/default-2/a");
+  EXPECT_FALSE(one.is_alive());
+  std::ifstream page(yard.directory() + "/index.html");
+  const std::string index{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_THAT(index, HasSubstr("<a href=\"default/reports/default.html\">default</a>"));
+  EXPECT_THAT(index, HasSubstr("<a href=\"default-2/reports/default-2.html\">default-2</a>"));
+}
+
+TEST_F(YardTest, RefusesAnIdThatAnotherGroupHasWhereItIsToldTo) {
+  Config strict = config();
+  ASSERT_TRUE(strict.set("task.allow-duplicate-id", "false"));
+  Yard yard(strict, options());
+  const auto fine = [](Made&, const Device&) { return Json::object(); };
+  TaskGroup first("first");
+  first.add<Made>("a", fine);
+  TaskGroup second("second");
+  second.add<Made>("b", fine);
+  second.add<Made>("a", fine);
+  EXPECT_TRUE(yard.run(first));
+  EXPECT_EQ(yard.run(second).error().message,
+            "group 'second': the id 'a' is also in group 'first', and task.allow-duplicate-id is "
+            "false");
 }
 
 TEST_F(YardTest, RefusesToForkBesideOtherThreadsAndNamesThemUnlessItIsTold) {

@@ -304,6 +304,36 @@ os.wait()
         self.assertEqual(self.life("twice")[-3:], ["TRAINING", "FINISHED", "EXITED"])
         self.assertEqual(processes_with(f"TRAINYARD_RUN_DIR={self.directory}/runs/job"), [])
 
+    def test_a_task_whose_exit_hangs_is_ended_after_a_grace_and_has_trained(self):
+        self.scripts(hangs="import atexit, signal\natexit.register(signal.pause)\n" + GOOD, good=GOOD)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words(), {"g/hangs": "FINISHED", "g/good": "FINISHED"})
+        self.assertEqual(self.life("hangs")[-3:], ["TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(json.loads(self.text("runs/job/g/hangs/result.json")), {"device": "cpu", "acc": 0.5})
+
+    def test_every_way_in_which_the_ancestor_loses_a_run_ends_well(self):
+        """The faults under which fedflow hangs, aborts or gives up for good, side by side in one run."""
+        train = "for attempt in trainyard.attempts():\n    with attempt as device:\n        "
+        once = "tries.append(1)\n        if len(tries) == 1: raise "
+        self.scripts(
+            killed=train + "os.kill(os.getpid(), 9)\n",
+            gone=train + "os._exit(0)\n",
+            load="if os.environ['TRAINYARD_ATTEMPT'] == '1': raise MemoryError()\n" + GOOD,
+            host="tries = []\n" + train + once + "MemoryError()\n",
+            torch="class OutOfMemoryError(RuntimeError): pass\ntries = []\n" + train + once + "OutOfMemoryError('x')\n",
+            cuda="tries = []\n" + train + once + "RuntimeError('CUDA out of memory. Tried to allocate')\n",
+            good=GOOD)
+        text = self.text("job.yaml").replace("memory: 50MB", "memory: 0.05GiB")
+        self.job(text)
+        self.trainyard("run", "job.yaml", expect=1)
+        words = self.words()
+        self.assertEqual({name: word for name, word in words.items() if word != "FINISHED"},
+                         {"g/killed": "KILLED", "g/gone": "EXIT 0"})
+        self.assertEqual(len(words), 7)
+        for name in ("host", "torch", "cuda"):
+            self.assertEqual(self.life(name).count("TRAINING"), 2, name)
+        self.assertEqual(self.rows()["load"]["attempt"], 2)
+
     def test_a_forked_worker_does_not_speak_for_its_task(self):
         self.scripts(forks="""
 child = os.fork()
