@@ -231,6 +231,18 @@ TEST(Stages, AreOverWhenATaskEndsWellThatSaidThatItsEndWillTell) {
               ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
 }
 
+TEST(Stages, FailAScriptThatEndsWellWhileItWaitsToTrainAgain) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.says(0, at(1), Said::Loading));
+  static_cast<void>(yard.says(0, at(2), Said::Loaded));
+  static_cast<void>(yard.says(0, at(3), Said::Training));
+  static_cast<void>(yard.says(0, at(4), Said::OutOfMemory));
+  EXPECT_THAT(changes(yard.ended(0, at(5))),
+              Contains("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
+                       "'trained'"));
+}
+
 TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
   static_cast<void>(yard.started(0));

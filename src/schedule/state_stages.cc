@@ -120,6 +120,7 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   running.promise.memory = memory;
   running.promise.cpus = {};
   running.training_since.reset();
+  running.its_end_tells = false;
   wait_for_device(running, at, out);
 }
 

@@ -51,7 +51,13 @@ void make_memory(Behaviour& made, Random& random, const Odds& odds, const Reques
   made.memory_most = need;
   if (!limited || need <= promise || !made.exists) return;
   made.memory_most = promise;
-  made.end = KilledBy{.signal = kSigkill, .out_of_memory = true};
+  // Some see it coming, say so where people read it, and leave.
+  made.tells_memory = random.one_in(2);
+  if (made.tells_memory) {
+    made.end = ExitedWith{1};
+  } else {
+    made.end = KilledBy{.signal = kSigkill, .out_of_memory = true};
+  }
 }
 
 /// The same for a two-phase task. One that is hungry and knows its limit says so by itself instead
@@ -64,6 +70,7 @@ void make_stages(Behaviour& made, Random& random, const Odds& odds, const Reques
   made.loads = random.between(Duration{0}, longest / 8);
   const auto mishap = static_cast<std::size_t>(random.below(kMishaps.size()));
   if (random.per_mille(12 * odds.failure)) made.mishap = kMishaps.at(mishap);
+  made.end_tells = random.one_in(4);
   const bool hungry = random.per_mille(odds.hunger);
   made.need = share(asked.memory, random.between(1050, 2600));
   const Stage stage = random.one_in(2) ? Stage::Load : Stage::Train;

@@ -54,6 +54,10 @@ struct Behaviour {
   bool ended_twice = false;
   Curve curve = Curve::Flat;
   Mishap mishap = Mishap::None;
+  /// A two-phase task that says that it trains, and whose end tells the rest, as scripts of the
+  /// shell do.
+  bool end_tells = false;
+  bool tells_memory = false;  ///< Its standard error says that memory ran out.
   std::optional<Stage> hungry_stage;
 
   /// What it has when it has run for so long.

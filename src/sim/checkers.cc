@@ -125,6 +125,10 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   const bool unheard_of = was && !attempt.started && !two_phase;
   if (unheard_of) ++task.tries;
   expected_ = judge(attempt, task, news.end);
+  const bool by_itself =
+      (expected_.failure == Failure::Exit || expected_.failure == Failure::Killed) &&
+      attempt.stop == StopReason::None && !attempt.word;
+  if (by_itself && !news.out_of_memory.empty()) expected_ = judge_out_of_memory(attempt, task);
   const bool for_memory = expected_.failure == Failure::OutOfMemory;
   if (for_memory && attempt.stage == Stage::Load) ++task.load_failures;
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);

@@ -35,6 +35,8 @@ void Checkers::stage_reported(const StageReported& news) {
   } else if (is(Said::Loaded, Status::Loading)) {
     expected_.statuses = {Status::Waiting};
     outside_.wait_for_device(index, now_);
+  } else if (is(Said::Training, Status::Training)) {
+    attempt.end_tells = true;
   } else if (is(Said::OutOfMemory, Status::Training)) {
     ran_out_of_memory(attempt);
   } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
@@ -65,6 +67,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
     return;
   }
   expected_.statuses = {Status::Interrupt, Status::Waiting};
+  attempt.end_tells = false;
   attempt.promise.memory = memory;
   outside_.wait_for_device(index, now_);
 }
@@ -170,7 +173,8 @@ Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTa
 Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTask& task,
                                        const End& end) const {
   if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
-    const bool done = exit->code == 0 && !outside_.two_phase(attempt.key.task);
+    const bool done =
+        exit->code == 0 && (attempt.end_tells || !outside_.two_phase(attempt.key.task));
     if (!done) return failed(Failure::Exit, exit->code);
     return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
   }

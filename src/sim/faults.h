@@ -23,6 +23,7 @@ enum class Fault : std::uint8_t {
   LateAllocation,  ///< Takes nearly all of its memory late in its life.
   Spike,           ///< Takes it for a moment only.
   OverPromise,     ///< Takes more than it was promised.
+  MemoryTold,      ///< Says on its standard error that memory ran out.
   // Of a two-phase task.
   LoadOutOfMemory,   ///< Says so itself.
   TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
@@ -31,6 +32,7 @@ enum class Fault : std::uint8_t {
   NeverTrains,       ///< Ends well without having asked for a device.
   DiesWaiting,       ///< While it waits for its device.
   Lingers,           ///< Does not end after it has trained.
+  EndTells,          ///< Does not say that it has trained, but that its end will.
   // Of the machine.
   MemoryExhausted,  ///< The kernel kills the largest process.
   MemoryLost,       ///< Others take memory for a while.

@@ -177,11 +177,15 @@ void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
 }
 
 void MadeUpMachine::tell_end(const Process& process, const End& end, Duration after) {
-  const AttemptEnded news{.key = process.key,
-                          .end = end,
-                          .usage = {.memory_peak = process.peak, .cpu_time = Duration{10}},
-                          .result = {},
-                          .warning = {}};
+  AttemptEnded news{.key = process.key,
+                    .end = end,
+                    .usage = {.memory_peak = process.peak, .cpu_time = Duration{10}},
+                    .result = {},
+                    .warning = {}};
+  if (process.behaviour.tells_memory && end != End(ExitedWith{0})) {
+    counts_.count(Fault::MemoryTold);
+    news.out_of_memory = "RuntimeError: CUDA out of memory";
+  }
   unheard_.insert(process.key);
   const bool twice = process.behaviour.ended_twice;
   const std::optional<Duration> again = process.behaviour.told_again;
@@ -232,6 +236,10 @@ Sampled MadeUpMachine::read() {
 
 void MadeUpMachine::sample() {
   if (samples_delayed_ == 0) tell(read());
+  for (const auto& [task, process] : processes_) {
+    // Of a plain command, too: what nobody asked for must not matter.
+    if (random_.one_in(8)) tell(Progressed{.key = process.key, .fraction = 0.5, .values = {}});
+  }
   at(now_ + kSampleEvery, [this] { sample(); });
 }
 

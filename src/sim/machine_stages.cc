@@ -90,6 +90,7 @@ void MadeUpMachine::grant(const GrantDevice& command) {
     return;
   }
   process.promise = command.promise.memory;
+  if (process.behaviour.end_tells) say(process, Said::Training);
   next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }
 
@@ -99,12 +100,18 @@ void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
   if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
     counts_.count(Fault::TrainOutOfMemory);
     process.waits = true;
+    // Nobody made it wait for its device: it may as well leave, and has not trained then.
+    if (behaviour.end_tells && random_.one_in(4)) end_at(now_ + kLeaving, process, ExitedWith{0});
     return say(process, Said::OutOfMemory, "CUDA out of memory");
   }
   if (behaviour.mishap == Mishap::FailsToTrain) {
     counts_.count(Fault::StageFails);
     say(process, Said::Failed, "RuntimeError: loss is nan");
     return end_at(now_ + kLeaving, process, ExitedWith{1});
+  }
+  if (behaviour.end_tells) {
+    counts_.count(Fault::EndTells);
+    return end_at(now_ + kLeaving, process, behaviour.end);
   }
   say(process, Said::Trained);
   if (behaviour.mishap == Mishap::Lingers) {

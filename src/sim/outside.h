@@ -60,6 +60,7 @@ struct SeenAttempt {
   Stage stage = Stage::Train;
   bool ahead = false;        ///< Started, and not training yet.
   std::optional<Said> word;  ///< The last.
+  bool end_tells = false;    ///< It said so, when it began to train.
   StopReason stop = StopReason::None;
   Instant stopped;
   bool killed = false;
