@@ -93,7 +93,10 @@ void Outside::wait_for_device(TaskIndex index, Instant at) {
 }
 
 void Outside::stop_waiting_for_device(TaskIndex index) {
-  if (loaded.erase(index) > 0) --waiting_in[task(index).shape.value];
+  if (loaded.erase(index) == 0) return;
+  --waiting_in[task(index).shape.value];
+  // Who passed it there did not pass it where it may wait next, with nothing loaded.
+  task(index).passed = 0;
 }
 
 void Outside::train(TaskIndex index, Instant at) {
