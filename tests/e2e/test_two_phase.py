@@ -6,7 +6,7 @@ page alone, which says what the Python client never would.
 import pathlib
 import sqlite3
 
-from yard import TRAINYARD, YardTest, json, os, processes_with, subprocess
+from yard import TRAINYARD, YardTest, json, os, processes_with, signal, subprocess
 
 CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python"
 JOB = """
@@ -97,6 +97,36 @@ class TwoPhase(YardTest):
         self.open_gate()
         self.end_of(yard, expect=0)
         self.assertEqual(self.words(), {"g/first": "FINISHED", "g/second": "FINISHED"})
+
+    def test_each_of_the_ten_statuses_is_seen_from_outside(self):
+        """Tasks that stay where they are, one for each status; the tenth comes with the interrupt."""
+        stay = "import signal\nwhile True: signal.pause()\n"
+        life = RAW + "c = connect(); receive(c)\n"
+        loaded = life + "send(c, 6, {'say': 'loading'})\nsend(c, 6, {'say': 'loaded'})\n"
+        self.scripts(
+            available=life + stay, loading=life + "send(c, 6, {'say': 'loading'})\n" + stay,
+            training=loaded + "receive(c)\n" + stay, finished="import atexit, signal\natexit.register(signal.pause)\n" + GOOD,
+            exited=GOOD, exception="raise ValueError()",
+            unknown=life + "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nsend(c, 6, {'say': 'dancing'})\n" + stay)
+        self.write("waiting.py", loaded + stay)
+        self.job(self.text("job.yaml") + f"""      - {{id: waiting, command: [/usr/bin/python3, waiting.py], cpus: {os.cpu_count()}}}
+      - {{id: holds, command: [sleep, 1000], cpus: {os.cpu_count()}, two-phase: false}}
+  - {{name: later, tasks: [{{id: init, command: 'true'}}]}}
+""")
+        expected = {name: name.upper() for name in ("init", "available", "loading", "waiting", "training", "finished", "exited",
+                                                    "exception", "unknown")} | {"holds": "TRAINING"}
+        yard = self.start("run", "job.yaml", "--set", "scheduler.max-waiting=9")
+
+        def seen():
+            if not (self.directory / "runs/job/journal.db").exists():
+                return False
+            return {name: row["status"] for name, row in self.rows().items()} == expected
+        self.until("nine statuses side by side", seen)
+        yard.send_signal(signal.SIGINT)
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard, expect=130)
+        rows = self.rows()
+        self.assertEqual((rows["training"]["status"], rows["init"]["status"]), ("INTERRUPT", "INIT"))
 
     def test_out_of_memory_in_training_keeps_the_process_and_what_it_loaded(self):
         self.scripts(greedy="""
