@@ -16,14 +16,12 @@
 #include <iterator>
 #include <new>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -34,6 +32,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainyard/trainyard.h"
+#include "yard/test_yard.h"
 
 namespace trainyard {
 namespace {
@@ -41,63 +40,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-/// A task that does what the test says.
-class Made : public Task {
- public:
-  using Load = std::function<void(Made&)>;
-  using Train = std::function<Json(Made&, const Device&)>;
-  Made(std::string id, Train train, Load load = nullptr)
-      : Task({.id = std::move(id), .memory = 20_MB, .cpus = 0}),
-        train_(std::move(train)),
-        load_(std::move(load)) {}
-
-  void load() override {
-    if (load_) load_(*this);
-  }
-  Json train(const Device& device) override { return train_(*this, device); }
-
-  using Task::progress;
-  using Task::report;
-  using Task::send;
-  int count = 0;
-
- private:
-  Train train_;
-  Load load_;
-};
-
-class YardTest : public ::testing::Test {
- public:
-  YardTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainyard-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    place = name;
-  }
-  ~YardTest() override { std::filesystem::remove_all(place); }
-
-  YardOptions options(Fork fork = Fork::OneThread) {
-    return {
-        .name = "test", .directory = place, .fork = fork, .note = [this](std::string_view text) {
-          notes.emplace_back(text);
-        }};
-  }
-  static Config config() {
-    Config config;
-    // What other tests use of the CPUs must not hold this yard up.
-    EXPECT_TRUE(config.set("utilization-limit.cpu", "100%"));
-    return config;
-  }
-  RunSummary run(TaskGroup& group) {
-    Yard yard(config(), options());
-    const Result<RunSummary> done = yard.run(group);
-    EXPECT_TRUE(done) << (done ? "" : done.error().message);
-    return done.value_or(RunSummary{});
-  }
-
-  std::string place;
-  std::vector<std::string> notes;
-};
 
 TEST_F(YardTest, RunsTasksThatLoadAndTrainAndBringsTheirResultsBack) {
   TaskGroup group("folds");
@@ -293,48 +235,6 @@ TEST_F(YardTest, RunsGroupsInOrderWhateverBecomesOfTheirTasks) {
   EXPECT_EQ(yard.run(first).error().message, "a group 'group-1' has run in this yard already");
 }
 
-TEST_F(YardTest, RefusesWhatCannotBeRun) {
-  const auto refusal = [&](TaskGroup& group) {
-    Yard yard(config(), options());
-    const Result<RunSummary> done = yard.run(group);
-    return done ? std::string("(it was run)") : done.error().message;
-  };
-  const auto fine = [](Made&, const Device&) { return Json::object(); };
-  TaskGroup twice("twice");
-  twice.add<Made>("a", fine);
-  twice.add<Made>("a", fine);
-  EXPECT_EQ(refusal(twice), "group 'twice': two tasks have the id 'a'");
-  TaskGroup unsafe("unsafe");
-  unsafe.add<Made>("a/b", fine);
-  EXPECT_EQ(refusal(unsafe), "group 'unsafe': the id of a task 'a/b' has a '/'");
-  struct Huge : Task {
-    Huge() : Task({.id = "huge", .memory = 100'000_GB}) {}
-    Json train(const Device&) override { return {}; }
-  };
-  TaskGroup huge("huge");
-  huge.add<Huge>();
-  EXPECT_THAT(refusal(huge),
-              HasSubstr("task 'huge' can never run here: it needs 100 TB of memory"));
-  struct Wishes : Task {
-    explicit Wishes(TaskOptions options) : Task(std::move(options)) {}
-    Json train(const Device& device) override { return {{"device", device.name}}; }
-  };
-  TaskGroup gpu("gpu", {.gpu_memory = 1_GB});
-  gpu.add<Wishes>(TaskOptions{.id = "a"});
-  EXPECT_EQ(refusal(gpu), "group 'gpu': task 'a' asks for a GPU, and GPUs are not supported yet");
-  TaskGroup wish("wish", {.device = "cuda:1"});
-  wish.add<Wishes>(TaskOptions{.id = "a", .device = "cpu"});
-  EXPECT_EQ(refusal(wish), "(it was run)");
-  EXPECT_EQ(wish.find("a")->result(), (Json{{"device", "cpu"}})) << "the task's word counts";
-  TaskGroup odd("odd");
-  odd.add<Wishes>(TaskOptions{.id = "a", .device = "gpu0"});
-  EXPECT_EQ(refusal(odd),
-            "group 'odd': task 'a' asks for the device 'gpu0'; there are 'cpu' and 'cuda:<index>'");
-  Config wrong;
-  EXPECT_THAT(wrong.set("scheduler.max-proces", "4").error().message,
-              HasSubstr("did you mean 'scheduler.max-process'"));
-}
-
 TEST_F(YardTest, RunsOneTaskInAGroupOfItsOwn) {
   Yard yard(config(), options());
   Made one("a", [](Made& it, const Device&) { return Json{{"dir", it.task_dir()}}; });
@@ -349,45 +249,6 @@ TEST_F(YardTest, RunsOneTaskInAGroupOfItsOwn) {
   const std::string index{std::istreambuf_iterator<char>(page), {}};
   EXPECT_THAT(index, HasSubstr("<a href=\"default/reports/default.html\">default</a>"));
   EXPECT_THAT(index, HasSubstr("<a href=\"default-2/reports/default-2.html\">default-2</a>"));
-}
-
-TEST_F(YardTest, RefusesAnIdThatAnotherGroupHasWhereItIsToldTo) {
-  Config strict = config();
-  ASSERT_TRUE(strict.set("task.allow-duplicate-id", "false"));
-  Yard yard(strict, options());
-  const auto fine = [](Made&, const Device&) { return Json::object(); };
-  TaskGroup first("first");
-  first.add<Made>("a", fine);
-  TaskGroup second("second");
-  second.add<Made>("b", fine);
-  second.add<Made>("a", fine);
-  EXPECT_TRUE(yard.run(first));
-  EXPECT_EQ(yard.run(second).error().message,
-            "group 'second': the id 'a' is also in group 'first', and task.allow-duplicate-id is "
-            "false");
-}
-
-TEST_F(YardTest, RefusesToForkBesideOtherThreadsAndNamesThemUnlessItIsTold) {
-  const std::jthread other([](const std::stop_token& stop) {
-    ::pthread_setname_np(::pthread_self(), "my-pool");
-    while (!stop.stop_requested()) std::this_thread::yield();
-  });
-  TaskGroup group("g");
-  auto& task = group.add<Made>("a", [](Made&, const Device&) { return Json{{"ok", 1}}; });
-  Yard strict(config(), options());
-  std::string why;
-  do {
-    TaskGroup refused("refused");
-    refused.add<Made>("a", [](Made&, const Device&) { return Json::object(); });
-    Yard yard(config(), options());
-    why = yard.run(refused).error().message;
-  } while (!why.contains("my-pool"));  // Until it has its name.
-  EXPECT_THAT(why, HasSubstr("'my-pool'"));
-  EXPECT_THAT(why, HasSubstr("OMP_NUM_THREADS=1"));
-  EXPECT_THAT(why, HasSubstr("Fork::AnyThreads"));
-  Yard bold(config(), options(Fork::AnyThreads));
-  EXPECT_EQ(bold.run(group).value().finished, 1);
-  EXPECT_EQ(task.result(), (Json{{"ok", 1}}));
 }
 
 /// Counters that this process and all its forks see.
