@@ -157,10 +157,10 @@ class Channel(unittest.TestCase):
 
     def test_a_buffer_that_is_too_large_is_refused_and_nothing_is_sent(self):
         frames = self.frames_of("import trainyard\n"
-                                "try: trainyard.send('weights', None, bytes((64 << 20) + 1))\n"
+                                "try: trainyard.send('weights', None, bytes((8 << 20) + 1))\n"
                                 "except ValueError as error: trainyard.send(str(error))\n")
         self.assertEqual([fields.get("command") for _, fields, _ in frames],
-                         [None, "a buffer of 67108865 bytes, at most 67108864 can be sent"])
+                         [None, "a buffer of 8388609 bytes, at most 8388608 can be sent"])
 
 
 if __name__ == "__main__":

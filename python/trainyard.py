@@ -26,6 +26,7 @@ import os
 import socket
 import struct
 import sys
+import threading
 import time
 import traceback
 
@@ -36,7 +37,7 @@ _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
 _VERSION = 1
 _FIELDS_MAX = 1 << 20
 _VALUES_MAX = 4000
-_BUFFER_MAX = 64 << 20
+_BUFFER_MAX = 8 << 20
 _PROGRESS_EVERY_S = 0.1
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
@@ -60,6 +61,7 @@ class _Yard:
         self.said_last = False
         self._progress = None  # What was not told yet.
         self._progress_at = -_PROGRESS_EVERY_S
+        self._sending = threading.Lock()  # A frame goes whole, whichever thread sends another.
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(path)
         self._send(_HELLO, {"role": "task", "version": _VERSION, "token": token,
@@ -115,10 +117,17 @@ class _Yard:
         text = json.dumps(fields).encode("ascii")
         count, size = (0, 0) if buffer is None else (1, len(buffer))
         lengths = struct.pack("<Q", size) * count
-        self._socket.sendall(_PREFIX.pack(b"TYRD", _VERSION, kind, 0, 0, 0, 0, len(text), count, 0, size)
-                             + lengths + text)
-        if count:
-            self._socket.sendall(buffer)
+        prefix = _PREFIX.pack(b"TYRD", _VERSION, kind, 0, 0, 0, 0, len(text), count, 0, size)
+        with self._sending:
+            try:
+                self._socket.sendall(prefix + lengths + text)
+                if count:
+                    self._socket.sendall(buffer)
+            except OSError:
+                raise
+            except BaseException:
+                self._socket.close()  # Half a frame is no beginning for another one.
+                raise
 
     def _exactly(self, count):
         received = bytearray()
@@ -226,7 +235,7 @@ def progress(fraction=None, **values):
 
 def send(command, data=None, buffer=None):
     """A message to the program that runs the yard, when it is one that listens (the C++ library).
-    With the bytes of a buffer, as of a numpy array: at most 64 MiB, and no copy of it is made here."""
+    With the bytes of a buffer, as of a numpy array: at most 8 MiB, and no copy of it is made here."""
     if buffer is not None:
         buffer = memoryview(buffer).cast("B")
         if len(buffer) > _BUFFER_MAX:

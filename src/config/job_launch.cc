@@ -165,6 +165,8 @@ Launch Job::launch(AttemptKey key) const {
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
   for (const auto& [name, value] : said) add(name, value);
+  // By this what is left of a run is found whose keeper has died.
+  launch.preload.environment.push_back("TRAINYARD_RUN_DIR=" + state_->places.run_directory);
   launch.preload.log_path = state_->places.run_directory + "/trainyard.preload.log";
   if (group.preload.empty()) {
     launch.preload = {};

@@ -58,6 +58,11 @@ TEST(Preload, ReadsACommandForTheShellThatIsNothingButWords) {
   EXPECT_EQ(launch.preload.path, "/job");
 }
 
+TEST(Preload, ReadsDoubleQuotesAsTheShellDoes) {
+  const Launch launch = launch_of(R"(command: "python3 fit.py \"a\\\nb\" \"c!\" \"d\ne\"")");
+  EXPECT_THAT(launch.arguments, ElementsAre("python3", "fit.py", "ab", "c!", "d\ne"));
+}
+
 TEST(Preload, LooksForImportsWhereTheScriptWould) {
   EXPECT_EQ(launch_of("command: [python, -m, fit], working-directory: sub").preload.path,
             "/job/sub");
@@ -75,7 +80,7 @@ TEST(Preload, ImportsWithTheVariablesThatAllTasksHave) {
   EXPECT_THAT(launch.preload.modules, ElementsAre("numpy"));
   EXPECT_THAT(launch.preload.environment,
               ElementsAre("OMP_NUM_THREADS=2", "OPENBLAS_NUM_THREADS=2", "MKL_NUM_THREADS=2",
-                          "PYTHONUNBUFFERED=1", "A=1"));
+                          "PYTHONUNBUFFERED=1", "TRAINYARD_RUN_DIR=/job/runs/sweep", "A=1"));
   EXPECT_THAT(launch.environment, Contains("B=x"));
 }
 
@@ -98,6 +103,11 @@ TEST(Preload, RefusesCommandsThatAreNotAPythonScripts) {
   EXPECT_THAT(refusal("[python3, -u]"), HasSubstr("has no script"));
   EXPECT_THAT(refusal("[python3, -m]"), HasSubstr("has no script"));
   EXPECT_THAT(refusal("[python3, '-']"), HasSubstr("reads its script from standard input"));
+  for (const std::string_view odd : {"-um", "-mfit", "-cprint()", "--", "--help"}) {
+    EXPECT_THAT(refusal(fmt::format("[python3, '{}', fit]", odd)),
+                HasSubstr(fmt::format("has '{}'; give each option of Python by itself", odd)));
+  }
+  EXPECT_EQ(refusal("[python3, -Wmodule, -uXdev, -X, dev, -bu, fit.py]"), "");
   EXPECT_EQ(refusal("[python3, '{v}.py']"), "");
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// Has a meaning to the shell where no quotes are.
 constexpr std::string_view kForShell = "$`|&;<>()*?[]{}~#!\n";
 /// The same in double quotes.
-constexpr std::string_view kForShellInDouble = "$`!";
+constexpr std::string_view kForShellInDouble = "$`";
 /// What a backslash takes the meaning of, in double quotes.
 constexpr std::string_view kEscapedInDouble = "$`\"\\";
 
@@ -70,6 +70,10 @@ class WordSplitter {
       if (in_double && is_one_of(text_[at_], kForShellInDouble)) {
         return std::unexpected(for_shell(text_[at_]));
       }
+      if (in_double && text_.substr(at_).starts_with("\\\n")) {
+        ++at_;  // The line goes on.
+        continue;
+      }
       const bool escapes = in_double && text_[at_] == '\\' && at_ + 1 < text_.size() &&
                            is_one_of(text_[at_ + 1], kEscapedInDouble);
       if (escapes) ++at_;
@@ -93,9 +97,15 @@ bool is_python(std::string_view program) {
   return program.starts_with("python") || program.starts_with("pypy");
 }
 
-/// Whether an option of the interpreter has its value in the next argument.
-bool takes_next(std::string_view option) {
-  return option == "-W" || option == "-X" || option == "--check-hash-based-pycs";
+/// How many arguments an option of the interpreter takes up; 0: it is none that we can tell from
+/// what the script is, as -um is none.
+std::size_t length_of_option(std::string_view option) {
+  if (option == "--check-hash-based-pycs") return 2;
+  if (option.starts_with("--")) return 0;
+  const std::size_t with_value = option.find_first_of("WXmc", 1);
+  if (with_value == std::string_view::npos) return 1;
+  if (option[with_value] == 'm' || option[with_value] == 'c') return 0;
+  return with_value + 1 == option.size() ? 2 : 1;
 }
 
 }  // namespace
@@ -107,7 +117,13 @@ Result<PythonCommand> read_python_command(std::vector<std::string> arguments) {
   std::size_t at = 1;
   while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "-" &&
          arguments[at] != "-m" && arguments[at] != "-c") {
-    at += takes_next(arguments[at]) ? 2 : 1;
+    const std::size_t length = length_of_option(arguments[at]);
+    if (length == 0) {
+      return std::unexpected(Error{
+          fmt::format("has '{}'; give each option of Python by itself, as in 'python3 -u -m fit'",
+                      arguments[at])});
+    }
+    at += length;
   }
   if (at >= arguments.size()) return std::unexpected(Error{"has no script"});
   const std::string& script = arguments[at];

@@ -45,8 +45,8 @@ void ArenaExchange::drop_all(ArenaPool& pool) {
   }
 }
 
-Result<void> ArenaExchange::take(Descriptor descriptor) {
-  if (unnamed_.size() == kUnnamedMax) {
+Result<void> ArenaExchange::take(Descriptor descriptor, std::size_t unnamed_max) {
+  if (unnamed_.size() >= unnamed_max) {
     return std::unexpected(Error{"more descriptors than frames have named"});
   }
   unnamed_.push_back(std::move(descriptor));

@@ -43,7 +43,7 @@ class ArenaExchange {
   // --- of the receiver ---
 
   /// A descriptor that came. An error: too many of them.
-  Result<void> take(Descriptor descriptor);
+  Result<void> take(Descriptor descriptor, std::size_t unnamed_max = kUnnamedMax);
   /// Where the shared buffers of a frame lie, until they are released. An error: a buffer outside
   /// its arena, or an arena that did not come.
   Result<std::vector<std::span<const std::byte>>> open(const wire::Frame& frame);

@@ -220,7 +220,9 @@ bool FrameServer::State::read_some(ConnectionId number) {
       end(number, "descriptors are not taken here");
       return false;
     }
-    if (const Result<void> taken = connection->arenas.take(std::move(descriptor)); !taken) {
+    if (const Result<void> taken =
+            connection->arenas.take(std::move(descriptor), connection->limits.shared_max);
+        !taken) {
       end(number, taken.error().message);
       return false;
     }
@@ -330,7 +332,7 @@ void FrameServer::State::send(ConnectionId number, const wire::Frame& frame) {
   const bool was_waiting = !connection->unread.empty();
   std::vector<int> descriptors;
   if (!frame.shared.empty()) descriptors = connection->arenas.descriptors_with(frame, *pool);
-  connection->unread.add(*bytes, std::move(descriptors));
+  connection->unread.add(*bytes, descriptors);
   if (!was_waiting) write(number);
   Connection* const after = find(number);
   if (after == nullptr || after->unread.size() <= options.unread_bytes_max) return;

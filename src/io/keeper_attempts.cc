@@ -179,7 +179,11 @@ std::vector<pid_t> KeeperAttempts::list_children() {
 
 void KeeperAttempts::adopt(pid_t pid) {
   const std::optional<ProcessStat> process = scan_.read(pid);
-  if (process && set_aside_.contains(static_cast<pid_t>(process->session))) return;
+  if (process && set_aside_.contains(static_cast<pid_t>(process->session))) {
+    // Who leads it is waited for by whoever has set it aside; what it left behind, by us.
+    if (process->session != pid) static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
+    return;
+  }
   const Number owner = process ? owner_of(*process) : 0;
   orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
   if (!process || owner == 0) return;

@@ -87,9 +87,11 @@ Preloads::Options KeeperProcess::preload_options() {
 void KeeperProcess::run() {
   while (!finished()) {
     wait_for_events();
+    // First of all, so that what they are told now reaches them.
+    take_preloaded();
     take_messages();
     carry_out_stops();
-    preloads_.end_idle(Clock::now());
+    preloads_.look_at_the_clock(Clock::now());
     take_preloaded();
     see_what_has_ended();
     if (yard_gone_) end_everything();
@@ -129,7 +131,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   std::optional<Clock::time_point> at = flush_at_;
   const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };
   if (const auto clear_up_at = attempts_.clear_up_at()) sooner(*clear_up_at);
-  if (const auto idle_at = preloads_.idle_at()) sooner(*idle_at);
+  if (const auto preloads_at = preloads_.wake_at()) sooner(*preloads_at);
   if (yard_gone_) sooner(killing_ ? give_up_at_ : kill_at_);
   return at;
 }
@@ -189,6 +191,7 @@ void KeeperProcess::take_preloaded() {
       tell_end({.key = outcome.key, .end = std::move(outcome.process).error(), .usage = {}});
       continue;
     }
+    attempts_.prepare(Clock::now());  // It begins now, however long it has waited.
     has_started(outcome.key, outcome.launch, std::move(*outcome.process));
     if (outcome.stop) attempts_.stop(std::span(&*outcome.stop, 1));
   }
@@ -204,6 +207,7 @@ void KeeperProcess::has_started(AttemptKey key, const Launch& launch, Result<Spa
     spawned = std::unexpected(system_error("cannot watch its process", error));
   }
   if (!spawned) {
+    preloads_.forget(key);
     tell_end({.key = key, .end = NotStarted{spawned.error().message}, .usage = {}});
     return;
   }

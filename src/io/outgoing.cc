@@ -2,21 +2,25 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "io/descriptor.h"
 #include "io/passing.h"
 
 namespace trainyard::io {
 
-void Outgoing::add(std::string_view bytes, std::vector<int> descriptors) {
+void Outgoing::add(std::string_view bytes, const std::vector<int>& descriptors) {
   if (!descriptors.empty()) {
-    attached_.push_back({.at = bytes_.size(), .descriptors = std::move(descriptors)});
+    Attached& added = attached_.emplace_back(Attached{.at = bytes_.size(), .descriptors = {}});
+    for (const int descriptor : descriptors) {
+      // Where there is no more room for a copy, sending fails, and that is the end of the receiver.
+      added.descriptors.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    }
   }
   bytes_ += bytes;
 }
@@ -28,8 +32,11 @@ void Outgoing::send_some(int socket) {
     const std::size_t next = with ? 1 : 0;
     std::string_view piece = bytes_;
     if (attached_.size() > next) piece = piece.substr(0, attached_[next].at);
-    const std::span<const int> descriptors =
-        with ? std::span<const int>(attached_.front().descriptors) : std::span<const int>();
+    std::vector<int> descriptors;
+    if (with) {
+      for (const Descriptor& each : attached_.front().descriptors)
+        descriptors.push_back(each.get());
+    }
     const ssize_t count = send_with(socket, piece, descriptors, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "io/descriptor.h"
+
 namespace trainyard::io {
 
 class Outgoing {
  public:
-  /// The descriptors go with the first of the bytes, and must be open until then.
-  void add(std::string_view bytes, std::vector<int> descriptors);
+  /// The descriptors go with the first of the bytes. They are copied.
+  void add(std::string_view bytes, const std::vector<int>& descriptors);
 
   /// As much as the socket takes now. When nobody is there any more, all is dropped.
   void send_some(int socket);
@@ -25,7 +27,7 @@ class Outgoing {
  private:
   struct Attached {
     std::size_t at = 0;  ///< With which of the bytes.
-    std::vector<int> descriptors;
+    std::vector<Descriptor> descriptors;
   };
   std::string bytes_;
   std::deque<Attached> attached_;

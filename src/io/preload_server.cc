@@ -41,7 +41,7 @@ namespace trainyard::io {
 namespace {
 
 /// How long a process that has been forked and told to go on may take to say that it does.
-constexpr int kLetGoMax = 5000;
+constexpr int kLetGoMax = 1000;
 /// How long it may go on without its socket.
 constexpr Duration kEndMax{1000};
 /// How much of the log is searched for what went wrong.
@@ -136,10 +136,10 @@ Result<void> PreloadServer::launch(Spawner& spawner, const Launch& launch) {
   Result<std::array<Descriptor, 2>> ends = socket_pair();
   if (!ends) return std::unexpected(ends.error());
   permission_ = std::move(ends->front());
-  // If this fails it is about to end, and its end tells why.
+  // If this fails it is about to end, or ends now, and its end tells why.
   const std::array<int, 4> descriptors{text->get(), logs->out.get(), logs->err.get(),
                                        ends->back().get()};
-  static_cast<void>(send_with(socket_.get(), "l", descriptors, MSG_DONTWAIT | MSG_NOSIGNAL));
+  if (send_with(socket_.get(), "l", descriptors, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) kill();
   return {};
 }
 
@@ -182,8 +182,7 @@ Result<Spawned> PreloadServer::let_go(pid_t pid, const Descriptor& permission) {
   if (::recv(permission.get(), &word, 1, MSG_DONTWAIT) == 1) {
     return Spawned{.pid = pid, .pidfd = std::move(pidfd)};
   }
-  ::kill(pid, SIGKILL);
-  static_cast<void>(::waitpid(pid, nullptr, 0));
+  ::kill(pid, SIGKILL);  // It is reaped as all are that belong to nobody.
   return std::unexpected(Error{"its process ended before it could start"});
 }
 
@@ -195,10 +194,12 @@ PreloadServer::Ended PreloadServer::bury() const {
   ::kill(-pid_, SIGKILL);
   int status = 0;
   const bool known = ::waitpid(pid_, &status, WNOHANG) == pid_;
-  const std::string cannot = fmt::format("cannot import {} beforehand", modules_);
+  const std::string cannot = ready_
+                                 ? fmt::format("cannot start from what has imported {}", modules_)
+                                 : fmt::format("cannot import {} beforehand", modules_);
   if (known && WIFSIGNALED(status)) {
-    return {.why = fmt::format("{}: the process that did was killed by signal {} (see '{}')",
-                               cannot, WTERMSIG(status), log_path_),
+    return {.why = fmt::format("{}: that process was killed by signal {} (see '{}')", cannot,
+                               WTERMSIG(status), log_path_),
             .cured = true};
   }
   std::string said = last_line(log_path_, log_size_);

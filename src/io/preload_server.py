@@ -23,6 +23,11 @@ import struct
 import sys
 import types
 
+try:
+    import ctypes
+except ImportError:
+    ctypes = None
+
 _ANSWER = struct.Struct("=q")
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
@@ -64,7 +69,11 @@ def receive(keeper):
 
 
 def fork_twice():
-    """0 in the grandchild; in this process its number, or the errno of what went wrong, negative."""
+    """0 in the grandchild; in this process its number, or the errno of what went wrong, negative.
+
+    The grandchild tells its number itself: what hangs in it before that hangs here, and not with the
+    keeper, who ends us then.
+    """
     reader, writer = os.pipe()
     try:
         child = os.fork()
@@ -76,10 +85,11 @@ def fork_twice():
         try:
             grandchild = os.fork()
         except OSError as error:
-            grandchild = -error.errno
-        if grandchild != 0:
-            os.write(writer, _ANSWER.pack(grandchild))
+            os.write(writer, _ANSWER.pack(-error.errno))
             os._exit(0)
+        if grandchild != 0:
+            os._exit(0)
+        os.write(writer, _ANSWER.pack(os.getpid()))
         os.close(reader)
         os.close(writer)
         return 0
@@ -107,11 +117,20 @@ def serve(keeper):
         answer(keeper, number)
 
 
-def become_task(launch, out, err, permission):
+def die_with(keeper):
+    """The keeper is the only one who could see that this goes on without a yard."""
+    if ctypes is not None:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    if os.getppid() != keeper:
+        os._exit(1)
+
+
+def become_task(keeper, launch, out, err, permission):
     """Returns the arguments that come after the interpreter's own."""
     if os.read(permission, 1) != b"g":
         os._exit(1)  # The keeper has changed its mind, or is gone.
     os.setsid()
+    die_with(keeper)
     os.write(permission, b"s")
     os.dup2(out, 1)
     os.dup2(err, 2)
@@ -193,6 +212,16 @@ def exit_code(error):
     return 1
 
 
+def flush_files():
+    """What a script has written to files that nobody closes. Texts first: they write to the others."""
+    files = [thing for thing in gc.get_objects() if isinstance(thing, io.IOBase)]
+    for file in sorted(files, key=lambda file: not isinstance(file, io.TextIOBase)):
+        try:
+            file.flush()
+        except (OSError, ValueError):
+            pass  # Closed, or not to be written to.
+
+
 def leave(code, interrupted, modules_before):
     """Ends as the interpreter would, but for taking apart what is shared: that would first copy it,
     and take most of the time of a short task."""
@@ -200,7 +229,8 @@ def leave(code, interrupted, modules_before):
         if "threading" in sys.modules:
             sys.modules["threading"]._shutdown()  # Waits for threads that are no daemons.
         atexit._run_exitfuncs()
-        # So that files are closed, and what they hold is written.
+        flush_files()
+        # So that objects are told that they go.
         sys.modules["__main__"].__dict__.clear()
         for name in list(sys.modules):
             if name not in modules_before:
@@ -224,10 +254,10 @@ def main():
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    keeper = socket.socket(fileno=3)
+    keeper, keeper_process = socket.socket(fileno=3), os.getppid()
     import_all(sys.argv[1], sys.argv[2:])
     answer(keeper, 0)
-    arguments = become_task(*serve(keeper))
+    arguments = become_task(keeper_process, *serve(keeper))
     modules_before = set(sys.modules)
     code, interrupted = 0, False
     try:

@@ -44,10 +44,30 @@ Preloads::Servers::iterator Preloads::find(const Launch& launch) {
   });
 }
 
+/// Room for one more. Those that only wait to be used again give way to it.
+bool Preloads::make_room() {
+  const auto counts = std::ranges::count_if(servers_, [](const Server& it) { return !it.ending; });
+  if (std::cmp_less(counts, kServersMax)) return true;
+  Server* longest = nullptr;
+  for (Server& server : servers_) {
+    if (server.ending || !server.idle_since) continue;
+    if (longest == nullptr || *server.idle_since < *longest->idle_since) longest = &server;
+  }
+  if (longest == nullptr) return false;
+  end(*longest);
+  return true;
+}
+
+void Preloads::end(Server& server) {
+  server.ending = true;
+  server.idle_since.reset();
+  if (server.process) server.process->kill();
+}
+
 bool Preloads::take(AttemptKey key, const Launch& launch) {
   auto found = find(launch);
   if (found == servers_.end()) {
-    if (servers_.size() >= kServersMax) return false;
+    if (!make_room()) return false;
     found = servers_.insert(servers_.end(),
                             Server{.number = ++last_number_, .pattern = launch, .process = {}});
   }
@@ -57,8 +77,9 @@ bool Preloads::take(AttemptKey key, const Launch& launch) {
   if (!server.process) {
     start(server);
   } else {
-    ask(server);
+    if (!server.killed) ask(server);
   }
+  rest(server, Clock::now());
   erase_if_done(found);
   return true;
 }
@@ -88,11 +109,16 @@ void Preloads::ask(Server& server) {
   while (server.process && server.process->is_ready() && !server.process->is_busy() &&
          !server.waiting.empty()) {
     const Result<void> asked = server.process->launch(spawner_, server.waiting.front().launch);
-    if (!asked) finish(server, std::unexpected(End(NotStarted{asked.error().message})));
+    if (asked) {
+      server.answer_by = Clock::now() + options_.answer_max;
+    } else {
+      finish(server, std::unexpected(End(NotStarted{asked.error().message})));
+    }
   }
 }
 
 void Preloads::finish(Server& server, std::expected<Spawned, End> process) {
+  server.answer_by.reset();
   Waiting first = std::move(server.waiting.front());
   server.waiting.pop_front();
   if (process) {
@@ -111,9 +137,15 @@ bool Preloads::stop(const StopMessage& stop) {
     if (found == server.waiting.end()) continue;
     const bool asked_for =
         found == server.waiting.begin() && server.process && server.process->is_busy();
-    if (asked_for) {
+    if (asked_for && !stop.kill) {
       found->stop = stop;
       return true;
+    }
+    if (asked_for) {
+      // Its process may be anywhere on its way; none of the others is to blame.
+      server.killed = true;
+      server.answer_by.reset();
+      server.process->kill();
     }
     outcomes_.push_back(
         {.key = found->key,
@@ -121,6 +153,7 @@ bool Preloads::stop(const StopMessage& stop) {
          .process = std::unexpected(End(KilledBy{.signal = stop.kill ? SIGKILL : SIGTERM})),
          .stop = {}});
     server.waiting.erase(found);
+    rest(server, Clock::now());
     return true;
   }
   return false;
@@ -136,21 +169,25 @@ void Preloads::forget(AttemptKey key) {
 }
 
 void Preloads::rest(Server& server, Clock::time_point now) {
-  if (server.users == 0 && server.waiting.empty()) server.idle_since = now;
+  const bool unused = server.users == 0 && server.waiting.empty() && !server.ending;
+  if (unused && !server.idle_since) server.idle_since = now;
 }
 
 void Preloads::about(std::uint64_t number, Clock::time_point now) {
   const auto found = std::ranges::find(servers_, number & ~kEvents, &Server::number);
   if (found == servers_.end() || !found->process) return;
   Server& server = *found;
-  if (auto told = server.process->hear()) {
+  // One that is to end may have forked a task for nobody, which ends without its permission to go
+  // on.
+  const bool deaf = server.ending || server.killed;
+  if (auto told = deaf ? std::nullopt : server.process->hear()) {
     if (*told) {
       finish(server, std::move(**told));
     } else {
       finish(server, std::unexpected(End(NotStarted{std::move(told->error()).message})));
     }
   }
-  ask(server);
+  if (!deaf) ask(server);
   if (server.process->has_ended()) {
     has_ended(server);
     erase_if_done(found);
@@ -164,15 +201,19 @@ void Preloads::has_ended(Server& server) {
   const PreloadServer::Ended ended = server.process->bury();
   options_.session(server.process->pid(), false);
   server.process.reset();
-  if (server.waiting.empty()) return;
-  Waiting& first = server.waiting.front();
-  if (was_busy) {
-    ++first.tries;
-  } else {
-    for (Waiting& each : server.waiting) ++each.tries;
+  server.answer_by.reset();
+  if (server.ending || server.waiting.empty()) return;
+  if (!std::exchange(server.killed, false)) {
+    for (Waiting& each : server.waiting) {
+      ++each.tries;
+      if (was_busy) break;  // That one's alone.
+    }
   }
-  if (!ended.cured || first.tries >= kTriesMax) return refuse_all(server, ended.why);
-  start(server);
+  if (!ended.cured) return refuse_all(server, ended.why);
+  while (!server.waiting.empty() && server.waiting.front().tries >= kTriesMax) {
+    finish(server, std::unexpected(End(NotStarted{ended.why})));
+  }
+  if (!server.waiting.empty()) start(server);
 }
 
 void Preloads::refuse_all(Server& server, const std::string& why) {
@@ -181,21 +222,21 @@ void Preloads::refuse_all(Server& server, const std::string& why) {
 
 std::vector<Preloads::Outcome> Preloads::take_outcomes() { return std::exchange(outcomes_, {}); }
 
-void Preloads::end_idle(Clock::time_point now) {
+void Preloads::look_at_the_clock(Clock::time_point now) {
   for (Server& server : servers_) {
-    const bool due = server.idle_since && now >= *server.idle_since + options_.idle_max;
-    if (!due || server.ending || !server.process) continue;
-    server.ending = true;
-    server.process->kill();
+    if (server.idle_since && now >= *server.idle_since + options_.idle_max) end(server);
+    if (!server.answer_by || now < *server.answer_by) continue;
+    server.answer_by.reset();
+    if (server.process) server.process->kill();
   }
 }
 
-std::optional<Preloads::Clock::time_point> Preloads::idle_at() const {
+std::optional<Preloads::Clock::time_point> Preloads::wake_at() const {
   std::optional<Clock::time_point> at;
+  const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };
   for (const Server& server : servers_) {
-    if (!server.idle_since || server.ending) continue;
-    const Clock::time_point due = *server.idle_since + options_.idle_max;
-    at = at ? std::min(*at, due) : due;
+    if (server.idle_since) sooner(*server.idle_since + options_.idle_max);
+    if (server.answer_by) sooner(*server.answer_by);
   }
   return at;
 }
@@ -203,8 +244,7 @@ std::optional<Preloads::Clock::time_point> Preloads::idle_at() const {
 void Preloads::end_all() {
   for (Server& server : servers_) {
     server.waiting.clear();
-    server.ending = true;
-    if (server.process) server.process->kill();
+    end(server);
   }
 }
 

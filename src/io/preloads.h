@@ -50,6 +50,7 @@ class Preloads {
     /// A session of ours that is there from now on, or no longer.
     std::function<void(pid_t, bool)> session;
     Clock::duration idle_max;  ///< How long one stays that nobody uses.
+    Clock::duration answer_max = std::chrono::seconds(30);  ///< For the fork of a task.
   };
   Preloads(Spawner& spawner, Options options) : spawner_(spawner), options_(std::move(options)) {}
 
@@ -57,7 +58,8 @@ class Preloads {
   /// something else. Then it can be started without one.
   bool take(AttemptKey key, const Launch& launch);
 
-  /// Stops a launch that has not started; false when there is no such one.
+  /// Stops a launch that has not started; false when there is no such one. One that has been asked
+  /// for is told to end as soon as it is there; to kill it at once ends the importing process.
   bool stop(const StopMessage& stop);
 
   /// An attempt that was an outcome is over.
@@ -75,10 +77,10 @@ class Preloads {
   };
   std::vector<Outcome> take_outcomes();
 
-  /// Ends what nobody has used for a while.
-  void end_idle(Clock::time_point now);
-  /// When there is something for end_idle() to do.
-  [[nodiscard]] std::optional<Clock::time_point> idle_at() const;
+  /// Ends what nobody has used for a while, and what does not answer.
+  void look_at_the_clock(Clock::time_point now);
+  /// When it must be looked at.
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
 
   /// Forgets what waits, and ends the importing processes.
   void end_all();
@@ -98,11 +100,15 @@ class Preloads {
     std::deque<Waiting> waiting;  ///< The first one has been asked for, if the process is busy.
     std::size_t users = 0;        ///< Attempts that it has started and that are not over.
     std::optional<Clock::time_point> idle_since;
-    bool ending = false;
+    std::optional<Clock::time_point> answer_by;  ///< It has been asked for a task.
+    bool ending = false;                         ///< For good.
+    bool killed = false;                         ///< By us: no launch is to blame.
   };
   using Servers = std::list<Server>;
 
   Servers::iterator find(const Launch& launch);
+  bool make_room();
+  void end(Server& server);
   void start(Server& server);
   void ask(Server& server);
   void finish(Server& server, std::expected<Spawned, End> process);

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -194,7 +195,7 @@ TEST_F(PreloadsTest, AreStartedAgainWhenTheyDie) {
 TEST_F(PreloadsTest, RefuseWhatTheyDieOfTwice) {
   write("deadly.py", "import os; os.kill(os.getpid(), 9)\n");
   EXPECT_EQ(yard_.refusal(launch({"-c", ""}, {"deadly"})),
-            "cannot import deadly beforehand: the process that did was killed by signal 9 (see '" +
+            "cannot import deadly beforehand: that process was killed by signal 9 (see '" +
                 yard_.directory.path() + "/preload.log')");
 }
 
@@ -208,6 +209,74 @@ TEST_F(PreloadsTest, StopATaskThatStillWaitsForTheImport) {
   yard_.keeper.stop(TestYard::key(1), true);
   EXPECT_EQ(yard_.wait_for_end(1).end, End(KilledBy{.signal = SIGKILL}));
   EXPECT_EQ(yard_.news.size(), 2U) << "neither was said to have started";
+}
+
+TEST_F(PreloadsTest, RefuseOnlyTheTaskThatTheyDieOfWhileTheyForkIt) {
+  // The first two forks of all kill their parent; what it imported is fine.
+  write("deadly.py",
+        "import os\n"
+        "def count():\n"
+        "  with open('forks', 'a') as file: file.write('x')\n"
+        "  if os.path.getsize('forks') <= 2: os.kill(os.getpid(), 9)\n"
+        "os.register_at_fork(before=count)\n");
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    yard_.keeper.start(TestYard::key(i), launch({"-c", "print('here')"}, {"deadly"}, i));
+  }
+  const End first = yard_.wait_for_end(0).end;
+  ASSERT_TRUE(std::holds_alternative<NotStarted>(first));
+  EXPECT_THAT(std::get<NotStarted>(first).why,
+              HasSubstr("cannot start from what has imported deadly: that process was killed by"));
+  EXPECT_EQ(yard_.wait_for_end(1).end, End(ExitedWith{0}));
+  EXPECT_EQ(yard_.wait_for_end(2).end, End(ExitedWith{0}));
+}
+
+TEST_F(PreloadsTest, AreEndedWithTheTaskThatTheyHangOn) {
+  write("hangs.py",
+        "import os, signal\n"
+        "def hang():\n"
+        "  if os.path.exists('hang'):\n"
+        "    open('hanging', 'w').close()\n"
+        "    while True: signal.pause()\n"
+        "os.register_at_fork(after_in_child=hang)\n");
+  write("hang", "");
+  yard_.keeper.start(TestYard::key(0), launch({"-c", ""}, {"hangs"}, 0));
+  yard_.keeper.start(TestYard::key(1), launch({"-c", ""}, {"hangs"}, 1));
+  ASSERT_TRUE(yard_.wait([this] { return std::filesystem::exists(yard_.directory / "hanging"); }));
+  std::filesystem::remove(yard_.directory / "hang");
+  yard_.keeper.stop(TestYard::key(0), false);
+  yard_.keeper.stop(TestYard::key(0), true);
+  EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
+  EXPECT_EQ(yard_.wait_for_end(1).end, End(ExitedWith{0})) << "with a new one";
+}
+
+TEST_F(PreloadsTest, EndWithAYardThatGoesWhileATaskIsForked) {
+  write("slow.py",
+        "import os, signal\n"
+        "def hang():\n"
+        "  open('hanging', 'w').close()\n"
+        "  while True: signal.pause()\n"
+        "os.register_at_fork(after_in_child=hang)\n" +
+            kNotes);
+  std::int64_t keeper = 0;
+  {
+    TestYard other;
+    Launch mine = launch({"-c", ""}, {"slow"});
+    keeper = other.keeper.pid();
+    other.keeper.start(TestYard::key(0), mine);
+    ASSERT_TRUE(
+        other.wait([this] { return std::filesystem::exists(yard_.directory / "hanging"); }));
+  }
+  EXPECT_FALSE(is_alive(keeper));
+  EXPECT_FALSE(is_alive(importer()));
+}
+
+TEST_F(PreloadsTest, LetTasksDieWithTheKeeper) {
+  TestYard other;
+  Launch mine = launch({"-c", "import time; time.sleep(100)"}, {"json"});
+  other.keeper.start(TestYard::key(0), mine);
+  const std::int64_t task = other.wait_for_start();
+  ::kill(static_cast<int>(other.keeper.pid()), SIGKILL);
+  EXPECT_TRUE(eventually([task] { return !is_alive(task); }));
 }
 
 TEST_F(PreloadsTest, EndWhenNoneOfTheirTasksIsLeft) {

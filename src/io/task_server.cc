@@ -51,7 +51,7 @@ struct TaskServer::State {
   Result<void> admit(ConnectionId connection, const wire::Hello& hello);
   void take(ConnectionId connection, const wire::Frame& frame);
   void gone(ConnectionId connection);
-  static Door door(const std::weak_ptr<State>& weak);
+  static Door door(const std::weak_ptr<State>& weak, const wire::FrameLimits& limits);
 
   FrameServer& server;
   OnReport on_report;
@@ -111,14 +111,14 @@ void TaskServer::State::gone(ConnectionId connection) {
 
 TaskServer::TaskServer(FrameServer& server, OnReport on_report)
     : state_(std::make_shared<State>(server, std::move(on_report))) {
-  server.open_door(wire::Role::Task, State::door(state_));
-  server.open_door(wire::Role::Helper, State::door(state_));
+  server.open_door(wire::Role::Task, State::door(state_, wire::kTaskLimits));
+  server.open_door(wire::Role::Helper, State::door(state_, wire::kHelperLimits));
 }
 
-Door TaskServer::State::door(const std::weak_ptr<State>& weak) {
+Door TaskServer::State::door(const std::weak_ptr<State>& weak, const wire::FrameLimits& limits) {
   return {
       .takes = wire::FrameKind::Report,
-      .limits = wire::kTaskLimits,
+      .limits = limits,
       // It may train for days before it has something to say.
       .may_be_silent = true,
       .admit = [weak](ConnectionId connection,

@@ -23,8 +23,14 @@ namespace trainyard::wire {
 /// Of the connection of a task.
 constexpr FrameLimits kTaskLimits{.fields_bytes_max = std::size_t{128} << 10,
                                   .buffers_max = 1,
-                                  .buffers_bytes_max = std::size_t{64} << 20,
+                                  .buffers_bytes_max = std::size_t{8} << 20,
                                   .shared_max = 1};
+
+/// Of those who help it.
+constexpr FrameLimits kHelperLimits{.fields_bytes_max = kTaskLimits.fields_bytes_max,
+                                    .buffers_max = 0,
+                                    .buffers_bytes_max = 0,
+                                    .shared_max = 0};
 
 /// Where it stands in its life.
 struct StageWord {

@@ -62,8 +62,8 @@ struct Yard::State {
   }
   Result<void> take_place();
   Result<std::string> name_group(const TaskGroup& group);
-  Result<void> keep_ids(const std::string& group, const std::vector<Task*>& tasks,
-                        const Configuration& configuration);
+  [[nodiscard]] Result<void> check_ids(const std::string& group, const std::vector<Task*>& tasks,
+                                       const Configuration& configuration) const;
   Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks,
                          const Configuration& configuration);
   void show(const report::Overview& group);
@@ -119,13 +119,12 @@ void Yard::State::show(const report::Overview& group) {
   if (!written) note(written.error().message);
 }
 
-/// A task that runs again, after a group could not be run, has its own id.
-Result<void> Yard::State::keep_ids(const std::string& group, const std::vector<Task*>& tasks,
-                                   const Configuration& configuration) {
+Result<void> Yard::State::check_ids(const std::string& group, const std::vector<Task*>& tasks,
+                                    const Configuration& configuration) const {
+  if (configuration.flag(Setting::TaskAllowDuplicateId)) return {};
   for (const Task* const task : tasks) {
-    const auto [other, is_new] = ids.try_emplace(task->id(), group);
-    const bool same_group = other->second == group;  // Which is refused anyway.
-    if (is_new || same_group || configuration.flag(Setting::TaskAllowDuplicateId)) continue;
+    const auto other = ids.find(task->id());
+    if (other == ids.end() || other->second == group) continue;
     return std::unexpected(
         Error{fmt::format("the id '{}' is also in group '{}', and task.allow-duplicate-id is false",
                           task->id(), other->second)});
@@ -135,17 +134,21 @@ Result<void> Yard::State::keep_ids(const std::string& group, const std::vector<T
 
 Result<RunSummary> Yard::State::run(TaskGroup& group, const std::vector<Task*>& tasks,
                                     const Configuration& configuration) {
-  if (Result<void> kept = keep_ids(group.name(), tasks, configuration); !kept) {
-    return std::unexpected(std::move(kept.error()));
+  if (Result<void> fine = check_ids(group.name(), tasks, configuration); !fine) {
+    return std::unexpected(std::move(fine.error()));
   }
-  return run_group(group, tasks, configuration,
-                   {.name = options.name,
-                    .directory = fmt::format("{}/{}", directory, group.name()),
-                    .beside_threads = options.fork == Fork::AnyThreads,
-                    .note = [this](std::string_view text) { note(text); },
-                    .on_report = [this](const report::Overview& written) { show(written); },
-                    .on_message = [this](const std::string& source,
-                                         const wire::Message& message) { hear(source, message); }});
+  Result<RunSummary> done =
+      run_group(group, tasks, configuration,
+                {.name = options.name,
+                 .directory = fmt::format("{}/{}", directory, group.name()),
+                 .beside_threads = options.fork == Fork::AnyThreads,
+                 .note = [this](std::string_view text) { note(text); },
+                 .on_report = [this](const report::Overview& written) { show(written); },
+                 .on_message = [this](const std::string& source,
+                                      const wire::Message& message) { hear(source, message); }});
+  if (!done) return done;
+  for (const Task* const task : tasks) ids.try_emplace(task->id(), group.name());
+  return done;
 }
 
 void Yard::State::hand_to(const Handler& handler, const Message& message) const {
