@@ -97,8 +97,8 @@ class Task {
   /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
   void report(const std::string& key, const Json& value);
   /// To a handler in the program that runs the yard (Yard::on_message). The data has at most
-  /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory that
-  /// both processes map. Waits while the program has two of these that it has not handled.
+  /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory
+  /// that both processes map. Waits while the program has two of these that it has not handled.
   void send(const std::string& command, const Json& data, std::span<const std::byte> buffer = {});
 
  private:
