@@ -211,9 +211,9 @@ class Shared : public testing::Test {
     return holds();
   }
 
-  void report(const wire::Frame& frame, std::vector<int> descriptors) {
+  void report(const wire::Frame& frame, const std::vector<int>& descriptors) {
     Outgoing outgoing;
-    outgoing.add(bytes_of(frame), std::move(descriptors));
+    outgoing.add(bytes_of(frame), descriptors);
     outgoing.send_some(caller_->socket.get());
   }
 

@@ -49,9 +49,12 @@ bool Preloads::make_room() {
   const auto counts = std::ranges::count_if(servers_, [](const Server& it) { return !it.ending; });
   if (std::cmp_less(counts, kServersMax)) return true;
   Server* longest = nullptr;
+  Clock::time_point since = Clock::time_point::max();
   for (Server& server : servers_) {
-    if (server.ending || !server.idle_since) continue;
-    if (longest == nullptr || *server.idle_since < *longest->idle_since) longest = &server;
+    const Clock::time_point idle = server.idle_since.value_or(since);
+    if (server.ending || idle >= since) continue;
+    longest = &server;
+    since = idle;
   }
   if (longest == nullptr) return false;
   end(*longest);

@@ -331,6 +331,15 @@ TEST_F(PreloadsTest, AreNoMoreThanEightAndWhatComesThenStartsWithoutOne) {
   EXPECT_EQ(printed.back(), "False\n");
 }
 
+TEST_F(PreloadsTest, GiveWayToAnotherWhenNobodyUsesThem) {
+  for (std::uint32_t i = 0; i < Preloads::kServersMax + 1; ++i) {
+    Launch task = launch({"-c", "import sys; print('wave' in sys.modules)"}, {"wave"});
+    task.preload.environment.push_back("SEED=" + std::to_string(i));
+    EXPECT_EQ(yard_.run(task), End(ExitedWith{0}));
+    EXPECT_EQ(out(), "True\n") << i;
+  }
+}
+
 TEST_F(PreloadsTest, GiveEachTaskRandomNumbersOfItsOwn) {
   write("draws.py", "import random; print(random.random())\n");
   std::set<std::string> drawn;
