@@ -104,7 +104,7 @@ Result<PreloadServer> PreloadServer::start(Spawner& spawner, const Launch& launc
     return std::unexpected(system_error(fmt::format("cannot write '{}'", preload.log_path), errno));
   }
   server.log_size_ = static_cast<std::size_t>(std::max<off_t>(::lseek(log.get(), 0, SEEK_END), 0));
-  const Result<Descriptor> source = file_with(preload_source());
+  const Result<Descriptor> source = file_with(kPreloadSource);
   if (!source) return std::unexpected(source.error());
   Result<std::array<Descriptor, 2>> ends = socket_pair();
   if (!ends) return std::unexpected(ends.error());

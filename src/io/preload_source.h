@@ -5,6 +5,6 @@
 
 namespace trainyard::io {
 
-std::string_view preload_source();
+extern const std::string_view kPreloadSource;
 
 }  // namespace trainyard::io

@@ -79,8 +79,8 @@ bool Preloads::take(AttemptKey key, const Launch& launch) {
   server.waiting.push_back({.key = key, .launch = launch});
   if (!server.process) {
     start(server);
-  } else {
-    if (!server.killed) ask(server);
+  } else if (!server.killed) {
+    ask(server);
   }
   rest(server, Clock::now());
   erase_if_done(found);
