@@ -18,6 +18,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "config/configuration.h"
+#include "config/file_name.h"
 #include "config/mistake.h"
 #include "config/setting_value.h"
 #include "config/text_file.h"
@@ -64,12 +65,6 @@ std::string unknown_key(std::string_view key) {
     }
   }
   return fmt::format("unknown key '{}'", key);
-}
-
-std::string absolute_path(const std::string& directory, const std::string& path) {
-  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
-  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
-  return result;
 }
 
 /// One layer that is a file.

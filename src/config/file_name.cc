@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,12 @@ std::optional<std::string> why_unsafe(std::string_view name) {
   if (name.front() == '-') return "starts with '-', which commands take for an option";
   if (name.front() == ' ' || name.back() == ' ') return "starts or ends with a space";
   return std::nullopt;
+}
+
+std::string absolute_path(const std::string& directory, const std::string& path) {
+  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
+  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
 }
 
 bool taken_in_run_directory(std::string_view name) {

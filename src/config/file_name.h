@@ -14,6 +14,9 @@ constexpr std::size_t kFileNameMax = 200;
 /// "has a '/'", "is empty". Nothing when it is safe.
 std::optional<std::string> why_unsafe(std::string_view name);
 
+/// A path seen from a directory, without `.`, `..` and a slash at its end. Looks at no file.
+std::string absolute_path(const std::string& directory, const std::string& path);
+
 /// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
 /// that neither a group nor a task may have its name.
 bool taken_in_run_directory(std::string_view name);

@@ -36,12 +36,6 @@
 namespace trainyard {
 namespace {
 
-std::string absolute(const std::string& directory, const std::string& path) {
-  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
-  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
-  return result;
-}
-
 /// The name of a job that says none: its file's, without the ending.
 std::string name_of_file(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
@@ -67,11 +61,11 @@ Configuration layered(const LoadOptions& options, const YamlDocument& document,
 std::string wanted_run_directory(const LoadOptions& options, const JobSpec& spec,
                                  const Configuration& configuration, const std::string& directory) {
   if (!options.run_directory.empty()) {
-    return absolute(options.current_directory, options.run_directory);
+    return absolute_path(options.current_directory, options.run_directory);
   }
   const std::string& workdir = configuration.text(Setting::Workdir);
   const std::string base = workdir == "auto" ? directory : workdir;
-  return absolute(base, spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
+  return absolute_path(base, spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
 }
 
 /// With the links on its way followed: a run is the same by whichever name it is called, and what
@@ -103,7 +97,7 @@ Job& Job::operator=(Job&&) noexcept = default;
 Job::~Job() = default;
 
 std::expected<Job, Mistakes> Job::load(const LoadOptions& options, const Capacity& capacity) {
-  const std::string path = absolute(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.current_directory, options.job_file);
   const Result<std::string> text = read_text_file(path);
   if (text) return parse(*text, options, capacity);
   return std::unexpected(Mistakes{{.file = options.job_file, .message = text.error().message}});
@@ -112,7 +106,7 @@ std::expected<Job, Mistakes> Job::load(const LoadOptions& options, const Capacit
 std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions& options,
                                         const Capacity& capacity) {
   MistakeList mistakes;
-  const std::string path = absolute(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.current_directory, options.job_file);
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const YamlDocument document(text, options.job_file);
   mistakes.add(document.mistakes());

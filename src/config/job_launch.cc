@@ -1,7 +1,6 @@
 // What a task is started with: Job::launch() and Job::fingerprint().
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "config/file_name.h"
 #include "config/job.h"
 #include "config/job_binding.h"
 #include "config/job_spec.h"
@@ -86,16 +86,10 @@ std::int64_t said_number(const std::optional<Text>& text, const Bindings& bindin
   return number(*value);
 }
 
-/// A path seen from a directory, without a slash at its end.
-std::string absolute(const std::filesystem::path& path, const std::filesystem::path& directory) {
-  std::string whole = (directory / path).lexically_normal().string();
-  while (whole.size() > 1 && whole.ends_with('/')) whole.pop_back();
-  return whole;
-}
-
 /// For a task whose group says `preload`. What its command needs was checked when the job was
 /// loaded.
-void add_preload(const GroupSpec& group, bool in_shell, Launch& launch) {
+void add_preload(const GroupSpec& group, bool in_shell, const std::string& run_directory,
+                 Launch& launch) {
   const auto python = in_shell ? read_python_command(std::string_view(launch.arguments.back()))
                                : read_python_command(launch.arguments);
   // A placeholder in the place of the interpreter may have made it no Python's: it runs as it is.
@@ -104,8 +98,11 @@ void add_preload(const GroupSpec& group, bool in_shell, Launch& launch) {
   launch.preload.modules = group.preload;
   launch.preload.interpreter = python->interpreter;
   if (!python->directory.empty()) {
-    launch.preload.path = absolute(python->directory, launch.working_directory);
+    launch.preload.path = absolute_path(launch.working_directory, python->directory);
   }
+  launch.preload.log_path = run_directory + "/trainyard.preload.log";
+  // By this what is left of a run is found whose keeper has died.
+  launch.preload.environment.push_back("TRAINYARD_RUN_DIR=" + run_directory);
   for (const auto& [name, text] : group.wants.environment) {
     if (text.text.uses_any()) continue;
     launch.preload.environment.push_back(fmt::format("{}={}", name, text.text.text()));
@@ -134,20 +131,21 @@ Launch Job::launch(AttemptKey key) const {
   launch.working_directory = state_->places.directory;
   if (directory) {
     launch.working_directory =
-        absolute(directory->text.fill(bound.bindings), state_->places.directory);
+        absolute_path(state_->places.directory, directory->text.fill(bound.bindings));
   }
 
   const Variables said = said_variables(group, task, bound.bindings);
   const auto add = [&launch](std::string_view name, std::string_view value) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
   };
+  std::vector<std::string> common;  // What all tasks of this shape have.
   const auto add_unless_set = [&](std::string_view name, std::string_view value) {
     const auto& outside = state_->environment_names;
     const bool set_inside =
         std::ranges::any_of(said, [name](const auto& one) { return one.first == name; });
     if (set_inside || std::ranges::find(outside, name) != outside.end()) return;
     add(name, value);
-    launch.preload.environment.push_back(launch.environment.back());
+    common.push_back(launch.environment.back());
   };
   add("TRAINYARD_TASK_ID", bound.id);
   add("TRAINYARD_GROUP", group.name);
@@ -165,13 +163,9 @@ Launch Job::launch(AttemptKey key) const {
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
   for (const auto& [name, value] : said) add(name, value);
-  // By this what is left of a run is found whose keeper has died.
-  launch.preload.environment.push_back("TRAINYARD_RUN_DIR=" + state_->places.run_directory);
-  launch.preload.log_path = state_->places.run_directory + "/trainyard.preload.log";
-  if (group.preload.empty()) {
-    launch.preload = {};
-  } else {
-    add_preload(group, task.in_shell, launch);
+  if (!group.preload.empty()) {
+    launch.preload.environment = std::move(common);
+    add_preload(group, task.in_shell, state_->places.run_directory, launch);
   }
   return launch;
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "config/placeholder.h"
 
 namespace trainyard {
 namespace {
@@ -145,13 +146,9 @@ Result<PythonCommand> read_python_command(std::string_view text) {
 }
 
 bool is_python_module(std::string_view name) {
-  const auto starts = [](char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-  };
-  const auto goes_on = [&](char byte) { return starts(byte) || (byte >= '0' && byte <= '9'); };
-  return !name.empty() && std::ranges::all_of(name | std::views::split('.'), [&](const auto& part) {
+  return !name.empty() && std::ranges::all_of(name | std::views::split('.'), [](const auto& part) {
     const std::string_view text(part.begin(), part.end());
-    return !text.empty() && starts(text.front()) && std::ranges::all_of(text, goes_on);
+    return is_identifier(text) && !text.contains('-');
   });
 }
 

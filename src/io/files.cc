@@ -54,18 +54,6 @@ Result<std::string> read_to_end(const Descriptor& file, const std::string& path,
   }
 }
 
-Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t put = ::write(file.get(), text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {
-      return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
-    }
-    text.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return {};
-}
-
 /// So that the name of a new file is on disk as well as what is in it.
 Result<void> sync_directory_of(const std::string& path) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
@@ -98,6 +86,18 @@ std::int64_t pid_in(const Descriptor& file) {
 }
 
 }  // namespace
+
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(file.get(), text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
 
 Result<std::string> read_file(const std::string& path, Bytes at_most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -27,6 +27,9 @@ Result<std::string> read_file(const std::string& path, Bytes at_most);
 /// it neither waits nor has an effect. Nothing when there is no such file.
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most);
 
+/// Writes all of it where the file stands. `path` is for the error.
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
+
 /// Puts `text` in the place of whatever is at `path`: after a crash of the machine at any moment,
 /// either the old or the new is there, whole. Writes <path>.new first.
 Result<void> write_file_atomically(const std::string& path, std::string_view text);

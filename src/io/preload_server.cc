@@ -47,17 +47,17 @@ constexpr Duration kEndMax{1000};
 /// How much of the log is searched for what went wrong.
 constexpr std::size_t kLogEnd = 16384;
 
+/// A file in memory, to be read from its beginning.
 Result<Descriptor> file_with(std::string_view text) {
-  Descriptor file(::memfd_create("trainyard-preload", MFD_CLOEXEC));
-  while (file.is_open() && !text.empty()) {
-    const ssize_t put = ::write(file.get(), text.data(), text.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) file.close();
-    if (put > 0) text.remove_prefix(static_cast<std::size_t>(put));
-  }
-  if (!file.is_open() || ::lseek(file.get(), 0, SEEK_SET) != 0) {
+  const std::string name = "trainyard-preload";
+  Descriptor file(::memfd_create(name.c_str(), MFD_CLOEXEC));
+  if (!file.is_open()) {
     return std::unexpected(system_error("cannot write what a task is started with", errno));
   }
+  if (Result<void> written = write_all(file, text, name); !written) {
+    return std::unexpected(std::move(written.error()));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
   return file;
 }
 

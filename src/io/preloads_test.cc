@@ -136,12 +136,12 @@ TEST_F(PreloadsTest, RunAModuleAndWhatIsWrittenForExit) {
 
 TEST_F(PreloadsTest, EndTasksAsTheInterpreterWould) {
   write("leaves.py",
-        "import atexit, threading, time\n"
+        "import atexit, threading\n"
         "atexit.register(lambda: print('at exit', len(text)))\n"
         "text = 'never closed'\n"
         "file = open('left', 'w')\n"
         "file.write(text)\n"
-        "late = threading.Thread(target=lambda: (time.sleep(0.05), print('late')))\n"
+        "late = threading.Thread(target=lambda: (threading.main_thread().join(), print('late')))\n"
         "late.start()\n"
         "class Last:\n"
         "  def __del__(self): open('del', 'w').write('gone')\n"

@@ -64,7 +64,7 @@ struct Yard::State {
   Result<std::string> name_group(const TaskGroup& group);
   [[nodiscard]] Result<void> check_ids(const std::string& group, const std::vector<Task*>& tasks,
                                        const Configuration& configuration) const;
-  Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks,
+  Result<RunSummary> run(const TaskGroup& group, const std::vector<Task*>& tasks,
                          const Configuration& configuration);
   void show(const report::Overview& group);
   void hear(const std::string& source, const wire::Message& sent);
@@ -132,7 +132,7 @@ Result<void> Yard::State::check_ids(const std::string& group, const std::vector<
   return {};
 }
 
-Result<RunSummary> Yard::State::run(TaskGroup& group, const std::vector<Task*>& tasks,
+Result<RunSummary> Yard::State::run(const TaskGroup& group, const std::vector<Task*>& tasks,
                                     const Configuration& configuration) {
   if (Result<void> fine = check_ids(group.name(), tasks, configuration); !fine) {
     return std::unexpected(std::move(fine.error()));
