@@ -32,7 +32,8 @@ using Json = nlohmann::json;
 
 /// What a task trains on.
 struct Device {
-  std::string name;  ///< "cpu"
+  /// "cpu", or "cuda:1": the second of the GPUs that the process sees; "cuda:0,cuda:1" of several.
+  std::string name;
 };
 
 /// What a task asks for. What is left out is its group's, and then the configuration's.
@@ -40,10 +41,11 @@ struct TaskOptions {
   std::string id;               ///< Also the name of its directory; empty: a UUID.
   std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
   std::optional<double> cpus;   ///< While it trains.
-  /// On each GPU (`estimate_cuda_memory`); anything but 0 asks for one. This version has none to
-  /// give, and the yard refuses to run the task.
+  /// How many GPUs it trains on. Without gpu_memory they are its own.
+  std::optional<int> gpus;
+  /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.
   std::optional<Bytes> gpu_memory;
-  /// What it trains on: "cpu", or "cuda:<index>", as with gpu_memory. Empty: the yard decides.
+  /// What it trains on: "cpu", "cuda", or "cuda:<index>". Empty: what gpus and gpu_memory say.
   std::string device;
 };
 

@@ -18,6 +18,7 @@ namespace trainyard {
 struct GroupOptions {
   std::optional<Bytes> memory;
   std::optional<double> cpus;
+  std::optional<int> gpus;
   std::optional<Bytes> gpu_memory;
   std::string device;
   int parallel_max = 0;    ///< How many at once; 0: as many as there is room for.

@@ -62,6 +62,12 @@ struct ClientResultOptions {
 };
 ExitCode client_result_command(const ClientResultOptions& options);
 
+struct DevicesOptions {
+  std::string run_directory;  ///< Whose promises are shown; empty: those of the run at work.
+  bool json = false;
+};
+ExitCode devices_command(const DevicesOptions& options);
+
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
   std::string config_file;

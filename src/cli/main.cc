@@ -38,6 +38,7 @@ struct CommandLine {
   StatusOptions status;
   LogsOptions logs;
   KillOptions kill;
+  DevicesOptions devices;
   ConfigOptions config;
 };
 
@@ -115,6 +116,21 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   return kill;
 }
 
+CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
+  CLI::App* devices =
+      app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is promised");
+  devices->add_option("run-dir", options.run_directory,
+                      "Whose promises are shown (default: the latest under ./runs, if at work)");
+  devices->add_flag("--json", options.json, "For programs");
+  devices->footer(
+      "Examples:\n"
+      "  trainyard devices\n"
+      "  trainyard devices runs/sweep --json\n"
+      "\n"
+      "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES say which may be used.");
+  return devices;
+}
+
 ExitCode main(int argc, const char* const* argv) {
   CLI::App app{"Runs many training tasks on the machine you have."};
   app.name("trainyard");
@@ -128,6 +144,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* status = add_status(app, line.status);
   const CLI::App* logs = add_logs(app, line.logs);
   const CLI::App* kill = add_kill(app, line.kill);
+  const CLI::App* devices = add_devices(app, line.devices);
   ClientWords client(app);
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
   config->require_subcommand(1);
@@ -164,6 +181,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (status->parsed()) return status_command(line.status);
   if (logs->parsed()) return logs_command(line.logs);
   if (kill->parsed()) return kill_command(line.kill);
+  if (devices->parsed()) return devices_command(line.devices);
   if (const std::optional<ExitCode> done = client.run()) return *done;
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
 }

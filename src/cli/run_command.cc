@@ -40,10 +40,12 @@
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/frame_server.h"
+#include "io/gpu_watch.h"
 #include "io/helper_command.h"
 #include "io/keeper.h"
 #include "io/process_table.h"
 #include "io/terminal.h"
+#include "io/this_machine.h"
 #include "journal/journal.h"
 #include "journal/place.h"
 #include "model/ids.h"
@@ -107,6 +109,7 @@ Execution describe(const RunOptions& options, const Job& job, const io::Keeper& 
           .config_file = std::move(config_file),
           .settings = std::move(settings),
           .configuration = show(job.configuration()),
+          .gpus = job.capacity().gpus,
           .git_commit = commit,
           .git_diff = commit.empty() ? "" : output_of(diff_command(), job.places().directory)};
 }
@@ -163,14 +166,26 @@ Result<LoadOptions> load_options(const RunOptions& options) {
       .environment_names = io::environment_names()};
 }
 
+/// One loud line where GPUs stand idle beside tasks that train on the CPUs; else empty.
+std::string idle_gpus_note(const Plan& plan, const Capacity& capacity) {
+  const bool wanted =
+      std::ranges::any_of(plan.shapes, [](const Shape& it) { return it.request.gpus > 0; });
+  if (wanted || capacity.gpus.empty()) return {};
+  return fmt::format(
+      "NO TASK ASKS FOR A GPU, and {} here: all train on the CPUs. Say 'gpus: 1' or "
+      "'gpu-memory: 4GB' in the job file",
+      capacity.gpus.size() == 1 ? "1 is" : fmt::format("{} are", capacity.gpus.size()));
+}
+
 /// One execution: everything that lives from the first task to the last.
 class Session {
  public:
-  Session(const RunOptions& options, Job job, io::Keeper keeper, io::CapacityReading machine)
+  Session(const RunOptions& options, Job job, io::Keeper keeper, io::ThisMachine machine)
       : options_(options),
         job_(std::move(job)),
         keeper_(std::make_unique<io::Keeper>(std::move(keeper))),
-        capacity_(std::move(machine)) {}
+        capacity_(std::move(machine.reading)),
+        gpus_(std::move(machine.gpus)) {}
 
   ExitCode run();
 
@@ -186,6 +201,7 @@ class Session {
   std::unique_ptr<io::Keeper> keeper_;
   io::CapacityReading capacity_;
   io::EventLoop loop_;
+  std::optional<io::GpuWatch> gpus_;
   std::unique_ptr<io::FrameServer> server_;
   std::optional<io::ControlServer> control_;
   std::unique_ptr<Journal> journal_;
@@ -209,21 +225,27 @@ ExitCode Session::run() {
   const Limits limits_in_force = limits(job_.configuration(), capacity_.capacity);
   machine_.emplace(
       loop_, *keeper_,
-      LocalMachine::Options{.capacity = capacity_.capacity,
-                            .begins = begun->at,
-                            .sample_every = sample_interval(job_.configuration()),
-                            .launch = [this](AttemptKey key) { return job_.launch(key); },
-                            .frames = server_.get(),
-                            .on_message =
-                                [this](AttemptKey key, const wire::Message& message) {
-                                  if (!view_ || !unheard_.insert(key.task).second) return;
-                                  view_->note(fmt::format("{}: sends '{}', and nobody listens",
-                                                          job_.task_id(key.task), message.command));
-                                }});
+      LocalMachine::Options{
+          .capacity = capacity_.capacity,
+          .begins = begun->at,
+          .sample_every = sample_interval(job_.configuration()),
+          .launch = [this](AttemptKey key,
+                           const std::vector<GpuIndex>& gpus) { return job_.launch(key, gpus); },
+          .frames = server_.get(),
+          .on_message =
+              [this](AttemptKey key, const wire::Message& message) {
+                if (!view_ || !unheard_.insert(key.task).second) return;
+                view_->note(fmt::format("{}: sends '{}', and nobody listens",
+                                        job_.task_id(key.task), message.command));
+              },
+          .gpus = gpus_ ? &*gpus_ : nullptr});
   watch_signals();
   view_.emplace(job_, begun->plan);
   for (const std::string& note : capacity_.notes) view_->note("machine: " + note);
   for (const std::string& note : begun->notes) view_->note(note);
+  if (const std::string idle = idle_gpus_note(job_.plan(), capacity_.capacity); !idle.empty()) {
+    view_->note(idle);
+  }
   Instant last = begun->at;
   std::vector<Observer> observers;
   observers.emplace_back([&](const Turn& turn) {
@@ -296,6 +318,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   // What is left of the tasks is ended before anything is said about them.
   machine_.reset();
   keeper_.reset();
+  gpus_.reset();
   control_.reset();
   server_.reset();
   view_.reset();
@@ -349,8 +372,8 @@ Result<std::optional<ResumedPlan>> look_ahead(const RunOptions& options, const J
 }
 
 ExitCode dry_run(const RunOptions& options, const LoadOptions& load) {
-  const io::CapacityReading machine = io::read_capacity();
-  const std::expected<Job, Mistakes> job = Job::load(load, machine.capacity);
+  const io::ThisMachine machine = io::find_this_machine();
+  const std::expected<Job, Mistakes> job = Job::load(load, machine.reading.capacity);
   if (!job) return fail(job.error());
   std::optional<ResumedPlan> resumed;
   if (!options.resume.empty()) {
@@ -380,8 +403,8 @@ ExitCode run_command(const RunOptions& typed) {
   if (!options) return fail(options.error());
   const Result<LoadOptions> load = load_options(*options);
   if (!load) return fail(load.error());
-  io::CapacityReading machine = io::read_capacity();
-  std::expected<Job, Mistakes> job = Job::load(*load, machine.capacity);
+  io::ThisMachine machine = io::find_this_machine();
+  std::expected<Job, Mistakes> job = Job::load(*load, machine.reading.capacity);
   if (!job) return fail(job.error());
   const std::string run_directory = job->places().run_directory;
   const Result<io::RunLock> lock =

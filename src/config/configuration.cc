@@ -36,10 +36,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description = "Write down more of what trainyard does."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
-     .fallback = "TOTAL-MEM",
-     .description = "In which order GPUs are taken: PCI, TOTAL-MEM, REMAIN-MEM or PERFORMANCE. For "
-                    "GPUs,\nwhich this version cannot give yet. The old spelling 'stratety' works "
-                    "too."},
+     .fallback = "BEST-FIT",
+     .description =
+         "Which of the GPUs where a task fits it gets: the first on the bus (PCI), the "
+         "largest\n(TOTAL-MEM), the emptiest (REMAIN-MEM), the fastest (PERFORMANCE), or "
+         "the one with the\nleast left beside it (BEST-FIT). The old spelling 'stratety' "
+         "works too."},
     {.key = "gpu-priority.reverse",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -89,8 +91,10 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "scheduler.default-cuda-memory",
      .kind = SettingKind::Size,
      .fallback = "2GB",
-     .description = "What a task that asks for a GPU and says nothing about its memory is promised "
-                    "on each."},
+     .description =
+         "What a task is promised that names its GPU (device: cuda:1) and says neither how "
+         "much of\nits memory it needs nor that it wants all of it; and what must be free "
+         "of a GPU that is given\nas a whole."},
     {.key = "scheduler.auto-adjust",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -156,6 +160,13 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
 }};
 
 constexpr std::string_view kAuto = "auto";
+
+GpuStrategy strategy_of(std::string_view text) {
+  if (text == "PCI") return GpuStrategy::Pci;
+  if (text == "TOTAL-MEM") return GpuStrategy::TotalMemory;
+  if (text == "REMAIN-MEM") return GpuStrategy::RemainingMemory;
+  return text == "PERFORMANCE" ? GpuStrategy::Performance : GpuStrategy::BestFit;
+}
 
 /// The smaller of `most` and a tenth.
 Bytes tenth(Bytes whole, Bytes most) { return {std::min(whole.count / 10, most.count)}; }
@@ -237,6 +248,12 @@ Limits limits(const Configuration& configuration, const Capacity& capacity) {
   limits.memory_utilization_max = configuration.share(Setting::UtilizationLimitMemory);
   limits.memory_remain =
       configuration.size(Setting::RemainLimitMemory).value_or(tenth(capacity.memory, gb(4)));
+  limits.gpu_strategy = strategy_of(configuration.text(Setting::GpuPriorityStrategy));
+  limits.gpu_reverse = configuration.flag(Setting::GpuPriorityReverse);
+  limits.gpu_utilization_max = configuration.share(Setting::UtilizationLimitCudaMemory);
+  limits.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
+  limits.gpu_memory_least =
+      configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
   limits.processes_max = configuration.count(Setting::SchedulerMaxProcess);
   limits.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);
   limits.load_retries = configuration.count(Setting::SchedulerLoadRetries);

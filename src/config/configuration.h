@@ -58,7 +58,7 @@ constexpr std::size_t kSettingCount = 27;
 enum class SettingKind : std::uint8_t {
   Directory,   ///< A path, kept as an absolute one, or `auto`.
   Flag,        ///< true or false.
-  Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM or PERFORMANCE.
+  Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
   Share,       ///< Above 0 to 1, or above 0% to 100%.
   Size,        ///< An amount of memory.
   SizeOrAuto,  ///< The same, or `auto`.

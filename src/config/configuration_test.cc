@@ -75,7 +75,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
   EXPECT_EQ(show(*configuration),
             "workdir: auto   # default\n"
             "debug: false   # default\n"
-            "gpu-priority.strategy: TOTAL-MEM   # default\n"
+            "gpu-priority.strategy: BEST-FIT   # default\n"
             "gpu-priority.reverse: false   # default\n"
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"

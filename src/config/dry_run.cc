@@ -21,6 +21,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard {
 namespace {
@@ -44,9 +45,18 @@ std::string counted(std::size_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-std::string request_text(const Request& request) {
-  return fmt::format("{} CPU{}, {} of memory", as_number(request.cpus),
-                     request.cpus == cpus(1) ? "" : "s", to_text(request.memory));
+std::string request_text(const Shape& shape) {
+  const Request& request = shape.request;
+  std::string text = fmt::format("{} CPU{}, {} of memory", as_number(request.cpus),
+                                 request.cpus == cpus(1) ? "" : "s", to_text(request.memory));
+  if (request.gpus == 0) return text;
+  const std::string which = request.gpu ? fmt::format("cuda:{}", request.gpu->value)
+                                        : counted(static_cast<std::size_t>(request.gpus), "GPU");
+  if (shape.learns_gpu_memory) {
+    return text + fmt::format(", {} with as much memory as its group is seen to need", which);
+  }
+  if (request.gpu_memory == Bytes{}) return text + fmt::format(", {} of its own", which);
+  return text + fmt::format(", {} on {}", to_text(request.gpu_memory), which);
 }
 
 std::string limits_text(const Job& job) {
@@ -57,6 +67,11 @@ std::string limits_text(const Job& job) {
       fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
                   as_number(machine.cpus), to_text(machine.memory), to_text(given),
                   to_text(machine.memory - given));
+  for (const Gpu& gpu : machine.gpus) {
+    text +=
+        fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.number, gpu.name,
+                    to_text(gpu.memory), to_text(gpu.memory - memory_kept_free(limits, gpu)));
+  }
   text += limits.processes_max > 0
               ? fmt::format("at once: at most {}",
                             counted(static_cast<std::size_t>(limits.processes_max), "task"))
@@ -93,7 +108,7 @@ std::string task_text(const Job& job, AttemptKey key) {
   if (key.attempt > 1) line("attempt", fmt::format("{}", key.attempt));
   line("command", command_line(launch));
   line("directory", launch.working_directory);
-  line("asks for", request_text(shape.request));
+  line("asks for", request_text(shape));
   line("time limit", shape.time_limit.count() == 0 ? "none" : to_text(shape.time_limit));
   if (shape.two_phase) line("phases", "loads, then waits for a device to train on");
   if (!launch.preload.modules.empty()) {
@@ -129,6 +144,18 @@ ToRun to_run(const Plan& plan, std::int64_t tasks_max) {
   return found;
 }
 
+Json gpus_json(const Capacity& machine, const Limits& limits) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : machine.gpus) {
+    gpus.push_back({{"number", gpu.number},
+                    {"uuid", gpu.uuid},
+                    {"name", gpu.name},
+                    {"memory_bytes", gpu.memory.count},
+                    {"memory_to_give_bytes", (gpu.memory - memory_kept_free(limits, gpu)).count}});
+  }
+  return gpus;
+}
+
 Json task_json(const Job& job, AttemptKey key) {
   const Launch launch = job.launch(key);
   const Shape& shape = job.plan().shapes[job.plan().tasks[key.task.value].shape.value];
@@ -152,6 +179,11 @@ Json task_json(const Job& job, AttemptKey key) {
           {"result", launch.result_path},
           {"cpus", as_number(shape.request.cpus)},
           {"memory_bytes", shape.request.memory.count},
+          {"gpus", shape.request.gpus},
+          {"gpu_memory_bytes", shape.request.gpu_memory.count},
+          {"gpu_memory_learned", shape.learns_gpu_memory},
+          {"device", shape.request.gpu ? Json(fmt::format("cuda:{}", shape.request.gpu->value))
+                                       : Json(nullptr)},
           {"time_limit_ms", shape.time_limit.count()},
           {"two_phase", shape.two_phase},
           {"preload", launch.preload.modules}};
@@ -196,7 +228,8 @@ std::string dry_run_json(const Job& job, std::int64_t tasks_max, const ResumedPl
              {{"cpus", as_number(job.capacity().cpus)},
               {"memory_bytes", job.capacity().memory.count},
               {"memory_to_give_bytes", memory_to_give(limits, job.capacity()).count},
-              {"processes_max", job.capacity().processes_max}}},
+              {"processes_max", job.capacity().processes_max},
+              {"gpus", gpus_json(job.capacity(), limits)}}},
             {"tasks_max", limits.processes_max},
             {"configuration", Json::parse(show_json(job.configuration()))}};
   Json groups = Json::array();

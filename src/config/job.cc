@@ -80,8 +80,9 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
 
 /// Of the names that the yard was started with, those that decide what is set for a task.
 std::vector<std::string> names_that_matter(const std::vector<std::string>& names) {
-  constexpr std::array<std::string_view, 4> kSetForTasks{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-                                                         "MKL_NUM_THREADS", "PYTHONUNBUFFERED"};
+  constexpr std::array<std::string_view, 6> kSetForTasks{
+      "OMP_NUM_THREADS",  "OPENBLAS_NUM_THREADS",      "MKL_NUM_THREADS",
+      "PYTHONUNBUFFERED", "TF_FORCE_GPU_ALLOW_GROWTH", "XLA_PYTHON_CLIENT_PREALLOCATE"};
   std::vector<std::string> matter;
   for (const std::string_view name : kSetForTasks) {
     if (std::ranges::find(names, name) != names.end()) matter.emplace_back(name);

@@ -79,8 +79,9 @@ class Job {
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> matrix_values(
       TaskIndex task) const;
 
-  /// Everything that is needed to start an attempt. Cannot fail: load() has checked it.
-  [[nodiscard]] Launch launch(AttemptKey key) const;
+  /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
+  /// them later, or only looks). Cannot fail: load() has checked it.
+  [[nodiscard]] Launch launch(AttemptKey key, const std::vector<GpuIndex>& gpus = {}) const;
 
   /// A hash over command, environment, working directory and request of a task as the job file says
   /// them (not its place in the file, nor where the run directory is, nor the defaults), to see

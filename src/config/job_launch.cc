@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "config/file_name.h"
+#include "config/gpu_variables.h"
 #include "config/job.h"
 #include "config/job_binding.h"
 #include "config/job_spec.h"
@@ -111,7 +112,7 @@ void add_preload(const GroupSpec& group, bool in_shell, const std::string& run_d
 
 }  // namespace
 
-Launch Job::launch(AttemptKey key) const {
+Launch Job::launch(AttemptKey key, const std::vector<GpuIndex>& gpus) const {
   State::Bound bound = state_->bind(key.task);
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;
@@ -162,6 +163,16 @@ Launch Job::launch(AttemptKey key) const {
     add_unless_set(name, threads);
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
+  for (const auto& [name, value] : gpu_variables(state_->capacity, shape, gpus)) {
+    const bool said_so =
+        std::ranges::any_of(said, [&](const auto& it) { return it.first == name; });
+    if (!said_so) add(name, value);
+  }
+  if (shape.request.gpu_memory > Bytes{} || shape.learns_gpu_memory) {
+    // Both take all there is when they begin, where others are to have their share.
+    add_unless_set("TF_FORCE_GPU_ALLOW_GROWTH", "true");
+    add_unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
+  }
   for (const auto& [name, value] : said) add(name, value);
   if (!group.preload.empty()) {
     launch.preload.environment = std::move(common);
@@ -191,8 +202,13 @@ std::uint64_t Job::fingerprint(TaskIndex task) const {
   print.add(directory ? directory->text.fill(bound.bindings) : "");
   const auto bytes = [](Bytes value) { return value.count; };
   print.add(said_number(first_said(own.memory, all.memory), bound.bindings, parse_bytes, bytes));
-  print.add(
-      said_number(first_said(own.gpu_memory, all.gpu_memory), bound.bindings, parse_bytes, bytes));
+  print.add(said_number(
+      first_said(own.gpu_memory, all.gpu_memory), bound.bindings, parse_gpu_memory,
+      [](const GpuMemory& value) { return value.learned ? std::int64_t{-2} : value.bytes.count; }));
+  if (const auto& device = first_said(own.device, all.device)) {
+    print.add("device");
+    print.add(device->text.fill(bound.bindings));
+  }
   print.add(said_number(first_said(own.gpus, all.gpus), bound.bindings, parse_count,
                         [](int value) { return std::int64_t{value}; }));
   print.add(said_number(first_said(own.cpus, all.cpus), bound.bindings, parse_cpus,

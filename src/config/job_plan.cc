@@ -40,6 +40,7 @@ struct Wanted {
   Request request;
   Duration time_limit{0};
   bool two_phase = false;
+  bool learns_gpu_memory = false;
   friend auto operator<=>(const Wanted&, const Wanted&) = default;
 };
 
@@ -147,8 +148,8 @@ class PlanMaker {
                            combination_text(group, bindings_)));
     };
     for (const auto* wants : {&group.wants, &task.wants}) {
-      for (const auto* text : {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->cpus,
-                               &wants->time_limit, &wants->working_directory}) {
+      for (const auto* text : {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->device,
+                               &wants->cpus, &wants->time_limit, &wants->working_directory}) {
         if (*text) look((*text)->text, (*text)->place);
       }
       for (const auto& [name, text] : wants->environment) look(text.text, text.place);
@@ -180,8 +181,9 @@ class PlanMaker {
 
   static bool wants_depend(const Wants& wants) {
     return std::ranges::any_of(
-        std::initializer_list<const std::optional<Text>*>{
-            &wants.memory, &wants.gpu_memory, &wants.gpus, &wants.cpus, &wants.time_limit},
+        std::initializer_list<const std::optional<Text>*>{&wants.memory, &wants.gpu_memory,
+                                                          &wants.gpus, &wants.device, &wants.cpus,
+                                                          &wants.time_limit},
         [](const std::optional<Text>* text) { return *text && (*text)->text.uses_any(); });
   }
 
@@ -225,7 +227,8 @@ class PlanMaker {
       job_.plan.shapes.push_back({.group = {static_cast<std::uint32_t>(group_number_)},
                                   .request = wanted.request,
                                   .time_limit = wanted.time_limit,
-                                  .two_phase = wanted.two_phase});
+                                  .two_phase = wanted.two_phase,
+                                  .learns_gpu_memory = wanted.learns_gpu_memory});
       owners_.push_back({.group = group_number_, .origin = origin});
     }
     return known->second;
@@ -261,19 +264,50 @@ class PlanMaker {
     wanted.request.memory =
         memory ? *memory
                : default_memory(basis_.configuration, basis_.capacity, wanted.request.cpus);
-    const auto gpu_memory = value(&Wants::gpu_memory, "gpu-memory", parse_bytes);
-    wanted.request.gpus = value(&Wants::gpus, "gpus", parse_count).value_or(0);
-    if (gpu_memory && gpu_memory->count > 0) {
-      wanted.request.gpus = std::max(wanted.request.gpus, 1);
-      wanted.request.gpu_memory = *gpu_memory;
-    } else if (wanted.request.gpus > 0) {
-      wanted.request.gpu_memory =
-          basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
-    }
+    add_gpus(group, origin, wanted);
     wanted.time_limit =
         value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     return wanted;
+  }
+
+  /// `gpus` alone: that many of its own. `gpu-memory` alone: so much of one. Both: so much on each.
+  /// A wish for one of them alone: what is usual of it. Nothing: it trains on the CPUs.
+  void add_gpus(const GroupSpec& group, TaskOrigin origin, Wanted& wanted) {
+    const Wants& own = group.tasks[origin.task].wants;
+    const Wants& all = group.wants;
+    const auto value = [&](const std::optional<Text> Wants::* which, std::string_view key,
+                           auto parse) {
+      return value_of(group, origin, first_said(own.*which, all.*which), key, parse);
+    };
+    const GpuMemory memory =
+        value(&Wants::gpu_memory, "gpu-memory", parse_gpu_memory).value_or(GpuMemory{});
+    const auto gpus = value(&Wants::gpus, "gpus", parse_count);
+    const auto device = value(&Wants::device, "device", parse_device);
+    const bool wants_memory = memory.learned || memory.bytes > Bytes{};
+    Request& request = wanted.request;
+    request.gpus = std::max(gpus.value_or(0), wants_memory ? 1 : 0);
+    request.gpu_memory = memory.bytes;
+    wanted.learns_gpu_memory = memory.learned;
+    if (!device) return;
+    const auto contradicts = [&](std::string_view what) {
+      if (!first_time(origin.task, "device")) return;
+      const auto& said = first_said(own.device, all.device);
+      complain(said ? said->place : group.place, group,
+               fmt::format("device: {}{}", what, in_combination(group)));
+    };
+    if (device->cpu) {
+      if (request.gpus > 0) contradicts("'cpu' is wanted, and a GPU is asked for");
+      return;
+    }
+    if (device->gpu && request.gpus > 1) {
+      contradicts(fmt::format("one GPU is named, and {} are asked for", request.gpus));
+    }
+    request.gpu = device->gpu;
+    if (request.gpus > 0) return;
+    request.gpus = 1;
+    request.gpu_memory =
+        basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
   }
 
   /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
@@ -304,20 +338,23 @@ class PlanMaker {
       };
       bind_combination(group, owner.origin.combination, bindings_);
       const std::string id = make_id(group, owner.origin, bindings_);
-      if (request.gpus > 0) {
-        // `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
-        bindings_[kTaskIdSlot] = id;
-        const auto& number = first_said(task.wants.gpus, group.wants.gpus);
-        const bool by_number = number && parse_count(number->text.fill(bindings_)).value_or(0) > 0;
-        complain(said_at(by_number ? &Wants::gpus : &Wants::gpu_memory), group,
-                 fmt::format("task '{}' asks for a GPU, and GPUs are not supported yet", id));
-      }
       if (const auto why = never_fits(request, limits, basis_.capacity)) {
         const bool memory = request.memory > memory_to_give(limits, basis_.capacity);
-        complain(said_at(memory ? &Wants::memory : &Wants::cpus), group,
-                 fmt::format("task '{}' can never run here: {}", id, *why));
+        const bool cpus = request.cpus > basis_.capacity.cpus;
+        const std::optional<Text> Wants::* which = memory                   ? &Wants::memory
+                                                   : cpus                   ? &Wants::cpus
+                                                   : request.gpu            ? &Wants::device
+                                                   : says_gpus(task, group) ? &Wants::gpus
+                                                                            : &Wants::gpu_memory;
+        complain(said_at(which), group, fmt::format("task '{}' can never run here: {}", id, *why));
       }
     }
+  }
+
+  /// `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
+  bool says_gpus(const TaskSpec& task, const GroupSpec& group) const {
+    const auto& number = first_said(task.wants.gpus, group.wants.gpus);
+    return number && parse_count(number->text.fill(bindings_)).value_or(0) > 0;
   }
 
   [[nodiscard]] std::size_t group_of(std::uint32_t task) const {

@@ -29,23 +29,12 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 15> kGroupKeys{"name",
-                                                      "needs",
-                                                      "matrix",
-                                                      "max-parallel",
-                                                      "fail-fast",
-                                                      "tasks",
-                                                      "memory",
-                                                      "gpu-memory",
-                                                      "gpus",
-                                                      "cpus",
-                                                      "time-limit",
-                                                      "env",
-                                                      "working-directory",
-                                                      "two-phase",
-                                                      "preload"};
-constexpr std::array<std::string_view, 10> kTaskKeys{
-    "id",   "command",    "memory", "gpu-memory",        "gpus",
+constexpr std::array<std::string_view, 16> kGroupKeys{
+    "name",       "needs",  "matrix", "max-parallel", "fail-fast",  "tasks", "memory",
+    "gpu-memory", "gpus",   "device", "cpus",         "time-limit", "env",   "working-directory",
+    "two-phase",  "preload"};
+constexpr std::array<std::string_view, 11> kTaskKeys{
+    "id",   "command",    "memory", "gpu-memory",        "gpus",     "device",
     "cpus", "time-limit", "env",    "working-directory", "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
@@ -297,8 +286,9 @@ class GroupReader {
   Wants read_wants(const Complainer& to, const YamlNode& node) {
     Wants wants;
     wants.memory = read_checked(to, node, "memory", parse_bytes);
-    wants.gpu_memory = read_checked(to, node, "gpu-memory", parse_bytes);
+    wants.gpu_memory = read_checked(to, node, "gpu-memory", parse_gpu_memory);
     wants.gpus = read_checked(to, node, "gpus", parse_count);
+    wants.device = read_checked(to, node, "device", parse_device);
     wants.cpus = read_checked(to, node, "cpus", parse_cpus);
     wants.time_limit = read_checked(to, node, "time-limit", parse_duration);
     if (const YamlNode* directory = node.find("working-directory")) {

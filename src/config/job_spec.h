@@ -32,6 +32,7 @@ struct Wants {
   std::optional<Text> memory;
   std::optional<Text> gpu_memory;
   std::optional<Text> gpus;
+  std::optional<Text> device;
   std::optional<Text> cpus;
   std::optional<Text> time_limit;
   std::optional<Text> working_directory;

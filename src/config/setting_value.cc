@@ -48,8 +48,8 @@ Result<std::string> kept_as_written(const Result<T>& value, std::string_view tex
 }
 
 Result<std::string> parse_strategy(std::string_view text) {
-  constexpr std::array<std::string_view, 4> kStrategies{"PCI", "TOTAL-MEM", "REMAIN-MEM",
-                                                        "PERFORMANCE"};
+  constexpr std::array<std::string_view, 5> kStrategies{"PCI", "TOTAL-MEM", "REMAIN-MEM",
+                                                        "PERFORMANCE", "BEST-FIT"};
   for (const std::string_view known : kStrategies) {
     if (in_small_letters(text) == in_small_letters(known)) return std::string(known);
   }
@@ -58,7 +58,8 @@ Result<std::string> parse_strategy(std::string_view text) {
         Error{fmt::format("'{}' is no strategy, did you mean '{}'?", text, *meant)});
   }
   return std::unexpected(Error{fmt::format(
-      "'{}' is no strategy; there are PCI, TOTAL-MEM, REMAIN-MEM and PERFORMANCE", text)});
+      "'{}' is no strategy; there are PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE and BEST-FIT",
+      text)});
 }
 
 }  // namespace
@@ -136,6 +137,26 @@ Result<Cpus> parse_cpus(std::string_view text) {
     return std::unexpected(Error{fmt::format("'{}' has more than three decimals", text)});
   }
   return Cpus{static_cast<std::int64_t>(std::llround(milli))};
+}
+
+Result<GpuMemory> parse_gpu_memory(std::string_view text) {
+  if (in_small_letters(text) == "auto") return GpuMemory{.learned = true, .bytes = {}};
+  const Result<Bytes> bytes = parse_bytes(text);
+  if (!bytes) return std::unexpected(bytes.error());
+  return GpuMemory{.learned = false, .bytes = *bytes};
+}
+
+Result<DeviceWish> parse_device(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  if (small == "cpu") return DeviceWish{.cpu = true, .gpu = {}};
+  if (small == "cuda") return DeviceWish{};
+  constexpr std::string_view kCuda = "cuda:";
+  if (small.starts_with(kCuda)) {
+    const Result<int> index = parse_count(std::string_view(small).substr(kCuda.size()));
+    if (index) return DeviceWish{.cpu = false, .gpu = GpuIndex{static_cast<std::uint32_t>(*index)}};
+  }
+  return std::unexpected(Error{
+      fmt::format("'{}' is no device; there are cpu, cuda (any GPU) and cuda:<index>", text)});
 }
 
 Result<std::string> parse_setting(SettingKind kind, std::string_view text) {

@@ -1,12 +1,15 @@
 // How values are read that are neither an amount of memory nor a length of time with a unit.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"
+#include "model/ids.h"
 #include "model/resources.h"
 
 namespace trainyard {
@@ -25,6 +28,20 @@ Result<Duration> parse_seconds(std::string_view text);
 
 /// A number of CPUs from 0 to 100,000 with at most three decimals.
 Result<Cpus> parse_cpus(std::string_view text);
+
+/// Of a GPU: an amount, or `auto`, which is to be learned.
+struct GpuMemory {
+  bool learned = false;
+  Bytes bytes;
+};
+Result<GpuMemory> parse_gpu_memory(std::string_view text);
+
+/// What a task wants to train on: `cpu`, `cuda` or `cuda:<index>`.
+struct DeviceWish {
+  bool cpu = false;             ///< Else a GPU,
+  std::optional<GpuIndex> gpu;  ///< and this one.
+};
+Result<DeviceWish> parse_device(std::string_view text);
 
 /// Reads a value of a kind; what comes back is how it is kept. The error says what would be right.
 Result<std::string> parse_setting(SettingKind kind, std::string_view text);

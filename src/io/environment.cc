@@ -8,6 +8,13 @@
 
 namespace trainyard::io {
 
+std::vector<std::string> environment() {
+  std::vector<std::string> variables;
+  for (const char* const* entry = environ; *entry != nullptr; ++entry)
+    variables.emplace_back(*entry);
+  return variables;
+}
+
 std::vector<std::string> environment_names() {
   std::vector<std::string> names;
   for (const char* const* entry = environ; *entry != nullptr; ++entry) {

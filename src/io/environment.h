@@ -6,6 +6,9 @@
 
 namespace trainyard::io {
 
+/// All environment variables, as NAME=value.
+std::vector<std::string> environment();
+
 /// The names of all environment variables.
 std::vector<std::string> environment_names();
 

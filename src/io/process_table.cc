@@ -202,7 +202,7 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
     const bool shares = sharing.contains(roots[static_cast<std::size_t>(trees[i])]);
     tree.memory +=
         shares ? state_->own_memory(process.pid) : anonymous_memory(state_->scan, process.pid);
-    ++tree.processes;
+    tree.pids.push_back(process.pid);
   }
   state_->forget_unseen();
   reading.cpu_used_by_others = state_->used_by_others(used);

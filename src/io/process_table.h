@@ -20,7 +20,7 @@ namespace trainyard::io {
 struct TreeUsage {
   Bytes memory;          ///< Anonymous memory (RssAnon) of all living processes of the tree.
   Duration cpu_time{0};  ///< User and system of the living and of those they have waited for.
-  int processes = 0;
+  std::vector<std::int64_t> pids;  ///< Of those that live, in order.
 };
 
 struct MachineReading {

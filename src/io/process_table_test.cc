@@ -44,10 +44,10 @@ TEST(ProcessTable, AddsUpTheMemoryOfAParentWithFourChildren) {
   ASSERT_EQ(reading.trees.size(), 3U);
   EXPECT_GE(reading.trees[1].memory, mb(400));
   EXPECT_LE(reading.trees[1].memory, mb(500));
-  EXPECT_EQ(reading.trees[1].processes, 5);
+  EXPECT_EQ(reading.trees[1].pids.size(), 5);
   EXPECT_LE(reading.trees[0].memory, mb(5));
-  EXPECT_EQ(reading.trees[0].processes, 1);
-  EXPECT_EQ(reading.trees[2].processes, 0);
+  EXPECT_EQ(reading.trees[0].pids.size(), 1);
+  EXPECT_EQ(reading.trees[2].pids.size(), 0);
   EXPECT_EQ(reading.trees[2].memory, Bytes{0});
   EXPECT_GT(reading.memory_available, mb(1));
   EXPECT_EQ(reading.cpu_used_by_others, 0);

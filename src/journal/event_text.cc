@@ -8,13 +8,17 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/match.h"
 #include "journal/json_text.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 
 namespace trainyard {
@@ -72,6 +76,16 @@ void append(std::string& data, const Change& change, const RowNumbers& numbers) 
       });
 }
 
+void append_gpus(std::string& data, const Request& promise, const std::vector<GpuIndex>& gpus,
+                 const RowNumbers& numbers) {
+  if (gpus.empty()) return;
+  data += R"(,"gpus":[)";
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    fmt::format_to(std::back_inserter(data), R"({}"{}")", i == 0 ? "" : ",", numbers.of(gpus[i]));
+  }
+  fmt::format_to(std::back_inserter(data), R"(],"gpu_memory":{})", promise.gpu_memory.count);
+}
+
 void append(std::string& data, const Command& command, const RowNumbers& numbers) {
   match(
       command,
@@ -80,17 +94,16 @@ void append(std::string& data, const Command& command, const RowNumbers& numbers
                        R"({{"start":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(start.key.task), start.key.attempt, start.promise.memory.count,
                        start.promise.cpus.milli);
-        if (start.promise.gpus != 0) {
-          fmt::format_to(std::back_inserter(data), R"(,"gpus":{},"gpu_memory":{})",
-                         start.promise.gpus, start.promise.gpu_memory.count);
-        }
+        append_gpus(data, start.promise, start.gpus, numbers);
         data.push_back('}');
       },
       [&](const GrantDevice& grant) {
         fmt::format_to(std::back_inserter(data),
-                       R"({{"train":{},"attempt":{},"memory":{},"cpus_milli":{}}})",
+                       R"({{"train":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(grant.key.task), grant.key.attempt, grant.promise.memory.count,
                        grant.promise.cpus.milli);
+        append_gpus(data, grant.promise, grant.gpus, numbers);
+        data.push_back('}');
       },
       [&](const StopAttempt& stop) {
         fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
@@ -118,8 +131,8 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
 }
 
 bool says_nothing(const What& what) {
-  return std::holds_alternative<Sampled>(what) || std::holds_alternative<Progressed>(what) ||
-         std::holds_alternative<TimePassed>(what);
+  return std::holds_alternative<Sampled>(what) || std::holds_alternative<GpusSampled>(what) ||
+         std::holds_alternative<Progressed>(what) || std::holds_alternative<TimePassed>(what);
 }
 
 }  // namespace
@@ -146,6 +159,10 @@ void EventRows::begin(EventRow& row) {
         append(row.data, ended.end);
         fmt::format_to(std::back_inserter(row.data), R"(,"memory_peak":{},"cpu_ms":{})",
                        ended.usage.memory_peak.count, ended.usage.cpu_time.count());
+        if (ended.usage.gpu_memory_peak > Bytes{}) {
+          fmt::format_to(std::back_inserter(row.data), R"(,"gpu_memory_peak":{})",
+                         ended.usage.gpu_memory_peak.count);
+        }
         if (!ended.result.empty()) {
           fmt::format_to(std::back_inserter(row.data), R"(,"result_bytes":{})",
                          ended.result.size());
@@ -153,6 +170,7 @@ void EventRows::begin(EventRow& row) {
         if (!ended.warning.empty()) append_named(row.data, "warning", ended.warning);
       },
       [&](const Sampled&) { row.kind = "sampled"; },
+      [&](const GpusSampled&) { row.kind = "gpus_sampled"; },
       [&](const InterruptAsked&) { row.kind = "interrupt"; },
       [&](const KillAsked& kill) {
         row.kind = "kill";

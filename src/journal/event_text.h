@@ -19,11 +19,13 @@ namespace trainyard {
 struct RowNumbers {
   std::vector<std::uint32_t> tasks;  ///< Empty when each task's number is its index.
   std::vector<std::uint32_t> groups;
+  std::vector<std::string> gpus;  ///< What people call them, by GpuIndex: "0", "0:1".
 
   [[nodiscard]] std::uint32_t of(TaskIndex task) const {
     return tasks.empty() ? task.value : tasks[task.value];
   }
   [[nodiscard]] std::uint32_t of(GroupIndex group) const { return groups[group.value]; }
+  [[nodiscard]] const std::string& of(GpuIndex gpu) const { return gpus.at(gpu.value); }
 };
 
 /// A row is at most about this long, whatever was decided; except for one that holds one longer

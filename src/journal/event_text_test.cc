@@ -104,17 +104,19 @@ TEST(EventText, TellsEveryChangeAndCommand) {
       .commands = {
           StartAttempt{
               .key = key(2),
-              .promise = {.memory = mb(1), .cpus = cpus(2), .gpus = 1, .gpu_memory = mb(3)}},
+              .promise = {.memory = mb(1), .cpus = cpus(2), .gpus = 2, .gpu_memory = mb(3)},
+              .gpus = {{0}, {1}}},
           AnswerKill{.request = 8, .done = true}}};
   EXPECT_THAT(
-      rows_of(InterruptAsked{}, decision, {.tasks = {10, 11, 12}, .groups = {5, 6}}),
+      rows_of(InterruptAsked{}, decision,
+              {.tasks = {10, 11, 12}, .groups = {5, 6}, .gpus = {"3", "4:1"}}),
       ElementsAre(R"(interrupt -.- {"changes":[{"task":11,"attempt":2,"status":"TRAINING"},)"
                   R"({"task":10,"attempt":1,"status":"EXCEPTION","stage":"LOAD",)"
                   R"("verdict":"FAILED","failure":"EXIT","exit_code":3,"message":"exit code 3"},)"
                   R"({"group":6,"phase":"SKIPPED","message":"needs a"},)"
                   R"({"group":5,"phase":"RUNNING"}],)"
                   R"("commands":[{"start":12,"attempt":1,"memory":1000000,"cpus_milli":2000,)"
-                  R"("gpus":1,"gpu_memory":3000000},{"answer":8,"done":true}]})"));
+                  R"("gpus":["3","4:1"],"gpu_memory":3000000},{"answer":8,"done":true}]})"));
 }
 
 TEST(EventText, SplitsALongDecisionIntoRowsOfBoundedLength) {

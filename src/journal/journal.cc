@@ -25,6 +25,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/turn.h"
 
 namespace trainyard {
@@ -38,8 +39,10 @@ constexpr int kLogPagesMax = 16'000;
 
 /// Whether nothing but a look at the machine happened.
 bool is_quiet(const Turn& turn) {
-  return turn.events.size() == 1 && std::holds_alternative<Sampled>(turn.events[0].what) &&
-         turn.decisions[0].commands.empty();
+  const What& what = turn.events[0].what;
+  const bool look =
+      std::holds_alternative<Sampled>(what) || std::holds_alternative<GpusSampled>(what);
+  return turn.events.size() == 1 && look && turn.decisions[0].commands.empty();
 }
 
 Result<void> fill(Database& database, const Plan& plan, const PlanNames& names,
@@ -55,6 +58,7 @@ Result<void> fill(Database& database, const Plan& plan, const PlanNames& names,
   }
   if (done) done = put_shapes(database, plan, book.numbers);
   if (done) done = put_execution(database, book.execution, Instant{}, execution);
+  for (const Gpu& gpu : execution.gpus) book.numbers.gpus.push_back(gpu.label());
   if (!done) return done;
   Result<TaskRows> tasks = TaskRows::open(database, plan, names, book.numbers);
   if (!tasks) return std::unexpected(std::move(tasks.error()));

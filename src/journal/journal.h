@@ -17,6 +17,7 @@
 #include "journal/recorder.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/turn.h"
 
 namespace trainyard {
@@ -35,6 +36,7 @@ struct Execution {
   std::string config_file;            ///< --config, absolute; empty when it was not given.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::string configuration;          ///< What was in force, as `config show` prints it.
+  std::vector<Gpu> gpus;              ///< Those that tasks may have.
   std::string git_commit;             ///< Of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
 };

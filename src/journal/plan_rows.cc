@@ -18,6 +18,7 @@
 #include "journal/sqlite.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 
 namespace trainyard {
 
@@ -114,6 +115,22 @@ Result<void> TaskRows::update(TaskIndex task, Update how) {
                      matrix_of(names_, task));
 }
 
+namespace {
+
+Result<void> put_gpus(Database& database, std::int64_t execution, const std::vector<Gpu>& gpus) {
+  Result<Statement> insert =
+      database.prepare("INSERT INTO gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
+  if (!insert) return std::unexpected(std::move(insert.error()));
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const Result<void> put = insert->run(execution, static_cast<std::int64_t>(i), gpus[i].label(),
+                                         gpus[i].uuid, gpus[i].name, gpus[i].pci, gpus[i].memory);
+    if (!put) return put;
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> put_execution(Database& database, std::int64_t number, Instant at,
                            const Execution& execution) {
   Result<Statement> insert = database.prepare(
@@ -122,11 +139,14 @@ Result<void> put_execution(Database& database, std::int64_t number, Instant at,
       "configuration, job_text, git_diff) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
   if (!insert) return std::unexpected(std::move(insert.error()));
-  return insert->run(number, at, execution.started_unix_ms, execution.host, execution.yard_pid,
-                     execution.keeper_pid, execution.socket_path, execution.command_line,
-                     execution.version, execution.job_file, execution.git_commit,
-                     execution.config_file, strings_to_json(execution.settings),
-                     execution.configuration, execution.job_text, execution.git_diff);
+  Result<void> put =
+      insert->run(number, at, execution.started_unix_ms, execution.host, execution.yard_pid,
+                  execution.keeper_pid, execution.socket_path, execution.command_line,
+                  execution.version, execution.job_file, execution.git_commit,
+                  execution.config_file, strings_to_json(execution.settings),
+                  execution.configuration, execution.job_text, execution.git_diff);
+  if (put) put = put_gpus(database, number, execution.gpus);
+  return put;
 }
 
 }  // namespace trainyard

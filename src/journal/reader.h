@@ -77,6 +77,10 @@ struct TaskRow {
   StageTimes times;
   std::optional<double> progress;  ///< 0 to 1, as the last attempt told it last.
   std::string progress_values;     ///< A JSON object as text, or empty.
+  std::string gpus;            ///< The driver's numbers of those it has or had: "0,2"; empty: none.
+  Bytes gpu_memory_requested;  ///< On each of them; 0: they are its own.
+  Bytes gpu_memory_now;
+  Bytes gpu_memory_peak;
 };
 
 /// How far an attempt said that it was.
@@ -96,6 +100,8 @@ struct AttemptRow {
   int exit_code = 0;
   Bytes memory_peak;
   std::string message;
+  std::string gpus;  ///< As of a task.
+  Bytes gpu_memory_peak;
 };
 
 struct WaitingReason {

@@ -61,7 +61,9 @@ const std::string_view kTaskColumns =
     "(SELECT p.\"values\" FROM progress p WHERE p.task = t.number ORDER BY p.attempt DESC, "
     "p.at_ms DESC LIMIT 1), "
     "(SELECT b.text FROM tracebacks b WHERE b.task = t.number AND b.attempt = "
-    "coalesce(e.attempt, l.attempt)) ";
+    "coalesce(e.attempt, l.attempt)), "
+    "coalesce(e.gpus, l.gpus), coalesce(e.gpu_memory_requested, l.gpu_memory_requested, 0), "
+    "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -95,14 +97,19 @@ TaskRow read_task(const Statement& row) {
                     .load = optional_duration(row, 23),
                     .train = optional_duration(row, 24)},
           .progress = row.null(25) ? std::nullopt : std::optional(row.real(25)),
-          .progress_values = std::string(row.text(26))};
+          .progress_values = std::string(row.text(26)),
+          .gpus = std::string(row.text(28)),
+          .gpu_memory_requested = {row.integer(29)},
+          .gpu_memory_now = {row.integer(30)},
+          .gpu_memory_peak = {row.integer(31)}};
 }
 
 const std::string_view kAllAttempts =
-    "(SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message FROM "
-    "attempts UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, exit_code, "
-    "memory_peak, message FROM ended WHERE attempt > 0 UNION ALL SELECT task, attempt, started_ms, "
-    "ended_ms, failure, exit_code, memory_peak, message FROM live WHERE attempt > 0)";
+    "(SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, gpus, "
+    "gpu_memory_peak FROM attempts UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, "
+    "exit_code, memory_peak, message, gpus, gpu_memory_peak FROM ended WHERE attempt > 0 UNION ALL "
+    "SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, gpus, "
+    "gpu_memory_peak FROM live WHERE attempt > 0)";
 
 ProgressRow read_progress(const Statement& row) {
   return {.task = {index(row, 0)},
@@ -119,7 +126,9 @@ AttemptRow read_attempt(const Statement& row) {
           .failure = failure(row, 4),
           .exit_code = row.small(5),
           .memory_peak = {row.integer(6)},
-          .message = std::string(row.text(7))};
+          .message = std::string(row.text(7)),
+          .gpus = std::string(row.text(8)),
+          .gpu_memory_peak = {row.integer(9)}};
 }
 
 const std::string_view kExecutions =

@@ -26,6 +26,7 @@
 #include "journal/turn_writer.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 
 namespace trainyard {
@@ -43,11 +44,13 @@ UPDATE tasks SET attempt_before = e.attempt FROM ended e
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
     coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
-    CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END
+    CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
+    gpus, gpu_memory_requested, gpu_memory_peak
   FROM live WHERE attempt > 0;
 DELETE FROM live;
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
-    ended_ms, memory_requested, memory_peak, cpu_ms, message
+    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
+    gpu_memory_peak
   FROM ended WHERE attempt > 0 AND verdict <> {finished};
 DELETE FROM ended WHERE verdict <> {finished};
 UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
@@ -87,6 +90,7 @@ class TakingOver {
     if (done) done = write_tasks();
     if (done) done = put_shapes(database_, taken_.plan, numbers());
     if (done) done = put_execution(database_, taken_.book.execution, taken_.at, execution);
+    for (const Gpu& gpu : execution.gpus) numbers().gpus.push_back(gpu.label());
     if (done) done = note();
     if (!done) return std::unexpected(std::move(done.error()));
     taken_.changes = changes_.lines();

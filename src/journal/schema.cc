@@ -8,7 +8,7 @@ namespace trainyard {
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -27,6 +27,11 @@ CREATE TABLE executions (
   settings TEXT NOT NULL,               -- each --set, in order: a JSON list
   configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL
 );
+CREATE TABLE gpus (                     -- those that tasks of an execution may have
+  execution INTEGER NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL,
+  uuid TEXT NOT NULL, name TEXT NOT NULL, pci TEXT NOT NULL, memory INTEGER NOT NULL,
+  PRIMARY KEY (execution, position)
+) WITHOUT ROWID;
 CREATE TABLE groups (
   number INTEGER PRIMARY KEY,
   position INTEGER,                     -- in the job file; NULL when it is no longer in it
@@ -61,7 +66,10 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   pid INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,
   memory_requested INTEGER NOT NULL, memory_now INTEGER NOT NULL, memory_peak INTEGER NOT NULL,
   cpu_ms INTEGER NOT NULL, message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
-  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER
+  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
+  gpus TEXT NOT NULL,                   -- the driver's numbers of those it has or had: "0,2"
+  gpu_memory_requested INTEGER NOT NULL, gpu_memory_now INTEGER NOT NULL, -- on each of them
+  gpu_memory_peak INTEGER NOT NULL
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
@@ -69,7 +77,8 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   exit_code INTEGER NOT NULL, started_ms INTEGER, ended_ms INTEGER,
   memory_requested INTEGER NOT NULL, memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL,
   message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
-  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER
+  load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
+  gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -78,6 +87,7 @@ CREATE TABLE attempts (                 -- attempts that another one came after
   failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,
   started_ms INTEGER NOT NULL, ended_ms INTEGER, memory_requested INTEGER NOT NULL,
   memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, message TEXT NOT NULL,
+  gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   PRIMARY KEY (task, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE events (                   -- what happened and what was decided; only added to
@@ -121,6 +131,8 @@ CREATE VIEW task_list AS
     coalesce(e.started_ms, l.started_ms) / 1000.0 AS started_s,
     coalesce(e.ended_ms, l.ended_ms) / 1000.0 AS ended_s,
     coalesce(e.memory_peak, l.memory_peak) AS memory_peak,
+    coalesce(e.gpus, l.gpus) AS gpus,
+    coalesce(e.gpu_memory_peak, l.gpu_memory_peak) AS gpu_memory_peak,
     coalesce(e.cpu_ms, l.cpu_ms) / 1000.0 AS cpu_s,
     coalesce(e.message, l.message, '') AS message, t.matrix,
     coalesce(e.load_ms, l.load_ms) / 1000.0 AS load_s,

@@ -10,7 +10,11 @@
 #include <unordered_map>
 #include <utility>
 #include <variant>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
@@ -22,6 +26,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 
@@ -84,13 +89,13 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22)"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
-                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
       .traceback_put = prepare("INSERT OR REPLACE INTO tracebacks VALUES (?1, ?2, ?3)"),
       .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
@@ -158,6 +163,8 @@ Result<void> TurnWriter::apply(const Event& event) {
     row->memory_now = {};
     row->memory_peak = std::max(row->memory_peak, ended->usage.memory_peak);
     row->cpu_time = ended->usage.cpu_time;
+    row->gpu_memory_now = {};
+    row->gpu_memory_peak = std::max(row->gpu_memory_peak, ended->usage.gpu_memory_peak);
     row->result = ended->result;
     row->warning = ended->warning;
   } else if (const auto* report = std::get_if<StageReported>(&event.what)) {
@@ -168,6 +175,8 @@ Result<void> TurnWriter::apply(const Event& event) {
     return progress_.add(event.at, book_.numbers.of(progress->key.task), *progress);
   } else if (const auto* sample = std::get_if<Sampled>(&event.what)) {
     return apply(event.at, *sample);
+  } else if (const auto* gpus = std::get_if<GpusSampled>(&event.what)) {
+    apply(*gpus);
   }
   return {};
 }
@@ -182,6 +191,32 @@ Result<void> TurnWriter::apply(Instant at, const Sampled& sample) {
     row->memory_peak = std::max(row->memory_peak, seen.memory);
   }
   return samples_.add(at, sample);
+}
+
+/// Of an attempt on several GPUs what it has on that where it has most.
+void TurnWriter::apply(const GpusSampled& sample) {
+  for (std::size_t i = 0; i < sample.uses.size();) {
+    const AttemptKey key = sample.uses[i].key;
+    Bytes most;
+    for (; i < sample.uses.size() && sample.uses[i].key == key; ++i) {
+      most = std::max(most, sample.uses[i].memory);
+    }
+    const Task* known = find(key.task);
+    if (known == nullptr || known->gpu_memory_now == most) continue;
+    Task* row = touch_running(key);
+    if (row == nullptr || row->ended) continue;
+    row->gpu_memory_now = most;
+    row->gpu_memory_peak = std::max(row->gpu_memory_peak, most);
+  }
+}
+
+void TurnWriter::give(Task& row, const Request& promise, const std::vector<GpuIndex>& gpus) const {
+  row.memory_requested = promise.memory;
+  row.gpu_memory_requested = promise.gpu_memory;
+  row.gpus.clear();
+  for (const GpuIndex gpu : gpus) {
+    row.gpus += fmt::format("{}{}", row.gpus.empty() ? "" : ",", book_.numbers.of(gpu));
+  }
 }
 
 Result<void> TurnWriter::apply(Instant at, const Change& change) {
@@ -237,13 +272,13 @@ Result<void> TurnWriter::apply(Instant at, const StartAttempt& start) {
   const Result<Task*> touched = touch(start.key, at);
   if (!touched) return std::unexpected(touched.error());
   (*touched)->started = at;
-  (*touched)->memory_requested = start.promise.memory;
+  give(**touched, start.promise, start.gpus);
   return {};
 }
 
 void TurnWriter::apply(const GrantDevice& grant) {
   Task* row = touch_running(grant.key);
-  if (row != nullptr) row->memory_requested = grant.promise.memory;
+  if (row != nullptr) give(*row, grant.promise, grant.gpus);
 }
 
 const TurnWriter::Task* TurnWriter::find(TaskIndex task) const {
@@ -268,7 +303,8 @@ Result<TurnWriter::Task*> TurnWriter::touch(AttemptKey key, Instant at) {
     const Result<void> put = statements_.attempt_put.run(
         book_.numbers.of(key.task), row.attempt, std::to_underlying(row.stage),
         std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
-        row.memory_requested, row.memory_peak, row.cpu_time, row.message);
+        row.memory_requested, row.memory_peak, row.cpu_time, row.message, row.gpus,
+        row.gpu_memory_requested, row.gpu_memory_peak);
     if (!put) return std::unexpected(put.error());
   }
   row = {.attempt = key.attempt,
@@ -299,7 +335,8 @@ Result<void> TurnWriter::write_tasks() {
           std::to_underlying(row.failure), row.exit_code, row.pid, row.started, row.ended,
           row.memory_requested, row.memory_now, row.memory_peak, row.cpu_time, row.message,
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
-          row.times.train);
+          row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
+          row.gpu_memory_peak);
     }
     if (!done) return done;
   }
@@ -314,7 +351,8 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
       std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
-      row.times.train_numbers, row.times.load, row.times.train);
+      row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
+      row.gpu_memory_peak);
 }
 
 Result<void> TurnWriter::write_counts() {

@@ -23,6 +23,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/stage_times.h"
 #include "model/status.h"
 #include "model/turn.h"
@@ -79,6 +80,10 @@ class TurnWriter {
     std::string warning;
     std::string result;
     StageTimes times;
+    std::string gpus;  ///< The driver's numbers: "0,2".
+    Bytes gpu_memory_requested;
+    Bytes gpu_memory_now;
+    Bytes gpu_memory_peak;
   };
   struct Statements {
     Statement event;
@@ -105,6 +110,8 @@ class TurnWriter {
   Result<void> apply(Instant at, const StartAttempt& start);
   void apply(const GrantDevice& grant);
   Result<void> apply(Instant at, const Sampled& sample);
+  void apply(const GpusSampled& sample);
+  void give(Task& row, const Request& promise, const std::vector<GpuIndex>& gpus) const;
   Result<void> write_tasks();
   Result<void> write_ended(std::uint32_t task, const Task& row);
   Result<void> write_counts();

@@ -18,12 +18,14 @@ namespace trainyard {
 struct StartAttempt {
   AttemptKey key;
   Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
+  std::vector<GpuIndex> gpus;  ///< That it gets; none of a two-phase task, which loads first.
 };
 
 /// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
 struct GrantDevice {
   AttemptKey key;
-  Request promise;  ///< What the ledger holds for it from now on.
+  Request promise;             ///< What the ledger holds for it from now on.
+  std::vector<GpuIndex> gpus;  ///< None: it trains on the CPUs.
 };
 
 /// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.

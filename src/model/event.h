@@ -54,6 +54,7 @@ struct AttemptEnded {
   std::string warning;  ///< What was wrong with the result, for people; empty when nothing was.
   /// What it said of having run out of memory, when it ended badly; empty when it said nothing.
   std::string out_of_memory;
+  bool of_gpu = false;  ///< That was memory of a GPU.
 };
 
 /// What the process of a two-phase attempt can say of itself.
@@ -75,6 +76,7 @@ struct StageReported {
   AttemptKey key;
   Said said = Said::Loading;
   std::string message;    ///< For people, of what went wrong: "ValueError: no such file".
+  bool of_gpu = false;    ///< The memory that it ran out of was that of a GPU.
   std::string traceback;  ///< All there is to say of it, in many lines; often empty.
 };
 
@@ -97,6 +99,32 @@ struct Sampled {
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
 };
 
+/// How a GPU is now.
+struct GpuReading {
+  bool present = true;  ///< False: it does not answer any more, as one that fell off the bus.
+  Bytes used;           ///< By whomever: what the driver does not call free.
+  /// Whether the driver says which process has how much. In a container it may not.
+  bool processes_known = true;
+  double utilization = 0;  ///< 0 to 1: how much of the time since the last look it was at work.
+
+  friend bool operator==(const GpuReading&, const GpuReading&) = default;
+};
+
+/// What a running attempt has on a GPU: all its processes together.
+struct GpuUse {
+  AttemptKey key;
+  GpuIndex gpu;
+  Bytes memory;
+
+  friend auto operator<=>(const GpuUse&, const GpuUse&) = default;
+};
+
+/// The GPUs were looked at.
+struct GpusSampled {
+  std::vector<GpuReading> gpus;  ///< One for each of Capacity::gpus, in order.
+  std::vector<GpuUse> uses;      ///< In order.
+};
+
 /// Somebody asked for the run to end: Ctrl-C, TERM. The second time it ends at once.
 struct InterruptAsked {};
 
@@ -110,7 +138,7 @@ struct KillAsked {
 struct TimePassed {};
 
 using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
-                          InterruptAsked, KillAsked, TimePassed>;
+                          GpusSampled, InterruptAsked, KillAsked, TimePassed>;
 
 struct Event {
   Instant at;

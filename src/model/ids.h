@@ -26,6 +26,12 @@ struct ShapeIndex {
   friend auto operator<=>(ShapeIndex, ShapeIndex) = default;
 };
 
+/// A GPU among those of the machine that tasks may have, in the order of Capacity::gpus.
+struct GpuIndex {
+  std::uint32_t value = 0;
+  friend auto operator<=>(GpuIndex, GpuIndex) = default;
+};
+
 /// One try at a task. Attempts are numbered from 1, over all executions of a resumed run.
 struct AttemptKey {
   TaskIndex task;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct Shape {
   Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
   /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
   bool two_phase = false;
+  /// What it needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its own.
+  bool learns_gpu_memory = false;
 };
 
 struct PlannedTask {
@@ -44,21 +47,41 @@ struct Plan {
   std::vector<PlannedTask> tasks;  ///< In the order of the job file: group by group.
 };
 
+/// Which of the GPUs where a task fits it gets: the first by this order.
+enum class GpuStrategy : std::uint8_t {
+  Pci,              ///< By their place on the bus.
+  TotalMemory,      ///< The largest.
+  RemainingMemory,  ///< The emptiest.
+  Performance,      ///< The fastest.
+  BestFit,          ///< The one with the least left beside it, so that large gaps stay whole.
+};
+
 /// How the scheduler may use the machine. fedflow's keys, resolved to plain numbers.
 struct Limits {
-  double cpu_utilization_max = 0.8;     ///< utilization-limit.cpu, of use by others
-  double memory_utilization_max = 1.0;  ///< utilization-limit.memory, of the whole
-  Bytes memory_remain;                  ///< remain-limit.memory
-  int processes_max = 0;                ///< scheduler.max-process; 0 is no limit
-  int waiting_max = 0;                  ///< scheduler.max-waiting; 0 is no limit
-  int load_retries = 3;                 ///< scheduler.load-nretry
-  int train_retries = 3;                ///< scheduler.train-nretry
+  double cpu_utilization_max = 0.8;                 ///< utilization-limit.cpu, of use by others
+  double memory_utilization_max = 1.0;              ///< utilization-limit.memory, of the whole
+  Bytes memory_remain;                              ///< remain-limit.memory
+  GpuStrategy gpu_strategy = GpuStrategy::BestFit;  ///< gpu-priority.strategy
+  bool gpu_reverse = false;                         ///< gpu-priority.reverse
+  double gpu_utilization_max = 1.0;  ///< utilization-limit.cuda-memory, of each GPU's memory
+  /// remain-limit.cuda-memory; nothing: 4 GB or a tenth of the GPU, whichever is less.
+  std::optional<Bytes> gpu_memory_remain;
+  /// scheduler.default-cuda-memory: so much must be free of a GPU that is given as a whole.
+  Bytes gpu_memory_least;
+  int processes_max = 0;  ///< scheduler.max-process; 0 is no limit
+  int waiting_max = 0;    ///< scheduler.max-waiting; 0 is no limit
+  int load_retries = 3;   ///< scheduler.load-nretry
+  int train_retries = 3;  ///< scheduler.train-nretry
   /// Between TERM and KILL.
   Duration stop_grace{10'000};
   /// Once the oldest waiting task has been passed so often, or has waited so long since it was
   /// first passed, what it needs is reserved.
   int passes_max = 32;
   Duration passed_time_max{60'000};
+  /// How long the memory of an ended task is kept back that the driver does not show to be free.
+  Duration gpu_linger_max{10'000};
+  /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.
+  Duration gpu_gone_max{60'000};
 };
 
 }  // namespace trainyard

@@ -3,10 +3,14 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/ids.h"
 
 namespace trainyard {
 
@@ -23,12 +27,36 @@ constexpr Cpus cpus(std::int64_t count) { return {count * 1000}; }
 
 /// What a task is promised while it runs.
 struct Request {
-  Bytes memory;      ///< Of the host, per task.
-  Cpus cpus;         ///< Per task.
-  int gpus = 0;      ///< How many GPUs.
-  Bytes gpu_memory;  ///< On each of its GPUs.
+  Bytes memory;                 ///< Of the host, per task.
+  Cpus cpus;                    ///< Per task.
+  int gpus = 0;                 ///< How many GPUs.
+  Bytes gpu_memory;             ///< On each of its GPUs, shared with others; 0: each is its own.
+  std::optional<GpuIndex> gpu;  ///< The one that it wants; nothing: whichever.
 
   friend auto operator<=>(const Request&, const Request&) = default;
+};
+
+enum class GpuMaker : std::uint8_t { Nvidia, Amd };
+
+/// One GPU, or one MIG slice of one, as it always is.
+struct Gpu {
+  int number = 0;    ///< The driver's: that of nvidia-smi and rocm-smi. Slices have their card's.
+  std::string uuid;  ///< "GPU-8a56...", "MIG-41b3...": by which programs are told to use it.
+  std::string name;  ///< "NVIDIA H200"
+  std::string pci;   ///< "00000000:65:00.0"
+  Bytes memory;      ///< In all.
+  std::int64_t speed = 0;  ///< Cores times their highest clock in MHz; compares within a machine.
+  GpuMaker maker = GpuMaker::Nvidia;
+  /// Which MIG slice of its card it is. Programs can use no other GPU beside one.
+  std::optional<int> slice;
+
+  /// What people call it: "0", and "0:1" for a slice.
+  [[nodiscard]] std::string label() const {
+    const std::string card = std::to_string(number);
+    return slice ? card + ":" + std::to_string(*slice) : card;
+  }
+
+  friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
 /// What the place where the tasks run offers them in all: the machine, or the part of it that
@@ -41,14 +69,18 @@ struct Capacity {
   /// Why processes_max is what it is, as in "512 open files"; empty when there is no limit. Points
   /// at words that live as long as the program.
   std::string_view processes_max_reason;
+  std::vector<Gpu> gpus;  ///< Those that tasks may have.
+  /// Why there are no GPUs, where that is known: "the driver is not loaded".
+  std::string no_gpus_reason;
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 
 /// What an attempt used, as far as it was seen. Of the whole process tree.
 struct Usage {
-  Bytes memory_peak;     ///< Anonymous memory of the tree, summed; the largest of the samples.
-  Duration cpu_time{0};  ///< User and system.
+  Bytes memory_peak;      ///< Anonymous memory of the tree, summed; the largest of the samples.
+  Bytes gpu_memory_peak;  ///< On that of its GPUs where it had most; 0 when nobody could see it.
+  Duration cpu_time{0};   ///< User and system.
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };

@@ -22,6 +22,7 @@ namespace trainyard::report {
 void GroupDigest::look_at(const TaskRow& row) {
   look_at_matrix(row);
   stages_ = stages_ || row.times.load_numbers > 0;
+  gpus_ = gpus_ || !row.gpus.empty();
   if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
   if (!row.warning.empty()) {

@@ -47,6 +47,9 @@ class GroupDigest {
   /// Whether any of its tasks has loaded before it trained.
   [[nodiscard]] bool stages() const { return stages_; }
 
+  /// Whether any of its tasks has had a GPU.
+  [[nodiscard]] bool any_gpus() const { return gpus_; }
+
   /// From the first start to the last end of the attempts that count; nothing before that.
   [[nodiscard]] std::optional<Duration> took() const;
 
@@ -56,6 +59,7 @@ class GroupDigest {
   GroupRow group_;
   bool first_row_ = true;
   bool stages_ = false;
+  bool gpus_ = false;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;

@@ -59,19 +59,18 @@ std::string status_cell(const TaskRow& row, bool best) {
                      failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "");
 }
 
-std::string memory_cell(const TaskRow& row) {
-  if (row.memory_peak == Bytes{}) return R"(<td class="n" data-s="">-</td>)";
-  const std::string peak = to_text(row.memory_peak);
-  if (row.memory_requested == Bytes{}) {
-    return fmt::format(R"(<td class="n" data-s="{}">{}</td>)", row.memory_peak.count, peak);
+std::string memory_cell(Bytes used, Bytes requested) {
+  if (used == Bytes{}) return R"(<td class="n" data-s="">-</td>)";
+  const std::string peak = to_text(used);
+  if (requested == Bytes{}) {
+    return fmt::format(R"(<td class="n" data-s="{}">{}</td>)", used.count, peak);
   }
-  const double share =
-      static_cast<double>(row.memory_peak.count) / static_cast<double>(row.memory_requested.count);
+  const double share = static_cast<double>(used.count) / static_cast<double>(requested.count);
   return fmt::format(
       R"(<td class="n" data-s="{}" title="{} of {} requested"><span class="meter{}">)"
       R"(<i style="width:{:.0f}%"></i></span>{}</td>)",
-      row.memory_peak.count, peak, to_text(row.memory_requested), share > 1 ? " over" : "",
-      std::min(1.0, share) * 100, peak);
+      used.count, peak, to_text(requested), share > 1 ? " over" : "", std::min(1.0, share) * 100,
+      peak);
 }
 
 std::string log_link(const TaskRow& row, Grouping grouping, std::string_view stream,
@@ -112,6 +111,7 @@ HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head)
     : matrix_keys_(digest.matrix_keys()),
       columns_(digest.result_columns()),
       more_(digest.more_than_columns()),
+      gpus_(digest.any_gpus()),
       stages_(digest.stages()),
       best_id_(digest.best().value_or(Best{}).id),
       head_(head) {}
@@ -124,7 +124,9 @@ std::string HtmlTaskTable::head() const {
   for (const FieldColumn& column : columns_) text += heading(column.key, column.numeric);
   text += heading("Duration", true);
   if (stages_) text += heading("Load time", true) + heading("Train time", true);
-  text += heading("Attempts", true) + heading("Peak memory", true) + heading("CPU time", true);
+  text += heading("Attempts", true) + heading("Peak memory", true);
+  if (gpus_) text += heading("GPU", true) + heading("Peak GPU memory", true);
+  text += heading("CPU time", true);
   text += R"(<th scope="col" class="logs">Logs</th>)";
   if (more_) text += R"(<th scope="col">Other results</th>)";
   return text + "</tr></thead>\n";
@@ -156,7 +158,12 @@ std::string HtmlTaskTable::row(const TaskRow& row) const {
   text += names(row) + status_cell(row, best) + results(row);
   text += duration_cell(duration_of(row, row.pid != 0 ? std::optional(head_.now) : std::nullopt));
   if (stages_) text += duration_cell(row.times.load) + duration_cell(row.times.train);
-  text += fmt::format(R"(<td class="n">{}</td>)", attempts) + memory_cell(row);
+  text += fmt::format(R"(<td class="n">{}</td>)", attempts);
+  text += memory_cell(row.memory_peak, row.memory_requested);
+  if (gpus_) {
+    text += fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus);
+    text += memory_cell(row.gpu_memory_peak, row.gpu_memory_requested);
+  }
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
   text += log_cell(row, head_.grouping);
   if (more_) text += rest_cell(row, rest_as_json(read_fields(row.result), columns_));

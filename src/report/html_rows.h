@@ -27,7 +27,8 @@ class HtmlTaskTable {
   std::vector<std::string> matrix_keys_;
   std::vector<FieldColumn> columns_;
   bool more_;
-  bool stages_;  ///< Whether its tasks load before they train.
+  bool gpus_ = false;  ///< Whether any had a GPU.
+  bool stages_;        ///< Whether its tasks load before they train.
   std::string best_id_;
   const ReportHead& head_;
 };

@@ -1,5 +1,6 @@
 #include "report/json_rows.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -61,6 +62,17 @@ Json log_of(const TaskRow& row, Grouping grouping, std::string_view stream) {
   return task_directory_of(row, grouping) + "/" + log_name(stream, row.attempt);
 }
 
+/// "0,2" as a list of texts.
+Json gpus_of(std::string_view text) {
+  Json gpus = Json::array();
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    gpus.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return gpus;
+}
+
 Json object_or_null(const std::string& text) {
   if (text.empty()) return nullptr;
   Json object = Json::parse(text, nullptr, false);
@@ -78,7 +90,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   const bool ended = standing.verdict != Verdict::None;
   const bool failed = standing.failure != Failure::None;
   const bool by_itself = standing.failure == Failure::Exit;
-  Object task(30);
+  Object task(34);
   task.add("group", row.group_name);
   task.add("id", row.id);
   task.add("word", word_for(standing));
@@ -103,6 +115,10 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("memory_requested_bytes", row.memory_requested.count);
   task.add("memory_now_bytes", row.memory_now.count);
   task.add("memory_peak_bytes", row.memory_peak.count);
+  task.add("gpus", gpus_of(row.gpus));
+  task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
+  task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
+  task.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
   task.add("result", object_or_null(row.result));
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
@@ -115,7 +131,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
 std::string json_of(const AttemptRow& row, std::string_view id) {
   const bool failed = row.failure != Failure::None;
   const bool by_itself = row.failure == Failure::Exit;
-  Object attempt(8);
+  Object attempt(10);
   attempt.add("id", id);
   attempt.add("attempt", row.key.attempt);
   attempt.add("started_ms", milliseconds(std::optional(row.started)));
@@ -123,6 +139,8 @@ std::string json_of(const AttemptRow& row, std::string_view id) {
   attempt.add("failure", failed ? Json(to_text(row.failure)) : Json(nullptr));
   attempt.add("exit_code", by_itself ? Json(row.exit_code) : Json(nullptr));
   attempt.add("memory_peak_bytes", row.memory_peak.count);
+  attempt.add("gpus", gpus_of(row.gpus));
+  attempt.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
   attempt.add("message", text_or_null(row.message));
   return dump(std::move(attempt).json());
 }

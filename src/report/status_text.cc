@@ -145,12 +145,23 @@ std::string progress_text(const TaskRow& row) {
   return text.empty() ? "-" : cut(plain(text), kNameMax);
 }
 
+void add_gpu_cells(const TaskRow& row, Cells& cells) {
+  const bool some = !row.gpus.empty();
+  const bool whole = row.gpu_memory_requested == Bytes{};
+  cells.push_back(some ? row.gpus : "-");
+  cells.push_back(some ? to_text(row.gpu_memory_now) : "-");
+  cells.push_back(!some ? "-" : whole ? "all" : to_text(row.gpu_memory_requested));
+}
+
 std::string running_text(const StatusView& view) {
   if (view.running.empty() || view.state != RunState::Running) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
   const bool progress = std::ranges::any_of(view.running, [](const TaskRow& row) {
     return row.progress || !row.progress_values.empty();
   });
+  const bool gpus =
+      std::ranges::any_of(view.running, [](const TaskRow& row) { return !row.gpus.empty(); });
+  if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "OF"});
   if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -159,6 +170,7 @@ std::string running_text(const StatusView& view) {
     rows.push_back({name_of(row), word_for(row.standing), fmt::format("{}", row.attempt),
                     so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
                     to_text(row.memory_requested)});
+    if (gpus) add_gpu_cells(row, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
   }
   int all = 0;

@@ -187,7 +187,8 @@ TEST(Status, GivesJsonWithStableNames) {
     "progress_values": {"loss": 0.5}, "traceback": "in f",
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
-    "memory_peak_bytes": 300000000, "result": null, "warning": null, "message": null,
+    "memory_peak_bytes": 300000000, "gpus": [], "gpu_memory_requested_bytes": 0,
+    "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "result": null, "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");

@@ -67,6 +67,11 @@ TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
   columns_.push_back({.title = "TIME", .right = true});
   columns_.push_back({.title = "ATTEMPTS", .right = true});
   columns_.push_back({.title = "PEAK MEMORY", .right = true});
+  if (digest.any_gpus()) {
+    columns_.push_back({.title = "GPU", .right = true});
+    columns_.push_back({.title = "PEAK GPU", .right = true});
+    gpus_ = true;
+  }
   for (const FieldColumn& column : results_) {
     columns_.push_back({.title = cut(plain(column.key), kCellMax), .right = column.numeric});
   }
@@ -83,6 +88,10 @@ TaskTable::Cells TaskTable::cells_of(const TaskRow& row) const {
   cells.push_back(took ? to_text(*took) : "-");
   cells.push_back(row.attempt == 0 ? "-" : fmt::format("{}", row.attempt));
   cells.push_back(row.memory_peak == Bytes{} ? "-" : to_text(row.memory_peak));
+  if (gpus_) {
+    cells.push_back(row.gpus.empty() ? "-" : row.gpus);
+    cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));
+  }
   const Fields fields = read_fields(row.result);
   for (const FieldColumn& column : results_) {
     cells.push_back(show_field(column, find_field(fields, column.key)));

@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -83,13 +82,16 @@ std::optional<Instant> sooner(std::optional<Instant> a, Instant b) {
 
 Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten) {
-  const Event first = machine.look();
-  const auto* const reading = std::get_if<Sampled>(&first.what);
-  check(reading != nullptr, "a machine that is looked at gives a reading");
+  const FirstLook first = machine.look();
 
   Turn turn;
-  turn.events.push_back(first);
-  turn.decisions.push_back(scheduler.begin(first.at, *reading));
+  if (first.gpus) {
+    turn.events.push_back({.at = first.at, .what = *first.gpus});
+    turn.decisions.emplace_back();
+  }
+  turn.events.push_back({.at = first.at, .what = first.machine});
+  turn.decisions.push_back(
+      scheduler.begin(first.at, first.machine, first.gpus.value_or(GpusSampled{})));
   Pending pending;
   pending.add(turn.decisions.back());
   std::optional<Instant> unwritten_since;

@@ -45,7 +45,9 @@ class ScriptedMachine final : public Machine {
       : story_(story), script_(std::move(script)) {}
 
   [[nodiscard]] Capacity capacity() const override { return {.memory = gb(10), .cpus = cpus(4)}; }
-  Event look() override { return {.at = at(0), .what = Sampled{.memory_available = gb(10)}}; }
+  FirstLook look() override {
+    return {.at = at(0), .machine = {.memory_available = gb(10)}, .gpus = {}};
+  }
   void carry_out(const Command& command) override {
     story_.push_back(match(
         command, [](const StartAttempt& it) { return fmt::format("start {}", it.key.task.value); },

@@ -58,6 +58,7 @@ void read_errors(const std::string& path, AttemptEnded& ended) {
   const auto* const killed = std::get_if<KilledBy>(&ended.end);
   if (line) {
     ended.out_of_memory = *line;
+    ended.of_gpu = is_of_gpu(*line);
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
   }
@@ -71,6 +72,10 @@ LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options opti
       options_(std::move(options)),
       clock_offset_(options_.begins.since_start - io::EventLoop::now()) {
   keeper_.listen(loop_, [this](std::span<const io::KeeperNews> news) { hear(news); });
+  if (options_.gpus != nullptr) {
+    options_.gpus->listen(loop_,
+                          [this](const std::vector<io::GpuState>& states) { hear_gpus(states); });
+  }
   if (options_.frames == nullptr) return;
   tasks_.emplace(*options_.frames, [this](AttemptKey key, wire::TaskReport report) {
     hear_task(key, std::move(report));
@@ -79,17 +84,18 @@ LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options opti
 
 Instant LocalMachine::now() const { return {clock_offset_ + io::EventLoop::now()}; }
 
-Event LocalMachine::look() {
-  next_sample_ = now() + options_.sample_every;
-  return {.at = now(), .what = sample()};
+FirstLook LocalMachine::look() {
+  FirstLook first{.at = {}, .machine = sample(), .gpus = {}};
+  if (options_.gpus != nullptr) first.gpus = gpus_from(options_.gpus->look_now());
+  first.at = now();
+  next_sample_ = first.at + options_.sample_every;
+  return first;
 }
 
 void LocalMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
-      [this](const GrantDevice& it) {
-        if (tasks_) tasks_->order(it.key, wire::TrainOrder{.device = "cpu"});
-      },
+      [this](const GrantDevice& it) { grant(it); },
       [this](const StopAttempt& it) {
         if (!keeper_gone_) keeper_.stop(it.key, it.kill);
       },
@@ -107,7 +113,7 @@ void LocalMachine::start(const StartAttempt& command) {
                               .end = Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  Launch launch = options_.launch(command.key);
+  Launch launch = options_.launch(command.key, command.gpus);
   if (launch.two_phase) {
     io::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
@@ -117,18 +123,69 @@ void LocalMachine::start(const StartAttempt& command) {
   running_[command.key.task] = {.key = command.key,
                                 .result_path = launch.result_path,
                                 .stderr_path = launch.stderr_path,
-                                .forked = launch.forked || !launch.preload.modules.empty()};
+                                .forked = launch.forked || !launch.preload.modules.empty(),
+                                .on_gpus = !command.gpus.empty()};
   keeper_.start(command.key, launch);
+}
+
+/// It sees all GPUs that tasks may have, and gets the places of its own among them.
+void LocalMachine::grant(const GrantDevice& command) {
+  std::string device = "cpu";
+  for (std::size_t i = 0; i < command.gpus.size(); ++i) {
+    device = i == 0 ? fmt::format("cuda:{}", command.gpus[i].value)
+                    : fmt::format("{},cuda:{}", device, command.gpus[i].value);
+  }
+  const auto running = running_.find(command.key.task);
+  if (running != running_.end()) running->second.on_gpus = !command.gpus.empty();
+  if (tasks_) tasks_->order(command.key, wire::TrainOrder{.device = device});
+}
+
+void LocalMachine::hear_gpus(const std::vector<io::GpuState>& states) {
+  inbox_.push_back({.at = now(), .what = gpus_from(states)});
+}
+
+GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
+  GpusSampled seen;
+  std::map<std::pair<TaskIndex, GpuIndex>, Bytes> uses;
+  for (std::uint32_t index = 0; index < states.size(); ++index) {
+    const io::GpuState& state = states[index];
+    seen.gpus.push_back({.present = state.present,
+                         .used = state.used,
+                         .processes_known = state.processes_known,
+                         .utilization = state.utilization});
+    for (const io::GpuProcess& process : state.processes) {
+      const auto owner = owners_.find(process.pid);
+      if (owner != owners_.end()) uses[{owner->second, GpuIndex{index}}] += process.memory;
+    }
+  }
+  for (const auto& [place, memory] : uses) {
+    const auto running = running_.find(place.first);
+    if (running == running_.end()) continue;
+    Attempt& attempt = running->second;
+    attempt.gpu_memory_peak = std::max(attempt.gpu_memory_peak, memory);
+    seen.uses.push_back({.key = attempt.key, .gpu = place.second, .memory = memory});
+  }
+  return seen;
+}
+
+/// A task that had a GPU has ended: the next one waits for its memory.
+void LocalMachine::look_at_gpus_soon() {
+  constexpr std::array<Duration, 4> kLooks{Duration{0}, Duration{30}, Duration{120}, Duration{400}};
+  for (const Duration after : kLooks) {
+    loop_.after(after, [gpus = options_.gpus] { gpus->ask(); });
+  }
 }
 
 void LocalMachine::hear_task(AttemptKey key, wire::TaskReport report) {
   match(
       std::move(report),
       [&](wire::StageWord word) {
+        const bool of_gpu = word.said == Said::OutOfMemory && is_of_gpu(word.message);
         inbox_.push_back({.at = now(),
                           .what = StageReported{.key = key,
                                                 .said = word.said,
                                                 .message = std::move(word.message),
+                                                .of_gpu = of_gpu,
                                                 .traceback = std::move(word.traceback)}});
       },
       [&](wire::Progress progress) {
@@ -157,6 +214,8 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
     const Instant at = now();
     if (at >= next_sample_) {
       inbox_.push_back({.at = at, .what = sample()});
+      // They are looked at beside, and told of when they have answered.
+      if (options_.gpus != nullptr) options_.gpus->ask();
       for (auto& [task, attempt] : running_) tell_progress(attempt);
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
@@ -205,6 +264,8 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   if (attempt.memory_peak > Bytes{} || attempt.forked) {
     ended.usage.memory_peak = attempt.memory_peak;
   }
+  ended.usage.gpu_memory_peak = attempt.gpu_memory_peak;
+  if (attempt.on_gpus && options_.gpus != nullptr) look_at_gpus_soon();
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
     read_result(attempt.result_path, ended);
@@ -242,11 +303,13 @@ Sampled LocalMachine::sample() {
                   .cpu_used_by_others = reading.cpu_used_by_others,
                   .tasks = {}};
   sampled.tasks.reserve(attempts.size());
+  owners_.clear();
   for (std::size_t i = 0; i < attempts.size(); ++i) {
     Attempt& attempt = *attempts[i];
     attempt.memory_peak = std::max(attempt.memory_peak, reading.trees[i].memory);
     attempt.cpu_time = std::max(attempt.cpu_time, reading.trees[i].cpu_time);
     sampled.tasks.push_back({.key = attempt.key, .memory = reading.trees[i].memory});
+    for (const std::int64_t pid : reading.trees[i].pids) owners_.emplace(pid, attempt.key.task);
   }
   return sampled;
 }

@@ -15,6 +15,8 @@
 #include "base/time.h"
 #include "io/event_loop.h"
 #include "io/frame_server.h"
+#include "io/gpu_driver.h"
+#include "io/gpu_watch.h"
 #include "io/keeper.h"
 #include "io/process_table.h"
 #include "io/task_server.h"
@@ -30,7 +32,7 @@ namespace trainyard {
 
 class LocalMachine final : public Machine {
  public:
-  using Launcher = std::move_only_function<Launch(AttemptKey)>;
+  using Launcher = std::move_only_function<Launch(AttemptKey, const std::vector<GpuIndex>&)>;
   /// Told whether the task was running or waiting, once it is over with it.
   using KillReply = std::move_only_function<void(bool done)>;
 
@@ -46,12 +48,14 @@ class LocalMachine final : public Machine {
     /// none.
     io::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
+    /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
+    io::GpuWatch* gpus = nullptr;
   };
 
   LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options);
 
   [[nodiscard]] Capacity capacity() const override { return options_.capacity; }
-  Event look() override;
+  FirstLook look() override;
   void carry_out(const Command& command) override;
   std::vector<Event> wait(std::optional<Instant> until) override;
 
@@ -70,6 +74,8 @@ class LocalMachine final : public Machine {
     std::string stderr_path;
     bool forked = false;  ///< It shares memory with what it was forked from.
     Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
+    bool on_gpus = false;
+    Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
     Duration cpu_time{0};
@@ -83,6 +89,10 @@ class LocalMachine final : public Machine {
   void lose_everything(const std::string& why);
   void start(const StartAttempt& command);
   Sampled sample();
+  void grant(const GrantDevice& command);
+  void hear_gpus(const std::vector<io::GpuState>& states);
+  GpusSampled gpus_from(const std::vector<io::GpuState>& states);
+  void look_at_gpus_soon();
 
   io::EventLoop& loop_;
   io::Keeper& keeper_;
@@ -92,6 +102,8 @@ class LocalMachine final : public Machine {
   io::ProcessTable processes_;
   std::optional<io::TaskServer> tasks_;
   std::map<TaskIndex, Attempt> running_;
+  /// Which attempt each process belongs to, at the last look.
+  std::map<std::int64_t, TaskIndex> owners_;
   std::vector<Event> inbox_;
   std::map<std::uint64_t, KillReply> kills_;
   std::uint64_t next_kill_ = 1;

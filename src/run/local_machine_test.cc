@@ -44,7 +44,8 @@ class LocalMachineTest : public ::testing::Test {
             LocalMachine::Options{.capacity = {.memory = gb(1), .cpus = cpus(2)},
                                   .begins = {Duration{5'000}},
                                   .sample_every = sample_every,
-                                  .launch = [this, command = std::move(command)](AttemptKey) {
+                                  .launch = [this, command = std::move(command)](
+                                                AttemptKey, const std::vector<GpuIndex>&) {
                                     return Launch{.arguments = {"/bin/sh", "-c", command},
                                                   .environment = {},
                                                   .working_directory = place_,
@@ -75,7 +76,7 @@ class LocalMachineTest : public ::testing::Test {
 
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
   LocalMachine yard = machine("echo '{\"x\": 1}' > task/result.json; exit 3", Duration{1000});
-  const Event first = yard.look();
+  const FirstLook first = yard.look();
   EXPECT_GE(first.at, Instant{Duration{5'000}}) << "a resumed run goes on counting";
   yard.carry_out(StartAttempt{.key = kFirst, .promise = {}});
   const std::vector<Event> events = until_the_end(yard);

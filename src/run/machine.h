@@ -12,6 +12,13 @@
 
 namespace trainyard {
 
+/// A first reading.
+struct FirstLook {
+  Instant at;
+  Sampled machine;
+  std::optional<GpusSampled> gpus;  ///< Nothing where there are none.
+};
+
 class Machine {
  public:
   Machine() = default;
@@ -23,7 +30,7 @@ class Machine {
   [[nodiscard]] virtual Capacity capacity() const = 0;
 
   /// A first reading, made now.
-  virtual Event look() = 0;
+  virtual FirstLook look() = 0;
 
   /// Does what the scheduler asked. Does not wait for it to be done: what became of it is an event.
   virtual void carry_out(const Command& command) = 0;

@@ -81,6 +81,8 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
               .message = "the run was interrupted"};
     case StopCause::OutOfMemory:
       return failed(Failure::OutOfMemory, "out of memory");
+    case StopCause::NoGpu:
+      return failed(Failure::CannotStart, std::string(kNoGpuLeft));
     case StopCause::Leaving:
       return judge_own(end);
   }

@@ -21,6 +21,7 @@ enum class StopCause : std::uint8_t {
   Interrupt,
   FailFast,
   OutOfMemory,  ///< It said so, and is to be tried again in a new process, or not at all.
+  NoGpu,        ///< The GPU that it waits for does not answer any more.
   Leaving,      ///< It had said its last word, and stayed.
 };
 
@@ -29,6 +30,9 @@ struct LastWord {
   Said said = Said::Trained;
   std::string message;
 };
+
+/// Of tasks that fit on no GPU that is left.
+constexpr std::string_view kNoGpuLeft = "no GPU is left that it fits on: others do not answer";
 
 struct Ending {
   Verdict verdict = Verdict::Finished;  ///< Before retries are thought of.

@@ -4,47 +4,89 @@
 #include <cstddef>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/resources.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard {
+namespace {
 
-std::optional<Vacancy> forecast(const Request& request, Bytes memory_free, Cpus cpus_free,
-                                std::vector<Release> releases) {
-  // Two that compare alike are alike, so that the order says the same on every machine.
-  std::ranges::sort(releases, {}, [](const Release& it) {
-    return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus);
-  });
-  const auto fits = [&] { return request.memory <= memory_free && request.cpus <= cpus_free; };
-  std::size_t next = 0;
-  std::optional<Instant> at = Instant{};
-  while (!fits() && next < releases.size()) {
-    memory_free += releases[next].memory;
-    cpus_free = cpus_free + releases[next].cpus;
-    at = releases[next].at;
-    ++next;
+void give(Room& room, const Release& release) {
+  room.memory += release.memory;
+  room.cpus = room.cpus + release.cpus;
+  for (const GpuLedger::Share& share : release.gpus) {
+    GpuRoom& gpu = room.gpus[share.gpu.value];
+    gpu.free += share.memory;
+    --gpu.holders;
+    if (share.whole) gpu.whole = false;
   }
-  if (!fits()) return std::nullopt;
-  // What ends at the same moment is free by then too. Of those that end some day nobody knows.
-  while (at.has_value() && next < releases.size() && releases[next].at == at) {
-    memory_free += releases[next].memory;
-    cpus_free = cpus_free + releases[next].cpus;
-    ++next;
-  }
-  return Vacancy{.at = at,
-                 .memory_spare = memory_free - request.memory,
-                 .cpus_spare = cpus_free - request.cpus};
 }
 
-bool would_delay(const Vacancy& vacancy, const Request& other, Instant now,
-                 std::optional<Duration> duration) {
+Bytes gpu_memory_of(const Release& release) {
+  Bytes sum;
+  for (const GpuLedger::Share& share : release.gpus) sum += share.memory;
+  return sum;
+}
+
+/// The GPUs that it would have beside what the vacancy is kept for; nothing when it does not fit.
+std::optional<GpuSet> place_beside(const Vacancy& vacancy, const Candidate& other,
+                                   const GpuChooser& chooser) {
+  const Room& spare = vacancy.spare;
+  if (other.request.memory > spare.memory || other.request.cpus > spare.cpus) return std::nullopt;
+  if (!other.gpus) return chooser.choose(spare.gpus, other.request);
+  if (!chooser.fits_on(spare.gpus, other.request, *other.gpus)) return std::nullopt;
+  return other.gpus;
+}
+
+}  // namespace
+
+std::optional<Vacancy> forecast(const Request& request, Room free, std::vector<Release> releases,
+                                const GpuChooser& chooser) {
+  // Two that compare alike are alike, so that the order says the same on every machine.
+  std::ranges::stable_sort(releases, {}, [](const Release& it) {
+    return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus, gpu_memory_of(it));
+  });
+  std::optional<GpuSet> gpus;
+  const auto fits = [&] {
+    if (request.memory > free.memory || request.cpus > free.cpus) return false;
+    gpus = chooser.choose(free.gpus, request);
+    return gpus.has_value();
+  };
+  std::size_t next = 0;
+  std::optional<Instant> at = Instant{};
+  while (!fits()) {
+    if (next == releases.size()) return std::nullopt;
+    at = releases[next].at;
+    // What ends at one moment is free together. Of those that end some day nobody knows.
+    do {
+      give(free, releases[next]);
+      ++next;
+    } while (at.has_value() && next < releases.size() && releases[next].at == at);
+  }
+  free.memory -= request.memory;
+  free.cpus = free.cpus - request.cpus;
+  take(free.gpus, request, *gpus);
+  return Vacancy{.at = at, .spare = std::move(free)};
+}
+
+bool would_delay(const Vacancy& vacancy, const Candidate& other, Instant now,
+                 const GpuChooser& chooser) {
   const bool gone_by_then =
-      vacancy.at.has_value() && duration.has_value() && now + *duration <= *vacancy.at;
-  const bool fits_beside = other.memory <= vacancy.memory_spare && other.cpus <= vacancy.cpus_spare;
-  return !gone_by_then && !fits_beside;
+      vacancy.at.has_value() && other.takes.has_value() && now + *other.takes <= *vacancy.at;
+  return !gone_by_then && !place_beside(vacancy, other, chooser);
+}
+
+void take_beside(Vacancy& vacancy, const Candidate& started, const GpuChooser& chooser) {
+  const std::optional<GpuSet> gpus = place_beside(vacancy, started, chooser);
+  if (!gpus) return;
+  vacancy.spare.memory -= started.request.memory;
+  vacancy.spare.cpus = vacancy.spare.cpus - started.request.cpus;
+  take(vacancy.spare.gpus, started.request, *gpus);
 }
 
 }  // namespace trainyard

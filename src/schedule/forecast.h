@@ -7,31 +7,51 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/ids.h"
 #include "model/resources.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard {
+
+/// What could be promised at some moment.
+struct Room {
+  Bytes memory;
+  Cpus cpus;
+  std::vector<GpuRoom> gpus;
+};
 
 /// What a running task will give back, and when; nobody knows when: nothing.
 struct Release {
   std::optional<Instant> at;
   Bytes memory;
   Cpus cpus;
+  std::vector<GpuLedger::Share> gpus;
 };
 
 struct Vacancy {
   std::optional<Instant> at;  ///< Nothing: some day, nobody can say when.
-  Bytes memory_spare;         ///< What is left at that moment beside the request.
-  Cpus cpus_spare;
+  Room spare;                 ///< What is left at that moment beside the request.
 };
 
 /// Nothing when the request does not fit even after all releases: holding others back for it would
 /// help nobody.
-std::optional<Vacancy> forecast(const Request& request, Bytes memory_free, Cpus cpus_free,
-                                std::vector<Release> releases);
+std::optional<Vacancy> forecast(const Request& request, Room free, std::vector<Release> releases,
+                                const GpuChooser& chooser);
 
-/// Whether another request, started at `now` and expected to take `duration` (nothing: unknown),
-/// would delay what the vacancy is kept for.
-bool would_delay(const Vacancy& vacancy, const Request& other, Instant now,
-                 std::optional<Duration> duration);
+/// One that is started now: what it will have in the end, on which GPUs (nothing: nobody knows
+/// yet), and how long it is expected to take (nothing: nobody knows).
+struct Candidate {
+  Request request;
+  std::optional<GpuSet> gpus;
+  std::optional<Duration> takes;
+};
+
+/// Whether it would delay what the vacancy is kept for.
+bool would_delay(const Vacancy& vacancy, const Candidate& other, Instant now,
+                 const GpuChooser& chooser);
+
+/// It was started: what it takes of the spare room is gone, if it fits there.
+void take_beside(Vacancy& vacancy, const Candidate& started, const GpuChooser& chooser);
 
 }  // namespace trainyard

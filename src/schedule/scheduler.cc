@@ -1,9 +1,12 @@
 #include "schedule/scheduler.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,10 +18,48 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
 #include "schedule/state.h"
 
 namespace trainyard {
+namespace {
+
+std::optional<std::string> never_fits_gpus(const Request& request, const Limits& limits,
+                                           const Capacity& capacity) {
+  const std::size_t there = capacity.gpus.size();
+  if (there == 0) {
+    return fmt::format(
+        "needs a GPU, this machine has none{}",
+        capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
+  }
+  if (request.gpu && request.gpu->value >= there) {
+    return fmt::format("wants 'cuda:{}', this machine has {} ('cuda:0' to 'cuda:{}')",
+                       request.gpu->value, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
+                       there - 1);
+  }
+  const GpuChooser chooser(limits, capacity);
+  const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
+  if (chooser.choose(room, request)) return std::nullopt;
+  if (std::cmp_greater(request.gpus, there)) {
+    return fmt::format("needs {} GPUs, this machine has {}", request.gpus, there);
+  }
+  Request one = request;
+  one.gpus = 1;
+  if (request.gpus > 1 && chooser.choose(room, one)) {
+    return fmt::format(
+        "needs {}, and this machine has not so many GPUs of that size that go "
+        "together (a MIG slice goes with no other)",
+        gpu_promise_text(request));
+  }
+  const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
+  return fmt::format("needs {} of memory on a GPU, {} can give {} after what is kept free",
+                     to_text(request.gpu_memory, given),
+                     request.gpu ? "the one it wants" : "the largest here",
+                     to_text(given, request.gpu_memory));
+}
+
+}  // namespace
 
 Scheduler::Scheduler(const Plan& plan, const Limits& limits, const Capacity& capacity)
     : state_(std::make_unique<State>(plan, limits, capacity)) {}
@@ -26,9 +67,10 @@ Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
-Decision Scheduler::begin(Instant at, const Sampled& machine) {
+Decision Scheduler::begin(Instant at, const Sampled& machine, const GpusSampled& gpus) {
   check(!state_->begun, "a run begins once");
   Decision out;
+  if (!gpus.gpus.empty()) state_->gpus_sampled(at, gpus, out);
   state_->begin(at, machine, out);
   state_->start_what_fits(at, out);
   return out;
@@ -48,17 +90,23 @@ Decision Scheduler::on(const Event& event) {
       [&](const StageReported& it) { state_->reported(event.at, it, out); },
       [&](const AttemptEnded& it) { state_->ended(event.at, it, out); },
       [&](const Sampled& it) { state_->sampled(it); },
+      [&](const GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
       [&](const InterruptAsked&) { state_->interrupted(event.at, out); },
       [&](const KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const Progressed&) {}, [&](const TimePassed&) {});
   state_->end_overdue(event.at, out);
+  state_->let_go(event.at);
   if (look) state_->start_what_fits(event.at, out);
   return out;
 }
 
 std::optional<Instant> Scheduler::wakeup() const {
-  if (state_->deadlines.empty()) return std::nullopt;
-  return state_->deadlines.begin()->first;
+  std::optional<Instant> first = state_->next_letting_go();
+  if (!state_->deadlines.empty()) {
+    const Instant deadline = state_->deadlines.begin()->first;
+    first = std::min(first.value_or(deadline), deadline);
+  }
+  return first;
 }
 
 bool Scheduler::ended() const { return state_->tasks.open() == 0; }
@@ -77,7 +125,8 @@ std::optional<std::string> never_fits(const Request& request, const Limits& limi
                        static_cast<double>(request.cpus.milli) / 1000,
                        static_cast<double>(capacity.cpus.milli) / 1000);
   }
-  return std::nullopt;
+  if (request.gpus == 0) return std::nullopt;
+  return never_fits_gpus(request, limits, capacity);
 }
 
 }  // namespace trainyard

@@ -28,8 +28,9 @@ class Scheduler {
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
 
-  /// Takes in the first reading of the machine and starts what can be started. Called once, first.
-  [[nodiscard]] Decision begin(Instant at, const Sampled& machine);
+  /// Takes in the first reading of the machine, and of its GPUs where it has some, and starts what
+  /// can be started. Called once, first.
+  [[nodiscard]] Decision begin(Instant at, const Sampled& machine, const GpusSampled& gpus = {});
 
   /// Takes in one thing that happened. Returns what must now be written down and done, in order.
   /// Costs O(log tasks + lanes looked at): at most 128 lanes of tasks that lack room (those of one

@@ -52,13 +52,11 @@ std::vector<std::pair<TaskIndex, TaskIndex>> members_by_group(const Plan& plan) 
   return members;
 }
 
-/// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
-/// to use when that is more; never more than the machine can give.
+}  // namespace
+
 Bytes grown(Bytes had, Bytes peak, Bytes most) {
   return std::max(had, std::min(most, std::max(had + Bytes{had.count / 5}, peak)));
 }
-
-}  // namespace
 
 Scheduler::State::State(const Plan& plan, const Limits& limits, const Capacity& capacity)
     : tasks(plan.tasks),
@@ -68,6 +66,8 @@ Scheduler::State::State(const Plan& plan, const Limits& limits, const Capacity& 
       capacity_(capacity),
       groups_(plan.groups, open_by_group(plan)),
       ledger_(limits, capacity),
+      gpus_(limits, capacity),
+      chooser_(limits, capacity),
       durations_(plan.groups.size()),
       causes_(plan.shapes.size(), Cause::None),
       noted_in_(plan.shapes.size(), 0) {}
@@ -125,9 +125,10 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
   set_deadline(found->second, std::nullopt);
   leave_room(found->second, out);
   set_ahead(found->second, false);
-  const Running running = std::move(found->second);
+  Running running = std::move(found->second);
   running_.erase(found);
   ledger_.release(task);
+  gpus_.release(task, at);
   groups_.task_stopped(group_of(task));
   conclude_attempt(running, event, at, out);
   for (const std::uint64_t request : running.kill_requests) {
@@ -136,8 +137,8 @@ void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& ou
   close_group_if_over(group_of(task), out);
 }
 
-void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnded& event,
-                                        Instant at, Decision& out) {
+void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& event, Instant at,
+                                        Decision& out) {
   const TaskIndex task = event.key.task;
   const GroupIndex group = group_of(task);
   const Shape& shape = shape_of(task);
@@ -148,6 +149,7 @@ void Scheduler::State::conclude_attempt(const Running& running, const AttemptEnd
   const bool by_itself = ending.failure == Failure::Exit || ending.failure == Failure::Killed;
   if (by_itself && running.cause == StopCause::None && !running.word &&
       !event.out_of_memory.empty()) {
+    running.out_of_gpu = event.of_gpu && !running.gpus.empty();
     ending = {.verdict = Verdict::Failed,
               .failure = Failure::OutOfMemory,
               .message = event.out_of_memory};
@@ -208,11 +210,11 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const bool load = running.stage == Stage::Load;
   const bool stages = shape_of(task).two_phase;
   const std::string_view name = load ? "LoadNumbersExceed: " : "TrainNumbersExceed: ";
-  return fmt::format("{}out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}",
-                     stages ? name : "", load ? "while it loaded, in" : "in",
-                     load ? load_failures_.at(task) : tasks[task].train_tries,
-                     load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
-                     to_text(running.promise.memory));
+  return fmt::format(
+      "{}out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}", stages ? name : "",
+      load ? "while it loaded, in" : "in", load ? load_failures_.at(task) : tasks[task].train_tries,
+      load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
+      running.out_of_gpu ? gpu_promise_text(running.promise) : to_text(running.promise.memory));
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
@@ -221,22 +223,30 @@ Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const 
 }
 
 /// It ran out of memory, and is tried again with so much.
-void Scheduler::State::send_back(const Running& running, const std::string& why, Bytes memory,
-                                 Decision& out) {
+void Scheduler::State::send_back(const Running& running, const std::string& why,
+                                 const std::string& with, Decision& out) {
   tasks.enter(running.key.task, Status::Interrupt);
   out.changes.emplace_back(
       TaskChanged{.key = running.key,
                   .status = Status::Interrupt,
                   .failure = Failure::OutOfMemory,
                   .stage = running.stage,
-                  .message = fmt::format("{}; tried again with {}", why, to_text(memory))});
+                  .message = fmt::format("{}; tried again with {}", why, with)});
 }
 
 void Scheduler::State::retry(const Running& running, const Usage& usage, const Ending& ending,
                              Decision& out) {
   const TaskIndex task = running.key.task;
-  const Bytes memory = grown_request(running, usage.memory_peak);
-  send_back(running, ending.message, memory, out);
+  Bytes memory = running.promise.memory;
+  if (running.out_of_gpu) {
+    Request again = running.promise;
+    again.gpu_memory = grown_gpu_request(running, usage.gpu_memory_peak);
+    grown_gpu_[task] = again.gpu_memory;
+    send_back(running, ending.message, gpu_promise_text(again), out);
+  } else {
+    memory = grown_request(running, usage.memory_peak);
+    send_back(running, ending.message, to_text(memory), out);
+  }
   waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
   fresh_lanes_ = true;
 }
@@ -351,6 +361,7 @@ void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, De
                                        .exit_code = ending.exit_code,
                                        .message = std::move(ending.message)});
   load_failures_.erase(task);
+  grown_gpu_.erase(task);
 }
 
 void Scheduler::State::conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message,

@@ -21,6 +21,8 @@
 #include "model/status.h"
 #include "schedule/ending.h"
 #include "schedule/forecast.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
 #include "schedule/group_book.h"
 #include "schedule/ledger.h"
 #include "schedule/scheduler.h"
@@ -39,9 +41,19 @@ enum class Cause : std::uint8_t {
   Parallel,
   Cpus,
   Memory,
+  Gpus,
+  GpusLinger,  ///< The driver does not show to be free what ended tasks had.
+  GpusGone,
   Ahead,
   Reserved
 };
+
+/// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
+/// to use when that is more; never more than can be given.
+Bytes grown(Bytes had, Bytes peak, Bytes most);
+
+/// "3.6 GB on its GPU", "2 whole GPUs".
+std::string gpu_promise_text(const Request& promise);
 
 struct Scheduler::State {
   State(const Plan& plan, const Limits& limits, const Capacity& capacity);
@@ -54,6 +66,11 @@ struct Scheduler::State {
   void interrupted(Instant at, Decision& out);
   void kill_asked(Instant at, const KillAsked& event, Decision& out);
   void sampled(const Sampled& reading);
+  void gpus_sampled(Instant at, const GpusSampled& reading, Decision& out);
+  /// Lets go of what is waited for long enough.
+  void let_go(Instant at) { gpus_.let_go(at); }
+  /// When that is to be done next.
+  [[nodiscard]] std::optional<Instant> next_letting_go() const { return gpus_.first_linger_end(); }
   void end_overdue(Instant at, Decision& out);
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
@@ -80,6 +97,8 @@ struct Scheduler::State {
     std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
     Request promise;
+    GpuSet gpus;              ///< That it holds.
+    bool out_of_gpu = false;  ///< The memory that it said to have run out of was that of a GPU.
   };
   /// How often younger tasks started while this one was the oldest that lacked room, and since
   /// when.
@@ -122,7 +141,7 @@ struct Scheduler::State {
   // Of the stages of a two-phase task.
   void begin_loading(TaskIndex task, Decision& out);
   void wait_for_device(Running& running, Instant at, Decision& out);
-  void train(std::uint32_t lane, Instant at, Decision& out);
+  void train(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out);
   void trained(Running& running, Instant at, Decision& out);
   void ran_out_of_memory(Running& running, const std::string& message, Instant at, Decision& out);
   void say_last(Running& running, LastWord word, Instant at, Decision& out);
@@ -131,33 +150,46 @@ struct Scheduler::State {
   void set_ahead(Running& running, bool ahead);
 
   // Of tasks.
-  void start(std::uint32_t lane, Instant at, Decision& out);
+  void start(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out);
   [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, Decision& out);
   void block(Round& round, const Blocked& blocked) const;
   void keep_room_in(Round& round, const Blocked& oldest) const;
-  void take_room_in(Round& round, const Request& request);
+  void take_room_in(Round& round, const Candidate& started);
   void end_for(Running& running, StopCause cause, Instant at, Decision& out);
   void stop(Running& running, StopCause cause, Instant at, Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);
   void enter(TaskIndex task, Status status, Decision& out);
-  void conclude_attempt(const Running& running, const AttemptEnded& event, Instant at,
-                        Decision& out);
+  void conclude_attempt(Running& running, const AttemptEnded& event, Instant at, Decision& out);
   void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
   void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out);
   [[nodiscard]] bool may_try_again(TaskIndex task, Stage stage) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
-  void send_back(const Running& running, const std::string& why, Bytes memory, Decision& out);
+  void send_back(const Running& running, const std::string& why, const std::string& with,
+                 Decision& out);
   void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
 
   [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;
+
+  // Of GPUs.
+  [[nodiscard]] Request gpu_request_of(TaskIndex task) const;
+  [[nodiscard]] Request within_gpus(Request request, ShapeIndex shape) const;
+  [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;
+  [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
+  [[nodiscard]] Cause lack_of_gpus(Instant at) const;
+  void give_up_on_gpus(Instant at, Decision& out);
+  void give_up_waiting(TaskIndex task, Instant at, Decision& out);
+  [[nodiscard]] std::string gpu_words_for(const Request& request, Cause cause) const;
 
   // Of starting.
   [[nodiscard]] Request request_to_start(TaskIndex task, Bytes memory) const;
   [[nodiscard]] bool waits_in_a_room(ShapeIndex shape) const;
   [[nodiscard]] Request request_of(const WaitingRoom::Lane& lane) const;
-  [[nodiscard]] Request whole_request_of(const WaitingRoom::Lane& lane) const;
-  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const Round& round) const;
+  [[nodiscard]] Candidate candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const;
+  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const Round& round,
+                               GpuSet& gpus) const;
+  [[nodiscard]] Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
+                                        GpuSet& gpus) const;
   [[nodiscard]] bool may_load_ahead(const Shape& shape) const;
   [[nodiscard]] std::optional<Vacancy> vacancy_for(const Request& request, Instant at) const;
   void pass(TaskIndex task, Instant at);
@@ -180,12 +212,15 @@ struct Scheduler::State {
   Capacity capacity_;
   GroupBook groups_;
   Ledger ledger_;
+  GpuLedger gpus_;
+  GpuChooser chooser_;
   WaitingRoom waiting_;  ///< To be started.
   WaitingRoom loaded_;   ///< Two-phase ones that have loaded, and wait to train.
   std::map<TaskIndex, Running> running_;
   int ahead_ = 0;                           ///< How many of them are started and do not train yet,
   Cpus ahead_cpus_;                         ///< and the CPUs that they will train on.
   std::map<TaskIndex, int> load_failures_;  ///< How often loading ran out of memory.
+  std::map<TaskIndex, Bytes> grown_gpu_;    ///< What tasks that ran out of a GPU's ask for on each.
   std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.
   std::vector<Durations> durations_;        ///< By group.
   std::vector<Cause> causes_;               ///< By shape: what was last told.

@@ -52,6 +52,7 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
       if (status == Status::Training) return trained(running, at, out);
       break;
     case Said::OutOfMemory:
+      running.out_of_gpu = event.of_gpu && !running.gpus.empty();
       if (in_stage) return ran_out_of_memory(running, event.message, at, out);
       break;
     case Said::Failed:
@@ -75,13 +76,24 @@ void Scheduler::State::wait_for_device(Running& running, Instant at, Decision& o
   running.waits = true;
   set_ahead(running, true);
   fresh_lanes_ = true;
-  loaded_.add(task, tasks[task].shape, group_of(task), {.cpus = shape_of(task).request.cpus});
+  // One that tries again has its GPUs, and what its process left there.
+  Request request = running.gpus.empty() ? gpu_request_of(task) : Request{};
+  request.cpus = shape_of(task).request.cpus;
+  loaded_.add(task, tasks[task].shape, group_of(task), request);
 }
 
-void Scheduler::State::train(std::uint32_t lane, Instant at, Decision& out) {
-  const Cpus cpus = loaded_.lane(lane).request.cpus;
+void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out) {
+  const Request request = within_gpus(loaded_.lane(lane).request, loaded_.lane(lane).shape);
+  const Cpus cpus = request.cpus;
   const TaskIndex task = loaded_.take_head(lane);
   Running& running = running_.at(task);
+  if (!gpus.empty()) {
+    gpus_.promise(task, gpus, request.gpu_memory);
+    running.gpus = gpus;
+    running.promise.gpus = request.gpus;
+    running.promise.gpu_memory = request.gpu_memory;
+    running.promise.gpu = request.gpu;
+  }
   running.waits = false;
   passed_.erase(task);
   set_ahead(running, false);
@@ -93,7 +105,8 @@ void Scheduler::State::train(std::uint32_t lane, Instant at, Decision& out) {
   running.time_left.reset();
   tasks.count_try(task, Stage::Train);
   enter(task, Status::Training, out);
-  out.commands.emplace_back(GrantDevice{.key = running.key, .promise = running.promise});
+  out.commands.emplace_back(
+      GrantDevice{.key = running.key, .promise = running.promise, .gpus = running.gpus});
   if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
 }
 
@@ -108,17 +121,27 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   if (running.stage == Stage::Load) {
     return say_last(running, {.said = Said::OutOfMemory, .message = message}, at, out);
   }
-  const Bytes memory = grown_request(running, ledger_.memory_held_by(task));
-  const Bytes more = memory - running.promise.memory;
-  // It keeps what it loaded when it can have more at once. It does not wait for more with what it
-  // has: two that did could wait for each other.
-  if (!may_try_again(task, Stage::Train) || more > ledger_.memory_free()) {
+  Request again = running.promise;
+  if (running.out_of_gpu) {
+    again.gpu_memory = grown_gpu_request(running, gpus_.peak_of(task));
+  } else {
+    again.memory = grown_request(running, ledger_.memory_held_by(task));
+  }
+  const Bytes more = again.memory - running.promise.memory;
+  // It keeps what it loaded, and its GPUs, when it can have more at once. It does not wait for more
+  // with what it has: two that did could wait for each other.
+  if (!may_try_again(task, Stage::Train) || more > ledger_.memory_free() ||
+      !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
-  send_back(running, message, memory, out);
+  send_back(running, message, running.out_of_gpu ? gpu_promise_text(again) : to_text(again.memory),
+            out);
   ledger_.change(task, {.memory = more, .cpus = Cpus{} - running.promise.cpus});
-  running.promise.memory = memory;
+  if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
+  if (running.out_of_gpu) grown_gpu_[task] = again.gpu_memory;
+  running.promise = again;
   running.promise.cpus = {};
+  running.out_of_gpu = false;
   running.training_since.reset();
   running.its_end_tells = false;
   wait_for_device(running, at, out);

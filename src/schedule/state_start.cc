@@ -1,13 +1,11 @@
-// The part of the scheduler that starts tasks, and knows why the others wait.
+// The part of the scheduler that starts tasks.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <string>
+#include <span>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -17,6 +15,8 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/forecast.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -31,17 +31,18 @@ constexpr int kLookahead = 128;
 /// each, and it keeps a large group from standing before another that has room.
 constexpr int kGlance = 16'384;
 
-bool is_lack_of_room(Cause cause) { return cause == Cause::Cpus || cause == Cause::Memory; }
-
-std::string count_text(Cpus cpus) {
-  return fmt::format("{}", static_cast<double>(cpus.milli) / 1000);
+bool is_lack_of_room(Cause cause) {
+  switch (cause) {
+    case Cause::Cpus:
+    case Cause::Memory:
+    case Cause::Gpus:
+    case Cause::GpusLinger:
+    case Cause::GpusGone:
+      return true;
+    default:
+      return false;
+  }
 }
-
-std::string cpus_text(Cpus cpus) {
-  return fmt::format("{} {}", count_text(cpus), cpus == Cpus{1000} ? "CPU" : "CPUs");
-}
-
-std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("{} tasks", count); }
 
 }  // namespace
 
@@ -51,6 +52,7 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
+  GpuSet gpus;
   int looked = 0;
   int glanced = 0;
   auto it = waiting_.order().begin();
@@ -58,11 +60,11 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
     const WaitingRoom::Place place = *it;
     const WaitingRoom::Lane& lane = waiting_.lane(place.second);
     if (loaded && !round.oldest && loaded->task < place.first) block(round, *loaded);
-    const Cause cause = obstacle(lane, round);
+    const Cause cause = obstacle(lane, round, gpus);
     if (cause == Cause::None) {
-      const Request whole = whole_request_of(lane);
-      start(place.second, at, out);
-      take_room_in(round, whole);
+      const Candidate started = candidate_of(lane, gpus);
+      start(place.second, gpus, at, out);
+      take_room_in(round, started);
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(place);
       continue;
@@ -79,28 +81,33 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   fresh_lanes_ = false;
 }
 
-/// Lets those that have loaded train, oldest first; returns the oldest that cannot. They only lack
-/// CPUs, and give way to one another alone: an older task that has not started may wait for the
-/// memory that they hold. It is protected all the same, as nothing is loaded that would delay it.
+/// Lets those that have loaded train, oldest first; returns the oldest that cannot. They lack no
+/// memory of the host, and give way to one another alone: an older task that has not started may
+/// wait for the memory that they hold. It is protected all the same, as nothing is loaded that
+/// would delay it.
 std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Instant at,
                                                                            Decision& out) {
   Round round{.at = at};
+  GpuSet gpus;
   // No more are loaded ahead than the machine can train, so that all are looked at.
   auto it = loaded_.order().begin();
   while (it != loaded_.order().end()) {
     const WaitingRoom::Place place = *it;
     const WaitingRoom::Lane& lane = loaded_.lane(place.second);
-    const Request request = lane.request;
-    const std::optional<Duration> takes = longest_expected(shapes_[lane.shape.value]);
-    const bool room = request.cpus <= ledger_.cpus_free();
-    if (room && !(round.kept && would_delay(*round.kept, request, at, takes))) {
-      train(place.second, at, out);
-      take_room_in(round, request);
+    const Cause cause = obstacle_to_train(lane, round, gpus);
+    if (cause == Cause::None) {
+      const Candidate started{.request = within_gpus(lane.request, lane.shape),
+                              .gpus = gpus,
+                              .takes = longest_expected(shapes_[lane.shape.value])};
+      train(place.second, gpus, at, out);
+      take_room_in(round, started);
       it = loaded_.order().upper_bound(place);
       continue;
     }
-    if (!room && !round.oldest) block(round, {.task = place.first, .request = request});
-    note_reason(lane, room ? Cause::Reserved : Cause::Cpus, out);
+    if (is_lack_of_room(cause) && !round.oldest) {
+      block(round, {.task = place.first, .request = within_gpus(lane.request, lane.shape)});
+    }
+    note_reason(lane, cause, out);
     ++it;
   }
   return round.oldest;
@@ -117,13 +124,11 @@ void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
 }
 
 /// One has been started, and the oldest that lacks room was passed by it.
-void Scheduler::State::take_room_in(Round& round, const Request& request) {
+void Scheduler::State::take_room_in(Round& round, const Candidate& started) {
   if (!round.oldest) return;
-  std::optional<Vacancy>& kept = round.kept;
-  if (kept && request.memory <= kept->memory_spare && request.cpus <= kept->cpus_spare) {
-    kept->memory_spare -= request.memory;
-    kept->cpus_spare = kept->cpus_spare - request.cpus;
-  }
+  // What is kept is reckoned once a round: reckoned anew it would count on those that were started
+  // beside it, and let more and more pass.
+  if (round.kept) take_beside(*round.kept, started, chooser_);
   pass(round.oldest->task, round.at);
   if (!round.owed) keep_room_in(round, *round.oldest);
 }
@@ -133,24 +138,33 @@ bool Scheduler::State::waits_in_a_room(ShapeIndex shape) const {
 }
 
 Request Scheduler::State::request_to_start(TaskIndex task, Bytes memory) const {
-  Request request = shape_of(task).request;
+  // A two-phase task gets its CPUs and GPUs when it trains.
+  if (shape_of(task).two_phase) return {.memory = memory};
+  Request request = gpu_request_of(task);
   request.memory = memory;
-  // A two-phase task gets its CPUs when it trains.
-  if (shape_of(task).two_phase) request.cpus = {};
+  request.cpus = shape_of(task).request.cpus;
   return request;
 }
 
-/// What one that is started will have taken in the end.
-Request Scheduler::State::whole_request_of(const WaitingRoom::Lane& lane) const {
-  Request request = request_of(lane);
-  request.cpus = shapes_[lane.shape.value].request.cpus;
-  return request;
+/// What one that is started will have taken in the end, and how long it takes.
+Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const {
+  const Shape& shape = shapes_[lane.shape.value];
+  Candidate candidate{.request = request_of(lane), .gpus = gpus, .takes = longest_expected(shape)};
+  if (!shape.two_phase) return candidate;
+  const Bytes memory = candidate.request.memory;
+  // Nobody knows how long one waits that has loaded, and on which GPUs it trains then.
+  candidate = {.request = within_gpus(gpu_request_of(lane.tasks.front()), lane.shape),
+               .gpus = {},
+               .takes = {}};
+  candidate.request.memory = memory;
+  candidate.request.cpus = shape.request.cpus;
+  return candidate;
 }
 
 Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
   // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
-  Request request = lane.request;
+  Request request = within_gpus(lane.request, lane.shape);
   const Bytes asked = shapes_[lane.shape.value].request.memory;
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
@@ -158,7 +172,9 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   return request;
 }
 
-Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round) const {
+/// Why the head of a lane cannot be started now; the GPUs that it gets when it can.
+Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round,
+                                 GpuSet& gpus) const {
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
   if (others_use_the_cpus()) return Cause::OthersUseCpu;
   if (!groups_.has_room(lane.group)) return Cause::Parallel;
@@ -168,12 +184,30 @@ Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& rou
   const Request request = request_of(lane);
   if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
   if (request.memory > ledger_.memory_free()) return Cause::Memory;
-  // Nobody knows how long one waits that has loaded.
-  const std::optional<Duration> takes = shape.two_phase ? std::nullopt : longest_expected(shape);
-  if (round.kept && would_delay(*round.kept, whole_request_of(lane), round.at, takes)) {
+  gpus.clear();
+  if (request.gpus > 0) {
+    std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
+    if (!chosen) return lack_of_gpus(round.at);
+    gpus = std::move(*chosen);
+  }
+  if (round.kept && would_delay(*round.kept, candidate_of(lane, gpus), round.at, chooser_)) {
     return Cause::Reserved;
   }
   return Cause::None;
+}
+
+/// The same for one that has loaded.
+Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
+                                          GpuSet& gpus) const {
+  const Request request = within_gpus(lane.request, lane.shape);
+  if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
+  std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
+  if (!chosen) return lack_of_gpus(round.at);
+  gpus = std::move(*chosen);
+  const Candidate candidate{
+      .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
+  const bool delays = round.kept && would_delay(*round.kept, candidate, round.at, chooser_);
+  return delays ? Cause::Reserved : Cause::None;
 }
 
 /// Not more is loaded ahead than the machine could train at once: it would only hold memory.
@@ -183,16 +217,18 @@ bool Scheduler::State::may_load_ahead(const Shape& shape) const {
   return ahead_cpus_ + shape.request.cpus <= capacity_.cpus;
 }
 
-void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
+void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out) {
   const Request request = request_of(waiting_.lane(lane));
   const TaskIndex task = waiting_.take_head(lane);
   const ShapeIndex shape = tasks[task].shape;
   const AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
   enter(task, Status::Available, out);
   ledger_.promise(task, request);
+  gpus_.promise(task, gpus, request.gpu_memory);
   groups_.task_started(group_of(task));
   Running& running =
-      running_.try_emplace(task, Running{.key = key, .started = at, .promise = request})
+      running_
+          .try_emplace(task, Running{.key = key, .started = at, .promise = request, .gpus = gpus})
           .first->second;
   if (shape_of(task).two_phase) {
     running.stage = Stage::Load;
@@ -200,7 +236,7 @@ void Scheduler::State::start(std::uint32_t lane, Instant at, Decision& out) {
   } else {
     running.training_since = at;
   }
-  out.commands.emplace_back(StartAttempt{.key = key, .promise = request});
+  out.commands.emplace_back(StartAttempt{.key = key, .promise = request, .gpus = gpus});
   passed_.erase(task);
   if (!waits_in_a_room(shape)) clear_reason(shape, out);
 }
@@ -236,9 +272,19 @@ std::optional<Vacancy> Scheduler::State::vacancy_for(const Request& request, Ins
   for (const auto& [task, running] : running_) {
     releases.push_back({.at = expected_end(running, at),
                         .memory = ledger_.memory_held_by(task),
-                        .cpus = running.promise.cpus});
+                        .cpus = running.promise.cpus,
+                        .gpus = gpus_.shares_of(task)});
   }
-  return forecast(request, ledger_.memory_free(), ledger_.cpus_free(), std::move(releases));
+  for (const GpuLedger::Lingering& gone : gpus_.lingering()) {
+    releases.push_back(
+        {.at = gone.until, .gpus = {{.gpu = gone.gpu, .memory = gone.memory, .whole = false}}});
+  }
+  const std::span<const GpuRoom> gpus = gpus_.room();
+  return forecast(request,
+                  {.memory = ledger_.memory_free(),
+                   .cpus = ledger_.cpus_free(),
+                   .gpus = {gpus.begin(), gpus.end()}},
+                  std::move(releases), chooser_);
 }
 
 std::optional<Duration> Scheduler::State::longest_expected(const Shape& shape) const {
@@ -257,77 +303,6 @@ std::optional<Instant> Scheduler::State::expected_end(const Running& running, In
   if (known.count > 0) return std::max(now, since + (known.sum / known.count));
   if (shape.time_limit > Duration{0}) return std::max(now, since + shape.time_limit);
   return std::nullopt;
-}
-
-void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out) {
-  // The oldest lane of a shape speaks for it.
-  std::uint32_t& noted = noted_in_[lane.shape.value];
-  if (noted == pass_) return;
-  noted = pass_;
-  Cause& told = causes_[lane.shape.value];
-  if (told == cause) return;
-  told = cause;
-  out.changes.emplace_back(ReasonChanged{.shape = lane.shape, .reason = words_for(lane, cause)});
-}
-
-void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) {
-  Cause& told = causes_[shape.value];
-  if (told == Cause::None) return;
-  told = Cause::None;
-  out.changes.emplace_back(ReasonChanged{.shape = shape, .reason = {}});
-}
-
-void Scheduler::State::note_queued(Decision& out) {
-  for (const auto& [head, index] : waiting_.order()) {
-    const WaitingRoom::Lane& lane = waiting_.lane(index);
-    const Cause told = causes_[lane.shape.value];
-    if (told == Cause::None || told == Cause::Group) note_reason(lane, Cause::Queued, out);
-  }
-}
-
-std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cause) const {
-  const auto hold = [](int count) {
-    return fmt::format("{} {}", tasks_text(count), count == 1 ? "holds" : "hold");
-  };
-  switch (cause) {
-    case Cause::Processes:
-      if (limits_.processes_max > 0 && processes_max() == limits_.processes_max) {
-        return fmt::format("max-process lets {} run at once", tasks_text(limits_.processes_max));
-      }
-      return fmt::format("the machine lets {} run at once ({})", tasks_text(processes_max()),
-                         capacity_.processes_max_reason);
-    case Cause::OthersUseCpu:
-      return fmt::format("others use {:.0f} % of the CPUs, utilization-limit.cpu is {:.0f} %",
-                         100 * ledger_.cpu_used_by_others(), 100 * limits_.cpu_utilization_max);
-    case Cause::Parallel:
-      return fmt::format("max-parallel lets {} of its group run at once",
-                         tasks_text(groups_.planned(lane.group).parallel_max));
-    case Cause::Cpus:
-      return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(lane.request.cpus),
-                         count_text(ledger_.cpus_free()), count_text(capacity_.cpus),
-                         hold(ledger_.tasks_with_cpus()));
-    case Cause::Memory: {
-      const Bytes free = std::max(Bytes{}, ledger_.memory_free());
-      const Bytes others = ledger_.memory_of_others();
-      return fmt::format("needs {} of memory, {} free, {} {}{}", to_text(request_of(lane).memory),
-                         to_text(free), hold(ledger_.tasks()), to_text(ledger_.memory_held()),
-                         others > Bytes{} ? fmt::format(", others use {}", to_text(others)) : "");
-    }
-    case Cause::Ahead:
-      if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) {
-        return fmt::format("max-waiting lets {} be loaded ahead", tasks_text(limits_.waiting_max));
-      }
-      return fmt::format("{} loaded ahead already",
-                         ahead_ == 1 ? "1 task is" : fmt::format("{} tasks are", ahead_));
-    case Cause::Reserved:
-      return "would delay an older task that waits for more than is free";
-    case Cause::Queued:
-      return "older tasks are looked at first";
-    case Cause::Group:
-    case Cause::None:
-      break;
-  }
-  return {};
 }
 
 }  // namespace trainyard

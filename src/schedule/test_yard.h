@@ -49,16 +49,25 @@ inline std::string told(const Change& change) {
       });
 }
 
+/// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs.
+inline std::string told(const Request& promise, const std::vector<GpuIndex>& gpus) {
+  std::string text;
+  for (const GpuIndex gpu : gpus) text += fmt::format("{}{}", text.empty() ? "" : ",", gpu.value);
+  if (text.empty()) return text;
+  if (promise.gpu_memory == Bytes{}) return fmt::format(", {} whole", text);
+  return fmt::format(", {} on {}", to_text(promise.gpu_memory), text);
+}
+
 inline std::string told(const Command& command) {
   return match(
       command,
       [](const StartAttempt& it) {
-        return fmt::format("start {}#{} with {}", it.key.task.value, it.key.attempt,
-                           to_text(it.promise.memory));
+        return fmt::format("start {}#{} with {}{}", it.key.task.value, it.key.attempt,
+                           to_text(it.promise.memory), told(it.promise, it.gpus));
       },
       [](const GrantDevice& it) {
-        return fmt::format("train {}#{} with {}", it.key.task.value, it.key.attempt,
-                           to_text(it.promise.memory));
+        return fmt::format("train {}#{} with {}{}", it.key.task.value, it.key.attempt,
+                           to_text(it.promise.memory), told(it.promise, it.gpus));
       },
       [](const StopAttempt& it) {
         return fmt::format("{} {}#{}", it.kill ? "kill" : "stop", it.key.task.value,
@@ -102,6 +111,14 @@ class PlanBuilder {
     for (int i = 0; i < count; ++i) {
       plan_.tasks.push_back({.shape = {static_cast<std::uint32_t>(plan_.shapes.size() - 1)}});
     }
+    return *this;
+  }
+  /// The tasks added last want GPUs.
+  PlanBuilder& on_gpus(int gpus, Bytes each = {}, std::optional<GpuIndex> which = {}) {
+    Request& request = plan_.shapes.back().request;
+    request.gpus = gpus;
+    request.gpu_memory = each;
+    request.gpu = which;
     return *this;
   }
   /// The tasks added last load first.

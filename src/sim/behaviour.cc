@@ -77,6 +77,16 @@ void make_stages(Behaviour& made, Random& random, const Odds& odds, const Reques
   if (hungry) made.hungry_stage = stage;
 }
 
+void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const Request& asked) {
+  // Of a GPU of its own it takes some.
+  const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
+  made.gpu_need = share(usual, random.between(300, 1000));
+  if (random.per_mille(2 * odds.hunger)) made.gpu_need = share(usual, random.between(1100, 4000));
+  made.gpu_after_share = random.one_in(2) ? 0 : random.between(0, 900);
+  if (random.one_in(2)) made.gpu_lingers = random.between(Duration{0}, Duration{1'500});
+  if (random.per_mille(2 * odds.manners)) made.gpu_lingers = Duration{15'000};
+}
+
 }  // namespace
 
 Bytes Behaviour::memory_after(Duration elapsed) const {
@@ -118,6 +128,7 @@ Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, By
     made.told_again = random.between(Duration{0}, Duration{9000});
   }
   if (shape.two_phase) make_stages(made, random, odds, shape.request, longest);
+  if (shape.request.gpus > 0) make_gpu_use(made, random, odds, shape.request);
   return made;
 }
 

@@ -59,6 +59,10 @@ struct Behaviour {
   bool end_tells = false;
   bool tells_memory = false;  ///< Its standard error says that memory ran out.
   std::optional<Stage> hungry_stage;
+  /// What it takes on each of its GPUs in training, after a share of it; in thousandths.
+  Bytes gpu_need;
+  std::int64_t gpu_after_share = 0;
+  Duration gpu_lingers{0};  ///< How long after its end the driver shows that still.
 
   /// What it has when it has run for so long.
   [[nodiscard]] Bytes memory_after(Duration elapsed) const;

@@ -64,9 +64,12 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   kill_of_.reset();
   oldest_.reset();
   oldest_loaded_.reset();
+  kept_.reset();
+  kept_loaded_.reset();
   outside_.started.clear();
   stop_due_ = StopReason::None;
   happened(event);
+  outside_.gpus.time_passes(event.at);
   for (const Change& change : decision.changes) {
     match(change, [this](const auto& it) { changed(it); });
   }
@@ -74,7 +77,9 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
     match(command, [this](const auto& it) { decided(it); });
     due_.push_back({.command = command});
   }
-  check_after(event);
+  // Before the first reading of the machine there is nothing that could be decided.
+  begun_ = begun_ || std::holds_alternative<Sampled>(event.what);
+  if (begun_) check_after(event);
   event_ = nullptr;
 }
 
@@ -84,6 +89,7 @@ void Checkers::happened(const Event& event) {
       [&](const StageReported& it) { stage_reported(it); },
       [&](const AttemptEnded& it) { attempt_ended(event.at, it); },
       [&](const Sampled& it) { outside_.read(it); },
+      [&](const GpusSampled& it) { outside_.gpus.read(event.at, it); },
       [&](const InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
@@ -118,7 +124,8 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   const auto found = outside_.running.find(news.key.task);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   about_ = news.key.task;
-  const SeenAttempt attempt = outside_.release(news.key.task);
+  const bool on_gpus = !outside_.gpus.shares_of(news.key.task).empty();
+  SeenAttempt attempt = outside_.release(news.key.task, at);
   SeenTask& task = outside_.task(news.key.task);
   const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<NotStarted>(news.end);
@@ -128,7 +135,10 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   const bool by_itself =
       (expected_.failure == Failure::Exit || expected_.failure == Failure::Killed) &&
       attempt.stop == StopReason::None && !attempt.word;
-  if (by_itself && !news.out_of_memory.empty()) expected_ = judge_out_of_memory(attempt, task);
+  if (by_itself && !news.out_of_memory.empty()) {
+    attempt.out_of_gpu = news.of_gpu && on_gpus;
+    expected_ = judge_out_of_memory(attempt, task);
+  }
   const bool for_memory = expected_.failure == Failure::OutOfMemory;
   if (for_memory && attempt.stage == Stage::Load) ++task.load_failures;
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
@@ -138,10 +148,21 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   }
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == Verdict::None) {
-    task.request = attempt.promise;
-    if (two_phase) task.request.cpus = {};
-    task.request.memory = after_out_of_memory(attempt.promise.memory, news.usage.memory_peak,
-                                              outside_.capacity.memory - outside_.kept_free);
+    Bytes memory = attempt.promise.memory;
+    if (!attempt.out_of_gpu) {
+      memory = after_out_of_memory(memory, news.usage.memory_peak,
+                                   outside_.capacity.memory - outside_.kept_free);
+    } else if (task.gpu_request.gpu_memory > Bytes{}) {
+      task.gpu_request.gpu_memory =
+          after_out_of_memory(attempt.promise.gpu_memory, news.usage.gpu_memory_peak,
+                              outside_.gpus.most_on(task.gpu_request));
+    }
+    if (!two_phase) {
+      const Cpus cpus = task.request.cpus;
+      task.request = task.gpu_request;
+      task.request.cpus = cpus;
+    }
+    task.request.memory = memory;
     outside_.waiting.insert(news.key.task);
   }
   if (expected_.verdict == Verdict::Finished) {
@@ -179,11 +200,13 @@ void Checkers::carried_out(const Command& command) {
         command,
         [&](const StartAttempt& it) {
           const auto* other = std::get_if<StartAttempt>(&due.command);
-          return other != nullptr && other->key == it.key && other->promise == it.promise;
+          return other != nullptr && other->key == it.key && other->promise == it.promise &&
+                 other->gpus == it.gpus;
         },
         [&](const GrantDevice& it) {
           const auto* other = std::get_if<GrantDevice>(&due.command);
-          return other != nullptr && other->key == it.key && other->promise == it.promise;
+          return other != nullptr && other->key == it.key && other->promise == it.promise &&
+                 other->gpus == it.gpus;
         },
         [&](const StopAttempt& it) {
           const auto* other = std::get_if<StopAttempt>(&due.command);

@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "sim/faults.h"
@@ -86,7 +87,8 @@ class Checkers {
   void changed(const ReasonChanged& change);
   void decided(const StartAttempt& command);
   void check_start(const StartAttempt& command, const SeenTask& task);
-  void count_pass(TaskIndex started);
+  void count_pass(TaskIndex started, const std::vector<GpuIndex>& on);
+  void check_gpus(TaskIndex index, const Request& promise, const std::vector<GpuIndex>& gpus);
   void decided(const GrantDevice& command);
   void decided(const StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
@@ -110,6 +112,7 @@ class Checkers {
   std::size_t looked_at_ = 0;  ///< Events of the turn that is offered now.
   Instant now_;
   const Event* event_ = nullptr;  ///< The one that is looked at.
+  bool begun_ = false;            ///< The machine was looked at.
 
   // Of the event that is looked at.
   std::optional<TaskIndex> about_;  ///< The task of an attempt that began or ended.
@@ -118,9 +121,13 @@ class Checkers {
   std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
   std::map<std::uint64_t, bool> answers_due_;  ///< Of kill requests, and what they must say.
   StopReason stop_due_ = StopReason::None;     ///< Of the task that it is about.
-  std::optional<TaskIndex> oldest_loaded_;     ///< Lacked CPUs when the first younger one trained.
-  std::optional<TaskIndex> kill_of_;           ///< Waited when it was asked for.
-  std::optional<TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
+  std::optional<TaskIndex>
+      oldest_loaded_;                 ///< Lacked its device when the first younger one trained.
+  std::optional<TaskIndex> kill_of_;  ///< Waited when it was asked for.
+  std::optional<TaskIndex> oldest_;   ///< Lacked room when the first younger one was started.
+
+  std::optional<Opening> kept_;         ///< For that one, since it is owed its room,
+  std::optional<Opening> kept_loaded_;  ///< and for the oldest that has loaded.
 
   std::deque<Due> due_;
   std::set<AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.

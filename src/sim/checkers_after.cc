@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <utility>
+#include <tuple>
 #include <variant>
 
 #include "base/bytes.h"
@@ -128,7 +128,7 @@ void Checkers::check_nobody_waits_in_vain() {
   for (const auto& [index, attempt] : outside_.running) {
     if (attempt.granted == now_) started.insert(outside_.task(index).group);
   }
-  std::set<std::pair<ShapeIndex, Request>> kinds;
+  std::set<std::tuple<ShapeIndex, Request, Request>> kinds;
   std::optional<TaskIndex> in_vain;
   bool loads_wait = false;
   for (const TaskIndex index : outside_.waiting) {
@@ -137,10 +137,11 @@ void Checkers::check_nobody_waits_in_vain() {
     if (!room && !started.contains(task.group)) continue;
     const bool two_phase = outside_.two_phase(index);
     loads_wait = loads_wait || (two_phase && !outside_.may_load_ahead(index));
-    if (!kinds.insert({task.shape, task.request}).second) continue;
+    if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const Request due = outside_.due(index);
     if (two_phase && loads_wait) continue;
-    if (room && due.cpus <= cpus && due.memory <= memory && !in_vain) in_vain = index;
+    const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due);
+    if (room && fits && !in_vain) in_vain = index;
   }
   if (!in_vain || kinds.size() > kLookahead) return;
   // Room may be kept for an older one.

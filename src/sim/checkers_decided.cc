@@ -5,11 +5,13 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "sim/checkers.h"
 #include "sim/outside.h"
@@ -84,7 +86,8 @@ void Checkers::check_verdict(const TaskChanged& change, const SeenTask& before) 
     const GroupPhase phase = outside_.groups[needed.value].phase;
     needs_failed = needs_failed || phase == GroupPhase::Failed || phase == GroupPhase::Skipped;
   }
-  const bool has_cause = kill_of_ == index || group.tripped || needs_failed;
+  const bool no_gpu = !outside_.gpus.may_ever_fit(before.gpu_request, now_);
+  const bool has_cause = kill_of_ == index || group.tripped || needs_failed || no_gpu;
   expect_of(index, has_cause, "one that waits ends only for a cause");
   const Verdict right = tried ? Verdict::Failed : Verdict::Skipped;
   expect_of(index, change.verdict == right,
@@ -155,7 +158,7 @@ void Checkers::decided(const StartAttempt& command) {
   if (complaint_) return;
   check_start(command, outside_.task(index));
   if (complaint_) return;
-  count_pass(index);
+  count_pass(index, command.gpus);
   outside_.grant(command, now_);
 }
 
@@ -190,17 +193,26 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
             "no byte is promised twice");
   expect_of(index, command.promise.memory <= outside_.memory_free_by_reading(),
             "what is promised is there");
+  check_gpus(index, command.promise, command.gpus);
 }
 
-void Checkers::count_pass(TaskIndex started) {
+void Checkers::check_gpus(TaskIndex index, const Request& promise,
+                          const std::vector<GpuIndex>& gpus) {
+  const auto right = outside_.gpus.right_ones(outside_.gpus.now(), promise);
+  expect_of(index, right.has_value(), "no part of a GPU is promised twice");
+  expect_of(index, !right || *right == gpus, "gets the GPUs that the strategy says");
+}
+
+void Checkers::count_pass(TaskIndex started, const std::vector<GpuIndex>& on) {
   // It stays the same until all have been looked at, though its group may have no room any more.
   if (!oldest_) oldest_ = outside_.oldest_without_room();
   if (oldest_ && started < *oldest_) oldest_.reset();
   if (!oldest_) return;
   if (outside_.is_owed_its_room(*oldest_, now_)) {
-    const std::optional<Opening> opening = outside_.opening_for(*oldest_, now_);
-    expect_of(started, !opening || !outside_.would_delay(*opening, started, now_),
+    if (!kept_) kept_ = outside_.opening_for(*oldest_, now_);
+    expect_of(started, !kept_ || !outside_.would_delay(*kept_, started, on, now_),
               "nothing starts that delays an older task that was passed often enough");
+    if (kept_) outside_.take_beside(*kept_, started, on);
   }
   SeenTask& passed = outside_.task(*oldest_);
   if (passed.passed++ == 0) passed.passed_since = now_;
@@ -213,6 +225,9 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   if (std::holds_alternative<InterruptAsked>(event_->what)) return StopReason::Interrupt;
   if (outside_.groups[outside_.task(index).group.value].tripped) return StopReason::FailFast;
   if (about_ == index && stop_due_ != StopReason::None) return stop_due_;
+  if (!outside_.gpus.may_ever_fit(outside_.due(index), now_) && outside_.loaded.contains(index)) {
+    return StopReason::NoGpu;
+  }
   if (!attempt.end_by || now_ < *attempt.end_by) return StopReason::None;
   return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }

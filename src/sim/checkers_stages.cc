@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -38,6 +39,7 @@ void Checkers::stage_reported(const StageReported& news) {
   } else if (is(Said::Training, Status::Training)) {
     attempt.end_tells = true;
   } else if (is(Said::OutOfMemory, Status::Training)) {
+    attempt.out_of_gpu = news.of_gpu && !outside_.gpus.shares_of(index).empty();
     ran_out_of_memory(attempt);
   } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
              news.said == Said::Failed) {
@@ -55,11 +57,23 @@ void Checkers::stage_reported(const StageReported& news) {
 /// In training: it goes on with what it has loaded when it can have more at once.
 void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   const TaskIndex index = attempt.key.task;
-  const Bytes memory = after_out_of_memory(attempt.promise.memory, attempt.holds(),
-                                           outside_.capacity.memory - outside_.kept_free);
+  Bytes memory = attempt.promise.memory;
+  Bytes each = attempt.promise.gpu_memory;
+  if (!attempt.out_of_gpu) {
+    memory =
+        after_out_of_memory(memory, attempt.holds(), outside_.capacity.memory - outside_.kept_free);
+  } else if (each > Bytes{}) {
+    each = after_out_of_memory(each, outside_.gpus.peak_of(index),
+                               outside_.gpus.most_on(attempt.promise));
+  }
   const Bytes more = memory - attempt.promise.memory;
-  const bool free =
-      more <= outside_.memory_free_by_ledger() && more <= outside_.memory_free_by_reading();
+  const Bytes more_each = each - attempt.promise.gpu_memory;
+  bool free = more <= outside_.memory_free_by_ledger() && more <= outside_.memory_free_by_reading();
+  const std::vector<SeenGpu> gpus = outside_.gpus.now();
+  for (const SeenShare& share : outside_.gpus.shares_of(index)) {
+    const SeenGpu& gpu = gpus[share.gpu.value];
+    free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
+  }
   const bool may =
       outside_.interrupts == 0 && outside_.task(index).tries < workload_.limits.train_retries;
   if (!free || !may) {
@@ -69,6 +83,10 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   expected_.statuses = {Status::Interrupt, Status::Waiting};
   attempt.end_tells = false;
   attempt.promise.memory = memory;
+  attempt.promise.gpu_memory = each;
+  if (attempt.out_of_gpu) outside_.task(index).gpu_request.gpu_memory = each;
+  attempt.out_of_gpu = false;
+  if (!outside_.gpus.shares_of(index).empty()) outside_.gpus.change(index, each);
   outside_.wait_for_device(index, now_);
 }
 
@@ -86,29 +104,39 @@ void Checkers::decided(const GrantDevice& command) {
   expect_of(index, outside_.loaded.contains(index), "only one that has loaded trains");
   if (complaint_) return;
   expect_of(index, outside_.interrupts == 0, "nothing begins to train after an interrupt");
+  const Request due = outside_.due(index);
   Request whole = found->second.promise;
-  whole.cpus = outside_.shape_of(index).request.cpus;
-  expect_of(index, command.promise == whole, "trains with the memory that it has, and its CPUs");
+  whole.cpus = due.cpus;
+  if (outside_.gpus.shares_of(index).empty()) {
+    whole.gpus = due.gpus;
+    whole.gpu_memory = due.gpu_memory;
+    whole.gpu = due.gpu;
+    check_gpus(index, due, command.gpus);
+  }
+  expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");
   expect_of(index, whole.cpus <= outside_.cpus_free(), "no CPU is promised twice");
-  if (!oldest_loaded_) oldest_loaded_ = outside_.oldest_loaded_without_cpus();
+  if (!oldest_loaded_) oldest_loaded_ = outside_.oldest_loaded_without_device();
   if (oldest_loaded_ && index < *oldest_loaded_) oldest_loaded_.reset();
   if (oldest_loaded_) {
     if (outside_.is_owed_its_room(*oldest_loaded_, now_)) {
-      const std::optional<Opening> opening = outside_.opening_for(*oldest_loaded_, now_);
-      expect_of(index, !opening || !outside_.would_delay(*opening, index, now_),
+      if (!kept_loaded_) kept_loaded_ = outside_.opening_for(*oldest_loaded_, now_);
+      std::optional<Opening>& kept = kept_loaded_;
+      expect_of(index, !kept || !outside_.would_delay(*kept, index, command.gpus, now_),
                 "nothing trains that delays an older one that was passed often enough");
+      if (kept) outside_.take_beside(*kept, index, command.gpus);
     }
     SeenTask& passed = outside_.task(*oldest_loaded_);
     if (passed.passed++ == 0) passed.passed_since = now_;
   }
-  outside_.train(index, now_);
+  outside_.train(command, now_);
 }
 
 void Checkers::check_no_device_is_kept_in_vain() {
   if (outside_.interrupts > 0) return;
   std::optional<TaskIndex> older;
   for (const TaskIndex index : outside_.loaded) {
-    if (outside_.shape_of(index).request.cpus > outside_.cpus_free()) {
+    const Request due = outside_.due(index);
+    if (due.cpus > outside_.cpus_free() || !outside_.gpus.has_room_for(due)) {
       if (!older) older = index;
       continue;
     }
@@ -153,6 +181,8 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
       return failed(Failure::Killed);
     case StopReason::OutOfMemory:
       return judge_out_of_memory(attempt, task);
+    case StopReason::NoGpu:
+      return failed(Failure::CannotStart);
     case StopReason::Interrupt:
     case StopReason::Leaving:
     case StopReason::None:

@@ -33,6 +33,10 @@ enum class Fault : std::uint8_t {
   DiesWaiting,       ///< While it waits for its device.
   Lingers,           ///< Does not end after it has trained.
   EndTells,          ///< Does not say that it has trained, but that its end will.
+  // Of a task on GPUs.
+  GpuOutOfMemory,    ///< Takes more than there is.
+  GpuMemoryLingers,  ///< The driver shows it still when the task has ended.
+  GpuMemoryStays,    ///< The same for longer than is waited for.
   // Of the machine.
   MemoryExhausted,  ///< The kernel kills the largest process.
   MemoryLost,       ///< Others take memory for a while.
@@ -40,6 +44,9 @@ enum class Fault : std::uint8_t {
   SampleLate,
   EndHeardLate,  ///< A process was gone before a sample, and its end is told after it.
   ClockJump,     ///< The machine slept.
+  GpuGone,       ///< Does not answer for a while, or for good.
+  GpuLost,       ///< Others take of its memory for a while.
+  GpuUnnamed,    ///< The driver does not say who has what.
   ManyDeaths,    ///< A hundred processes die in one instant.
   KeeperDies,
   // Of the journal.

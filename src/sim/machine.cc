@@ -37,12 +37,21 @@ constexpr std::uint64_t kTurnsMax = 100'000;
 
 MadeUpMachine::MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
                              FaultCounts& counts)
-    : workload_(workload), checkers_(checkers), counts_(counts), seed_(seed), random_(~seed) {
+    : workload_(workload),
+      checkers_(checkers),
+      counts_(counts),
+      seed_(seed),
+      random_(~seed),
+      cards_(workload.capacity.gpus.size()) {
   for (const Trouble& trouble : workload.troubles) plan(trouble);
   at(now_ + kSampleEvery, [this] { sample(); });
 }
 
-Event MadeUpMachine::look() { return {.at = now_, .what = read()}; }
+FirstLook MadeUpMachine::look() {
+  FirstLook first{.at = now_, .machine = read(), .gpus = {}};
+  if (!cards_.empty()) first.gpus = read_gpus();
+  return first;
+}
 
 void MadeUpMachine::carry_out(const Command& command) {
   checkers_.carried_out(command);
@@ -94,6 +103,7 @@ void MadeUpMachine::start(const StartAttempt& command) {
                                               command.promise.memory, workload_.longest),
                   .promise = command.promise.memory,
                   .number = next_number_++};
+  give_gpus(process, command.gpus);
   const std::uint64_t number = process.number;
   const Instant alive = now_ + process.behaviour.start_takes;
   const auto [it, fresh] = processes_.insert_or_assign(task, std::move(process));
@@ -173,18 +183,25 @@ void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
       },
       [](const NotStarted&) {}, [&](const Vanished&) { counts_.count(Fault::Vanishes); });
   tell_end(process, end, process.behaviour.news_takes);
+  leave_gpus(process);
   processes_.erase(found);
 }
 
 void MadeUpMachine::tell_end(const Process& process, const End& end, Duration after) {
   AttemptEnded news{.key = process.key,
                     .end = end,
-                    .usage = {.memory_peak = process.peak, .cpu_time = Duration{10}},
+                    .usage = {.memory_peak = process.peak,
+                              .gpu_memory_peak = process.gpu_peak,
+                              .cpu_time = Duration{10}},
                     .result = {},
                     .warning = {}};
   if (process.behaviour.tells_memory && end != End(ExitedWith{0})) {
     counts_.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
+  }
+  if (process.out_of_gpu) {
+    news.out_of_memory = "RuntimeError: CUDA out of memory";
+    news.of_gpu = true;
   }
   unheard_.insert(process.key);
   const bool twice = process.behaviour.ended_twice;
@@ -235,7 +252,10 @@ Sampled MadeUpMachine::read() {
 }
 
 void MadeUpMachine::sample() {
-  if (samples_delayed_ == 0) tell(read());
+  if (samples_delayed_ == 0) {
+    tell(read());
+    if (!cards_.empty()) tell(read_gpus());
+  }
   for (const auto& [task, process] : processes_) {
     // Of a plain command, too: what nobody asked for must not matter.
     if (random_.one_in(8)) tell(Progressed{.key = process.key, .fraction = 0.5, .values = {}});
@@ -310,6 +330,28 @@ void MadeUpMachine::plan(const Trouble& trouble) {
         counts_.count(Fault::ClockJump);
         now_ = now_ + trouble.lasts;
       });
+    case LoseGpu:
+      return at(trouble.at, [this, trouble] { lose_gpu(trouble); });
+    case LoseGpuMemory:
+      return for_a_while(
+          [this](const Trouble& it) {
+            counts_.count(Fault::GpuLost);
+            const std::size_t which = it.which % cards_.size();
+            const Bytes all = workload_.capacity.gpus[which].memory;
+            cards_[which].of_others += {all.count / 100 * (1 + (it.memory.count % 60))};
+          },
+          [this](const Trouble& it) {
+            const std::size_t which = it.which % cards_.size();
+            const Bytes all = workload_.capacity.gpus[which].memory;
+            cards_[which].of_others -= {all.count / 100 * (1 + (it.memory.count % 60))};
+          });
+    case NameNobody:
+      return for_a_while(
+          [this](const Trouble&) {
+            counts_.count(Fault::GpuUnnamed);
+            ++gpus_unnamed_;
+          },
+          [this](const Trouble&) { --gpus_unnamed_; });
     case KillMany:
       return at(trouble.at, [this] { kill_many(); });
     case KillKeeper:

@@ -33,7 +33,7 @@ class MadeUpMachine final : public Machine {
                 FaultCounts& counts);
 
   [[nodiscard]] Capacity capacity() const override { return workload_.capacity; }
-  Event look() override;
+  FirstLook look() override;
   void carry_out(const Command& command) override;
   std::vector<Event> wait(std::optional<Instant> until) override;
 
@@ -51,7 +51,11 @@ class MadeUpMachine final : public Machine {
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
     Bytes promise;
-    bool waits = false;  ///< For its device.
+    bool waits = false;          ///< For its device.
+    std::vector<GpuIndex> gpus;  ///< That it was given, and since when.
+    Instant gpus_since;
+    Bytes gpu_peak;
+    bool out_of_gpu = false;  ///< It says so when it ends.
     /// Things on the agenda for an older number of the process are void.
     std::uint64_t number = 0;
   };
@@ -75,6 +79,17 @@ class MadeUpMachine final : public Machine {
   void next(Instant when, const Process& process,
             void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number));
   Process* living(TaskIndex task, std::uint64_t number);
+
+  // Of those on GPUs.
+  void give_gpus(Process& process, const std::vector<GpuIndex>& gpus);
+  [[nodiscard]] Bytes gpu_use(const Process& process) const;
+  [[nodiscard]] Bytes used_on(GpuIndex gpu) const;
+  void fill_gpus();
+  void run_out_of_gpu(TaskIndex task);
+  void leave_gpus(const Process& process);
+  GpusSampled read_gpus();
+  void look_at_gpus_after(Duration after);
+  void lose_gpu(const Trouble& trouble);
 
   void end_at(Instant when, const Process& process, End end);
   void die(TaskIndex task, std::uint64_t number, const End& end);
@@ -103,6 +118,18 @@ class MadeUpMachine final : public Machine {
   std::vector<Event> inbox_;
   std::map<TaskIndex, Process> processes_;
   std::set<AttemptKey> unheard_;  ///< Gone, and its end is still to be told.
+  struct Leftover {
+    GpuIndex gpu;
+    Bytes memory;
+    Instant until;
+  };
+  std::vector<Leftover> leftovers_;  ///< What the driver shows of tasks that have ended.
+  struct CardState {
+    int gone = 0;
+    Bytes of_others;
+  };
+  std::vector<CardState> cards_;
+  int gpus_unnamed_ = 0;
   Bytes memory_of_others_;
   double cpu_of_others_ = 0;
   int samples_delayed_ = 0;

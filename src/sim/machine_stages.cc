@@ -90,6 +90,7 @@ void MadeUpMachine::grant(const GrantDevice& command) {
     return;
   }
   process.promise = command.promise.memory;
+  give_gpus(process, command.gpus);
   if (process.behaviour.end_tells) say(process, Said::Training);
   next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }

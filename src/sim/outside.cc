@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,8 @@ Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity&
       groups(the_plan.groups.size()),
       reasons(the_plan.shapes.size()),
       waiting_in(the_plan.shapes.size(), 0),
-      available(the_capacity.memory) {
+      available(the_capacity.memory),
+      gpus(the_limits, the_capacity) {
   const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
                                                 (1 - limits.memory_utilization_max));
   kept_free = std::max(limits.memory_remain, Bytes{unused});
@@ -36,8 +38,11 @@ Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity&
     SeenTask task{.shape = planned.shape,
                   .group = shape.group,
                   .next_attempt = planned.first_attempt,
-                  .request = shape.request};
-    if (shape.two_phase) task.request.cpus = {};
+                  .request = shape.request,
+                  .gpu_request = {.gpus = shape.request.gpus,
+                                  .gpu_memory = shape.request.gpu_memory,
+                                  .gpu = shape.request.gpu}};
+    if (shape.two_phase) task.request = {.memory = shape.request.memory};
     if (planned.finished_before) {
       task.status = Status::Exited;
       task.verdict = Verdict::Finished;
@@ -74,6 +79,7 @@ void Outside::grant(const StartAttempt& command, Instant at) {
   } else {
     it->second.trains_since = at;
   }
+  gpus.promise(command.key.task, command.gpus, command.promise.gpu_memory);
   waiting.erase(command.key.task);
   SeenTask& seen = task(command.key.task);
   --waiting_in[seen.shape.value];
@@ -99,10 +105,14 @@ void Outside::stop_waiting_for_device(TaskIndex index) {
   task(index).passed = 0;
 }
 
-void Outside::train(TaskIndex index, Instant at) {
+void Outside::train(const GrantDevice& command, Instant at) {
+  const TaskIndex index = command.key.task;
   SeenAttempt& attempt = running.at(index);
   stop_waiting_for_device(index);
-  attempt.promise.cpus = shape_of(index).request.cpus;
+  if (gpus.shares_of(index).empty()) {
+    gpus.promise(index, command.gpus, command.promise.gpu_memory);
+  }
+  attempt.promise = command.promise;
   attempt.ahead = false;
   attempt.stage = Stage::Train;
   attempt.trains_since = at;
@@ -125,8 +135,9 @@ bool Outside::may_load_ahead(TaskIndex index) const {
   return few && ahead_cpus + shape_of(index).request.cpus <= capacity.cpus;
 }
 
-SeenAttempt Outside::release(TaskIndex index) {
+SeenAttempt Outside::release(TaskIndex index, Instant at) {
   stop_waiting_for_device(index);
+  gpus.release(index, at);
   auto node = running.extract(index);
   SeenAttempt attempt = std::move(node.mapped());
   available += attempt.measured;
@@ -142,13 +153,27 @@ Cpus Outside::cpus_free() const {
 }
 
 Request Outside::due(TaskIndex index) const {
-  if (loaded.contains(index)) return {.cpus = shape_of(index).request.cpus};
-  Request request = task(index).request;
+  if (loaded.contains(index)) {
+    // One that tries again keeps its GPUs.
+    Request device = gpus.shares_of(index).empty() ? task(index).gpu_request : Request{};
+    device.cpus = shape_of(index).request.cpus;
+    return within_gpus(device, index);
+  }
+  Request request = within_gpus(task(index).request, index);
   Bytes alone = available;
   for (const auto& [other, attempt] : running) alone += attempt.measured;
   alone = std::min(alone, capacity.memory) - kept_free;
   const Bytes asked = shape_of(index).request.memory;
   if (request.memory > alone) request.memory = std::max(alone, std::min(asked, request.memory));
+  return request;
+}
+
+Request Outside::within_gpus(Request request, TaskIndex index) const {
+  const Bytes asked = shape_of(index).request.gpu_memory;
+  const Bytes alone = gpus.most_alone(request);
+  if (request.gpu_memory > alone) {
+    request.gpu_memory = std::max(alone, std::min(asked, request.gpu_memory));
+  }
   return request;
 }
 
@@ -168,7 +193,19 @@ Bytes Outside::memory_free_by_reading() const {
 
 bool Outside::has_room_for(const Request& request) const {
   return request.cpus <= cpus_free() && request.memory <= memory_free_by_ledger() &&
-         request.memory <= memory_free_by_reading();
+         request.memory <= memory_free_by_reading() && gpus.has_room_for(request);
+}
+
+Request Outside::whole(TaskIndex index) const {
+  const bool waits_for_device = loaded.contains(index);
+  Request request = due(index);
+  if (!waits_for_device && two_phase(index)) {
+    const Bytes memory = request.memory;
+    request = within_gpus(task(index).gpu_request, index);
+    request.memory = memory;
+  }
+  request.cpus = shape_of(index).request.cpus;
+  return request;
 }
 
 int Outside::processes_max() const {
@@ -203,7 +240,7 @@ bool Outside::gate_open() const {
 std::optional<TaskIndex> Outside::oldest_without_room() const {
   const Cpus cpus = cpus_free();
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
-  const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_cpus();
+  const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_device();
   bool loads_wait = false;
   for (const TaskIndex index : waiting) {
     if (oldest_loaded && *oldest_loaded < index) break;
@@ -211,14 +248,16 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
     if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) loads_wait = true;
     if (!group_has_room(task(index).group) || (two_phase(index) && loads_wait)) continue;
     const Request needs = due(index);
-    if (needs.cpus > cpus || needs.memory > memory) return index;
+    if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;
   }
   return oldest_loaded;
 }
 
-std::optional<TaskIndex> Outside::oldest_loaded_without_cpus() const {
-  const auto found = std::ranges::find_if(
-      loaded, [&](TaskIndex it) { return shape_of(it).request.cpus > cpus_free(); });
+std::optional<TaskIndex> Outside::oldest_loaded_without_device() const {
+  const auto found = std::ranges::find_if(loaded, [&](TaskIndex it) {
+    const Request needs = due(it);
+    return needs.cpus > cpus_free() || !gpus.has_room_for(needs);
+  });
   if (found == loaded.end()) return std::nullopt;
   return *found;
 }
@@ -244,45 +283,96 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     std::optional<Instant> at;
     Bytes memory;
     Cpus cpus;
+    std::vector<SeenShare> gpus;
+
+    [[nodiscard]] Bytes gpu_memory() const {
+      Bytes sum;
+      for (const SeenShare& share : gpus) sum += share.holds();
+      return sum;
+    }
   };
   std::vector<Gift> gifts;
   gifts.reserve(running.size());
   for (const auto& [other, attempt] : running) {
-    gifts.push_back(
-        {.at = expected_end(attempt, at), .memory = attempt.holds(), .cpus = attempt.promise.cpus});
+    gifts.push_back({.at = expected_end(attempt, at),
+                     .memory = attempt.holds(),
+                     .cpus = attempt.promise.cpus,
+                     .gpus = gpus.shares_of(other)});
+  }
+  for (const OutsideGpus::Left& left : gpus.left_behind()) {
+    SeenShare share = left.share;
+    // It is nobody's own any more.
+    share.promise = share.measured = share.holds();
+    gifts.push_back({.at = left.until, .memory = {}, .cpus = {}, .gpus = {share}});
   }
   // Those of which nobody knows come last, the smallest first.
-  std::ranges::sort(gifts, [](const Gift& a, const Gift& b) {
-    if (a.at && b.at && *a.at != *b.at) return *a.at < *b.at;
+  std::ranges::stable_sort(gifts, [](const Gift& a, const Gift& b) {
     if (a.at.has_value() != b.at.has_value()) return a.at.has_value();
-    return std::pair(a.memory, a.cpus) < std::pair(b.memory, b.cpus);
+    if (a.at && *a.at != *b.at) return *a.at < *b.at;
+    return std::tuple(a.memory, a.cpus, a.gpu_memory()) <
+           std::tuple(b.memory, b.cpus, b.gpu_memory());
   });
   const Request need = due(index);
-  Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
-  Cpus cpus = cpus_free();
+  Opening opening{.at = {},
+                  .memory_beside = std::min(memory_free_by_ledger(), memory_free_by_reading()),
+                  .cpus_beside = cpus_free(),
+                  .gpus_beside = gpus.now()};
   std::size_t given = 0;
-  std::optional<Instant> when;
-  while (need.memory > memory || need.cpus > cpus) {
+  const auto give = [&](const Gift& gift) {
+    opening.memory_beside += gift.memory;
+    opening.cpus_beside = opening.cpus_beside + gift.cpus;
+    for (const SeenShare& share : gift.gpus) {
+      SeenGpu& gpu = opening.gpus_beside[share.gpu.value];
+      gpu.free += share.holds();
+      --gpu.users;
+      if (share.promise == Bytes{}) gpu.owned = false;
+    }
+  };
+  while (need.memory > opening.memory_beside || need.cpus > opening.cpus_beside ||
+         !gpus.right_ones(opening.gpus_beside, need)) {
     if (given == gifts.size()) return std::nullopt;
     // What is given at one moment is given together, but those of which nobody knows come singly.
-    when = gifts[given].at;
+    opening.at = gifts[given].at;
     do {
-      memory += gifts[given].memory;
-      cpus = cpus + gifts[given].cpus;
-      ++given;
-    } while (when && given < gifts.size() && gifts[given].at == when);
+      give(gifts[given++]);
+    } while (opening.at && given < gifts.size() && gifts[given].at == opening.at);
   }
-  return Opening{
-      .at = when, .memory_beside = memory - need.memory, .cpus_beside = cpus - need.cpus};
+  opening.memory_beside -= need.memory;
+  opening.cpus_beside = opening.cpus_beside - need.cpus;
+  const auto on = gpus.right_ones(opening.gpus_beside, need);
+  take_from(opening.gpus_beside, need, on.value_or(std::vector<GpuIndex>{}));
+  return opening;
 }
 
-bool Outside::would_delay(const Opening& opening, TaskIndex other, Instant at) const {
-  const SeenTask& seen = task(other);
-  Request needs = due(other);
-  // One that loads now trains later, nobody knows when.
+std::optional<std::vector<GpuIndex>> Outside::place_beside(const Opening& opening, TaskIndex other,
+                                                           const std::vector<GpuIndex>& on) const {
+  const Request needs = whole(other);
+  if (needs.memory > opening.memory_beside || needs.cpus > opening.cpus_beside) return std::nullopt;
+  // One that loads now trains later, nobody knows when and where.
   const bool loads = two_phase(other) && !loaded.contains(other);
-  needs.cpus = shape_of(other).request.cpus;
-  if (needs.memory <= opening.memory_beside && needs.cpus <= opening.cpus_beside) return false;
+  if (loads) return gpus.right_ones(opening.gpus_beside, needs);
+  // One that tries again has its GPUs already.
+  const bool fit = needs.gpus == 0 || std::ranges::all_of(on, [&](GpuIndex gpu) {
+                     return gpus.fits(opening.gpus_beside[gpu.value], gpu, needs);
+                   });
+  return fit ? std::optional(on) : std::nullopt;
+}
+
+void Outside::take_beside(Opening& opening, TaskIndex other,
+                          const std::vector<GpuIndex>& on) const {
+  const auto there = place_beside(opening, other, on);
+  if (!there) return;
+  const Request needs = whole(other);
+  opening.memory_beside -= needs.memory;
+  opening.cpus_beside = opening.cpus_beside - needs.cpus;
+  if (needs.gpus > 0) take_from(opening.gpus_beside, needs, *there);
+}
+
+bool Outside::would_delay(const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on,
+                          Instant at) const {
+  if (place_beside(opening, other, on)) return false;
+  const SeenTask& seen = task(other);
+  const bool loads = two_phase(other) && !loaded.contains(other);
   const SeenGroup& group = groups[seen.group.value];
   const Duration limit = shape_of(other).time_limit;
   std::optional<Duration> takes;

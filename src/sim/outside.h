@@ -19,6 +19,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
 
@@ -30,6 +31,7 @@ enum class StopReason : std::uint8_t {
   Interrupt,
   FailFast,
   OutOfMemory,  ///< It said so itself, and cannot go on as it is.
+  NoGpu,        ///< None is left that it could train on.
   Leaving       ///< It said its last word, or nonsense, and is still there.
 };
 
@@ -43,7 +45,8 @@ struct SeenTask {
   std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
   int tries = 0;                   ///< To train.
   int load_failures = 0;           ///< For lack of memory.
-  Request request;                 ///< What its next attempt asks for.
+  Request request;                 ///< What its next attempt asks for when it starts,
+  Request gpu_request;             ///< and of GPUs, when it starts or when it trains.
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
@@ -64,6 +67,7 @@ struct SeenAttempt {
   StopReason stop = StopReason::None;
   Instant stopped;
   bool killed = false;
+  bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
@@ -84,6 +88,7 @@ struct Opening {
   std::optional<Instant> at;
   Bytes memory_beside;
   Cpus cpus_beside;
+  std::vector<SeenGpu> gpus_beside;
 };
 
 struct Outside {
@@ -103,15 +108,16 @@ struct Outside {
   std::set<TaskIndex> started;  ///< After this event, oldest first.
   Bytes available;              ///< At the last reading, plus what those had then that have ended.
   double cpu_of_others = 0;
+  OutsideGpus gpus;
   int interrupts = 0;
 
   void read(const Sampled& reading);
   void grant(const StartAttempt& command, Instant at);
   void wait_for_device(TaskIndex index, Instant at);
   void stop_waiting_for_device(TaskIndex index);
-  void train(TaskIndex index, Instant at);
+  void train(const GrantDevice& command, Instant at);
   /// Takes an attempt out; returns it as it was.
-  SeenAttempt release(TaskIndex index);
+  SeenAttempt release(TaskIndex index, Instant at);
 
   [[nodiscard]] const SeenTask& task(TaskIndex index) const { return tasks[index.value]; }
   [[nodiscard]] SeenTask& task(TaskIndex index) { return tasks[index.value]; }
@@ -143,14 +149,25 @@ struct Outside {
 
   /// The oldest waiting task that lacks nothing but memory or CPUs.
   [[nodiscard]] std::optional<TaskIndex> oldest_without_room() const;
-  /// The oldest of those that have loaded and lack CPUs.
-  [[nodiscard]] std::optional<TaskIndex> oldest_loaded_without_cpus() const;
+  /// The oldest of those that have loaded and lack CPUs or GPUs.
+  [[nodiscard]] std::optional<TaskIndex> oldest_loaded_without_device() const;
+  /// What a task has in the end of CPUs, GPUs and memory.
+  [[nodiscard]] Request whole(TaskIndex index) const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
   [[nodiscard]] bool is_owed_its_room(TaskIndex index, Instant at) const;
   [[nodiscard]] std::optional<Opening> opening_for(TaskIndex index, Instant at) const;
-  [[nodiscard]] bool would_delay(const Opening& opening, TaskIndex other, Instant at) const;
+  /// `gpus` are those that the other gets now; of one that only loads nobody knows them.
+  [[nodiscard]] bool would_delay(const Opening& opening, TaskIndex other,
+                                 const std::vector<GpuIndex>& on, Instant at) const;
+  /// The other starts: what it takes beside is gone.
+  void take_beside(Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
 
  private:
+  /// The GPUs that it has beside; nothing when it does not fit there.
+  [[nodiscard]] std::optional<std::vector<GpuIndex>> place_beside(
+      const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
+  /// Of what a retry was given beyond its shape no more than there is.
+  [[nodiscard]] Request within_gpus(Request request, TaskIndex index) const;
   [[nodiscard]] std::optional<Instant> expected_end(const SeenAttempt& attempt, Instant at) const;
 };
 

@@ -41,7 +41,7 @@ class SmoothMachine final : public Machine {
  public:
   [[nodiscard]] Capacity capacity() const override { return kMachine; }
 
-  Event look() override { return {.at = now_, .what = read()}; }
+  FirstLook look() override { return {.at = now_, .machine = read(), .gpus = {}}; }
 
   void carry_out(const Command& command) override {
     const auto* const start = std::get_if<StartAttempt>(&command);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 
@@ -50,6 +52,17 @@ std::string words(const What& what) {
         }
         return text;
       },
+      [](const GpusSampled& it) {
+        std::string text = "GPUs:";
+        for (const GpuReading& gpu : it.gpus) {
+          text += gpu.present ? fmt::format(" {} used", to_text(gpu.used)) : " gone";
+        }
+        for (const GpuUse& use : it.uses) {
+          text +=
+              fmt::format(", {} has {} on {}", name(use.key), to_text(use.memory), use.gpu.value);
+        }
+        return text;
+      },
       [](const InterruptAsked&) { return std::string("interrupt"); },
       [](const KillAsked& it) {
         return fmt::format("kill of task {} asked (request {})", it.task.value, it.request);
@@ -78,16 +91,26 @@ std::string words(const Change& change) {
       });
 }
 
+std::string words(const Request& promise, const std::vector<GpuIndex>& gpus) {
+  std::string text;
+  for (const GpuIndex gpu : gpus) {
+    text += fmt::format(", {} on GPU {}", to_text(promise.gpu_memory), gpu.value);
+  }
+  return text;
+}
+
 std::string words(const Command& command) {
   return match(
       command,
       [](const StartAttempt& it) {
-        return fmt::format("start {} with {} and {} mCPU", name(it.key), to_text(it.promise.memory),
-                           it.promise.cpus.milli);
+        return fmt::format("start {} with {} and {} mCPU{}", name(it.key),
+                           to_text(it.promise.memory), it.promise.cpus.milli,
+                           words(it.promise, it.gpus));
       },
       [](const GrantDevice& it) {
-        return fmt::format("train {} with {} and {} mCPU", name(it.key), to_text(it.promise.memory),
-                           it.promise.cpus.milli);
+        return fmt::format("train {} with {} and {} mCPU{}", name(it.key),
+                           to_text(it.promise.memory), it.promise.cpus.milli,
+                           words(it.promise, it.gpus));
       },
       [](const StopAttempt& it) {
         return fmt::format("{} {}", it.kill ? "KILL" : "TERM", name(it.key));

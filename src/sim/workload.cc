@@ -43,6 +43,35 @@ Capacity make_capacity(Random& random, Flavour flavour) {
   return made;
 }
 
+/// Most machines have GPUs, some of them of different sizes.
+void add_gpus(Capacity& made, Random& random) {
+  if (random.one_in(3)) return;
+  const std::int64_t count = random.between(1, 4);
+  const Bytes memory = gib(random.between(6, 48));
+  const bool alike = random.one_in(2);
+  for (int number = 0; number < count; ++number) {
+    made.gpus.push_back({.number = number,
+                         .uuid = fmt::format("GPU-{}", number),
+                         .name = "made up",
+                         .pci = fmt::format("{:02}", random.between(0, 99)),
+                         .memory = alike ? memory : gib(random.between(6, 48)),
+                         .speed = random.between(1, 3),
+                         .slice = random.one_in(12) ? std::optional(0) : std::nullopt});
+  }
+}
+
+void make_gpu_limits(Limits& made, Random& random) {
+  made.gpu_strategy = static_cast<GpuStrategy>(random.below(5));
+  made.gpu_reverse = random.one_in(4);
+  if (random.one_in(3)) {
+    made.gpu_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
+  }
+  if (random.one_in(2)) made.gpu_memory_remain = mib(random.between(0, 1024));
+  made.gpu_memory_least = gib(random.between(0, 3));
+  made.gpu_linger_max = random.between(Duration{1'000}, Duration{10'000});
+  made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
+}
+
 Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
   Limits made;
   made.cpu_utilization_max = static_cast<double>(random.between(3, 10)) / 10;
@@ -60,6 +89,7 @@ Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
   made.passes_max = static_cast<int>(random.one_in(4) ? random.between(9, 40)  //
                                                       : random.between(1, 8));
   made.passed_time_max = random.between(Duration{1'000}, Duration{60'000});
+  make_gpu_limits(made, random);
   return made;
 }
 
@@ -133,6 +163,19 @@ Request make_request(Random& random, Bytes most, const Capacity& capacity) {
   return made;
 }
 
+/// What a part of the tasks wants of GPUs; nothing that never fits.
+void add_gpu_wishes(Request& made, Random& random, const Limits& limits, const Capacity& capacity) {
+  if (capacity.gpus.empty() || random.one_in(3)) return;
+  Request wish = made;
+  const auto count = static_cast<std::int64_t>(capacity.gpus.size());
+  wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
+  if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
+  if (wish.gpus == 1 && random.one_in(6)) {
+    wish.gpu = GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
+  }
+  if (!never_fits(wish, limits, capacity)) made = wish;
+}
+
 /// Makes shapes as they are needed, in the order in which the first task of each comes.
 class ShapeMaker {
  public:
@@ -176,7 +219,8 @@ void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex g
     if (found == known.end()) {
       const bool limited = random.one_in(4);
       const Duration limit = limited ? random.between(Duration{300}, made.longest) : Duration{0};
-      const Request request = make_request(random, most, made.capacity);
+      Request request = make_request(random, most, made.capacity);
+      add_gpu_wishes(request, random, made.limits, made.capacity);
       const bool two_phase = random.one_in(3);
       found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
     }
@@ -226,7 +270,8 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
                         .at = when(),
                         .lasts = lasts(most_seconds),
                         .memory = {made.capacity.memory.count / 100 * random.between(5, 100)},
-                        .cpu_share = static_cast<double>(random.between(30, 100)) / 100});
+                        .cpu_share = static_cast<double>(random.between(30, 100)) / 100,
+                        .which = random.below(8)});
   };
   for (int i = 0; i < 2; ++i) {
     some(LoseMemory, 5, 30);
@@ -234,6 +279,10 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(DelaySamples, 5, 15);
     some(JumpClock, 6, 120);
     some(FillDisk, 6, 30);
+    if (made.capacity.gpus.empty()) continue;
+    some(LoseGpu, 6, 100);
+    some(LoseGpuMemory, 4, 30);
+    some(NameNobody, 8, 30);
   }
   for (int i = 0; i < 4; ++i) some(AskToKill, 3, 1);
   some(KillKeeper, 9, 1);
@@ -262,6 +311,7 @@ Workload make_workload(std::uint64_t seed) {
   const Flavour flavour = flavour_of(random);
   Workload made;
   made.capacity = make_capacity(random, flavour);
+  if (flavour == Flavour::Ordinary) add_gpus(made.capacity, random);
   made.limits = make_limits(random, flavour, made.capacity);
   made.longest =
       random.between(Duration{4'000}, Duration{flavour == Flavour::Crowd ? 40'000 : 16'000});

@@ -21,6 +21,9 @@ struct Trouble {
     DelaySamples,
     JumpClock,
     FillDisk,
+    LoseGpu,
+    LoseGpuMemory,
+    NameNobody,
     KillMany,
     KillKeeper,
     Interrupt,
@@ -31,6 +34,7 @@ struct Trouble {
   Duration lasts{0};
   Bytes memory;
   double cpu_share = 0;
+  std::uint64_t which = 0;  ///< Of the GPUs.
 
   friend bool operator==(const Trouble&, const Trouble&) = default;
 };

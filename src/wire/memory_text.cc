@@ -57,6 +57,19 @@ bool says_so(std::string_view line) {
 
 }  // namespace
 
+bool is_of_gpu(std::string_view line) {
+  // What JAX and TensorFlow say where they run on a GPU; on the CPU they fail in other ways.
+  constexpr std::array<std::string_view, 7> kWords{"cuda",
+                                                   "hip",
+                                                   "cudnn",
+                                                   "cublas",
+                                                   "outofmemoryerror",
+                                                   "resource_exhausted",
+                                                   "resourceexhaustederror"};
+  const std::string text = lowered(line);
+  return std::ranges::any_of(kWords, [&text](std::string_view it) { return text.contains(it); });
+}
+
 std::optional<std::string> out_of_memory_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t before = text.find_last_of("\r\n");

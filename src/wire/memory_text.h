@@ -17,4 +17,7 @@ constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 /// python/trainyard.py does.
 std::optional<std::string> out_of_memory_line(std::string_view text);
 
+/// Whether such a line is about the memory of a GPU.
+bool is_of_gpu(std::string_view line);
+
 }  // namespace trainyard

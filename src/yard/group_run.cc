@@ -1,5 +1,6 @@
 #include "yard/group_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +25,16 @@
 #include "base/time.h"
 #include "config/configuration.h"
 #include "config/file_name.h"
-#include "io/capacity.h"
+#include "config/gpu_variables.h"
+#include "config/setting_value.h"
 #include "io/clock.h"
 #include "io/control_socket.h"
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/frame_server.h"
+#include "io/gpu_watch.h"
 #include "io/keeper.h"
+#include "io/this_machine.h"
 #include "journal/journal.h"
 #include "journal/place.h"
 #include "journal/reader.h"
@@ -70,12 +74,13 @@ class GroupRun {
  private:
   Result<void> make_plan(const Limits& limits, const Capacity& capacity);
   [[nodiscard]] Request request_of(Task& task, const Capacity& capacity) const;
-  Result<void> check_device(Task& task) const;
+  Result<void> add_gpus(Task& task, Request& request) const;
   Result<void> check_id(const std::string& id, std::set<std::string_view>& ids) const;
   Result<io::Keeper> fork_keeper() const;
   Result<std::unique_ptr<Journal>> make_journal(const io::Keeper& keeper,
-                                                const io::FrameServer& server) const;
-  [[nodiscard]] Launch launch(AttemptKey key) const;
+                                                const io::FrameServer& server,
+                                                const Capacity& capacity) const;
+  [[nodiscard]] Launch launch(AttemptKey key, const Capacity& capacity) const;
   void see(const Turn& turn);
   void see(const Event& event);
   void see(Instant at, const TaskChanged& change);
@@ -96,9 +101,7 @@ Request GroupRun::request_of(Task& task, const Capacity& capacity) const {
   const Cpus cpus{static_cast<std::int64_t>(std::lround(wanted * 1000))};
   const std::optional<Bytes> memory = own.memory ? own.memory : group_.options().memory;
   return {.memory = memory ? *memory : default_memory(configuration_, capacity, cpus),
-          .cpus = cpus,
-          .gpus = 0,
-          .gpu_memory = {}};
+          .cpus = cpus};
 }
 
 Result<void> GroupRun::check_id(const std::string& id, std::set<std::string_view>& ids) const {
@@ -112,19 +115,39 @@ Result<void> GroupRun::check_id(const std::string& id, std::set<std::string_view
   return std::unexpected(Error{fmt::format("two tasks have the id '{}'", id)});
 }
 
-Result<void> GroupRun::check_device(Task& task) const {
+/// As in a job file (config/job_plan.cc).
+Result<void> GroupRun::add_gpus(Task& task, Request& request) const {
   const TaskOptions& own = TaskAccess::state(task).options;
-  const std::string& device = own.device.empty() ? group_.options().device : own.device;
-  const std::optional<Bytes> memory = own.gpu_memory ? own.gpu_memory : group_.options().gpu_memory;
-  const bool gpu = device.starts_with("cuda:") || (memory && memory->count > 0);
-  if (gpu) {
-    return std::unexpected(
-        Error{fmt::format("task '{}' asks for a GPU, and GPUs are not supported yet", task.id())});
+  const GroupOptions& all = group_.options();
+  const std::string& text = own.device.empty() ? all.device : own.device;
+  request.gpu_memory = (own.gpu_memory ? own.gpu_memory : all.gpu_memory).value_or(Bytes{});
+  request.gpus =
+      std::max((own.gpus ? own.gpus : all.gpus).value_or(0), request.gpu_memory > Bytes{} ? 1 : 0);
+  if (text.empty()) return {};
+  const Result<DeviceWish> wish = parse_device(text);
+  if (!wish) {
+    return std::unexpected(Error{fmt::format("task '{}': {}", task.id(), wish.error().message)});
   }
-  if (device.empty() || device == "cpu") return {};
-  return std::unexpected(
-      Error{fmt::format("task '{}' asks for the device '{}'; there are 'cpu' and 'cuda:<index>'",
-                        task.id(), device)});
+  // The task's own wish goes over what its group asks for.
+  if (wish->cpu) {
+    const bool asks = (own.gpus && *own.gpus > 0) || (own.gpu_memory && own.gpu_memory->count > 0);
+    if (asks) {
+      return std::unexpected(
+          Error{fmt::format("task '{}' wants 'cpu', and asks for a GPU", task.id())});
+    }
+    request.gpus = 0;
+    request.gpu_memory = {};
+    return {};
+  }
+  if (wish->gpu && request.gpus > 1) {
+    return std::unexpected(
+        Error{fmt::format("task '{}' names one GPU, and asks for {}", task.id(), request.gpus)});
+  }
+  request.gpu = wish->gpu;
+  if (request.gpus > 0) return {};
+  request.gpus = 1;
+  request.gpu_memory = configuration_.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+  return {};
 }
 
 Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity) {
@@ -136,8 +159,8 @@ Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity)
   std::set<std::string_view> ids;
   for (Task* task : tasks_) {
     if (Result<void> good = check_id(task->id(), ids); !good) return good;
-    if (Result<void> good = check_device(*task); !good) return good;
-    const Request request = request_of(*task, capacity);
+    Request request = request_of(*task, capacity);
+    if (Result<void> good = add_gpus(*task, request); !good) return good;
     if (const auto why = never_fits(request, limits, capacity)) {
       return std::unexpected(
           Error{fmt::format("task '{}' can never run here: it {}", task->id(), *why)});
@@ -168,7 +191,8 @@ Result<io::Keeper> GroupRun::fork_keeper() const {
 }
 
 Result<std::unique_ptr<Journal>> GroupRun::make_journal(const io::Keeper& keeper,
-                                                        const io::FrameServer& server) const {
+                                                        const io::FrameServer& server,
+                                                        const Capacity& capacity) const {
   return Journal::create(
       journal_path(options_.directory), plan_,
       {.job_name = options_.name,
@@ -188,11 +212,12 @@ Result<std::unique_ptr<Journal>> GroupRun::make_journal(const io::Keeper& keeper
        .config_file = {},
        .settings = {},
        .configuration = show(configuration_),
+       .gpus = capacity.gpus,
        .git_commit = {},
        .git_diff = {}});
 }
 
-Launch GroupRun::launch(AttemptKey key) const {
+Launch GroupRun::launch(AttemptKey key, const Capacity& capacity) const {
   const std::string& id = tasks_[key.task.value]->id();
   Launch launch;
   launch.task_directory = fmt::format("{}/{}", options_.directory, id);
@@ -213,13 +238,19 @@ Launch GroupRun::launch(AttemptKey key) const {
                         "TRAINYARD_TASK_DIR=" + launch.task_directory,
                         "TRAINYARD_RESULT=" + launch.result_path,
                         fmt::format("TRAINYARD_ATTEMPT={}", key.attempt)};
+  const Shape& shape = plan_.shapes[plan_.tasks[key.task.value].shape.value];
+  for (const auto& [name, value] : gpu_variables(capacity, shape, {})) {
+    launch.environment.push_back(fmt::format("{}={}", name, value));
+  }
   return launch;
 }
 
 Result<RunSummary> GroupRun::run() {
-  const io::CapacityReading machine = io::read_capacity();
-  const Limits limits_in_force = limits(configuration_, machine.capacity);
-  if (Result<void> planned = make_plan(limits_in_force, machine.capacity); !planned) {
+  // Before the loop, which it must not outlive, and moved behind it below.
+  io::ThisMachine machine = io::find_this_machine();
+  const Capacity& capacity = machine.reading.capacity;
+  const Limits limits_in_force = limits(configuration_, capacity);
+  if (Result<void> planned = make_plan(limits_in_force, capacity); !planned) {
     return std::unexpected(std::move(planned.error()));
   }
   if (Result<void> made = io::make_directories(options_.directory); !made) {
@@ -231,6 +262,7 @@ Result<RunSummary> GroupRun::run() {
   if (!forked) return std::unexpected(std::move(forked.error()));
   auto keeper = std::make_unique<io::Keeper>(std::move(*forked));
   io::EventLoop loop;
+  std::optional<io::GpuWatch> gpus = std::move(machine.gpus);
   Result<std::unique_ptr<io::FrameServer>> server =
       io::FrameServer::listen(loop, {.program = fmt::format("trainyard {}", kVersion),
                                      .parents = io::socket_parents(),
@@ -238,20 +270,23 @@ Result<RunSummary> GroupRun::run() {
                                        options_.note(fmt::format("the tasks' socket: {}", what));
                                      }});
   if (!server) return std::unexpected(std::move(server.error()));
-  Result<std::unique_ptr<Journal>> journal = make_journal(*keeper, **server);
+  Result<std::unique_ptr<Journal>> journal = make_journal(*keeper, **server, capacity);
   if (!journal) return std::unexpected(std::move(journal.error()));
   auto tasks_machine = std::make_unique<LocalMachine>(
       loop, *keeper,
-      LocalMachine::Options{.capacity = machine.capacity,
-                            .begins = {},
-                            .sample_every = sample_interval(configuration_),
-                            .launch = [this](AttemptKey key) { return launch(key); },
-                            .frames = server->get(),
-                            .on_message =
-                                [this](AttemptKey key, const wire::Message& message) {
-                                  options_.on_message(tasks_[key.task.value]->id(), message);
-                                }});
-  Scheduler scheduler(plan_, limits_in_force, machine.capacity);
+      LocalMachine::Options{
+          .capacity = capacity,
+          .begins = {},
+          .sample_every = sample_interval(configuration_),
+          .launch = [&](AttemptKey key,
+                        const std::vector<GpuIndex>&) { return launch(key, capacity); },
+          .frames = server->get(),
+          .on_message =
+              [this](AttemptKey key, const wire::Message& message) {
+                options_.on_message(tasks_[key.task.value]->id(), message);
+              },
+          .gpus = gpus ? &*gpus : nullptr});
+  Scheduler scheduler(plan_, limits_in_force, capacity);
   std::vector<Observer> observers;
   observers.emplace_back([this](const Turn& turn) { see(turn); });
   Result<void> driven = drive(scheduler, *tasks_machine, **journal, observers);

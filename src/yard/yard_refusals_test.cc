@@ -47,7 +47,9 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   };
   TaskGroup gpu("gpu", {.gpu_memory = 1_GB});
   gpu.add<Wishes>(TaskOptions{.id = "a"});
-  EXPECT_EQ(refusal(gpu), "group 'gpu': task 'a' asks for a GPU, and GPUs are not supported yet");
+  EXPECT_THAT(
+      refusal(gpu),
+      HasSubstr("group 'gpu': task 'a' can never run here: it needs a GPU, this machine has none"));
   TaskGroup wish("wish", {.device = "cuda:1"});
   wish.add<Wishes>(TaskOptions{.id = "a", .device = "cpu"});
   EXPECT_EQ(refusal(wish), "(it was run)");
@@ -55,7 +57,14 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   TaskGroup odd("odd");
   odd.add<Wishes>(TaskOptions{.id = "a", .device = "gpu0"});
   EXPECT_EQ(refusal(odd),
-            "group 'odd': task 'a' asks for the device 'gpu0'; there are 'cpu' and 'cuda:<index>'");
+            "group 'odd': task 'a': 'gpu0' is no device; there are cpu, cuda (any GPU) and "
+            "cuda:<index>");
+  TaskGroup both("both");
+  both.add<Wishes>(TaskOptions{.id = "a", .gpus = 1, .device = "cpu"});
+  EXPECT_EQ(refusal(both), "group 'both': task 'a' wants 'cpu', and asks for a GPU");
+  TaskGroup several("several");
+  several.add<Wishes>(TaskOptions{.id = "a", .gpus = 2, .device = "cuda:1"});
+  EXPECT_EQ(refusal(several), "group 'several': task 'a' names one GPU, and asks for 2");
   Config wrong;
   EXPECT_THAT(wrong.set("scheduler.max-proces", "4").error().message,
               HasSubstr("did you mean 'scheduler.max-process'"));

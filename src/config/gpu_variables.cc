@@ -1,0 +1,36 @@
+#include "config/gpu_variables.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+std::vector<std::pair<std::string, std::string>> gpu_variables(const Capacity& capacity,
+                                                               const Shape& shape,
+                                                               const std::vector<GpuIndex>& gpus) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (capacity.gpus.empty()) return variables;
+  const bool wants_some = shape.request.gpus > 0;
+  const bool amd = capacity.gpus.front().maker == GpuMaker::Amd;
+  std::string value;
+  const auto add = [&value](const Gpu& gpu) { value += (value.empty() ? "" : ",") + gpu.uuid; };
+  if (wants_some && shape.two_phase) {
+    std::ranges::for_each(capacity.gpus, add);
+  } else if (wants_some && gpus.empty()) {
+    value = "<chosen when it starts>";
+  } else if (wants_some) {
+    for (const GpuIndex gpu : gpus) add(capacity.gpus[gpu.value]);
+  } else {
+    value = "-1";
+  }
+  variables.emplace_back(amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES", value);
+  return variables;
+}
+
+}  // namespace trainyard

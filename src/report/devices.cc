@@ -1,0 +1,122 @@
+#include "report/devices.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/bytes.h"
+#include "journal/reader.h"
+#include "model/resources.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Whether "0,2" names this GPU.
+bool has_gpu(std::string_view gpus, std::string_view label) {
+  while (!gpus.empty()) {
+    const std::size_t end = std::min(gpus.find(','), gpus.size());
+    if (gpus.substr(0, end) == label) return true;
+    gpus.remove_prefix(std::min(end + 1, gpus.size()));
+  }
+  return false;
+}
+
+std::vector<const TaskRow*> tasks_on(const DevicesView& view, const Gpu& gpu) {
+  std::vector<const TaskRow*> tasks;
+  for (const TaskRow& task : view.tasks) {
+    if (has_gpu(task.gpus, gpu.label())) tasks.push_back(&task);
+  }
+  return tasks;
+}
+
+std::string promise_text(const TaskRow& task) {
+  const bool whole = task.gpu_memory_requested == Bytes{};
+  return fmt::format("    {}/{}: promised {}, has {}\n", plain(task.group_name), plain(task.id),
+                     whole ? "all of it" : to_text(task.gpu_memory_requested),
+                     to_text(task.gpu_memory_now));
+}
+
+std::string device_text(const DevicesView& view, const DeviceView& device) {
+  const Gpu& gpu = device.gpu;
+  std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
+                                 plain(gpu.pci), plain(gpu.uuid));
+  if (!device.present) return text + "  does not answer\n";
+  text +=
+      fmt::format("  {} of {} used, {} free; at work {:.0f} % of the time\n", to_text(device.used),
+                  to_text(gpu.memory), to_text(gpu.memory - device.used), 100 * device.utilization);
+  const std::vector<const TaskRow*> tasks = tasks_on(view, gpu);
+  if (!tasks.empty()) text += fmt::format("  promised by {}:\n", plain(view.run_directory));
+  for (const TaskRow* task : tasks) text += promise_text(*task);
+  if (!device.processes_known) {
+    text += "  the driver does not say which process has how much\n";
+  } else if (!device.processes.empty()) {
+    text += "  processes:\n";
+    for (const DeviceProcess& process : device.processes) {
+      text += fmt::format("    {}: {}\n", process.pid, to_text(process.memory));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string devices_text(const DevicesView& view) {
+  std::string text;
+  if (view.devices.empty()) {
+    text =
+        fmt::format("no GPU{}\n", view.none_reason.empty() ? "" : ": " + plain(view.none_reason));
+  }
+  for (const DeviceView& device : view.devices) text += device_text(view, device);
+  for (const std::string& note : view.notes) text += plain(note) + "\n";
+  return text;
+}
+
+std::string devices_json(const DevicesView& view) {
+  Json devices = Json::array();
+  for (const DeviceView& device : view.devices) {
+    const Gpu& gpu = device.gpu;
+    Json processes = Json::array();
+    for (const DeviceProcess& process : device.processes) {
+      processes.push_back({{"pid", process.pid}, {"memory_bytes", process.memory.count}});
+    }
+    Json promises = Json::array();
+    for (const TaskRow* task : tasks_on(view, gpu)) {
+      promises.push_back({{"group", task->group_name},
+                          {"id", task->id},
+                          {"attempt", task->attempt},
+                          {"whole", task->gpu_memory_requested == Bytes{}},
+                          {"memory_promised_bytes", task->gpu_memory_requested.count},
+                          {"memory_now_bytes", task->gpu_memory_now.count}});
+    }
+    devices.push_back({{"label", gpu.label()},
+                       {"index", gpu.number},
+                       {"uuid", gpu.uuid},
+                       {"pci", gpu.pci},
+                       {"name", gpu.name},
+                       {"maker", gpu.maker == GpuMaker::Amd ? "AMD" : "NVIDIA"},
+                       {"mig_slice", gpu.slice.has_value()},
+                       {"present", device.present},
+                       {"memory_total_bytes", gpu.memory.count},
+                       {"memory_free_bytes",
+                        device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
+                       {"utilization", device.utilization},
+                       {"processes", device.processes_known ? processes : Json(nullptr)},
+                       {"promises", promises}});
+  }
+  const Json whole{
+      {"devices", devices},
+      {"none_reason", view.none_reason.empty() ? Json(nullptr) : Json(view.none_reason)},
+      {"notes", view.notes},
+      {"run_dir", view.run_directory.empty() ? Json(nullptr) : Json(view.run_directory)}};
+  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,42 @@
+// What `trainyard devices` shows: the GPUs, what is on them, and what a run has promised of them.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "journal/reader.h"
+#include "model/resources.h"
+
+namespace trainyard::report {
+
+struct DeviceProcess {
+  std::int64_t pid = 0;
+  Bytes memory;
+};
+
+/// One GPU, and how it is now.
+struct DeviceView {
+  Gpu gpu;
+  bool present = true;
+  bool processes_known = true;
+  double utilization = 0;  ///< 0 to 1.
+  Bytes used;
+  std::vector<DeviceProcess> processes;
+};
+
+struct DevicesView {
+  std::vector<DeviceView> devices;
+  std::string none_reason;         ///< Why there are none.
+  std::vector<std::string> notes;  ///< "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs"
+  std::string run_directory;       ///< Of the run that has promised; empty: none is at work.
+  std::vector<TaskRow> tasks;      ///< Its tasks under way.
+};
+
+std::string devices_text(const DevicesView& view);
+std::string devices_json(const DevicesView& view);
+
+}  // namespace trainyard::report

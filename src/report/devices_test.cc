@@ -1,0 +1,73 @@
+#include "report/devices.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "journal/reader.h"
+#include "model/resources.h"
+#include "report/test_rows.h"
+
+namespace trainyard::report {
+namespace {
+
+using testing::HasSubstr;
+
+DevicesView two_devices() {
+  DevicesView view;
+  view.devices = {
+      {.gpu =
+           {.number = 0, .uuid = "GPU-aaaa", .name = "Fake A", .pci = "01:00.0", .memory = gb(8)},
+       .utilization = 0.4,
+       .used = gb(4),
+       .processes = {{.pid = 12, .memory = gb(3)}, {.pid = 77, .memory = gb(1)}}},
+      {.gpu =
+           {.number = 1, .uuid = "GPU-bbbb", .name = "Fake B", .pci = "02:00.0", .memory = gb(8)},
+       .present = false}};
+  view.run_directory = "runs/sweep";
+  TaskRow task = started_row("lr=1");
+  task.gpus = "0";
+  task.gpu_memory_requested = gb(5);
+  task.gpu_memory_now = gb(3);
+  view.tasks = {task};
+  task.id = "other";
+  task.gpus = "10";
+  view.tasks.push_back(task);
+  return view;
+}
+
+TEST(Devices, ShowWhatIsOnThemAndPromised) {
+  EXPECT_EQ(devices_text(two_devices()),
+            "GPU 0: Fake A, 01:00.0, GPU-aaaa\n"
+            "  4 GB of 8 GB used, 4 GB free; at work 40 % of the time\n"
+            "  promised by runs/sweep:\n"
+            "    train/lr=1: promised 5 GB, has 3 GB\n"
+            "  processes:\n"
+            "    12: 3 GB\n"
+            "    77: 1 GB\n"
+            "GPU 1: Fake B, 02:00.0, GPU-bbbb\n"
+            "  does not answer\n");
+}
+
+TEST(Devices, SayWhyThereAreNone) {
+  EXPECT_EQ(devices_text({.none_reason = "no NVIDIA driver is installed"}),
+            "no GPU: no NVIDIA driver is installed\n");
+}
+
+TEST(Devices, AreJsonForPrograms) {
+  const std::string json = devices_json(two_devices());
+  EXPECT_THAT(json, HasSubstr(R"("uuid": "GPU-aaaa")"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_free_bytes": 4000000000)"));
+  EXPECT_THAT(json, HasSubstr(R"("id": "lr=1")"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_promised_bytes": 5000000000)"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_free_bytes": null)"));
+  EXPECT_THAT(json, Not(HasSubstr("other")));
+  DevicesView hidden = two_devices();
+  hidden.devices[0].processes_known = false;
+  EXPECT_THAT(devices_json(hidden), HasSubstr(R"("processes": null)"));
+}
+
+}  // namespace
+}  // namespace trainyard::report

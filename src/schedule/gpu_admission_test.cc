@@ -1,0 +1,233 @@
+// How tasks that want GPUs are admitted, retried and given up.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/scheduler.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule_test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const Capacity kGpuMachine{.memory = gb(10),
+                           .cpus = cpus(8),
+                           .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
+                                    {.number = 1, .pci = "b", .memory = gb(8)}}};
+const Limits kAll{.memory_remain = Bytes{0},
+                  .gpu_memory_remain = Bytes{0},
+                  .gpu_memory_least = gb(2),
+                  .train_retries = 3};
+
+/// Both GPUs as they are when only these tasks have something on the first.
+GpusSampled seen(Bytes used = {}, std::vector<GpuUse> uses = {}) {
+  return {.gpus = {{.used = used}, {}}, .uses = std::move(uses)};
+}
+
+GpuUse uses(std::uint32_t task, Bytes memory, std::uint32_t gpu = 0) {
+  return {.key = {.task = {task}}, .gpu = {gpu}, .memory = memory};
+}
+
+TEST(GpuAdmission, PacksTasksByTheMemoryThatTheyAskFor) {
+  Yard yard(PlanBuilder().tasks(5, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 3 GB on 0",
+                   "start 2#1 with 1 GB, 3 GB on 1", "start 3#1 with 1 GB, 3 GB on 1"}));
+  EXPECT_EQ(changes(yard.first).back(),
+            "shape 0: needs 3 GB on its GPU, GPU 0 has most free: 2 GB");
+}
+
+TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)).tasks(2, gb(1)).on_gpus(1), kAll,
+            kGpuMachine);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 1 whole"}));
+  EXPECT_EQ(changes(yard.first).back(),
+            "shape 1: needs a GPU of its own, 0 GPUs of 2 held by no task");
+}
+
+TEST(GpuAdmission, DoesNotHoldBackThoseThatWantNoGpu) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).tasks(2, gb(1)), kAll, kGpuMachine);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 0 whole", "start 1#1 with 1 GB, 1 whole",
+                   "start 3#1 with 1 GB", "start 4#1 with 1 GB"}));
+}
+
+TEST(GpuAdmission, TakesTheGpuThatIsWishedFor) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(4), GpuIndex{1}), kAll, kGpuMachine);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 4 GB on 1", "start 1#1 with 1 GB, 4 GB on 1"}));
+}
+
+TEST(GpuAdmission, StartsTheNextWhenTheDriverShowsTheMemoryFree) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  yard.on(at(1), seen(gb(6), {uses(0, gb(6))}));
+  EXPECT_EQ(commands(yard.ended(0, at(2))), Texts{});
+  EXPECT_EQ(commands(yard.on(at(3), seen(gb(6)))), Texts{});
+  EXPECT_EQ(commands(yard.on(at(4), seen())), Texts{"start 2#1 with 1 GB, 6 GB on 0"});
+}
+
+TEST(GpuAdmission, WaitsForTheDriverForABoundedTime) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  yard.on(at(1), seen(gb(3), {uses(0, gb(3))}));
+  static_cast<void>(yard.ended(0, at(2)));
+  EXPECT_EQ(commands(yard.on(at(3), seen(gb(3)))), Texts{});
+  EXPECT_EQ(yard.wakeup(), at(12));
+  EXPECT_EQ(commands(yard.on(at(12), TimePassed{})), Texts{"start 2#1 with 1 GB, 0 whole"});
+}
+
+TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  yard.on(at(1), seen(gb(6), {uses(0, gb(6))}));
+  static_cast<void>(yard.ended(0, at(2)));
+  EXPECT_EQ(changes(yard.on(at(3), seen(gb(6)))).back(),
+            "shape 0: needs 6 GB on its GPU, GPU 0 has most free: 2 GB, the driver does not show 6 "
+            "GB of ended tasks to be free yet");
+}
+
+TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
+                                                     .end = ExitedWith{1},
+                                                     .usage = {.gpu_memory_peak = gb(2)},
+                                                     .out_of_memory = "CUDA out of memory",
+                                                     .of_gpu = true});
+  EXPECT_EQ(changes(ended).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 3.6 GB on its GPU");
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 3.6 GB on 0"});
+}
+
+TEST(GpuAdmission, RetriesWithWhatWasSeenWhenThatIsMore) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
+                                                     .end = ExitedWith{1},
+                                                     .usage = {.gpu_memory_peak = gb(7)},
+                                                     .out_of_memory = "CUDA out of memory",
+                                                     .of_gpu = true});
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 7 GB on 1"});
+}
+
+TEST(GpuAdmission, GrowsMemoryOfTheHostWhenThatRanOut) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  const Decision ended = yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true});
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1.2 GB, 3 GB on 0"});
+}
+
+TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
+  Limits limits = kAll;
+  limits.passes_max = 2;
+  // Small ones without an end in sight would pass the two-GPU task for ever.
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1))
+                .on_gpus(1, gb(6))
+                .tasks(1, gb(1))
+                .on_gpus(2, gb(7))
+                .tasks(6, gb(1))
+                .on_gpus(1, gb(1)),
+            limits, kGpuMachine);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 6 GB on 0", "start 2#1 with 1 GB, 1 GB on 0",
+                   "start 3#1 with 1 GB, 1 GB on 0", "start 4#1 with 1 GB, 1 GB on 1"}));
+}
+
+TEST(GpuStages, GetTheirGpuWhenTheyTrain) {
+  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1).two_phase(), kAll, kGpuMachine);
+  EXPECT_EQ(commands(yard.first), (Texts{"start 0#1 with 1 GB", "start 1#1 with 1 GB"}));
+  EXPECT_EQ(commands(yard.loaded(0, at(1))), Texts{"train 0#1 with 1 GB, 0 whole"});
+  EXPECT_EQ(commands(yard.loaded(1, at(2))), Texts{"train 1#1 with 1 GB, 1 whole"});
+}
+
+TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll,
+            kGpuMachine);
+  static_cast<void>(yard.loaded(0, at(1)));
+  const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
+                                                      .said = Said::OutOfMemory,
+                                                      .message = "CUDA out of memory",
+                                                      .of_gpu = true});
+  EXPECT_EQ(changes(again).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 3.6 GB on its GPU");
+  EXPECT_EQ(commands(again), Texts{"train 0#1 with 1 GB, 3.6 GB on 0"});
+}
+
+TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
+  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1, gb(4), GpuIndex{0}).two_phase(), kAll,
+            kGpuMachine);
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.loaded(1, at(1)));
+  const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
+                                                      .said = Said::OutOfMemory,
+                                                      .message = "CUDA out of memory",
+                                                      .of_gpu = true});
+  EXPECT_EQ(commands(again), Texts{"stop 0#1"});
+  const Decision ended = yard.ended(0, at(3), ExitedWith{1});
+  EXPECT_EQ(changes(ended).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; tried again with 4.8 GB on its GPU");
+}
+
+TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
+  EXPECT_EQ(
+      changes(yard.on(at(1), lost)),
+      (Texts{"shape 0: needs 2 whole GPUs, 0 GPUs of 1 held by no task, GPU 0 does not answer",
+             "shape 1: needs a GPU of its own, 0 GPUs of 1 held by no task, GPU 0 does not "
+             "answer"}));
+  static_cast<void>(yard.ended(0, at(2), ExitedWith{1}));
+  EXPECT_EQ(commands(yard.on(at(3), lost)), Texts{"start 3#1 with 1 GB, 1 whole"});
+  EXPECT_EQ(changes(yard.on(at(60), lost)), Texts{});
+  const Decision given_up = yard.on(at(61), lost);
+  EXPECT_EQ(changes(given_up),
+            (Texts{"1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
+                   "2#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
+                   "shape 0: "}));
+}
+
+TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(2), kAll, kGpuMachine);
+  yard.go(yard.first, at(0));
+  const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
+  yard.on(at(1), lost);
+  static_cast<void>(yard.ended(0, at(2)));
+  EXPECT_EQ(commands(yard.on(at(30), seen())), Texts{"start 1#1 with 1 GB, 0,1 whole"});
+}
+
+TEST(GpuNeverFits, SaysWhatThereIs) {
+  const auto why = [](const Request& request, const Capacity& capacity = kGpuMachine) {
+    return never_fits(request, kAll, capacity).value_or("");
+  };
+  EXPECT_EQ(why({.gpus = 1}), "");
+  EXPECT_EQ(why({.gpus = 1}, kMachine), "needs a GPU, this machine has none");
+  Capacity failed = kMachine;
+  failed.no_gpus_reason = "the driver does not answer";
+  EXPECT_EQ(why({.gpus = 1}, failed),
+            "needs a GPU, this machine has none (the driver does not answer)");
+  EXPECT_EQ(why({.gpus = 3}), "needs 3 GPUs, this machine has 2");
+  EXPECT_EQ(
+      why({.gpus = 1, .gpu_memory = gb(9)}),
+      "needs 9 GB of memory on a GPU, the largest here can give 8 GB after what is kept free");
+  EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = GpuIndex{2}}),
+            "wants 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
+}
+
+}  // namespace
+}  // namespace trainyard::schedule_test

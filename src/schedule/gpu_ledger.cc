@@ -1,0 +1,191 @@
+#include "schedule/gpu_ledger.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/gpu_room.h"
+
+namespace trainyard {
+namespace {
+
+/// So much more than before may be in use when what an ended task had is taken to be free.
+constexpr Bytes kSlack = mib(64);
+
+}  // namespace
+
+GpuLedger::GpuLedger(const Limits& limits, const Capacity& capacity)
+    : linger_max_(limits.gpu_linger_max), room_(capacity.gpus.size()) {
+  for (const Gpu& gpu : capacity.gpus) {
+    cards_.push_back({.total = gpu.memory, .kept_free = memory_kept_free(limits, gpu)});
+  }
+  update_all();
+}
+
+void GpuLedger::see(Instant at, const GpusSampled& reading) {
+  check(reading.gpus.size() == cards_.size(), "a reading of all GPUs");
+  for (auto& [task, holding] : holdings_) {
+    const auto first = std::ranges::lower_bound(reading.uses, task, {},
+                                                [](const GpuUse& use) { return use.key.task; });
+    for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+      holding.measured[i] = {};
+      for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
+        if (use->gpu == holding.gpus[i]) holding.measured[i] += use->memory;
+      }
+      holding.peak = std::max(holding.peak, holding.measured[i]);
+    }
+  }
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    const GpuReading& seen = reading.gpus[index];
+    Card& card = cards_[index];
+    card.used = seen.used;
+    card.known = seen.processes_known;
+    if (seen.present) {
+      card.gone_since.reset();
+    } else if (!card.gone_since) {
+      card.gone_since = at;
+    }
+    // Where nobody says who has what, all that there are promises for is ours.
+    const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
+    const Bytes not_ours = std::max(Bytes{}, card.used - ours);
+    const bool freed = !card.known || not_ours <= card.others + kSlack;
+    std::erase_if(lingering_, [&](const Lingering& it) {
+      return it.gpu.value == index && (freed || it.until <= at || !seen.present);
+    });
+    const bool waited_for =
+        std::ranges::any_of(lingering_, [&](const Lingering& it) { return it.gpu.value == index; });
+    // What others have is not seen clearly while somebody else's memory is about to go.
+    card.others = waited_for ? std::min(card.others, not_ours) : not_ours;
+  }
+  update_all();
+}
+
+void GpuLedger::promise(TaskIndex task, const GpuSet& gpus, Bytes each) {
+  if (gpus.empty()) return;
+  const bool fresh = holdings_
+                         .try_emplace(task, Holding{.gpus = gpus,
+                                                    .each = each,
+                                                    .measured = std::vector<Bytes>(gpus.size()),
+                                                    .peak = {}})
+                         .second;
+  check(fresh, "a task is promised GPUs once at a time");
+  for (const GpuIndex gpu : gpus) update(gpu);
+}
+
+void GpuLedger::change(TaskIndex task, Bytes each) {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only a promise that was made is changed");
+  found->second.each = each;
+  for (const GpuIndex gpu : found->second.gpus) update(gpu);
+}
+
+void GpuLedger::release(TaskIndex task, Instant at) {
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end()) return;
+  const std::vector<Share> shares = shares_of(task);
+  const GpuSet gpus = found->second.gpus;
+  holdings_.erase(found);
+  for (const Share& share : shares) {
+    lingering_.push_back({.gpu = share.gpu, .memory = share.memory, .until = at + linger_max_});
+    update(share.gpu);
+  }
+}
+
+void GpuLedger::let_go(Instant at) {
+  const auto over = std::erase_if(lingering_, [at](const Lingering& it) { return it.until <= at; });
+  if (over > 0) update_all();
+}
+
+std::vector<GpuRoom> GpuLedger::room_alone() const {
+  std::vector<GpuRoom> alone(cards_.size());
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    alone[index] = {.present = room_[index].present,
+                    .free = cards_[index].total - cards_[index].others - cards_[index].kept_free};
+  }
+  return alone;
+}
+
+std::optional<Instant> GpuLedger::first_linger_end() const {
+  if (lingering_.empty()) return std::nullopt;
+  return std::ranges::min(lingering_, {}, &Lingering::until).until;
+}
+
+std::vector<GpuLedger::Share> GpuLedger::shares_of(TaskIndex task) const {
+  std::vector<Share> shares;
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end()) return shares;
+  const Holding& holding = found->second;
+  for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+    shares.push_back({.gpu = holding.gpus[i],
+                      .memory = std::max(holding.each, holding.measured[i]),
+                      .whole = holding.each == Bytes{}});
+  }
+  return shares;
+}
+
+Bytes GpuLedger::peak_of(TaskIndex task) const {
+  const auto found = holdings_.find(task);
+  return found == holdings_.end() ? Bytes{} : found->second.peak;
+}
+
+Bytes GpuLedger::promised_on(GpuIndex gpu) const {
+  Bytes sum;
+  for (const auto& [task, holding] : holdings_) {
+    const bool on_it = std::ranges::find(holding.gpus, gpu) != holding.gpus.end();
+    // Whose own it is has all of it.
+    if (on_it) sum += holding.each == Bytes{} ? cards_[gpu.value].total : holding.each;
+  }
+  return sum;
+}
+
+Bytes GpuLedger::measured_on(GpuIndex gpu) const {
+  Bytes sum;
+  for (const auto& [task, holding] : holdings_) {
+    for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+      if (holding.gpus[i] == gpu) sum += holding.measured[i];
+    }
+  }
+  return sum;
+}
+
+void GpuLedger::update_all() {
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) update({index});
+}
+
+void GpuLedger::update(GpuIndex gpu) {
+  const Card& card = cards_[gpu.value];
+  GpuRoom now{.present = !card.gone_since};
+  Bytes held;
+  Bytes promised;
+  Bytes outstanding;  // Promised, and not taken at the last reading.
+  for (const auto& [task, holding] : holdings_) {
+    for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+      if (holding.gpus[i] != gpu) continue;
+      ++now.holders;
+      now.whole = now.whole || holding.each == Bytes{};
+      held += std::max(holding.each, holding.measured[i]);
+      promised += holding.each;
+      outstanding += std::max(Bytes{}, holding.each - holding.measured[i]);
+    }
+  }
+  // Where nobody says who has what, what is in use is taken to be ours first.
+  if (!card.known) outstanding = std::max(Bytes{}, promised - card.used);
+  for (const Lingering& gone : lingering_) {
+    if (gone.gpu != gpu) continue;
+    ++now.holders;
+    held += gone.memory;
+  }
+  now.free = std::min(card.total - held, card.total - card.used - outstanding) - card.kept_free;
+  room_[gpu.value] = now;
+}
+
+}  // namespace trainyard

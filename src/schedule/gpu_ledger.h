@@ -1,0 +1,106 @@
+// What is promised to whom of the GPUs' memory, and what is left to promise.
+//
+// As in schedule/ledger.h it is counted twice for each GPU, and the smaller sum is believed: by the
+// ledger (its memory less what every task on it holds), and by the last reading (what the driver
+// calls free, less what was promised and not taken yet). Other people's processes so make a card
+// smaller, and nothing more.
+//
+// What a task had is not free with its end: the driver has to show it (torch alone takes a second
+// to give back what it had). Until then, or for Limits::gpu_linger_max, it is held for nobody.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/gpu_room.h"
+
+namespace trainyard {
+
+class GpuLedger {
+ public:
+  GpuLedger(const Limits& limits, const Capacity& capacity);
+
+  /// Takes in a reading. Attempts of tasks that are not in the ledger are not looked at.
+  void see(Instant at, const GpusSampled& reading);
+
+  /// Promises a task `each` on all of these GPUs; 0: they are its own.
+  void promise(TaskIndex task, const GpuSet& gpus, Bytes each);
+  /// Promises it so much on each from now on.
+  void change(TaskIndex task, Bytes each);
+  /// It has ended; of one that holds no GPU nothing is changed.
+  void release(TaskIndex task, Instant at);
+
+  /// What could be promised now, by GpuIndex. Costs nothing.
+  [[nodiscard]] std::span<const GpuRoom> room() const { return room_; }
+
+  /// What could be promised if nothing of ours ran, by the last reading.
+  [[nodiscard]] std::vector<GpuRoom> room_alone() const;
+
+  /// What one that holds GPUs holds on each of them, in the order of its GPUs: what it was promised
+  /// or has, whichever is more; of a whole GPU what it has.
+  struct Share {
+    GpuIndex gpu;
+    Bytes memory;
+    bool whole = false;
+  };
+  [[nodiscard]] std::vector<Share> shares_of(TaskIndex task) const;
+
+  /// What ended tasks had, and the driver does not show to be free.
+  struct Lingering {
+    GpuIndex gpu;
+    Bytes memory;
+    Instant until;  ///< At the latest.
+  };
+  [[nodiscard]] std::span<const Lingering> lingering() const { return lingering_; }
+  /// When the first of them is waited for no longer.
+  [[nodiscard]] std::optional<Instant> first_linger_end() const;
+  /// Lets go of those that were waited for long enough.
+  void let_go(Instant at);
+
+  /// Memory of others, and of tasks that were waited for in vain, at the last reading.
+  [[nodiscard]] Bytes of_others(GpuIndex gpu) const { return cards_[gpu.value].others; }
+  /// Since when a GPU does not answer; nothing when it does.
+  [[nodiscard]] std::optional<Instant> gone_since(GpuIndex gpu) const {
+    return cards_[gpu.value].gone_since;
+  }
+  /// The most that a task was seen to have on one of its GPUs since it was promised them.
+  [[nodiscard]] Bytes peak_of(TaskIndex task) const;
+
+ private:
+  struct Holding {
+    GpuSet gpus;
+    Bytes each;
+    std::vector<Bytes> measured;  ///< At the last reading, in the order of `gpus`.
+    Bytes peak;
+  };
+  struct Card {
+    Bytes total;
+    Bytes kept_free;
+    Bytes used;
+    bool known = true;
+    Bytes others;
+    std::optional<Instant> gone_since;
+  };
+
+  [[nodiscard]] Bytes measured_on(GpuIndex gpu) const;
+  [[nodiscard]] Bytes promised_on(GpuIndex gpu) const;
+  void update(GpuIndex gpu);
+  void update_all();
+
+  Duration linger_max_;
+  std::vector<Card> cards_;
+  std::vector<GpuRoom> room_;
+  std::map<TaskIndex, Holding> holdings_;
+  std::vector<Lingering> lingering_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,146 @@
+#include "schedule/gpu_ledger.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+const Capacity kTwo{.gpus = {{.number = 0, .memory = gb(10)}, {.number = 1, .memory = gb(20)}}};
+const Limits kNothingKept{.gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{10'000}};
+
+Instant at(int seconds) { return {Duration{seconds * 1000}}; }
+
+/// What the first GPU has in use, and what tasks have there.
+GpusSampled first_uses(Bytes used, std::vector<std::pair<std::uint32_t, Bytes>> tasks,
+                       bool known = true) {
+  GpusSampled seen{.gpus = {{.used = used, .processes_known = known}, {}}, .uses = {}};
+  for (const auto& [task, memory] : tasks) {
+    seen.uses.push_back({.key = {.task = {task}}, .gpu = {0}, .memory = memory});
+  }
+  return seen;
+}
+
+class GpuLedgerTest : public testing::Test {
+ protected:
+  [[nodiscard]] Bytes free(std::uint32_t gpu = 0) const { return ledger_.room()[gpu].free; }
+
+  GpuLedger ledger_{kNothingKept, kTwo};
+};
+
+TEST_F(GpuLedgerTest, HoldsWhatIsPromisedBeforeItIsTaken) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.promise({2}, {{0}, {1}}, gb(4));
+  EXPECT_EQ(free(0), gb(3));
+  EXPECT_EQ(free(1), gb(16));
+  ledger_.see(at(1), first_uses(gb(3), {{1, gb(3)}}));
+  EXPECT_EQ(free(0), gb(3));
+}
+
+TEST_F(GpuLedgerTest, CountsWhatATaskHasBeyondItsPromise) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.see(at(1), first_uses(gb(5), {{1, gb(5)}}));
+  EXPECT_EQ(free(), gb(5));
+  EXPECT_EQ(ledger_.peak_of({1}), gb(5));
+  ledger_.see(at(2), first_uses(gb(1), {{1, gb(1)}}));
+  EXPECT_EQ(free(), gb(7));
+  EXPECT_EQ(ledger_.peak_of({1}), gb(5));
+}
+
+TEST_F(GpuLedgerTest, IsMadeSmallerByOthersAndNotGivenUp) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.see(at(1), first_uses(gb(6), {{1, gb(2)}}));
+  EXPECT_EQ(ledger_.of_others({0}), gb(4));
+  EXPECT_EQ(free(), gb(3));
+  ledger_.see(at(2), first_uses(gb(2), {{1, gb(2)}}));
+  EXPECT_EQ(free(), gb(7));
+}
+
+TEST_F(GpuLedgerTest, TakesWhatIsInUseForOursWhereNobodySaysWhose) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.see(at(1), first_uses(gb(2), {}, false));
+  EXPECT_EQ(free(), gb(7));
+  ledger_.see(at(2), first_uses(gb(5), {}, false));
+  EXPECT_EQ(free(), gb(5));
+}
+
+TEST_F(GpuLedgerTest, KeepsWhatAnEndedTaskHadUntilTheDriverShowsItFree) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.see(at(1), first_uses(gb(4), {{1, gb(3)}}));
+  ledger_.release({1}, at(2));
+  EXPECT_EQ(free(), gb(6));
+  EXPECT_EQ(ledger_.room()[0].holders, 1);
+  ledger_.see(at(3), first_uses(gb(4), {}));
+  EXPECT_EQ(free(), gb(6));
+  EXPECT_EQ(ledger_.lingering().size(), 1U);
+  ledger_.see(at(4), first_uses(gb(1), {}));
+  EXPECT_EQ(free(), gb(9));
+  EXPECT_EQ(ledger_.room()[0].holders, 0);
+  EXPECT_EQ(ledger_.first_linger_end(), std::nullopt);
+}
+
+TEST_F(GpuLedgerTest, KeepsWhatWasPromisedAndNeverSeenUntilTheNextReading) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.release({1}, at(1));
+  EXPECT_EQ(free(), gb(7));
+  ledger_.see(at(2), first_uses({}, {}));
+  EXPECT_EQ(free(), gb(10));
+}
+
+TEST_F(GpuLedgerTest, WaitsForTheDriverNoLongerThanTheBound) {
+  ledger_.promise({1}, {{0}}, {});
+  ledger_.see(at(1), first_uses(gb(3), {{1, gb(3)}}));
+  ledger_.release({1}, at(2));
+  ledger_.see(at(11), first_uses(gb(3), {}));
+  EXPECT_EQ(ledger_.room()[0].holders, 1);
+  EXPECT_EQ(ledger_.first_linger_end(), at(12));
+  ledger_.let_go(at(12));
+  EXPECT_EQ(ledger_.room()[0].holders, 0);
+  // What is still in use is somebody's.
+  EXPECT_EQ(free(), gb(7));
+  ledger_.see(at(13), first_uses(gb(3), {}));
+  EXPECT_EQ(ledger_.of_others({0}), gb(3));
+  EXPECT_EQ(free(), gb(7));
+}
+
+TEST_F(GpuLedgerTest, DoesNotTakeWhatLingersForThatOfOthers) {
+  ledger_.promise({1}, {{0}}, gb(3));
+  ledger_.see(at(1), first_uses(gb(4), {{1, gb(3)}}));
+  ledger_.release({1}, at(2));
+  ledger_.see(at(3), first_uses(gb(4), {}));
+  EXPECT_EQ(ledger_.of_others({0}), gb(1));
+}
+
+TEST_F(GpuLedgerTest, HasNoRoomOnAGpuThatDoesNotAnswer) {
+  ledger_.see(at(5), {.gpus = {{.present = false}, {}}, .uses = {}});
+  EXPECT_FALSE(ledger_.room()[0].present);
+  EXPECT_EQ(ledger_.gone_since({0}), at(5));
+  ledger_.see(at(6), {.gpus = {{.present = false}, {}}, .uses = {}});
+  EXPECT_EQ(ledger_.gone_since({0}), at(5));
+  ledger_.see(at(7), first_uses({}, {}));
+  EXPECT_TRUE(ledger_.room()[0].present);
+}
+
+TEST_F(GpuLedgerTest, KnowsTheSharesOfATask) {
+  ledger_.promise({1}, {{0}, {1}}, gb(2));
+  ledger_.see(at(1), first_uses(gb(5), {{1, gb(5)}}));
+  const auto shares = ledger_.shares_of({1});
+  ASSERT_EQ(shares.size(), 2U);
+  EXPECT_EQ(shares[0].memory, gb(5));
+  EXPECT_EQ(shares[1].memory, gb(2));
+  EXPECT_TRUE(ledger_.shares_of({2}).empty());
+}
+
+}  // namespace
+}  // namespace trainyard

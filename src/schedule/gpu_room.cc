@@ -1,0 +1,129 @@
+#include "schedule/gpu_room.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+Bytes memory_kept_free(const Limits& limits, const Gpu& gpu) {
+  const double unused = 1 - std::clamp(limits.gpu_utilization_max, 0.0, 1.0);
+  const Bytes by_utilization{
+      static_cast<std::int64_t>(static_cast<double>(gpu.memory.count) * unused)};
+  const Bytes usual = std::min(Bytes{gpu.memory.count / 10}, gb(4));
+  return std::max(limits.gpu_memory_remain.value_or(usual), by_utilization);
+}
+
+GpuChooser::GpuChooser(const Limits& limits, const Capacity& capacity)
+    : strategy_(limits.gpu_strategy), reverse_(limits.gpu_reverse) {
+  for (const Gpu& gpu : capacity.gpus) {
+    const Bytes most = gpu.memory - memory_kept_free(limits, gpu);
+    const auto place = std::ranges::count_if(
+        capacity.gpus, [&gpu](const Gpu& other) { return other.pci < gpu.pci; });
+    cards_.push_back({.most = most,
+                      .least = std::min(limits.gpu_memory_least, most),
+                      .total = gpu.memory,
+                      .speed = gpu.speed,
+                      .place = static_cast<std::size_t>(place),
+                      .slice = gpu.slice.has_value()});
+  }
+}
+
+bool GpuChooser::fits(const GpuRoom& room, const Card& card, const Request& request) const {
+  if (!room.present || room.whole) return false;
+  if (request.gpus > 1 && card.slice) return false;
+  if (wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
+  return request.gpu_memory <= room.free;
+}
+
+bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b) const {
+  const Card& x = cards_[a.value];
+  const Card& y = cards_[b.value];
+  switch (strategy_) {
+    case GpuStrategy::Pci:
+      return x.place < y.place;
+    case GpuStrategy::TotalMemory:
+      return x.total > y.total;
+    case GpuStrategy::RemainingMemory:
+      return room[a.value].free > room[b.value].free;
+    case GpuStrategy::Performance:
+      return x.speed > y.speed;
+    case GpuStrategy::BestFit:
+      return room[a.value].free < room[b.value].free;
+  }
+  return false;
+}
+
+std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
+                                         const Request& request) const {
+  GpuSet fitting;
+  if (request.gpus == 0) return fitting;
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    if (request.gpu && request.gpu->value != index) continue;
+    if (fits(room[index], cards_[index], request)) fitting.push_back({index});
+  }
+  const auto wanted = static_cast<std::size_t>(request.gpus);
+  if (fitting.size() < wanted) return std::nullopt;
+  // Of two that are alike the first on the bus comes first, or the last where the order is
+  // reversed.
+  std::ranges::stable_sort(fitting, std::less{},
+                           [this](GpuIndex it) { return cards_[it.value].place; });
+  std::ranges::stable_sort(fitting, [&](GpuIndex a, GpuIndex b) { return before(room, a, b); });
+  if (reverse_) std::ranges::reverse(fitting);
+  fitting.resize(wanted);
+  std::ranges::sort(fitting);
+  return fitting;
+}
+
+bool GpuChooser::fits_on(std::span<const GpuRoom> room, const Request& request,
+                         const GpuSet& gpus) const {
+  return std::ranges::all_of(
+      gpus, [&](GpuIndex it) { return fits(room[it.value], cards_[it.value], request); });
+}
+
+std::vector<GpuRoom> GpuChooser::empty(std::span<const GpuRoom> now) const {
+  std::vector<GpuRoom> room(cards_.size());
+  for (std::size_t i = 0; i < cards_.size(); ++i) {
+    room[i] = {.present = now[i].present, .free = cards_[i].most};
+  }
+  return room;
+}
+
+Bytes GpuChooser::most_memory(const Request& request) const {
+  return most_memory(empty(std::vector<GpuRoom>(cards_.size())), request);
+}
+
+Bytes GpuChooser::most_memory(std::span<const GpuRoom> room, const Request& request) const {
+  std::vector<Bytes> most;
+  for (std::size_t index = 0; index < cards_.size(); ++index) {
+    const bool wished = !request.gpu || request.gpu->value == index;
+    const bool together = request.gpus <= 1 || !cards_[index].slice;
+    if (wished && together && room[index].present) most.push_back(room[index].free);
+  }
+  std::ranges::sort(most, std::greater{});
+  const auto last = static_cast<std::size_t>(std::max(request.gpus, 1));
+  return most.size() < last ? Bytes{} : most[last - 1];
+}
+
+void take(std::vector<GpuRoom>& room, const Request& request, const GpuSet& gpus) {
+  for (const GpuIndex gpu : gpus) {
+    GpuRoom& from = room[gpu.value];
+    ++from.holders;
+    if (wants_whole_gpus(request)) {
+      from.whole = true;
+    } else {
+      from.free -= request.gpu_memory;
+    }
+  }
+}
+
+}  // namespace trainyard

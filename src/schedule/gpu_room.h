@@ -1,0 +1,80 @@
+// What could be promised on each GPU, and which of them a request gets.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+/// The GPUs of one task, in order.
+using GpuSet = std::vector<GpuIndex>;
+
+/// What one GPU has to give.
+struct GpuRoom {
+  bool present = true;
+  /// Negative when more is in use than should be. Counts what a task has whose own it is as taken.
+  Bytes free;
+  int holders = 0;     ///< Tasks that hold something of it.
+  bool whole = false;  ///< It is the holder's own.
+};
+
+/// True for a request that wants each of its GPUs for itself.
+constexpr bool wants_whole_gpus(const Request& request) {
+  return request.gpus > 0 && request.gpu_memory == Bytes{};
+}
+
+/// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
+/// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
+Bytes memory_kept_free(const Limits& limits, const Gpu& gpu);
+
+/// Which GPUs there are, and in which order they are taken. Immutable.
+class GpuChooser {
+ public:
+  GpuChooser(const Limits& limits, const Capacity& capacity);
+
+  /// The GPUs that a request gets from this room, in their order; nothing when too few fit. Empty
+  /// for a request that wants none. Costs O(GPUs log GPUs).
+  [[nodiscard]] std::optional<GpuSet> choose(std::span<const GpuRoom> room,
+                                             const Request& request) const;
+
+  /// Whether all of these GPUs have room for it.
+  [[nodiscard]] bool fits_on(std::span<const GpuRoom> room, const Request& request,
+                             const GpuSet& gpus) const;
+
+  /// What each GPU could give with nothing on it; less for those that are gone.
+  [[nodiscard]] std::vector<GpuRoom> empty(std::span<const GpuRoom> now) const;
+
+  /// The most that a request could have on each of its GPUs, with nothing on them.
+  [[nodiscard]] Bytes most_memory(const Request& request) const;
+  /// The same of what there is in this room.
+  [[nodiscard]] Bytes most_memory(std::span<const GpuRoom> room, const Request& request) const;
+
+ private:
+  struct Card {
+    Bytes most;   ///< Its memory less what is kept free.
+    Bytes least;  ///< So much must be free for it to be given as a whole.
+    Bytes total;
+    std::int64_t speed = 0;
+    std::size_t place = 0;  ///< On the bus.
+    bool slice = false;
+  };
+
+  [[nodiscard]] bool fits(const GpuRoom& room, const Card& card, const Request& request) const;
+  [[nodiscard]] bool before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b) const;
+
+  std::vector<Card> cards_;
+  GpuStrategy strategy_;
+  bool reverse_;
+};
+
+/// Takes what a request gets out of the room, or gives it back.
+void take(std::vector<GpuRoom>& room, const Request& request, const GpuSet& gpus);
+
+}  // namespace trainyard

@@ -1,0 +1,175 @@
+// The part of the scheduler that knows of GPUs: what tasks ask of them, what one that ran out of
+// their memory asks for next, and what becomes of tasks when a GPU is gone.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/ending.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard {
+namespace {
+
+std::string gpus_text(int count) { return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count); }
+
+}  // namespace
+
+std::string gpu_promise_text(const Request& promise) {
+  if (wants_whole_gpus(promise)) {
+    return promise.gpus == 1 ? "a whole GPU" : fmt::format("{} whole GPUs", promise.gpus);
+  }
+  return fmt::format("{} on {}", to_text(promise.gpu_memory),
+                     promise.gpus == 1 ? "its GPU" : fmt::format("each of {} GPUs", promise.gpus));
+}
+
+/// What a task asks of GPUs, and of nothing else.
+Request Scheduler::State::gpu_request_of(TaskIndex task) const {
+  const Request& asked = shape_of(task).request;
+  Request request{.gpus = asked.gpus, .gpu_memory = asked.gpu_memory, .gpu = asked.gpu};
+  const auto grown = grown_gpu_.find(task);
+  if (grown != grown_gpu_.end()) request.gpu_memory = grown->second;
+  return request;
+}
+
+/// What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
+/// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
+Request Scheduler::State::within_gpus(Request request, ShapeIndex shape) const {
+  const Bytes asked = shapes_[shape.value].request.gpu_memory;
+  if (request.gpu_memory > asked) {
+    const Bytes most = chooser_.most_memory(gpus_.room_alone(), request);
+    request.gpu_memory = std::max(asked, std::min(request.gpu_memory, most));
+  }
+  return request;
+}
+
+Bytes Scheduler::State::grown_gpu_request(const Running& running, Bytes peak) const {
+  // Of whole GPUs there is no more.
+  if (wants_whole_gpus(running.promise)) return {};
+  return grown(running.promise.gpu_memory, peak, chooser_.most_memory(running.promise));
+}
+
+bool Scheduler::State::gpus_have_room_for_more(const Running& running, Bytes each) const {
+  const Bytes more = each - running.promise.gpu_memory;
+  return std::ranges::all_of(running.gpus, [&](GpuIndex gpu) {
+    const GpuRoom& room = gpus_.room()[gpu.value];
+    return room.present && (more == Bytes{} || more <= room.free);
+  });
+}
+
+Cause Scheduler::State::lack_of_gpus(Instant at) const {
+  // Torch takes so long as a rule: of that nobody need be told.
+  constexpr Duration kUsual{1'000};
+  const auto late = [&](const GpuLedger::Lingering& it) {
+    return it.until + kUsual <= at + limits_.gpu_linger_max;
+  };
+  if (std::ranges::any_of(gpus_.room(), [](const GpuRoom& it) { return !it.present; })) {
+    return Cause::GpusGone;
+  }
+  return std::ranges::any_of(gpus_.lingering(), late) ? Cause::GpusLinger : Cause::Gpus;
+}
+
+void Scheduler::State::gpus_sampled(Instant at, const GpusSampled& reading, Decision& out) {
+  gpus_.see(at, reading);
+  give_up_on_gpus(at, out);
+}
+
+/// Ends the waiting of those that fit nowhere any more, when what they fitted on has not answered
+/// for long enough. A run that is resumed tries them again.
+void Scheduler::State::give_up_on_gpus(Instant at, Decision& out) {
+  const std::span<const GpuRoom> room = gpus_.room();
+  bool gone = false;
+  std::vector<GpuRoom> left = chooser_.empty(room);
+  for (std::size_t index = 0; index < room.size(); ++index) {
+    const auto since = gpus_.gone_since({static_cast<std::uint32_t>(index)});
+    // It may come back.
+    if (since && at - *since < limits_.gpu_gone_max) left[index].present = true;
+    gone = gone || !left[index].present;
+  }
+  if (!gone || interrupts_ > 0) return;
+  std::vector<TaskIndex> lost;
+  for (const WaitingRoom* const waiting : {&waiting_, &loaded_}) {
+    for (const auto& [head, index] : waiting->order()) {
+      const WaitingRoom::Lane& lane = waiting->lane(index);
+      // One that has not loaded yet asks for its GPU later, but for the same.
+      const Request request =
+          lane.request.gpus > 0 || waiting == &loaded_ ? lane.request : gpu_request_of(head);
+      if (request.gpus == 0 || chooser_.choose(left, request)) continue;
+      lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
+    }
+  }
+  for (const TaskIndex task : lost) give_up_waiting(task, at, out);
+}
+
+void Scheduler::State::give_up_waiting(TaskIndex task, Instant at, Decision& out) {
+  if (const auto found = running_.find(task); found != running_.end()) {
+    return end_for(found->second, StopCause::NoGpu, at, out);
+  }
+  // Its group may have failed fast meanwhile.
+  if (tasks[task].verdict != Verdict::None) return;
+  const GroupIndex group = group_of(task);
+  const ShapeIndex shape = tasks[task].shape;
+  waiting_.remove(task);
+  conclude_waiting(task, Verdict::Skipped, std::string(kNoGpuLeft), out);
+  if (!somebody_waits(shape)) clear_reason(shape, out);
+  const bool failed = tasks[task].verdict == Verdict::Failed;
+  if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
+  close_group_if_over(group, out);
+}
+
+std::string Scheduler::State::gpu_words_for(const Request& request, Cause cause) const {
+  const std::span<const GpuRoom> room = gpus_.room();
+  std::string words = fmt::format("needs {}", wants_whole_gpus(request) && request.gpus == 1
+                                                  ? "a GPU of its own"
+                                                  : gpu_promise_text(request));
+  Bytes others;
+  Bytes lingering;
+  std::string gone;
+  std::optional<std::size_t> roomiest;
+  int idle = 0;
+  int present = 0;
+  for (std::size_t index = 0; index < room.size(); ++index) {
+    const GpuIndex gpu{static_cast<std::uint32_t>(index)};
+    if (!room[index].present) {
+      gone += fmt::format(", GPU {} does not answer", capacity_.gpus[index].label());
+      continue;
+    }
+    if (request.gpu && *request.gpu != gpu) continue;
+    ++present;
+    if (room[index].holders == 0) ++idle;
+    others += gpus_.of_others(gpu);
+    if (!roomiest || room[index].free > room[*roomiest].free) roomiest = index;
+  }
+  for (const GpuLedger::Lingering& it : gpus_.lingering()) lingering += it.memory;
+  if (wants_whole_gpus(request)) {
+    words += fmt::format(", {} of {} held by no task", gpus_text(idle), present);
+  } else if (roomiest) {
+    words += fmt::format(", GPU {} has most free: {}", capacity_.gpus[*roomiest].label(),
+                         to_text(std::max(Bytes{}, room[*roomiest].free)));
+  }
+  if (others >= gb(1)) words += fmt::format(", others use {}", to_text(others));
+  if (cause == Cause::GpusLinger) {
+    words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
+                         to_text(lingering));
+  }
+  return words + gone;
+}
+
+}  // namespace trainyard

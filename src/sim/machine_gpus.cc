@@ -1,0 +1,150 @@
+// The part of the made-up machine that plays the GPUs: what tasks take of their memory, what the
+// driver shows of it, and what happens when there is no more.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "sim/behaviour.h"
+#include "sim/faults.h"
+#include "sim/machine.h"
+#include "sim/workload.h"
+
+namespace trainyard::sim {
+
+void MadeUpMachine::give_gpus(Process& process, const std::vector<GpuIndex>& gpus) {
+  if (gpus.empty()) return;
+  process.gpus = gpus;
+  process.gpus_since = now_;
+}
+
+/// On each of its GPUs.
+Bytes MadeUpMachine::gpu_use(const Process& process) const {
+  const Behaviour& behaviour = process.behaviour;
+  if (process.gpus.empty() || !process.since) return {};
+  const std::int64_t whole = std::max<std::int64_t>(1, behaviour.runs.count());
+  const Instant from = std::max(process.gpus_since, *process.since);
+  const std::int64_t done = (now_ - from).count() * 1000 / whole;
+  return done < behaviour.gpu_after_share ? Bytes{} : behaviour.gpu_need;
+}
+
+Bytes MadeUpMachine::used_on(GpuIndex gpu) const {
+  Bytes used = cards_[gpu.value].of_others;
+  for (const auto& [task, process] : processes_) {
+    if (std::ranges::find(process.gpus, gpu) != process.gpus.end()) used += gpu_use(process);
+  }
+  for (const Leftover& left : leftovers_) {
+    if (left.gpu == gpu && left.until > now_) used += left.memory;
+  }
+  return used;
+}
+
+/// Whoever has most on a GPU that has no more is the one that asks for more.
+void MadeUpMachine::fill_gpus() {
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    while (used_on({index}) > workload_.capacity.gpus[index].memory) {
+      std::optional<TaskIndex> largest;
+      for (const auto& [task, process] : processes_) {
+        const auto& gpus = process.gpus;
+        if (std::ranges::find(gpus, GpuIndex{index}) == gpus.end()) continue;
+        if (gpu_use(process) == Bytes{}) continue;
+        if (!largest || gpu_use(process) > gpu_use(processes_.at(*largest))) largest = task;
+      }
+      if (!largest) break;
+      run_out_of_gpu(*largest);
+    }
+  }
+}
+
+void MadeUpMachine::run_out_of_gpu(TaskIndex task) {
+  counts_.count(Fault::GpuOutOfMemory);
+  Process& process = processes_.at(task);
+  const Shape& shape = workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value];
+  if (!shape.two_phase || process.waits) {
+    process.out_of_gpu = !shape.two_phase;
+    return die(task, process.number, ExitedWith{1});
+  }
+  // What was planned for it before does not happen.
+  process.number = next_number_++;
+  process.waits = true;
+  // It gives back what it has until it trains again.
+  process.gpus_since = now_ + Duration{1'000'000'000};
+  tell(StageReported{.key = process.key,
+                     .said = Said::OutOfMemory,
+                     .message = "CUDA out of memory",
+                     .of_gpu = true});
+}
+
+void MadeUpMachine::leave_gpus(const Process& process) {
+  const Bytes had = gpu_use(process);
+  if (process.gpus.empty()) return;
+  look_at_gpus_after(Duration{static_cast<std::int64_t>(20 + random_.below(300))});
+  const Duration lingers = process.behaviour.gpu_lingers;
+  if (had == Bytes{} || lingers == Duration{0}) return;
+  counts_.count(lingers > workload_.limits.gpu_linger_max ? Fault::GpuMemoryStays
+                                                          : Fault::GpuMemoryLingers);
+  for (const GpuIndex gpu : process.gpus) {
+    leftovers_.push_back({.gpu = gpu, .memory = had, .until = now_ + lingers});
+  }
+  look_at_gpus_after(lingers);
+}
+
+void MadeUpMachine::look_at_gpus_after(Duration after) {
+  at(now_ + after, [this] {
+    if (samples_delayed_ == 0) tell(read_gpus());
+  });
+}
+
+GpusSampled MadeUpMachine::read_gpus() {
+  fill_gpus();
+  std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now_; });
+  GpusSampled reading;
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    const bool there = cards_[index].gone == 0;
+    // Others may have more than there is for a moment, as far as this goes; the driver has not.
+    const Bytes used = std::min(used_on({index}), workload_.capacity.gpus[index].memory);
+    reading.gpus.push_back(
+        {.present = there, .used = there ? used : Bytes{}, .processes_known = gpus_unnamed_ == 0});
+  }
+  for (auto& [task, process] : processes_) {
+    const Bytes use = gpu_use(process);
+    process.gpu_peak = std::max(process.gpu_peak, use);
+    if (use == Bytes{} || gpus_unnamed_ > 0 || !process.behaviour.says_started) continue;
+    for (const GpuIndex gpu : process.gpus) {
+      if (cards_[gpu.value].gone > 0) continue;
+      reading.uses.push_back({.key = process.key, .gpu = gpu, .memory = use});
+    }
+  }
+  return reading;
+}
+
+void MadeUpMachine::lose_gpu(const Trouble& trouble) {
+  counts_.count(Fault::GpuGone);
+  const std::size_t which = trouble.which % cards_.size();
+  ++cards_[which].gone;
+  // What ran there fails, or hangs until its end.
+  std::vector<TaskIndex> there;
+  for (const auto& [task, process] : processes_) {
+    const GpuIndex gpu{static_cast<std::uint32_t>(which)};
+    if (std::ranges::find(process.gpus, gpu) != process.gpus.end() && process.since) {
+      there.push_back(task);
+    }
+  }
+  for (const TaskIndex task : there) {
+    if (random_.one_in(2)) die(task, processes_.at(task).number, ExitedWith{1});
+  }
+  // Some are gone for good.
+  if (trouble.memory.count % 2 == 0) return;
+  at(now_ + trouble.lasts, [this, which] { --cards_[which].gone; });
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,232 @@
+#include "sim/outside_gpus.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::sim {
+
+OutsideGpus::OutsideGpus(const Limits& limits, const Capacity& capacity)
+    : limits_(limits),
+      capacity_(capacity),
+      last_(capacity.gpus.size()),
+      others_(capacity.gpus.size()),
+      gone_(capacity.gpus.size()) {}
+
+Bytes OutsideGpus::kept(GpuIndex gpu) const {
+  const Bytes memory = capacity_.gpus[gpu.value].memory;
+  const auto unused = static_cast<std::int64_t>(static_cast<double>(memory.count) *
+                                                (1 - limits_.gpu_utilization_max));
+  const Bytes remain =
+      limits_.gpu_memory_remain.value_or(std::min(gb(4), Bytes{memory.count / 10}));
+  return std::max(remain, Bytes{unused});
+}
+
+void OutsideGpus::read(Instant at, const GpusSampled& reading) {
+  last_ = reading.gpus;
+  for (auto& [task, shares] : shares_) {
+    for (SeenShare& share : shares) {
+      share.measured = {};
+      for (const GpuUse& use : reading.uses) {
+        if (use.key.task == task && use.gpu == share.gpu) share.measured += use.memory;
+      }
+      peaks_[task] = std::max(peaks_[task], share.measured);
+    }
+  }
+  for (std::uint32_t index = 0; index < last_.size(); ++index) {
+    if (last_[index].present) {
+      gone_[index].reset();
+    } else if (!gone_[index]) {
+      gone_[index] = at;
+    }
+    Bytes unexplained = last_[index].used;
+    for (const auto& [task, shares] : shares_) {
+      for (const SeenShare& share : shares) {
+        if (share.gpu.value != index) continue;
+        if (last_[index].processes_known) {
+          unexplained -= share.measured;
+        } else {
+          unexplained -= share.promise == Bytes{} ? capacity_.gpus[index].memory : share.promise;
+        }
+      }
+    }
+    unexplained = std::max(unexplained, Bytes{});
+    const bool clean = !last_[index].processes_known || unexplained <= others_[index] + mib(64);
+    const bool over = clean || !last_[index].present;
+    std::erase_if(left_, [&](const Left& it) {
+      return it.share.gpu.value == index && (over || at >= it.until);
+    });
+    const bool waits =
+        std::ranges::any_of(left_, [&](const Left& it) { return it.share.gpu.value == index; });
+    if (!waits || unexplained < others_[index]) others_[index] = unexplained;
+  }
+}
+
+void OutsideGpus::promise(TaskIndex task, const std::vector<GpuIndex>& gpus, Bytes each) {
+  for (const GpuIndex gpu : gpus) {
+    shares_[task].push_back({.gpu = gpu, .promise = each, .measured = {}});
+  }
+}
+
+void OutsideGpus::change(TaskIndex task, Bytes each) {
+  for (SeenShare& share : shares_[task]) share.promise = each;
+}
+
+void OutsideGpus::release(TaskIndex task, Instant at) {
+  for (const SeenShare& share : shares_of(task)) {
+    left_.push_back({.share = share, .until = at + limits_.gpu_linger_max});
+  }
+  shares_.erase(task);
+  peaks_.erase(task);
+}
+
+void OutsideGpus::time_passes(Instant at) {
+  std::erase_if(left_, [at](const Left& it) { return at >= it.until; });
+}
+
+std::vector<SeenGpu> OutsideGpus::now() const {
+  std::vector<SeenGpu> gpus(last_.size());
+  for (std::uint32_t index = 0; index < gpus.size(); ++index) {
+    SeenGpu& gpu = gpus[index];
+    const Bytes all = capacity_.gpus[index].memory;
+    Bytes by_ledger = all;
+    Bytes promised;
+    Bytes untaken;
+    for (const auto& [task, shares] : shares_) {
+      for (const SeenShare& share : shares) {
+        if (share.gpu.value != index) continue;
+        ++gpu.users;
+        gpu.owned = gpu.owned || share.promise == Bytes{};
+        by_ledger -= share.holds();
+        promised += share.promise;
+        untaken += std::max(share.promise - share.measured, Bytes{});
+      }
+    }
+    if (!last_[index].processes_known) untaken = std::max(promised - last_[index].used, Bytes{});
+    for (const Left& left : left_) {
+      if (left.share.gpu.value != index) continue;
+      ++gpu.users;
+      by_ledger -= left.share.holds();
+    }
+    gpu.there = !gone_[index];
+    gpu.free = std::min(by_ledger, all - last_[index].used - untaken) - kept({index});
+  }
+  return gpus;
+}
+
+bool OutsideGpus::fits(const SeenGpu& gpu, GpuIndex which, const Request& request) const {
+  if (!gpu.there || gpu.owned || (request.gpu && *request.gpu != which)) return false;
+  const Gpu& card = capacity_.gpus[which.value];
+  if (card.slice && request.gpus > 1) return false;
+  if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
+  const Bytes most = card.memory - kept(which);
+  return gpu.users == 0 && gpu.free >= std::min(limits_.gpu_memory_least, most);
+}
+
+std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<SeenGpu>& from,
+                                                             const Request& request) const {
+  // The smallest by this is the first; the place on the bus decides between two that are alike.
+  const auto badness = [&](GpuIndex gpu) {
+    const Gpu& card = capacity_.gpus[gpu.value];
+    std::int64_t by = 0;
+    switch (limits_.gpu_strategy) {
+      case GpuStrategy::Pci:
+        break;
+      case GpuStrategy::TotalMemory:
+        by = -card.memory.count;
+        break;
+      case GpuStrategy::RemainingMemory:
+        by = -from[gpu.value].free.count;
+        break;
+      case GpuStrategy::Performance:
+        by = -card.speed;
+        break;
+      case GpuStrategy::BestFit:
+        by = from[gpu.value].free.count;
+        break;
+    }
+    return std::tuple(by, card.pci, gpu.value);
+  };
+  std::vector<GpuIndex> fitting;
+  for (std::uint32_t index = 0; index < from.size() && request.gpus > 0; ++index) {
+    if (fits(from[index], {index}, request)) fitting.push_back({index});
+  }
+  const auto count = static_cast<std::size_t>(request.gpus);
+  if (fitting.size() < count) return std::nullopt;
+  std::ranges::sort(fitting, [&](GpuIndex a, GpuIndex b) {
+    return limits_.gpu_reverse ? badness(b) < badness(a) : badness(a) < badness(b);
+  });
+  fitting.resize(count);
+  std::ranges::sort(fitting);
+  return fitting;
+}
+
+const std::vector<SeenShare>& OutsideGpus::shares_of(TaskIndex task) const {
+  static const std::vector<SeenShare> kNone;
+  const auto found = shares_.find(task);
+  return found == shares_.end() ? kNone : found->second;
+}
+
+Bytes OutsideGpus::peak_of(TaskIndex task) const {
+  const auto found = peaks_.find(task);
+  return found == peaks_.end() ? Bytes{} : found->second;
+}
+
+Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const Request& request) const {
+  std::vector<Bytes> sizes;
+  for (std::uint32_t index = 0; index < gpus.size(); ++index) {
+    if (capacity_.gpus[index].slice && request.gpus > 1) continue;
+    if (!gpus[index].there || (request.gpu && request.gpu->value != index)) continue;
+    sizes.push_back(gpus[index].free);
+  }
+  std::ranges::sort(sizes);
+  const auto from_the_end = static_cast<std::size_t>(std::max(1, request.gpus));
+  return sizes.size() < from_the_end ? Bytes{} : sizes[sizes.size() - from_the_end];
+}
+
+Bytes OutsideGpus::most_on(const Request& request) const {
+  std::vector<SeenGpu> gpus(last_.size());
+  for (std::uint32_t index = 0; index < gpus.size(); ++index) {
+    gpus[index].free = capacity_.gpus[index].memory - kept({index});
+  }
+  return most_of(gpus, request);
+}
+
+Bytes OutsideGpus::most_alone(const Request& request) const {
+  std::vector<SeenGpu> gpus(last_.size());
+  for (std::uint32_t index = 0; index < gpus.size(); ++index) {
+    gpus[index].there = !gone_[index];
+    gpus[index].free = capacity_.gpus[index].memory - others_[index] - kept({index});
+  }
+  return most_of(gpus, request);
+}
+
+bool OutsideGpus::may_ever_fit(const Request& request, Instant at) const {
+  std::vector<SeenGpu> gpus(last_.size());
+  for (std::uint32_t index = 0; index < gpus.size(); ++index) {
+    gpus[index].there = !gone_[index] || at - *gone_[index] < limits_.gpu_gone_max;
+    gpus[index].free = capacity_.gpus[index].memory - kept({index});
+  }
+  return right_ones(gpus, request).has_value();
+}
+
+void take_from(std::vector<SeenGpu>& from, const Request& request,
+               const std::vector<GpuIndex>& gpus) {
+  for (const GpuIndex gpu : gpus) {
+    ++from[gpu.value].users;
+    from[gpu.value].owned = from[gpu.value].owned || request.gpu_memory == Bytes{};
+    from[gpu.value].free -= request.gpu_memory;
+  }
+}
+
+}  // namespace trainyard::sim

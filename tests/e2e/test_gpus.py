@@ -1,0 +1,312 @@
+"""Tasks on GPUs. The driver is made up (tests/fake_nvml): the program opens it as it would open NVIDIA's."""
+import os
+import pathlib
+import sys
+
+from yard import YardTest, json
+
+FAKE = pathlib.Path(os.environ["TRAINYARD_FAKE_NVML_DIR"])
+HERE = pathlib.Path(__file__).resolve().parent.parent / "fake_nvml"
+sys.path.insert(0, str(HERE))
+import fake_gpu  # noqa: E402
+
+GB = 1_000_000_000
+# Says which GPU it has, takes what it is told of it, and goes on when it may.
+TASK = """
+import json, os, pathlib, sys, time
+sys.path.insert(0, {here!r})
+import fake_gpu
+taken, wait_for = float(sys.argv[1]), sys.argv[2:]
+print(os.environ.get("CUDA_VISIBLE_DEVICES"), flush=True)
+if taken:
+    fake_gpu.take(int(taken * 1e9))
+pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has").touch()
+while wait_for and not pathlib.Path(wait_for[0]).exists():
+    time.sleep(0.01)
+"""
+
+
+class GpuTest(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.shown = self.directory / "gpus.json"
+        self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.shown))
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+        os.environ["TRAINYARD_FAKE_NVML"] = str(self.shown)
+        self.addCleanup(os.environ.pop, "TRAINYARD_FAKE_NVML")
+        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2)])
+        self.write("task.py", TASK.format(here=str(HERE)))
+
+    @staticmethod
+    def card(uuid, bus, gb=8, **more):
+        return {"uuid": uuid, "name": "Fake " + uuid[-1].upper(), "pci": f"00000000:{bus:02}:00.0",
+                "memory": gb * GB, **more}
+
+    def show(self, devices, **more):
+        self.shown.write_text(json.dumps({"devices": devices, **more}))
+
+    def sweep(self, wants, tasks, command="/usr/bin/python3 task.py {gb} go"):
+        """A job of one group; `tasks` is how many, {gb} what each takes."""
+        return self.job(f"""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    matrix: {{n: 0..{tasks - 1}}}
+    {wants}
+    tasks: [{{id: "t{{n}}", command: "{command}"}}]
+""".replace("{gb}", "0"))
+
+    def has(self, task):
+        return (self.directory / "runs/job/g" / task / "has").exists()
+
+    def go(self):
+        self.write("go", "")
+
+    def rows(self):
+        """The tasks by id; empty as long as there is no run."""
+        if not (self.directory / "runs/job/journal.db").exists():
+            return {}
+        return {row["id"]: row for row in self.status()["tasks"]}
+
+    def reasons(self):
+        return [waiting["reason"] for waiting in self.status()["waiting"]]
+
+
+class Devices(GpuTest):
+    def test_are_listed_with_what_is_on_them(self):
+        self.show([self.card("GPU-aaaa", 1, utilization=40, processes=[{"pid": os.getpid(), "memory": 3 * GB}]),
+                   self.card("GPU-bbbb", 2, lost=False)])
+        text = self.trainyard("devices", expect=0).stdout
+        self.assertEqual(text, "GPU 0: Fake A, 00000000:01:00.0, GPU-aaaa\n"
+                               "  3 GB of 8 GB used, 5 GB free; at work 40 % of the time\n"
+                               f"  processes:\n    {os.getpid()}: 3 GB\n"
+                               "GPU 1: Fake B, 00000000:02:00.0, GPU-bbbb\n"
+                               "  0 B of 8 GB used, 8 GB free; at work 0 % of the time\n")
+        first, second = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
+        self.assertEqual((first["uuid"], first["memory_free_bytes"], first["utilization"]), ("GPU-aaaa", 5 * GB, 0.4))
+        self.assertEqual(first["processes"], [{"pid": os.getpid(), "memory_bytes": 3 * GB}])
+        self.assertEqual((second["index"], second["processes"], second["promises"]), (1, [], []))
+
+    def test_that_are_missing_are_explained(self):
+        for shown, why in ((({}), "NVIDIA's driver shows no GPU"),
+                           ({"init": 18}, "NVIDIA's driver fails: Driver/library version mismatch"),
+                           ({"devices": [{"crash": True}]}, "the driver crashed whoever asked it")):
+            self.shown.write_text(json.dumps(shown))
+            with self.subTest(why):
+                self.assertEqual(self.trainyard("devices", expect=0).stdout, f"no GPU: {why}\n")
+        self.sweep("gpus: 1", 1)
+        refused = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn("needs a GPU, this machine has none (the driver crashed whoever asked it)", refused.stderr)
+        nowhere = self.trainyard("devices", expect=0, env={"LD_LIBRARY_PATH": "/nowhere"})
+        self.assertEqual(nowhere.stdout, "no GPU: no NVIDIA driver is installed\n")
+
+    def test_may_be_slices_and_may_be_left_out(self):
+        slices = [{"uuid": f"MIG-{n}", "name": "Fake MIG 1g.10gb", "memory": 10 * GB} for n in range(2)]
+        self.show([self.card("GPU-aaaa", 1, 80, mig=slices), self.card("GPU-bbbb", 2)])
+        listed = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
+        self.assertEqual([(each["label"], each["uuid"], each["mig_slice"]) for each in listed],
+                         [("0:0", "MIG-0", True), ("0:1", "MIG-1", True), ("1", "GPU-bbbb", False)])
+        some = self.trainyard("devices", expect=0, env={"CUDA_VISIBLE_DEVICES": "GPU-b"}).stdout
+        self.assertIn("CUDA_VISIBLE_DEVICES leaves 1 of 3 GPUs", some)
+        self.assertNotIn("MIG", some)
+        self.sweep("gpus: 2", 1)
+        refused = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn("a MIG slice goes with no other", refused.stderr)
+
+    def test_show_what_a_run_has_promised(self):
+        self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 task.py 2 go")
+        yard = self.start("run", "job.yaml")
+        self.until("both tasks", lambda: self.has("t0") and self.has("t1"))
+        first = self.until("both seen on one card", lambda: next((each for each in json.loads(self.trainyard(
+            "devices", "--json", expect=0).stdout)["devices"] if len(each["promises"]) == 2 and all(
+                promise["memory_now_bytes"] == 2 * GB for promise in each["promises"])), None))
+        self.assertEqual({(each["group"], each["id"], each["memory_promised_bytes"]) for each in first["promises"]},
+                         {("g", "t0", 3 * GB), ("g", "t1", 3 * GB)})
+        self.assertIn("g/t0: promised 3 GB, has 2 GB", self.trainyard("devices", expect=0).stdout)
+        self.go()
+        self.end_of(yard, expect=0)
+
+
+class Admission(GpuTest):
+    def test_tasks_share_a_card_by_the_memory_that_they_ask_for(self):
+        self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
+        yard = self.start("run", "job.yaml")
+        self.until("four tasks", lambda: all(self.has(f"t{n}") for n in range(4)))
+        self.assertEqual([row["gpus"] for row in self.rows().values()], [["0"], ["0"], ["1"], ["1"], []])
+        self.assertEqual([self.text(f"runs/job/g/t{n}/stdout.log") for n in range(4)],
+                         ["GPU-aaaa\n", "GPU-aaaa\n", "GPU-bbbb\n", "GPU-bbbb\n"])
+        self.until("the reason", lambda: self.reasons() == ["needs 3 GB on its GPU, GPU 0 has most free: 1.2 GB"])
+        self.until("what they have", lambda: self.rows()["t0"]["gpu_memory_now_bytes"] == 3 * GB)
+        self.go()
+        self.end_of(yard, expect=0)
+        rows = self.rows()
+        self.assertEqual({(row["word"], row["attempt"], row["gpu_memory_requested_bytes"]) for row in rows.values()},
+                         {("FINISHED", 1, 3 * GB)})
+        self.assertEqual(rows["t0"]["gpu_memory_peak_bytes"], 3 * GB)
+        table = self.trainyard("status", "runs/job", "--all", expect=0).stdout
+        self.assertRegex(table, "TASK|n +STATUS.*PEAK MEMORY +GPU +PEAK GPU")
+
+    def test_a_card_of_its_own_is_shared_with_nobody_and_cpu_tasks_go_on(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks:
+      - {id: w0, gpus: 1, command: /usr/bin/python3 task.py 1 go}
+      - {id: w1, gpus: 1, command: /usr/bin/python3 task.py 1 go}
+      - {id: w2, gpus: 1, command: /usr/bin/python3 task.py 1 go}
+      - {id: shared, gpu-memory: 1GB, command: /usr/bin/python3 task.py 1 go}
+      - {id: cpu, command: /usr/bin/python3 task.py 0}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the CPU task", lambda: self.rows().get("cpu", {}).get("word") == "FINISHED")
+        rows = self.rows()
+        self.assertEqual([(rows[name]["gpus"], rows[name]["word"]) for name in ("w0", "w1", "w2", "shared")],
+                         [(["0"], "RUNNING"), (["1"], "RUNNING"), ([], "WAITING"), ([], "WAITING")])
+        self.assertEqual(self.text("runs/job/g/cpu/stdout.log"), "-1\n")
+        self.go()
+        self.end_of(yard, expect=0)
+
+    def test_gpus_that_nobody_asks_for_are_told_of_loudly(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("NO TASK ASKS FOR A GPU, and 2 are here", done.stderr)
+
+    def test_others_make_a_card_smaller(self):
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 5 * GB}]), self.card("GPU-bbbb", 2)])
+        self.sweep("gpu-memory: 2GB", 5, "/usr/bin/python3 task.py 2 go")
+        yard = self.start("run", "job.yaml")
+        self.until("four tasks", lambda: sum(self.has(f"t{n}") for n in range(5)) == 4)
+        self.assertEqual(sorted(row["gpus"] for row in self.rows().values()), [[], ["0"], ["1"], ["1"], ["1"]])
+        self.go()
+        self.end_of(yard, expect=0)
+
+    def test_memory_that_is_taken_late_is_kept_for_its_task(self):
+        # fedflow starts all of them and loses two (docs/benchmarks.md).
+        self.sweep("gpu-memory: 3GB", 8,
+                   "/usr/bin/python3 task.py 3")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual({(row["word"], row["attempt"]) for row in self.rows().values()}, {("FINISHED", 1)})
+
+    def test_out_of_memory_is_tried_again_with_more_where_that_fits(self):
+        self.sweep("gpu-memory: 2.1GB", 8, "/usr/bin/python3 task.py 3")
+        self.trainyard("run", "job.yaml", "--set", "scheduler.train-nretry=5", expect=0)
+        rows = self.rows()
+        self.assertEqual({row["word"] for row in rows.values()}, {"FINISHED"})
+        for row in rows.values():
+            if row["attempt"] > 1:
+                self.assertGreaterEqual(row["gpu_memory_requested_bytes"], 2.1 * 1.2 * GB)
+
+    def test_the_memory_of_an_ended_task_is_free_when_the_driver_shows_it(self):
+        self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 3 go")
+        yard = self.start("run", "job.yaml")
+        self.until("the first", lambda: self.has("t0"))
+        self.until("what it has", lambda: self.rows()["t0"]["gpu_memory_now_bytes"] == 3 * GB)
+        with fake_gpu.changed() as shown:
+            shown["devices"][0]["processes"][0]["stays"] = True
+        self.go()
+        self.until("the reason", lambda: any("the driver does not show 3 GB of ended tasks to be free yet" in reason
+                                             for reason in self.reasons()))
+        self.assertFalse(self.has("t1"))
+        with fake_gpu.changed() as shown:
+            shown["devices"][0]["processes"] = []
+        self.end_of(yard, expect=0)
+        self.assertEqual({row["attempt"] for row in self.rows().values()}, {1})
+
+    def test_a_wish_for_a_card_is_granted_and_nothing_else(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    device: cuda:1
+    tasks:
+      - {id: a, command: /usr/bin/python3 task.py 1 go}
+      - {id: b, gpu-memory: 5GB, command: /usr/bin/python3 task.py 1 go}
+      - {id: c, gpu-memory: 5GB, command: /usr/bin/python3 task.py 1}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: self.has("a") and self.has("b"))
+        rows = self.rows()
+        self.assertEqual([(rows[name]["gpus"], rows[name]["word"]) for name in "abc"],
+                         [(["1"], "RUNNING"), (["1"], "RUNNING"), ([], "WAITING")])
+        self.go()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.rows()["c"]["gpus"], ["1"])
+
+    def test_what_is_set_for_shared_cards_is_shown_beforehand(self):
+        self.sweep("gpu-memory: 2GB", 1)
+        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
+        self.assertIn("GPU 0: Fake A, 8 GB of memory, of which tasks may have 7.2 GB", text)
+        self.assertIn("asks for     0 CPUs, 20 MB of memory, 2 GB on 1 GPU", text)
+        self.assertIn("TF_FORCE_GPU_ALLOW_GROWTH=true", text)
+        self.assertIn("XLA_PYTHON_CLIENT_PREALLOCATE=false", text)
+        kept = self.trainyard("run", "job.yaml", "--dry-run", expect=0, env={"TF_FORCE_GPU_ALLOW_GROWTH": "false"})
+        self.assertNotIn("TF_FORCE_GPU_ALLOW_GROWTH", kept.stdout)
+        self.sweep("gpus: 1", 1)
+        self.assertNotIn("XLA_", self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
+
+    def test_a_two_phase_task_sees_all_cards_and_gets_the_place_of_its_own(self):
+        client = pathlib.Path(__file__).resolve().parents[2] / "python"
+        self.write("phases.py", f"""
+import os, sys
+sys.path[:0] = [{str(HERE)!r}, {str(client)!r}]
+import fake_gpu, trainyard
+for attempt in trainyard.attempts():
+    with attempt as device:
+        fake_gpu.take(2 * 10**9, int(device.partition(":")[2]))
+        trainyard.result(device=device, sees=fake_gpu.visible())
+""")
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    two-phase: true
+    tasks:
+      - {id: first, gpu-memory: 3GB, command: /usr/bin/python3 phases.py}
+      - {id: second, device: cuda:0, gpu-memory: 3GB, command: /usr/bin/python3 phases.py}
+""")
+        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2), self.card("GPU-cccc", 3)])
+        self.trainyard("run", "job.yaml", expect=0, env={"CUDA_VISIBLE_DEVICES": "2,0"})
+        rows = self.rows()
+        self.assertEqual([(rows[name]["result"], rows[name]["gpus"]) for name in ("first", "second")],
+                         # Of two that are alike the one that comes first on the bus.
+                         [({"device": "cuda:1", "sees": ["GPU-cccc", "GPU-aaaa"]}, ["0"]),
+                          ({"device": "cuda:0", "sees": ["GPU-cccc", "GPU-aaaa"]}, ["2"])])
+
+
+class Losses(GpuTest):
+    def test_a_card_that_falls_off_the_bus_is_told_of_and_used_again_when_it_is_back(self):
+        self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 0 go")
+        yard = self.start("run", "job.yaml")
+        self.until("the first", lambda: self.has("t0"))
+        with fake_gpu.changed() as shown:
+            shown["devices"][1]["lost"] = True
+        self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
+        self.go()
+        self.until("the end of the first", lambda: self.rows()["t0"]["word"] == "FINISHED")
+        self.assertEqual(self.rows()["t1"]["word"], "WAITING")
+        with fake_gpu.changed() as shown:
+            shown["devices"][1]["lost"] = False
+        self.end_of(yard, expect=0)
+
+    def test_a_driver_that_crashes_takes_nothing_with_it(self):
+        self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
+        yard = self.start("run", "job.yaml")
+        self.until("four tasks", lambda: sum(self.has(f"t{n}") for n in range(5)) == 4)
+        with fake_gpu.changed() as shown:
+            shown["devices"][0]["crash"] = True
+        self.until("the reason", lambda: any("GPU 0 does not answer, GPU 1 does not answer" in reason
+                                             for reason in self.reasons()))
+        self.go()
+        self.until("the end of those that ran", lambda: sum(
+            row["word"] == "FINISHED" for row in self.rows().values()) == 4)
+        os.killpg(yard.pid, 2)
+        self.end_of(yard, expect=130)

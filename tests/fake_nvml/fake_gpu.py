@@ -1,0 +1,52 @@
+"""Memory of the GPUs that tests/fake_nvml makes up, for tests and for the tasks that they run.
+
+The file that TRAINYARD_FAKE_NVML names is what the made-up driver shows. A task takes memory by
+writing its process there, under a lock, and runs out of it as CUDA does.
+"""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+
+
+def _file():
+    return pathlib.Path(os.environ["TRAINYARD_FAKE_NVML"])
+
+
+@contextlib.contextmanager
+def changed():
+    """What the driver shows, to be changed."""
+    path = _file()
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shown = json.loads(path.read_text())
+        yield shown
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(shown))
+        new.replace(path)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def visible():
+    """The UUIDs of the GPUs that this process may use, as CUDA reads them."""
+    return [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word not in ("", "-1")]
+
+
+def take(memory, index=0):
+    """Takes so much of a GPU among those that are visible, until this process ends."""
+    uuid = visible()[index]
+    with changed() as shown:
+        device = next(each for each in shown["devices"] if each["uuid"] == uuid)
+        device["processes"] = [p for p in device.get("processes", []) if _alive(p["pid"]) or p.get("stays")]
+        used = device.get("reserved", 0) + sum(p["memory"] for p in device["processes"])
+        if used + memory > device["memory"]:
+            raise RuntimeError("CUDA out of memory. Tried to allocate %.2f GiB" % (memory / 2**30))
+        device["processes"].append({"pid": os.getpid(), "memory": memory})
