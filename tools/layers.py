@@ -34,7 +34,8 @@ def include_faults(path, folder, number, target):
     if target.startswith('"') and folder in LAYERS and used in LAYERS:
         if LAYERS.index(used) > LAYERS.index(folder):
             yield f"{path}:{number}: {folder}/ may not use {used}/, which comes after it"
-    if folder in QUIET and LOUD_HEADERS.match(target) and not path.stem.endswith("_test"):
+    of_tests = path.stem.endswith("_test") or "planted" in path.parts
+    if folder in QUIET and LOUD_HEADERS.match(target) and not of_tests:
         yield f"{path}:{number}: {folder}/ is quiet and may not use {target}"
     if folder in LAYERS and path.suffix == ".h" and HEAVY.search(target):
         yield f"{path}:{number}: {target} is heavy: only .cc files include it"

@@ -405,62 +405,6 @@ TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
   EXPECT_THAT(mistakes_of(kGroups, options), IsEmpty());
 }
 
-TEST(JobMistakes, TellThatThereIsNoGpu) {
-  EXPECT_THAT(
-      in_group("gpus: 1"),
-      ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs "
-                  "a GPU, this machine has none"));
-  EXPECT_THAT(
-      in_group("gpu-memory: 2GB"),
-      ElementsAre("sweep.yaml:4:17: group 'train': task 'train-1' can never run here: needs "
-                  "a GPU, this machine has none"));
-  EXPECT_THAT(
-      in_group("device: cuda:1"),
-      ElementsAre("sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs "
-                  "a GPU, this machine has none"));
-  EXPECT_THAT(in_group("gpus: 0\ngpu-memory: 0\ndevice: cpu"), IsEmpty());
-  EXPECT_THAT(mistakes_of("groups:\n"
-                          "- name: a\n"
-                          "  gpus: '0'\n"
-                          "  tasks: [{command: x, gpu-memory: 2GB}, {command: x, gpus: 2}]\n"),
-              ElementsAre(HasSubstr("sweep.yaml:4:36: group 'a': task 'a-1' can never run here"),
-                          HasSubstr("sweep.yaml:4:61: group 'a': task 'a-2' can never run here")));
-}
-
-TEST(JobMistakes, TellWhatTheGpusCannotGive) {
-  Capacity machine = small_machine();
-  machine.gpus = {{.number = 0, .memory = gb(8)}, {.number = 1, .memory = gb(8)}};
-  const auto with = [&](std::string_view wants) {
-    const std::string text =
-        fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants);
-    const auto job = Job::parse(text, in_job_directory(), machine);
-    return job ? std::string() : to_text(job.error().front());
-  };
-  EXPECT_EQ(with("gpus: 2"), "");
-  EXPECT_EQ(with("gpu-memory: auto"), "");
-  EXPECT_EQ(with("gpus: 3"),
-            "sweep.yaml:3:9: group 'a': task 'a-1' can never run here: needs 3 GPUs, this machine "
-            "has 2");
-  EXPECT_EQ(
-      with("gpu-memory: 7.5GB"),
-      "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on a "
-      "GPU, the largest here can give 7.2 GB after what is kept free");
-  EXPECT_EQ(
-      with("device: cuda:2"),
-      "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: wants 'cuda:2', this machine "
-      "has 2 GPUs ('cuda:0' to 'cuda:1')");
-  EXPECT_EQ(with("device: cuda:0\n  gpus: 2"),
-            "sweep.yaml:3:11: group 'a': device: one GPU is named, and 2 are asked for");
-  EXPECT_EQ(with("device: cpu\n  gpus: 1"),
-            "sweep.yaml:3:11: group 'a': device: 'cpu' is wanted, and a GPU is asked for");
-  EXPECT_EQ(with("device: gpu:0"),
-            "sweep.yaml:3:11: group 'a': device: 'gpu:0' is no device; there are cpu, cuda (any "
-            "GPU) and cuda:<index>");
-  EXPECT_EQ(with("gpu-memory: 4"),
-            "sweep.yaml:3:15: group 'a': gpu-memory: '4' has no unit and would be 4 bytes; did you "
-            "mean '4GB' or '4MB'?");
-}
-
 TEST(JobMistakes, ReachIntoTheConfiguration) {
   EXPECT_THAT(mistakes_of("config: {scheduler: {max-proces: 1}}\n"
                           "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
