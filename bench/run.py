@@ -6,6 +6,9 @@ import argparse
 import signal
 import sys
 
+import gpu_late
+import gpu_makespan
+import gpu_sampling
 import harness
 import rows
 import tasks_library
@@ -21,7 +24,7 @@ GROUPS = {
     "yard": {"spawn": yard_spawn, "queue": yard_queue, "scheduler": yard_scheduler,
              "idle": yard_idle, "late": yard_late},
     "tasks": {"library": tasks_library, "python": tasks_python},
-    "gpu": {},
+    "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling},
     "pipeline": {},
     "ranks": {},
 }

@@ -97,9 +97,10 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
          "of a GPU that is given\nas a whole."},
     {.key = "scheduler.auto-adjust",
      .kind = SettingKind::Flag,
-     .fallback = "false",
-     .description = "Learn from finished tasks what the next ones need. Accepted, and without "
-                    "effect in this version."},
+     .fallback = "true",
+     .description =
+         "Learn from what tasks take what the next ones of their kind need, in this run and "
+         "from run to\nrun. A number in the job file is never made smaller by that."},
     {.key = "scheduler.max-waiting",
      .kind = SettingKind::Count,
      .fallback = "0",
@@ -254,6 +255,7 @@ Limits limits(const Configuration& configuration, const Capacity& capacity) {
   limits.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
   limits.gpu_memory_least =
       configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+  limits.auto_adjust = configuration.flag(Setting::SchedulerAutoAdjust);
   limits.processes_max = configuration.count(Setting::SchedulerMaxProcess);
   limits.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);
   limits.load_retries = configuration.count(Setting::SchedulerLoadRetries);

@@ -86,7 +86,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "task.allow-duplicate-id: true   # default\n"
             "scheduler.default-memory: auto   # default\n"
             "scheduler.default-cuda-memory: 2GB   # default\n"
-            "scheduler.auto-adjust: false   # default\n"
+            "scheduler.auto-adjust: true   # default\n"
             "scheduler.max-waiting: 0   # default\n"
             "scheduler.max-process: 0   # default\n"
             "scheduler.interval: 60   # default\n"

@@ -40,7 +40,10 @@ struct Wanted {
   Request request;
   Duration time_limit{0};
   bool two_phase = false;
+  bool learns_memory = false;
   bool learns_gpu_memory = false;
+  Duration load_expected{0};
+  Duration train_expected{0};
   friend auto operator<=>(const Wanted&, const Wanted&) = default;
 };
 
@@ -148,8 +151,9 @@ class PlanMaker {
                            combination_text(group, bindings_)));
     };
     for (const auto* wants : {&group.wants, &task.wants}) {
-      for (const auto* text : {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->device,
-                               &wants->cpus, &wants->time_limit, &wants->working_directory}) {
+      for (const auto* text :
+           {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->device, &wants->cpus,
+            &wants->duration, &wants->time_limit, &wants->working_directory}) {
         if (*text) look((*text)->text, (*text)->place);
       }
       for (const auto& [name, text] : wants->environment) look(text.text, text.place);
@@ -183,7 +187,7 @@ class PlanMaker {
     return std::ranges::any_of(
         std::initializer_list<const std::optional<Text>*>{&wants.memory, &wants.gpu_memory,
                                                           &wants.gpus, &wants.device, &wants.cpus,
-                                                          &wants.time_limit},
+                                                          &wants.duration, &wants.time_limit},
         [](const std::optional<Text>* text) { return *text && (*text)->text.uses_any(); });
   }
 
@@ -228,6 +232,9 @@ class PlanMaker {
                                   .request = wanted.request,
                                   .time_limit = wanted.time_limit,
                                   .two_phase = wanted.two_phase,
+                                  .load_expected = wanted.load_expected,
+                                  .train_expected = wanted.train_expected,
+                                  .learns_memory = wanted.learns_memory,
                                   .learns_gpu_memory = wanted.learns_gpu_memory});
       owners_.push_back({.group = group_number_, .origin = origin});
     }
@@ -261,12 +268,15 @@ class PlanMaker {
     Wanted wanted;
     wanted.request.cpus = value(&Wants::cpus, "cpus", parse_cpus).value_or(cpus(1));
     const auto memory = value(&Wants::memory, "memory", parse_bytes);
+    wanted.learns_memory = !memory.has_value();
     wanted.request.memory =
         memory ? *memory
                : default_memory(basis_.configuration, basis_.capacity, wanted.request.cpus);
     add_gpus(group, origin, wanted);
     wanted.time_limit =
         value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
+    wanted.train_expected =
+        value(&Wants::duration, "duration", parse_duration).value_or(Duration{0});
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     return wanted;
   }

@@ -29,13 +29,13 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 16> kGroupKeys{
+constexpr std::array<std::string_view, 17> kGroupKeys{
     "name",       "needs",  "matrix", "max-parallel", "fail-fast",  "tasks", "memory",
     "gpu-memory", "gpus",   "device", "cpus",         "time-limit", "env",   "working-directory",
     "two-phase",  "preload"};
-constexpr std::array<std::string_view, 11> kTaskKeys{
-    "id",   "command",    "memory", "gpu-memory",        "gpus",     "device",
-    "cpus", "time-limit", "env",    "working-directory", "two-phase"};
+constexpr std::array<std::string_view, 12> kTaskKeys{
+    "id",       "command",    "memory", "gpu-memory",        "gpus",     "device", "cpus",
+    "duration", "time-limit", "env",    "working-directory", "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
@@ -290,6 +290,7 @@ class GroupReader {
     wants.gpus = read_checked(to, node, "gpus", parse_count);
     wants.device = read_checked(to, node, "device", parse_device);
     wants.cpus = read_checked(to, node, "cpus", parse_cpus);
+    wants.duration = read_checked(to, node, "duration", parse_duration);
     wants.time_limit = read_checked(to, node, "time-limit", parse_duration);
     if (const YamlNode* directory = node.find("working-directory")) {
       wants.working_directory = read_text(to, *directory, "working-directory", names(false));

@@ -34,6 +34,7 @@ struct Wants {
   std::optional<Text> gpus;
   std::optional<Text> device;
   std::optional<Text> cpus;
+  std::optional<Text> duration;
   std::optional<Text> time_limit;
   std::optional<Text> working_directory;
   std::optional<bool> two_phase;

@@ -29,6 +29,11 @@ struct Shape {
   Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
   /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
   bool two_phase = false;
+  /// How long its tasks are expected to load and to train; 0: nobody knows.
+  Duration load_expected{0};
+  Duration train_expected{0};
+  /// Nobody said how much memory of the host it needs: that is to be learned, too.
+  bool learns_memory = false;
   /// What it needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its own.
   bool learns_gpu_memory = false;
 };
@@ -72,10 +77,15 @@ struct Limits {
   int waiting_max = 0;    ///< scheduler.max-waiting; 0 is no limit
   int load_retries = 3;   ///< scheduler.load-nretry
   int train_retries = 3;  ///< scheduler.train-nretry
+  /// scheduler.auto-adjust: learn from what tasks take what the next ones need.
+  bool auto_adjust = false;
+  /// Play the run through before it begins, where it is known how long tasks take.
+  bool looks_ahead = true;
   /// Between TERM and KILL.
   Duration stop_grace{10'000};
   /// Once the oldest waiting task has been passed so often, or has waited so long since it was
-  /// first passed, what it needs is reserved.
+  /// first passed (or ten times as long as tasks usually train, if that is longer), what it needs
+  /// is reserved.
   int passes_max = 32;
   Duration passed_time_max{60'000};
   /// How long the memory of an ended task is kept back that the driver does not show to be free.

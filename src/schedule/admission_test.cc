@@ -166,8 +166,19 @@ TEST(Scheduler, ReservesForTheOldestOnceItWasPassedTooLongAgo) {
   Yard yard(PlanBuilder().tasks(2, gb(3)).tasks(1, gb(9)).tasks(9, gb(3)),
             {.passes_max = 1000, .passed_time_max = Duration{60'000}});
   static_cast<void>(yard.go(yard.first, kStart));
-  EXPECT_THAT(commands(yard.go(yard.ended(0, at(59)), at(59))), ElementsAre("start 4#1 with 3 GB"));
-  EXPECT_THAT(commands(yard.ended(1, at(60))), IsEmpty());
+  EXPECT_THAT(commands(yard.go(yard.ended(0, at(59), ExitedWith{1}), at(59))),
+              ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(1, at(60), ExitedWith{1})), IsEmpty());
+}
+
+TEST(Scheduler, CountsTenTimesAsLongAsTasksTakeWhereThatIsLonger) {
+  Yard yard(PlanBuilder().tasks(2, gb(3)).tasks(1, gb(9)).tasks(9, gb(3)),
+            {.passes_max = 1000, .passed_time_max = Duration{60'000}});
+  static_cast<void>(yard.go(yard.first, kStart));
+  EXPECT_THAT(commands(yard.go(yard.ended(0, at(20)), at(20))), ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.go(yard.ended(1, at(199), ExitedWith{1}), at(199))),
+              ElementsAre("start 5#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(3, at(200), ExitedWith{1})), IsEmpty());
 }
 
 TEST(Scheduler, LetsNothingStartThatDelaysTheForecastStartOfAReservedTask) {

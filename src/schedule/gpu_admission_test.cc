@@ -183,6 +183,34 @@ TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
             "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; tried again with 4.8 GB on its GPU");
 }
 
+TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
+  Limits limits = kAll;
+  limits.passes_max = 0;  // Room is kept at once.
+  Capacity one_cpu = kGpuMachine;
+  one_cpu.cpus = cpus(1);
+  one_cpu.gpus.pop_back();
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1), cpus(1))
+                .on_gpus(1, gb(5))
+                .two_phase()
+                .tasks(1, gb(1), cpus(1))
+                .two_phase()
+                .tasks(1, gb(1), cpus(1))
+                .on_gpus(1, gb(4))
+                .two_phase(),
+            limits, one_cpu);
+  static_cast<void>(yard.loaded(2, at(1)));  // It trains on the GPU,
+  static_cast<void>(yard.loaded(0, at(1)));  // this one wants it,
+  static_cast<void>(yard.loaded(1, at(1)));  // and this one a CPU.
+  const Decision again = yard.on(at(2), StageReported{.key = {{2}, 1},
+                                                      .said = Said::OutOfMemory,
+                                                      .message = "CUDA out of memory",
+                                                      .of_gpu = true});
+  EXPECT_EQ(changes(again).front(),
+            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 4.8 GB on its GPU");
+  EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 4.8 GB on 0"});
+}
+
 TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kGpuMachine);
   yard.go(yard.first, at(0));

@@ -95,7 +95,10 @@ void GpuLedger::release(TaskIndex task, Instant at) {
   const GpuSet gpus = found->second.gpus;
   holdings_.erase(found);
   for (const Share& share : shares) {
-    lingering_.push_back({.gpu = share.gpu, .memory = share.memory, .until = at + linger_max_});
+    // What it had of a GPU of its own nobody has promised, and perhaps nobody has seen.
+    const Bytes memory = share.whole ? cards_[share.gpu.value].total : share.memory;
+    lingering_.push_back(
+        {.gpu = share.gpu, .memory = memory, .seen = share.memory, .until = at + linger_max_});
     update(share.gpu);
   }
 }

@@ -57,7 +57,8 @@ class GpuLedger {
   /// What ended tasks had, and the driver does not show to be free.
   struct Lingering {
     GpuIndex gpu;
-    Bytes memory;
+    Bytes memory;   ///< That is held for it.
+    Bytes seen;     ///< That it was known to have, or was promised.
     Instant until;  ///< At the latest.
   };
   [[nodiscard]] std::span<const Lingering> lingering() const { return lingering_; }

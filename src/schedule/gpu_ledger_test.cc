@@ -105,6 +105,7 @@ TEST_F(GpuLedgerTest, WaitsForTheDriverNoLongerThanTheBound) {
   ledger_.see(at(11), first_uses(gb(3), {}));
   EXPECT_EQ(ledger_.room()[0].holders, 1);
   EXPECT_EQ(ledger_.first_linger_end(), at(12));
+  EXPECT_LE(free(), Bytes{}) << "it was its own";
   ledger_.let_go(at(12));
   EXPECT_EQ(ledger_.room()[0].holders, 0);
   // What is still in use is somebody's.

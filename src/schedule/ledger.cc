@@ -85,6 +85,12 @@ Bytes Ledger::memory_held_by(TaskIndex task) const {
   return std::max(found->second.promise.memory, found->second.measured);
 }
 
+Bytes Ledger::memory_measured_of(TaskIndex task) const {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only a running task has something");
+  return found->second.measured;
+}
+
 int Ledger::tasks_with_cpus() const {
   return static_cast<int>(std::ranges::count_if(
       holdings_, [](const auto& it) { return it.second.promise.cpus > Cpus{}; }));

@@ -46,6 +46,8 @@ class Ledger {
   [[nodiscard]] Bytes memory_of_others() const;
   /// What one running task holds.
   [[nodiscard]] Bytes memory_held_by(TaskIndex task) const;
+  /// What it had at the last reading.
+  [[nodiscard]] Bytes memory_measured_of(TaskIndex task) const;
   /// How many hold CPUs.
   [[nodiscard]] int tasks_with_cpus() const;
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }

@@ -96,7 +96,10 @@ void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& o
   }
 }
 
-void Scheduler::State::sampled(const Sampled& reading) { ledger_.see(reading); }
+void Scheduler::State::sampled(const Sampled& reading) {
+  ledger_.see(reading);
+  if (limits_.auto_adjust) learn_from_running();
+}
 
 void Scheduler::State::started(Instant at, const AttemptStarted& event, Decision& out) {
   const auto found = running_.find(event.key.task);
@@ -165,11 +168,16 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
     ending.message = tries_text(running);
   }
   if (ending.verdict == Verdict::Finished) {
+    estimates_.finished(tasks[task].shape,
+                        {.memory = std::max(event.usage.memory_peak, running.memory_peak),
+                         .gpu_memory = event.usage.gpu_memory_peak});
     if (running.training_since) {
-      Durations& durations = durations_[group.value];
-      ++durations.count;
-      durations.sum += at - *running.training_since;
-      durations.longest = std::max(durations.longest, at - *running.training_since);
+      const Duration took = at - *running.training_since;
+      for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
+        ++durations->count;
+        durations->sum += took;
+        durations->longest = std::max(durations->longest, took);
+      }
     }
     if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
     return conclude(task, Status::Exited, std::move(ending), out);

@@ -20,11 +20,13 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/ending.h"
+#include "schedule/estimates.h"
 #include "schedule/forecast.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/group_book.h"
 #include "schedule/ledger.h"
+#include "schedule/lookahead.h"
 #include "schedule/scheduler.h"
 #include "schedule/task_table.h"
 #include "schedule/waiting_room.h"
@@ -81,6 +83,10 @@ struct Scheduler::State {
   bool begun = false;
 
  private:
+  /// So many are loaded ahead of a GPU where nothing better is known: enough that there is always
+  /// one that fits into a gap.
+  static constexpr int kAheadMax = 24;
+
   struct Running {
     AttemptKey key;
     Instant started;
@@ -97,6 +103,7 @@ struct Scheduler::State {
     std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
     Request promise;
+    Bytes memory_peak;        ///< Of all readings.
     GpuSet gpus;              ///< That it holds.
     bool out_of_gpu = false;  ///< The memory that it said to have run out of was that of a GPU.
   };
@@ -174,12 +181,20 @@ struct Scheduler::State {
   // Of GPUs.
   [[nodiscard]] Request gpu_request_of(TaskIndex task) const;
   [[nodiscard]] Request within_gpus(Request request, ShapeIndex shape) const;
+  void learn_from_running();
+  [[nodiscard]] Bytes learned_memory(Bytes asked, ShapeIndex shape) const;
+  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, ShapeIndex shape) const;
   [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
   [[nodiscard]] Cause lack_of_gpus(Instant at) const;
   void give_up_on_gpus(Instant at, Decision& out);
   void give_up_waiting(TaskIndex task, Instant at, Decision& out);
   [[nodiscard]] std::string gpu_words_for(const Request& request, Cause cause) const;
+
+  // Of the order.
+  void put_in_order();
+  void order_by_size();
+  void follow(const std::vector<TaskIndex>& open, const std::vector<Prospect>& prospects);
 
   // Of starting.
   [[nodiscard]] Request request_to_start(TaskIndex task, Bytes memory) const;
@@ -194,6 +209,7 @@ struct Scheduler::State {
   [[nodiscard]] std::optional<Vacancy> vacancy_for(const Request& request, Instant at) const;
   void pass(TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
+  [[nodiscard]] Duration passed_time_max(TaskIndex task) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
   [[nodiscard]] bool others_use_the_cpus() const;
@@ -214,6 +230,7 @@ struct Scheduler::State {
   Ledger ledger_;
   GpuLedger gpus_;
   GpuChooser chooser_;
+  Estimates estimates_;
   WaitingRoom waiting_;  ///< To be started.
   WaitingRoom loaded_;   ///< Two-phase ones that have loaded, and wait to train.
   std::map<TaskIndex, Running> running_;
@@ -222,11 +239,14 @@ struct Scheduler::State {
   std::map<TaskIndex, int> load_failures_;  ///< How often loading ran out of memory.
   std::map<TaskIndex, Bytes> grown_gpu_;    ///< What tasks that ran out of a GPU's ask for on each.
   std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.
-  std::vector<Durations> durations_;        ///< By group.
+  std::vector<Durations> durations_;        ///< By group,
+  Durations all_durations_;                 ///< and of all.
   std::vector<Cause> causes_;               ///< By shape: what was last told.
   std::vector<std::uint32_t> noted_in_;     ///< By shape: in which pass.
   std::uint32_t pass_ = 0;
-  bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
+  int ahead_max_ = kAheadMax;  ///< How many tasks that want GPUs are loaded ahead.
+  bool out_of_order_ = true;   ///< A group was opened.
+  bool fresh_lanes_ = false;   ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;
 };
 

@@ -52,6 +52,7 @@ Request Scheduler::State::gpu_request_of(TaskIndex task) const {
 /// What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
 /// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
 Request Scheduler::State::within_gpus(Request request, ShapeIndex shape) const {
+  if (request.gpus > 0) request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
   const Bytes asked = shapes_[shape.value].request.gpu_memory;
   if (request.gpu_memory > asked) {
     const Bytes most = chooser_.most_memory(gpus_.room_alone(), request);
@@ -88,6 +89,7 @@ Cause Scheduler::State::lack_of_gpus(Instant at) const {
 
 void Scheduler::State::gpus_sampled(Instant at, const GpusSampled& reading, Decision& out) {
   gpus_.see(at, reading);
+  learn_from_running();
   give_up_on_gpus(at, out);
 }
 
@@ -106,11 +108,12 @@ void Scheduler::State::give_up_on_gpus(Instant at, Decision& out) {
   if (!gone || interrupts_ > 0) return;
   std::vector<TaskIndex> lost;
   for (const WaitingRoom* const waiting : {&waiting_, &loaded_}) {
-    for (const auto& [head, index] : waiting->order()) {
-      const WaitingRoom::Lane& lane = waiting->lane(index);
+    for (const WaitingRoom::Place& place : waiting->order()) {
+      const WaitingRoom::Lane& lane = waiting->lane(place.lane);
       // One that has not loaded yet asks for its GPU later, but for the same.
-      const Request request =
-          lane.request.gpus > 0 || waiting == &loaded_ ? lane.request : gpu_request_of(head);
+      const Request request = lane.request.gpus > 0 || waiting == &loaded_
+                                  ? lane.request
+                                  : gpu_request_of(place.turn.task);
       if (request.gpus == 0 || chooser_.choose(left, request)) continue;
       lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
     }
@@ -157,7 +160,7 @@ std::string Scheduler::State::gpu_words_for(const Request& request, Cause cause)
     others += gpus_.of_others(gpu);
     if (!roomiest || room[index].free > room[*roomiest].free) roomiest = index;
   }
-  for (const GpuLedger::Lingering& it : gpus_.lingering()) lingering += it.memory;
+  for (const GpuLedger::Lingering& it : gpus_.lingering()) lingering += it.seen;
   if (wants_whole_gpus(request)) {
     words += fmt::format(", {} of {} held by no task", gpus_text(idle), present);
   } else if (roomiest) {

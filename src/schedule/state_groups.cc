@@ -39,6 +39,7 @@ void Scheduler::State::look_at_blocked_groups(Decision& out) {
 void Scheduler::State::open_group(GroupIndex group, Decision& out) {
   groups_.enter(group, GroupPhase::Running);
   fresh_lanes_ = true;
+  out_of_order_ = true;
   out.changes.emplace_back(GroupChanged{.group = group, .phase = GroupPhase::Running});
   const auto [first, last] = members_[group.value];
   for (TaskIndex task = first; task < last; ++task.value) {

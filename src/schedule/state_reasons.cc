@@ -48,8 +48,8 @@ void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) {
 }
 
 void Scheduler::State::note_queued(Decision& out) {
-  for (const auto& [head, index] : waiting_.order()) {
-    const WaitingRoom::Lane& lane = waiting_.lane(index);
+  for (const WaitingRoom::Place& place : waiting_.order()) {
+    const WaitingRoom::Lane& lane = waiting_.lane(place.lane);
     const Cause told = causes_[lane.shape.value];
     if (told == Cause::None || told == Cause::Group) note_reason(lane, Cause::Queued, out);
   }
@@ -86,7 +86,7 @@ std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cau
     case Cause::Gpus:
     case Cause::GpusLinger:
     case Cause::GpusGone:
-      return gpu_words_for(lane.request, cause);
+      return gpu_words_for(within_gpus(lane.request, lane.shape), cause);
     case Cause::Ahead:
       if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) {
         return fmt::format("max-waiting lets {} be loaded ahead", tasks_text(limits_.waiting_max));

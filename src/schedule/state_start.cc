@@ -49,6 +49,7 @@ bool is_lack_of_room(Cause cause) {
 void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   if (interrupts_ > 0) return;
   ++pass_;
+  if (std::exchange(out_of_order_, false)) put_in_order();
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
@@ -58,19 +59,20 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   auto it = waiting_.order().begin();
   while (it != waiting_.order().end() && looked < kLookahead && glanced < kGlance) {
     const WaitingRoom::Place place = *it;
-    const WaitingRoom::Lane& lane = waiting_.lane(place.second);
-    if (loaded && !round.oldest && loaded->task < place.first) block(round, *loaded);
+    const WaitingRoom::Lane& lane = waiting_.lane(place.lane);
+    if (loaded && !round.oldest && waiting_.turn_of(loaded->task) < place.turn)
+      block(round, *loaded);
     const Cause cause = obstacle(lane, round, gpus);
     if (cause == Cause::None) {
       const Candidate started = candidate_of(lane, gpus);
-      start(place.second, gpus, at, out);
+      start(place.lane, gpus, at, out);
       take_room_in(round, started);
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(place);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round, {.task = place.first, .request = request_of(lane)});
+      block(round, {.task = place.turn.task, .request = request_of(lane)});
     }
     if (cause == Cause::Ahead) round.loads_wait = true;
     note_reason(lane, cause, out);
@@ -93,19 +95,19 @@ std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Insta
   auto it = loaded_.order().begin();
   while (it != loaded_.order().end()) {
     const WaitingRoom::Place place = *it;
-    const WaitingRoom::Lane& lane = loaded_.lane(place.second);
+    const WaitingRoom::Lane& lane = loaded_.lane(place.lane);
     const Cause cause = obstacle_to_train(lane, round, gpus);
     if (cause == Cause::None) {
       const Candidate started{.request = within_gpus(lane.request, lane.shape),
                               .gpus = gpus,
                               .takes = longest_expected(shapes_[lane.shape.value])};
-      train(place.second, gpus, at, out);
+      train(place.lane, gpus, at, out);
       take_room_in(round, started);
       it = loaded_.order().upper_bound(place);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round, {.task = place.first, .request = within_gpus(lane.request, lane.shape)});
+      block(round, {.task = place.turn.task, .request = within_gpus(lane.request, lane.shape)});
     }
     note_reason(lane, cause, out);
     ++it;
@@ -165,6 +167,7 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
   // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
   Request request = within_gpus(lane.request, lane.shape);
+  request.memory = learned_memory(request.memory, lane.shape);
   const Bytes asked = shapes_[lane.shape.value].request.memory;
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
@@ -204,16 +207,21 @@ Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const R
   std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
   if (!chosen) return lack_of_gpus(round.at);
   gpus = std::move(*chosen);
+  // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
+  // those.
+  if (!running_.at(lane.tasks.front()).gpus.empty()) return Cause::None;
   const Candidate candidate{
       .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
   const bool delays = round.kept && would_delay(*round.kept, candidate, round.at, chooser_);
   return delays ? Cause::Reserved : Cause::None;
 }
 
-/// Not more is loaded ahead than the machine could train at once: it would only hold memory.
+/// Not more is loaded ahead than the CPUs could train at once, or than is good for the GPUs: it
+/// would only hold memory.
 bool Scheduler::State::may_load_ahead(const Shape& shape) const {
   if (ahead_ == 0) return true;
   if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) return false;
+  if (shape.request.gpus > 0) return ahead_ < ahead_max_;
   return ahead_cpus_ + shape.request.cpus <= capacity_.cpus;
 }
 
@@ -263,7 +271,16 @@ bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) const {
   const auto found = passed_.find(task);
   if (found == passed_.end()) return false;
   const Passed& passed = found->second;
-  return passed.times >= limits_.passes_max || at - passed.since >= limits_.passed_time_max;
+  return passed.times >= limits_.passes_max || at - passed.since >= passed_time_max(task);
+}
+
+/// A minute is long where tasks take seconds, and nothing where they take hours.
+Duration Scheduler::State::passed_time_max(TaskIndex task) const {
+  constexpr int kTimesUsual = 10;
+  const bool known = all_durations_.count > 0;
+  const Duration usual =
+      known ? all_durations_.sum / all_durations_.count : shape_of(task).train_expected;
+  return std::max(limits_.passed_time_max, kTimesUsual * usual);
 }
 
 std::optional<Vacancy> Scheduler::State::vacancy_for(const Request& request, Instant at) const {

@@ -29,6 +29,7 @@ class TaskTable {
   explicit TaskTable(const std::vector<PlannedTask>& planned);
 
   [[nodiscard]] const Task& operator[](TaskIndex task) const { return tasks_[task.value]; }
+  [[nodiscard]] std::size_t count() const { return tasks_.size(); }
   [[nodiscard]] bool knows(TaskIndex task) const { return task.value < tasks_.size(); }
   /// How many have no verdict yet.
   [[nodiscard]] std::uint32_t open() const { return open_; }

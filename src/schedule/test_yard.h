@@ -121,6 +121,15 @@ class PlanBuilder {
     request.gpu = which;
     return *this;
   }
+  /// What the tasks added last need is to be learned.
+  PlanBuilder& learns_memory() {
+    plan_.shapes.back().learns_memory = true;
+    return *this;
+  }
+  PlanBuilder& learns_gpu_memory() {
+    plan_.shapes.back().learns_gpu_memory = true;
+    return *this;
+  }
   /// The tasks added last load first.
   PlanBuilder& two_phase() {
     plan_.shapes.back().two_phase = true;

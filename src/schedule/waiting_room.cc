@@ -18,12 +18,22 @@ void WaitingRoom::add(TaskIndex task, ShapeIndex shape, GroupIndex group, const 
     lanes_.push_back({.shape = shape, .group = group, .request = request, .tasks = {}});
   }
   Lane& lane = lanes_[it->second];
-  if (!lane.tasks.empty()) order_.erase({lane.tasks.front(), it->second});
+  if (!lane.tasks.empty()) step_back(it->second);
   // Nearly always at the end; a task that comes back goes where it was.
-  const auto place = std::ranges::upper_bound(lane.tasks, task);
+  const auto turn = [this](TaskIndex each) { return turn_of(each); };
+  const auto place = std::ranges::upper_bound(lane.tasks, turn_of(task), {}, turn);
   lane.tasks.insert(place, task);
-  order_.insert({lane.tasks.front(), it->second});
+  stand(it->second);
   ++waiting_[shape];
+}
+
+void WaitingRoom::set_ranks(std::vector<std::int64_t> ranks) {
+  ranks_ = std::move(ranks);
+  order_.clear();
+  for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
+    std::ranges::sort(lanes_[index].tasks, {}, [this](TaskIndex each) { return turn_of(each); });
+    if (!lanes_[index].tasks.empty()) stand(index);
+  }
 }
 
 TaskIndex WaitingRoom::take_head(std::uint32_t index) {
@@ -31,10 +41,10 @@ TaskIndex WaitingRoom::take_head(std::uint32_t index) {
   check(!lane.tasks.empty(), "only a lane with somebody in it is looked at");
   const TaskIndex head = lane.tasks.front();
   // The node goes on to stand for the next head: no allocation for each start.
-  auto node = order_.extract({head, index});
+  auto node = order_.extract({.turn = turn_of(head), .lane = index});
   lane.tasks.pop_front();
   if (!lane.tasks.empty()) {
-    node.value() = {lane.tasks.front(), index};
+    node.value() = {.turn = turn_of(lane.tasks.front()), .lane = index};
     order_.insert(std::move(node));
   }
   leave(lane.shape);
@@ -44,11 +54,12 @@ TaskIndex WaitingRoom::take_head(std::uint32_t index) {
 void WaitingRoom::remove(TaskIndex task) {
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];
-    const auto found = std::ranges::lower_bound(lane.tasks, task);
+    const auto turn = [this](TaskIndex each) { return turn_of(each); };
+    const auto found = std::ranges::lower_bound(lane.tasks, turn_of(task), {}, turn);
     if (found == lane.tasks.end() || *found != task) continue;
-    order_.erase({lane.tasks.front(), index});
+    step_back(index);
     lane.tasks.erase(found);
-    if (!lane.tasks.empty()) order_.insert({lane.tasks.front(), index});
+    if (!lane.tasks.empty()) stand(index);
     leave(lane.shape);
     return;
   }
@@ -60,7 +71,7 @@ std::vector<TaskIndex> WaitingRoom::clear(GroupIndex group) {
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];
     if (lane.group != group || lane.tasks.empty()) continue;
-    order_.erase({lane.tasks.front(), index});
+    step_back(index);
     gone.insert(gone.end(), lane.tasks.begin(), lane.tasks.end());
     waiting_[lane.shape] -= static_cast<std::uint32_t>(lane.tasks.size());
     lane.tasks = {};

@@ -1,6 +1,6 @@
 // The tasks that wait for what they asked for, in lanes: tasks of one shape that ask for the same.
-// A retry that asks for more than its shape has a lane of its own. Within a lane tasks go in the
-// order of the job file, and so only the head of a lane is ever looked at.
+// A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
+// ranks, and of the job file where these are alike; so only the head of a lane is ever looked at.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,28 @@ class WaitingRoom {
     std::deque<TaskIndex> tasks;  ///< In order.
   };
 
-  /// The head of a lane, and the lane.
-  using Place = std::pair<TaskIndex, std::uint32_t>;
+  /// Where a task stands among all.
+  struct Turn {
+    std::int64_t rank = 0;
+    TaskIndex task;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+  };
 
-  /// The oldest first.
+  /// The head of a lane, and the lane.
+  struct Place {
+    Turn turn;
+    std::uint32_t lane = 0;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+
+  /// The first first.
   using Order = std::set<Place>;
+
+  /// Smaller ranks go first. By task; empty: all are alike. Who waits is put in order anew.
+  void set_ranks(std::vector<std::int64_t> ranks);
+  [[nodiscard]] Turn turn_of(TaskIndex task) const {
+    return {.rank = ranks_.empty() ? 0 : ranks_[task.value], .task = task};
+  }
 
   void add(TaskIndex task, ShapeIndex shape, GroupIndex group, const Request& request);
 
@@ -51,6 +68,14 @@ class WaitingRoom {
 
  private:
   void leave(ShapeIndex shape) { --waiting_[shape]; }
+  void stand(std::uint32_t index) {
+    order_.insert({.turn = turn_of(lanes_[index].tasks.front()), .lane = index});
+  }
+  void step_back(std::uint32_t index) {
+    order_.erase({.turn = turn_of(lanes_[index].tasks.front()), .lane = index});
+  }
+
+  std::vector<std::int64_t> ranks_;
 
   std::vector<Lane> lanes_;
   std::map<std::pair<ShapeIndex, Request>, std::uint32_t> index_;

@@ -126,8 +126,10 @@ class Checkers {
   std::optional<TaskIndex> kill_of_;  ///< Waited when it was asked for.
   std::optional<TaskIndex> oldest_;   ///< Lacked room when the first younger one was started.
 
-  std::optional<Opening> kept_;         ///< For that one, since it is owed its room,
-  std::optional<Opening> kept_loaded_;  ///< and for the oldest that has loaded.
+  /// What was kept for that one when it was first seen to be owed its room; within, nothing where
+  /// holding others back would not help it.
+  std::optional<std::optional<Opening>> kept_;
+  std::optional<std::optional<Opening>> kept_loaded_;  ///< The same for the oldest that has loaded.
 
   std::deque<Due> due_;
   std::set<AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.

@@ -131,7 +131,7 @@ void Checkers::check_nobody_waits_in_vain() {
   std::set<std::tuple<ShapeIndex, Request, Request>> kinds;
   std::optional<TaskIndex> in_vain;
   bool loads_wait = false;
-  for (const TaskIndex index : outside_.waiting) {
+  for (const TaskIndex index : outside_.waiting_in_order()) {
     const SeenTask& task = outside_.task(index);
     const bool room = outside_.group_has_room(task.group);
     if (!room && !started.contains(task.group)) continue;
@@ -146,7 +146,8 @@ void Checkers::check_nobody_waits_in_vain() {
   if (!in_vain || kinds.size() > kLookahead) return;
   // Room may be kept for an older one.
   const std::optional<TaskIndex> oldest = oldest_ ? oldest_ : outside_.oldest_without_room();
-  const bool kept = oldest && *oldest < *in_vain && outside_.is_owed_its_room(*oldest, now_);
+  const bool kept = oldest && outside_.starts_before(*oldest, *in_vain) &&
+                    outside_.is_owed_its_room(*oldest, now_);
   expect_of(*in_vain, kept, "nobody waits for what is free");
 }
 

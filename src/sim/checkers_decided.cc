@@ -206,13 +206,14 @@ void Checkers::check_gpus(TaskIndex index, const Request& promise,
 void Checkers::count_pass(TaskIndex started, const std::vector<GpuIndex>& on) {
   // It stays the same until all have been looked at, though its group may have no room any more.
   if (!oldest_) oldest_ = outside_.oldest_without_room();
-  if (oldest_ && started < *oldest_) oldest_.reset();
+  if (oldest_ && outside_.starts_before(started, *oldest_)) oldest_.reset();
   if (!oldest_) return;
   if (outside_.is_owed_its_room(*oldest_, now_)) {
     if (!kept_) kept_ = outside_.opening_for(*oldest_, now_);
-    expect_of(started, !kept_ || !outside_.would_delay(*kept_, started, on, now_),
+    std::optional<Opening>& kept = *kept_;
+    expect_of(started, !kept || !outside_.would_delay(*kept, started, on, now_),
               "nothing starts that delays an older task that was passed often enough");
-    if (kept_) outside_.take_beside(*kept_, started, on);
+    if (kept) outside_.take_beside(*kept, started, on);
   }
   SeenTask& passed = outside_.task(*oldest_);
   if (passed.passed++ == 0) passed.passed_since = now_;

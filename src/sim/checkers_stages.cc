@@ -116,12 +116,13 @@ void Checkers::decided(const GrantDevice& command) {
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");
   expect_of(index, whole.cpus <= outside_.cpus_free(), "no CPU is promised twice");
   if (!oldest_loaded_) oldest_loaded_ = outside_.oldest_loaded_without_device();
-  if (oldest_loaded_ && index < *oldest_loaded_) oldest_loaded_.reset();
+  if (oldest_loaded_ && outside_.trains_before(index, *oldest_loaded_)) oldest_loaded_.reset();
   if (oldest_loaded_) {
     if (outside_.is_owed_its_room(*oldest_loaded_, now_)) {
       if (!kept_loaded_) kept_loaded_ = outside_.opening_for(*oldest_loaded_, now_);
-      std::optional<Opening>& kept = kept_loaded_;
-      expect_of(index, !kept || !outside_.would_delay(*kept, index, command.gpus, now_),
+      std::optional<Opening>& kept = *kept_loaded_;
+      const bool again = !outside_.gpus.shares_of(index).empty();
+      expect_of(index, again || !kept || !outside_.would_delay(*kept, index, command.gpus, now_),
                 "nothing trains that delays an older one that was passed often enough");
       if (kept) outside_.take_beside(*kept, index, command.gpus);
     }
@@ -134,13 +135,14 @@ void Checkers::decided(const GrantDevice& command) {
 void Checkers::check_no_device_is_kept_in_vain() {
   if (outside_.interrupts > 0) return;
   std::optional<TaskIndex> older;
-  for (const TaskIndex index : outside_.loaded) {
+  for (const TaskIndex index : outside_.loaded_in_order()) {
     const Request due = outside_.due(index);
     if (due.cpus > outside_.cpus_free() || !outside_.gpus.has_room_for(due)) {
       if (!older) older = index;
       continue;
     }
-    expect_of(index, older && outside_.is_owed_its_room(*older, now_),
+    const bool again = !outside_.gpus.shares_of(index).empty();
+    expect_of(index, !again && older && outside_.is_owed_its_room(*older, now_),
               "nobody who has loaded waits for what is free");
   }
 }

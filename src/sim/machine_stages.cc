@@ -102,7 +102,7 @@ void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
     counts_.count(Fault::TrainOutOfMemory);
     process.waits = true;
     // Nobody made it wait for its device: it may as well leave, and has not trained then.
-    if (behaviour.end_tells && random_.one_in(4)) end_at(now_ + kLeaving, process, ExitedWith{0});
+    if (behaviour.end_tells && random_.one_in(2)) end_at(now_ + kLeaving, process, ExitedWith{0});
     return say(process, Said::OutOfMemory, "CUDA out of memory");
   }
   if (behaviour.mishap == Mishap::FailsToTrain) {

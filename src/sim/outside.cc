@@ -126,12 +126,14 @@ bool Outside::may_load_ahead(TaskIndex index) const {
   int ahead = 0;
   Cpus ahead_cpus;
   for (const auto& [other, attempt] : running) {
-    if (!attempt.ahead || (other > index && started.contains(other))) continue;
+    if (!attempt.ahead || (starts_before(index, other) && started.contains(other))) continue;
     ++ahead;
     ahead_cpus = ahead_cpus + shape_of(other).request.cpus;
   }
   if (ahead == 0) return true;
   const bool few = limits.waiting_max == 0 || ahead < limits.waiting_max;
+  // Enough that there is always one that fits into a gap of a GPU.
+  if (shape_of(index).request.gpus > 0) return few && ahead < 24;
   return few && ahead_cpus + shape_of(index).request.cpus <= capacity.cpus;
 }
 
@@ -223,7 +225,8 @@ bool Outside::group_has_room(GroupIndex group) const {
 bool Outside::had_group_room(TaskIndex index) const {
   const SeenTask& seen = task(index);
   const auto later = std::ranges::count_if(started, [&](TaskIndex other) {
-    return other > index && task(other).group == seen.group && running.contains(other);
+    return starts_before(index, other) && task(other).group == seen.group &&
+           running.contains(other);
   });
   const int most = plan.groups[seen.group.value].parallel_max;
   return most == 0 || groups[seen.group.value].running - later < most;
@@ -242,8 +245,8 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
   const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_device();
   bool loads_wait = false;
-  for (const TaskIndex index : waiting) {
-    if (oldest_loaded && *oldest_loaded < index) break;
+  for (const TaskIndex index : waiting_in_order()) {
+    if (oldest_loaded && starts_before(*oldest_loaded, index)) break;
     // Those that may not be loaded ahead yet lack no room, and go one after the other.
     if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) loads_wait = true;
     if (!group_has_room(task(index).group) || (two_phase(index) && loads_wait)) continue;
@@ -253,19 +256,70 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
   return oldest_loaded;
 }
 
+std::int64_t Outside::part_of_machine(TaskIndex index) const {
+  const Request& request = shape_of(index).request;
+  if (!two_phase(index) || request.gpus == 0) return 0;
+  std::int64_t all = 0;
+  for (const Gpu& gpu : capacity.gpus) all += gpu.memory.count;
+  double part = static_cast<double>(request.memory.count) /
+                static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
+  if (request.gpu_memory == Bytes{}) {
+    part += static_cast<double>(request.gpus) / static_cast<double>(capacity.gpus.size());
+  } else {
+    part += static_cast<double>(request.gpu_memory.count * request.gpus) /
+            static_cast<double>(std::max<std::int64_t>(all, 1));
+  }
+  return static_cast<std::int64_t>(part * 1e6);
+}
+
+bool Outside::starts_before(TaskIndex one, TaskIndex other) const {
+  return std::pair(part_of_machine(one), one) < std::pair(part_of_machine(other), other);
+}
+
+std::vector<TaskIndex> Outside::waiting_in_order() const {
+  std::vector<TaskIndex> all(waiting.begin(), waiting.end());
+  std::ranges::sort(all, [this](TaskIndex a, TaskIndex b) { return starts_before(a, b); });
+  return all;
+}
+
+bool Outside::trains_before(TaskIndex one, TaskIndex other) const {
+  const auto size = [this](TaskIndex index) {
+    const Request& request = shape_of(index).request;
+    if (!two_phase(index)) return Bytes{};
+    const bool whole = request.gpus > 0 && request.gpu_memory == Bytes{};
+    return whole ? gib(std::int64_t{1} << 20) : request.gpu_memory;
+  };
+  return size(one) != size(other) ? size(one) > size(other) : one < other;
+}
+
+std::vector<TaskIndex> Outside::loaded_in_order() const {
+  std::vector<TaskIndex> all(loaded.begin(), loaded.end());
+  std::ranges::sort(all, [this](TaskIndex a, TaskIndex b) { return trains_before(a, b); });
+  return all;
+}
+
 std::optional<TaskIndex> Outside::oldest_loaded_without_device() const {
-  const auto found = std::ranges::find_if(loaded, [&](TaskIndex it) {
+  const std::vector<TaskIndex> all = loaded_in_order();
+  const auto found = std::ranges::find_if(all, [&](TaskIndex it) {
     const Request needs = due(it);
     return needs.cpus > cpus_free() || !gpus.has_room_for(needs);
   });
-  if (found == loaded.end()) return std::nullopt;
+  if (found == all.end()) return std::nullopt;
   return *found;
 }
 
 bool Outside::is_owed_its_room(TaskIndex index, Instant at) const {
   const SeenTask& seen = task(index);
   if (seen.passed == 0) return false;
-  return seen.passed >= limits.passes_max || at - seen.passed_since >= limits.passed_time_max;
+  Duration durations{0};
+  std::int64_t ended_well = 0;
+  for (const SeenGroup& group : groups) {
+    durations += group.durations;
+    ended_well += group.ended_well;
+  }
+  const Duration usual = ended_well > 0 ? durations / ended_well : Duration{0};
+  const Duration longest = std::max(limits.passed_time_max, 10 * usual);
+  return seen.passed >= limits.passes_max || at - seen.passed_since >= longest;
 }
 
 std::optional<Instant> Outside::expected_end(const SeenAttempt& attempt, Instant at) const {

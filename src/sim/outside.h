@@ -119,6 +119,15 @@ struct Outside {
   /// Takes an attempt out; returns it as it was.
   SeenAttempt release(TaskIndex index, Instant at);
 
+  /// Of two that wait, whether the one goes before the other: of two-phase tasks on GPUs the
+  /// smaller.
+  [[nodiscard]] bool starts_before(TaskIndex one, TaskIndex other) const;
+  /// Those that wait to be started, in that order.
+  [[nodiscard]] std::vector<TaskIndex> waiting_in_order() const;
+  /// Of two that have loaded, whether the one goes before the other: who needs more of a GPU does.
+  [[nodiscard]] bool trains_before(TaskIndex one, TaskIndex other) const;
+  /// Those that have loaded, in that order.
+  [[nodiscard]] std::vector<TaskIndex> loaded_in_order() const;
   [[nodiscard]] const SeenTask& task(TaskIndex index) const { return tasks[index.value]; }
   [[nodiscard]] SeenTask& task(TaskIndex index) { return tasks[index.value]; }
   [[nodiscard]] const Shape& shape_of(TaskIndex index) const {
@@ -168,6 +177,8 @@ struct Outside {
       const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
   /// Of what a retry was given beyond its shape no more than there is.
   [[nodiscard]] Request within_gpus(Request request, TaskIndex index) const;
+  /// What it takes of the memory of the host and of all GPUs, in millionths.
+  [[nodiscard]] std::int64_t part_of_machine(TaskIndex index) const;
   [[nodiscard]] std::optional<Instant> expected_end(const SeenAttempt& attempt, Instant at) const;
 };
 

@@ -83,7 +83,9 @@ void OutsideGpus::change(TaskIndex task, Bytes each) {
 }
 
 void OutsideGpus::release(TaskIndex task, Instant at) {
-  for (const SeenShare& share : shares_of(task)) {
+  for (SeenShare share : shares_of(task)) {
+    // Of a GPU of its own nobody knows how much it had.
+    if (share.promise == Bytes{}) share.promise = capacity_.gpus[share.gpu.value].memory;
     left_.push_back({.share = share, .until = at + limits_.gpu_linger_max});
   }
   shares_.erase(task);

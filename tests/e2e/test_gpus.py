@@ -274,10 +274,10 @@ groups:
       - {id: second, device: cuda:0, gpu-memory: 3GB, command: /usr/bin/python3 phases.py}
 """)
         self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2), self.card("GPU-cccc", 3)])
-        self.trainyard("run", "job.yaml", expect=0, env={"CUDA_VISIBLE_DEVICES": "2,0"})
+        self.trainyard("run", "job.yaml", "--set", "gpu-priority.strategy=PCI", expect=0,
+                       env={"CUDA_VISIBLE_DEVICES": "2,0"})
         rows = self.rows()
         self.assertEqual([(rows[name]["result"], rows[name]["gpus"]) for name in ("first", "second")],
-                         # Of two that are alike the one that comes first on the bus.
                          [({"device": "cuda:1", "sees": ["GPU-cccc", "GPU-aaaa"]}, ["0"]),
                           ({"device": "cuda:0", "sees": ["GPU-cccc", "GPU-aaaa"]}, ["2"])])
 

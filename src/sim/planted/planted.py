@@ -42,9 +42,9 @@ BUGS = [
      "  if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;\n",
      "  const Request request = within_gpus(lane.request, lane.shape);\n"),
     ("what_an_ended_task_had_on_a_gpu_is_free_at_once", "gpu_ledger.cc",
-     "    lingering_.push_back({.gpu = share.gpu, .memory = share.memory, "
-     ".until = at + linger_max_});\n",
-     "    static_cast<void>(at);\n"),
+     "    lingering_.push_back(\n"
+     "        {.gpu = share.gpu, .memory = memory, .seen = share.memory, .until = at + linger_max_});\n",
+     "    static_cast<void>(at + Duration{memory.count});\n"),
     ("a_gpu_of_ones_own_is_shared", "gpu_room.cc",
      "  if (!room.present || room.whole) return false;\n",
      "  if (!room.present) return false;\n"),

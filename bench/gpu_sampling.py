@@ -1,0 +1,89 @@
+"""What it costs to look at eight GPUs and a hundred processes of a GiB once a second: the whole yard while
+its tasks do nothing. The driver is made up (tests/fake_nvml), all else is real."""
+import json
+import os
+import pathlib
+import statistics
+import time
+
+import harness
+import rows
+
+GROUP = "gpu"
+# Each has a GiB of its own, as a fork of one that had it: they share it as long as nobody writes.
+TASK = """
+import mmap, os, signal
+size = int(os.environ["SIZE"])
+memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for page in range(0, size, 4096):
+    memory[page] = 1
+for _ in range(int(os.environ["FORKS"])):
+    if os.fork() == 0:
+        signal.pause()
+open(os.environ["TRAINYARD_TASK_DIR"] + "/ready", "w").close()
+signal.pause()
+"""
+
+
+def ticks(pid):
+    """User and system time of a process, in seconds."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def until(holds, what, seconds_max=120):
+    deadline = time.monotonic() + seconds_max
+    while not holds():
+        if time.monotonic() > deadline:
+            raise harness.BenchmarkError(f"waited {seconds_max} s in vain for {what}")
+        time.sleep(0.05)
+
+
+def measure(shop, tasks, forks, size, seconds):
+    place = shop.fresh("sampling")
+    fake = shop.tools.parent / "tests/fake_nvml"
+    if not (fake / "libnvidia-ml.so.1").exists():
+        raise harness.BenchmarkError(f"no made-up driver in {fake}")
+    shown = place / "gpus.json"
+    devices = [{"uuid": f"GPU-{n}", "name": "Fake", "pci": f"{n:02}", "memory": 80 * 10**9} for n in range(8)]
+    shown.write_text(json.dumps({"devices": devices}))
+    (place / "task.py").write_text(TASK)
+    (place / "job.yaml").write_text(f"""
+name: job
+groups:
+  - {{name: g, memory: 1GB, cpus: 0, gpu-memory: 5GB, matrix: {{n: 1..{tasks}}},
+     env: {{SIZE: {size}, FORKS: {forks}}},
+     tasks: [{{command: [/usr/bin/python3, {place}/task.py]}}]}}
+""")
+    environment = {"LD_LIBRARY_PATH": str(fake), "TRAINYARD_FAKE_NVML": str(shown)}
+    yard = shop.start([shop.trainyard, "run", place / "job.yaml", "--set", "remain-limit.memory=0",
+                       "--set", "utilization-limit.cpu=100%"], "sampling", environment)
+    until(lambda: len(list(place.glob("runs/job/g/*/ready"))) == tasks, "all tasks")
+    # Now the driver shows what each of them has.
+    pids = [pid for pid in harness.descendants(yard.pid)
+            if str(place / "task.py").encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    if len(pids) != tasks * (forks + 1):
+        raise harness.BenchmarkError(f"{len(pids)} processes where {tasks * (forks + 1)} should be")
+    for n, pid in enumerate(pids):
+        devices[n % 8].setdefault("processes", []).append({"pid": pid, "memory": 2**30 // 4})
+    (place / "new").write_text(json.dumps({"devices": devices}))
+    (place / "new").replace(shown)
+    watch = next(pid for pid, parent in harness.descendants(yard.pid).items() if parent == yard.pid
+                 and pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "trainyard-gpus")
+    before = ticks(yard.pid) + ticks(watch)
+    time.sleep(seconds)
+    share = (ticks(yard.pid) + ticks(watch) - before) / seconds
+    shop.kill(yard)
+    return share
+
+
+def run(shop):
+    tasks, forks = shop.size((4, 24), tiny=(2, 1))
+    seconds = shop.size(10, tiny=1)
+    shares = []
+    for _ in range(shop.rounds(5)):
+        shares.append(100 * measure(shop, tasks, forks, shop.size(2**30, tiny=2**20), seconds))
+        harness.say(f"{shares[-1]:.2f} % of a core")
+    processes = tasks * (forks + 1)
+    yield rows.within(GROUP, f"8 GPUs and {processes} processes of 1 GiB looked at", statistics.median(shares),
+                      "% of a core", 2)

@@ -1,0 +1,68 @@
+#include "schedule/estimates.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+
+namespace trainyard {
+
+void Estimates::Peaks::add(Bytes peak) {
+  if (peak == Bytes{}) return;
+  if (last.size() < kPeaksMax) {
+    last.push_back(peak);
+  } else {
+    last[next] = peak;
+    next = (next + 1) % kPeaksMax;
+  }
+  std::vector<Bytes> sorted = last;
+  // The smallest of which 95 % are not larger.
+  const std::size_t place = ((sorted.size() * 95) + 99) / 100 - 1;
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(place));
+  percentile = sorted[place];
+}
+
+Bytes Estimates::Peaks::with_margin() const {
+  // Few tasks say less of the next one.
+  constexpr std::size_t kMany = 5;
+  return percentile + Bytes{percentile.count / (last.size() < kMany ? 5 : 10)};
+}
+
+void Estimates::finished(ShapeIndex shape, const Peak& peak) {
+  Known& known = known_[shape.value];
+  known.memory.add(peak.memory);
+  known.gpu_memory.add(peak.gpu_memory);
+}
+
+void Estimates::forget_unfinished() {
+  for (auto& [shape, known] : known_) known.unfinished = {};
+}
+
+void Estimates::unfinished(ShapeIndex shape, const Peak& peak) {
+  Peak& most = known_[shape.value].unfinished;
+  most.memory = std::max(most.memory, peak.memory);
+  most.gpu_memory = std::max(most.gpu_memory, peak.gpu_memory);
+}
+
+Peak Estimates::needed(ShapeIndex shape) const {
+  const auto found = known_.find(shape.value);
+  if (found == known_.end()) return {};
+  const Known& known = found->second;
+  const auto of = [](const Peaks& peaks, Bytes unfinished) {
+    return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(), unfinished);
+  };
+  return {.memory = of(known.memory, known.unfinished.memory),
+          .gpu_memory = of(known.gpu_memory, known.unfinished.gpu_memory)};
+}
+
+Peak Estimates::seen(ShapeIndex shape) const {
+  const auto found = known_.find(shape.value);
+  if (found == known_.end()) return {};
+  const Known& known = found->second;
+  return {.memory = std::max(known.memory.percentile, known.unfinished.memory),
+          .gpu_memory = std::max(known.gpu_memory.percentile, known.unfinished.gpu_memory)};
+}
+
+}  // namespace trainyard

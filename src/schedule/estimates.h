@@ -1,0 +1,59 @@
+// What tasks were seen to need, and what the next ones of their kind are promised by that.
+//
+// Of finished tasks the 95th percentile of their peaks counts, and a margin; never less than what
+// one that still runs has taken already. Pure; costs nothing where nothing was seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+
+namespace trainyard {
+
+/// The most that a task had at once.
+struct Peak {
+  Bytes memory;
+  Bytes gpu_memory;  ///< On each of its GPUs.
+};
+
+class Estimates {
+ public:
+  /// Of each shape the peaks of so many tasks count, the last ones.
+  static constexpr std::size_t kPeaksMax = 256;
+
+  /// A task of a shape has ended well. What nobody saw (0) does not count.
+  void finished(ShapeIndex shape, const Peak& peak);
+
+  /// What those have had so far that run: all are forgotten, then told anew.
+  void forget_unfinished();
+  void unfinished(ShapeIndex shape, const Peak& peak);
+
+  /// What the next one will need, with a margin; 0 where nothing is known of it.
+  [[nodiscard]] Peak needed(ShapeIndex shape) const;
+  /// What is known to be needed: the same without a margin, and also before one has finished.
+  [[nodiscard]] Peak seen(ShapeIndex shape) const;
+
+ private:
+  /// The last peaks, in the order of their coming.
+  struct Peaks {
+    std::vector<Bytes> last;
+    std::size_t next = 0;
+    Bytes percentile;
+
+    void add(Bytes peak);
+    [[nodiscard]] Bytes with_margin() const;
+  };
+  struct Known {
+    Peaks memory;
+    Peaks gpu_memory;
+    Peak unfinished;
+  };
+
+  std::unordered_map<std::uint32_t, Known> known_;  ///< By shape.
+};
+
+}  // namespace trainyard

@@ -1,0 +1,69 @@
+#include "schedule/estimates.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+
+namespace trainyard {
+namespace {
+
+constexpr ShapeIndex kShape{3};
+
+TEST(Estimates, KnowNothingBeforeATaskHasFinished) {
+  Estimates estimates;
+  EXPECT_EQ(estimates.needed(kShape).memory, Bytes{});
+  estimates.unfinished(kShape, {.memory = gb(2), .gpu_memory = gb(3)});
+  EXPECT_EQ(estimates.needed(kShape).memory, Bytes{});
+  EXPECT_EQ(estimates.seen(kShape).memory, gb(2));
+  EXPECT_EQ(estimates.seen(kShape).gpu_memory, gb(3));
+}
+
+TEST(Estimates, AddAMarginThatIsSmallerWhereMoreIsKnown) {
+  Estimates estimates;
+  for (int tasks = 1; tasks <= 5; ++tasks) {
+    estimates.finished(kShape, {.memory = gb(10)});
+    EXPECT_EQ(estimates.needed(kShape).memory, tasks < 5 ? gb(12) : gb(11));
+  }
+  EXPECT_EQ(estimates.seen(kShape).memory, gb(10));
+  EXPECT_EQ(estimates.needed({4}).memory, Bytes{});
+}
+
+TEST(Estimates, TakeThe95thPercentile) {
+  Estimates estimates;
+  for (std::int64_t i = 1; i <= 100; ++i) estimates.finished(kShape, {.gpu_memory = mb(10 * i)});
+  EXPECT_EQ(estimates.seen(kShape).gpu_memory, mb(950));
+  EXPECT_EQ(estimates.needed(kShape).gpu_memory, mb(1045));
+}
+
+TEST(Estimates, AreNeverUnderWhatOneThatRunsHasTaken) {
+  Estimates estimates;
+  estimates.finished(kShape, {.memory = gb(1)});
+  estimates.unfinished(kShape, {.memory = gb(4)});
+  estimates.unfinished(kShape, {.memory = gb(2)});
+  EXPECT_EQ(estimates.needed(kShape).memory, gb(4));
+  estimates.forget_unfinished();
+  EXPECT_EQ(estimates.needed(kShape).memory, mb(1200));
+}
+
+TEST(Estimates, RememberTheLastOnesAlone) {
+  Estimates estimates;
+  for (std::size_t i = 0; i < Estimates::kPeaksMax; ++i) {
+    estimates.finished(kShape, {.memory = gb(9)});
+  }
+  for (std::size_t i = 0; i < Estimates::kPeaksMax; ++i) {
+    estimates.finished(kShape, {.memory = gb(1)});
+  }
+  EXPECT_EQ(estimates.seen(kShape).memory, gb(1));
+}
+
+TEST(Estimates, DoNotCountWhatNobodySaw) {
+  Estimates estimates;
+  estimates.finished(kShape, {.memory = gb(1), .gpu_memory = {}});
+  EXPECT_EQ(estimates.needed(kShape).gpu_memory, Bytes{});
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,114 @@
+// What tasks take decides what the next ones of their kind are promised.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule_test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+const Capacity kTwoCards{.memory = gb(10),
+                         .cpus = cpus(8),
+                         .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
+                                  {.number = 1, .pci = "b", .memory = gb(8)}}};
+const Limits kLearns{.memory_remain = Bytes{0},
+                     .gpu_memory_remain = Bytes{0},
+                     .gpu_memory_least = gb(2),
+                     .train_retries = 5,
+                     .auto_adjust = true};
+
+AttemptEnded ended(std::uint32_t task, Bytes memory, Bytes gpu_memory = {}) {
+  return {.key = {{task}, 1},
+          .end = ExitedWith{0},
+          .usage = {.memory_peak = memory, .gpu_memory_peak = gpu_memory}};
+}
+
+TEST(Learning, GivesTheNextWhatTheFirstTook) {
+  Yard yard(PlanBuilder().tasks(5, gb(6)).learns_memory(), kLearns, kTwoCards);
+  EXPECT_EQ(commands(yard.go(yard.first, at(0))), Texts{"start 0#1 with 6 GB"});
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))),
+            (Texts{"start 1#1 with 2.4 GB", "start 2#1 with 2.4 GB", "start 3#1 with 2.4 GB",
+                   "start 4#1 with 2.4 GB"}));
+}
+
+TEST(Learning, DoesNotMakeANumberSmallerThatSomebodyWrote) {
+  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoCards);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))), Texts{"start 1#1 with 6 GB"});
+}
+
+TEST(Learning, MakesItLargerWhenOthersOfItsKindTookMore) {
+  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoCards);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(7)))), Texts{"start 1#1 with 7 GB"});
+}
+
+TEST(Learning, IsNeverUnderWhatOneThatRunsHasTaken) {
+  Yard yard(PlanBuilder().tasks(4, gb(4)).learns_memory(), kLearns, kTwoCards);
+  yard.go(yard.first, at(0));
+  yard.on(at(1), Sampled{.memory_available = gb(6),
+                         .tasks = {{.key = {{0}, 1}, .memory = gb(1)},
+                                   {.key = {{1}, 1}, .memory = gb(3)}}});
+  EXPECT_EQ(commands(yard.on(at(2), ended(0, gb(1)))),
+            (Texts{"start 2#1 with 3 GB", "start 3#1 with 3 GB"}));
+}
+
+TEST(Learning, IsLeftAloneWhereItIsSwitchedOff) {
+  Limits off = kLearns;
+  off.auto_adjust = false;
+  Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory(), off, kTwoCards);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))), Texts{"start 1#1 with 6 GB"});
+}
+
+TEST(Learning, ProbesWithAWholeCardAndPacksTheRest) {
+  Yard yard(PlanBuilder().tasks(6, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoCards);
+  EXPECT_EQ(commands(yard.go(yard.first, at(0))),
+            (Texts{"start 0#1 with 1 GB, 0 whole", "start 1#1 with 1 GB, 1 whole"}));
+  static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(2))));
+  EXPECT_EQ(commands(yard.on(at(1), GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+            (Texts{"start 2#1 with 1 GB, 2.4 GB on 0", "start 3#1 with 1 GB, 2.4 GB on 0",
+                   "start 4#1 with 1 GB, 2.4 GB on 0"}));
+}
+
+TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoCards);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), ended(0, gb(1))));
+  EXPECT_EQ(commands(yard.on(at(1), GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+            Texts{"start 2#1 with 1 GB, 0 whole"});
+}
+
+TEST(Learning, TellsARetryWhatOthersOfItsKindHave) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), GpuIndex{0}), kLearns, kTwoCards);
+  yard.go(yard.first, at(0));
+  const GpusSampled seen{.gpus = {{.used = gb(6)}, {}},
+                         .uses = {{.key = {{0}, 1}, .gpu = {0}, .memory = gb(3)},
+                                  {.key = {{1}, 1}, .gpu = {0}, .memory = gb(3)}}};
+  yard.on(at(1), seen);
+  const AttemptEnded failed{
+      .key = {{2}, 1}, .end = ExitedWith{1}, .out_of_memory = "CUDA out of memory", .of_gpu = true};
+  static_cast<void>(yard.on(at(2), failed));
+  static_cast<void>(yard.on(at(2), seen));
+  static_cast<void>(yard.on(at(3), ended(0, gb(1), gb(3))));
+  EXPECT_EQ(commands(yard.on(
+                at(3), GpusSampled{.gpus = {{.used = gb(3)}, {}}, .uses = {seen.uses.back()}})),
+            Texts{"start 2#2 with 1 GB, 3 GB on 0"});
+}
+
+}  // namespace
+}  // namespace trainyard::schedule_test

@@ -1,0 +1,309 @@
+#include "schedule/lookahead.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/resources.h"
+
+namespace trainyard {
+namespace {
+
+using Order = std::vector<std::uint32_t>;
+constexpr Duration kNever = Duration::max();
+
+/// Numbers that look random, the same every time.
+class Dice {
+ public:
+  std::uint32_t below(std::size_t count) {
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 7U;
+    state_ ^= state_ << 17U;
+    return static_cast<std::uint32_t>(state_ % count);
+  }
+
+ private:
+  std::uint64_t state_ = 0x9E3779B97F4A7C15U;
+};
+
+/// One run, played from its beginning. Used for one order after the other.
+class Play {
+ public:
+  Play(const std::vector<Prospect>& prospects, const Stock& stock)
+      : prospects_(prospects), stock_(stock) {
+    least_memory_ = Bytes{std::numeric_limits<std::int64_t>::max()};
+    for (const Prospect& it : prospects) {
+      least_memory_ = std::min(least_memory_, it.request.memory);
+    }
+  }
+
+  /// How long the run takes; kNever as soon as it is known to take longer than `limit`.
+  Duration run(const Order& order, int ahead_max, Duration limit);
+
+ private:
+  enum class Kind : std::uint8_t { Loaded, Trained };
+  struct Happening {
+    Duration at;
+    Kind kind;
+    std::uint32_t task;
+    friend auto operator<=>(const Happening&, const Happening&) = default;
+  };
+  struct Card {
+    Bytes free;
+    int users = 0;
+  };
+
+  bool place(std::uint32_t task);
+  void leave(std::uint32_t task);
+  void start_waiting(int ahead_max);
+  bool train_loaded();
+
+  const std::vector<Prospect>& prospects_;
+  const Stock& stock_;
+  Bytes least_memory_;
+
+  Duration now_{0};
+  Bytes memory_;
+  Cpus cpus_;
+  int ahead_ = 0;
+  std::vector<Card> cards_;
+  Order waiting_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> loaded_;  ///< Turn, task; in order.
+  std::vector<std::uint32_t> turn_;                              ///< By task.
+  std::vector<std::vector<std::uint32_t>> cards_of_;             ///< By task.
+  std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
+};
+
+Duration Play::run(const Order& order, int ahead_max, Duration limit) {
+  now_ = Duration{0};
+  memory_ = stock_.memory;
+  cpus_ = stock_.cpus;
+  ahead_ = 0;
+  cards_.assign(stock_.gpus.size(), {});
+  for (std::size_t i = 0; i < cards_.size(); ++i) cards_[i].free = stock_.gpus[i];
+  waiting_ = order;
+  loaded_.clear();
+  turn_.resize(prospects_.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) turn_[order[i]] = i;
+  cards_of_.assign(prospects_.size(), {});
+  agenda_ = {};
+  while (true) {
+    do {
+      start_waiting(ahead_max);
+    } while (train_loaded());
+    if (agenda_.empty()) return waiting_.empty() && loaded_.empty() ? now_ : kNever;
+    const Happening next = agenda_.top();
+    agenda_.pop();
+    now_ = next.at;
+    if (now_ > limit) return kNever;
+    if (next.kind == Kind::Loaded) {
+      const std::pair place{turn_[next.task], next.task};
+      loaded_.insert(std::ranges::upper_bound(loaded_, place), place);
+    } else {
+      leave(next.task);
+    }
+  }
+}
+
+/// Gives it its CPUs and the cards with the least left beside it; false when they are not free.
+bool Play::place(std::uint32_t task) {
+  const Request& request = prospects_[task].request;
+  if (request.cpus > cpus_) return false;
+  std::vector<std::uint32_t>& chosen = cards_of_[task];
+  chosen.clear();
+  for (int count = 0; count < request.gpus; ++count) {
+    std::size_t best = cards_.size();
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      const bool wished = !request.gpu || request.gpu->value == i;
+      const bool whole = request.gpu_memory == Bytes{};
+      const bool fits = whole ? cards_[i].users == 0 : request.gpu_memory <= cards_[i].free;
+      const bool fresh = std::ranges::find(chosen, i) == chosen.end();
+      if (!wished || !fits || !fresh) continue;
+      if (best == cards_.size() || cards_[i].free < cards_[best].free) best = i;
+    }
+    if (best == cards_.size()) return false;
+    chosen.push_back(static_cast<std::uint32_t>(best));
+  }
+  for (const std::uint32_t card : chosen) {
+    ++cards_[card].users;
+    // One that has it for itself leaves nothing of it.
+    cards_[card].free -= request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
+  }
+  cpus_ = cpus_ - request.cpus;
+  return true;
+}
+
+void Play::leave(std::uint32_t task) {
+  const Request& request = prospects_[task].request;
+  memory_ += request.memory;
+  cpus_ = cpus_ + request.cpus;
+  for (const std::uint32_t card : cards_of_[task]) {
+    --cards_[card].users;
+    cards_[card].free += request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
+  }
+}
+
+void Play::start_waiting(int ahead_max) {
+  if (memory_ < least_memory_) return;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    const std::uint32_t task = waiting_[i];
+    const Prospect& it = prospects_[task];
+    const bool may = it.request.memory <= memory_ && (!it.two_phase || ahead_ < ahead_max);
+    if (!may || (!it.two_phase && !place(task))) {
+      waiting_[kept++] = task;
+      continue;
+    }
+    memory_ -= it.request.memory;
+    if (it.two_phase) {
+      ++ahead_;
+      agenda_.push({.at = now_ + it.load, .kind = Kind::Loaded, .task = task});
+    } else {
+      agenda_.push({.at = now_ + it.load + it.train, .kind = Kind::Trained, .task = task});
+    }
+  }
+  waiting_.resize(kept);
+}
+
+/// True when one began to train, so that another may be loaded.
+bool Play::train_loaded() {
+  const auto began = std::erase_if(loaded_, [this](const auto& it) {
+    if (!place(it.second)) return false;
+    --ahead_;
+    agenda_.push(
+        {.at = now_ + prospects_[it.second].train, .kind = Kind::Trained, .task = it.second});
+    return true;
+  });
+  return began > 0;
+}
+
+/// What a task takes of all there is, as a share.
+struct Share {
+  double memory = 0;
+  double gpus = 0;
+};
+
+std::vector<Share> shares_of(const std::vector<Prospect>& prospects, const Stock& stock) {
+  Bytes all_gpus;
+  for (const Bytes gpu : stock.gpus) all_gpus += gpu;
+  std::vector<Share> shares;
+  shares.reserve(prospects.size());
+  for (const Prospect& it : prospects) {
+    const Request& request = it.request;
+    Bytes gpu{request.gpu_memory.count * request.gpus};
+    if (request.gpus > 0 && gpu == Bytes{}) {
+      gpu = Bytes{all_gpus.count / static_cast<std::int64_t>(stock.gpus.size()) * request.gpus};
+    }
+    const auto whole = [](Bytes of) {
+      return static_cast<double>(std::max<std::int64_t>(of.count, 1));
+    };
+    shares.push_back(
+        {.memory = std::max(static_cast<double>(request.memory.count) / whole(stock.memory),
+                            static_cast<double>(request.cpus.milli) /
+                                static_cast<double>(std::max<std::int64_t>(stock.cpus.milli, 1))),
+         .gpus = static_cast<double>(gpu.count) / whole(all_gpus)});
+  }
+  return shares;
+}
+
+/// The orders that are tried first: the largest first, by five ways to say what is large.
+std::vector<Order> rules(const std::vector<Prospect>& prospects, const Stock& stock) {
+  const std::vector<Share> shares = shares_of(prospects, stock);
+  constexpr std::size_t kRules = 5;
+  std::vector<std::array<double, kRules>> sizes(prospects.size());
+  for (std::size_t i = 0; i < prospects.size(); ++i) {
+    const auto train = static_cast<double>(prospects[i].train.count());
+    const auto all = static_cast<double>((prospects[i].load + prospects[i].train).count());
+    const Share& share = shares[i];
+    sizes[i] = {train, train * share.gpus, all * share.memory,
+                std::max(train * share.gpus, all * share.memory),
+                train * (share.gpus + share.memory)};
+  }
+  std::vector<Order> orders;
+  for (std::size_t rule = 0; rule < kRules; ++rule) {
+    Order order(prospects.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, std::greater{},
+                             [&](std::uint32_t it) { return sizes[it].at(rule); });
+    orders.push_back(std::move(order));
+  }
+  return orders;
+}
+
+/// Changes an order a little: swaps two, or moves one.
+void shuffle(Order& order, Dice& dice) {
+  constexpr std::array<int, 4> kChanges{1, 1, 2, 4};
+  for (int changes = kChanges.at(dice.below(kChanges.size())); changes > 0; --changes) {
+    const std::uint32_t a = dice.below(order.size());
+    const std::uint32_t b = dice.below(order.size());
+    if (dice.below(2) == 0) {
+      std::swap(order[a], order[b]);
+    } else if (a < b) {
+      std::rotate(order.begin() + a, order.begin() + a + 1, order.begin() + b + 1);
+    } else {
+      std::rotate(order.begin() + b, order.begin() + a, order.begin() + a + 1);
+    }
+  }
+}
+
+}  // namespace
+
+Duration shortest_possible(const std::vector<Prospect>& prospects, const Stock& stock) {
+  const std::vector<Share> shares = shares_of(prospects, stock);
+  double longest = 0;
+  double memory = 0;
+  double gpus = 0;
+  for (std::size_t i = 0; i < prospects.size(); ++i) {
+    const auto train = static_cast<double>(prospects[i].train.count());
+    const auto all = train + static_cast<double>(prospects[i].load.count());
+    longest = std::max(longest, all);
+    memory += all * shares[i].memory;
+    gpus += train * shares[i].gpus;
+  }
+  return Duration{static_cast<std::int64_t>(std::max({longest, memory, gpus}))};
+}
+
+Foresight look_ahead(const std::vector<Prospect>& prospects, const Stock& stock, int runs_max) {
+  constexpr std::array<int, 5> kAhead{40, 20, 12, 8, 5};
+  // So near to what is possible is near enough.
+  const Duration good = shortest_possible(prospects, stock) * 101 / 100;
+  Foresight best{.order = {}, .ahead_max = kAhead.front(), .makespan = kNever};
+  Play play(prospects, stock);
+  const auto go_on = [&] { return best.runs < runs_max && best.makespan > good; };
+  const std::vector<Order> orders = rules(prospects, stock);
+  for (const int ahead : kAhead) {
+    for (const Order& order : orders) {
+      if (!go_on()) break;
+      ++best.runs;
+      const Duration limit = best.makespan == kNever ? kNever : best.makespan - Duration{1};
+      const Duration took = play.run(order, ahead, limit);
+      if (took < best.makespan || best.order.empty()) {
+        best = {.order = order, .ahead_max = ahead, .makespan = took, .runs = best.runs};
+      }
+    }
+  }
+  Dice dice;
+  while (go_on() && prospects.size() > 1) {
+    Order order = best.order;
+    int ahead = best.ahead_max;
+    shuffle(order, dice);
+    if (dice.below(20) == 0) ahead = std::max(2, ahead + static_cast<int>(dice.below(5)) - 2);
+    ++best.runs;
+    const Duration took = play.run(order, ahead, best.makespan);
+    // One that is as good is taken, too: there may be a better one behind it.
+    if (took > best.makespan || took == kNever) continue;
+    best = {.order = std::move(order), .ahead_max = ahead, .makespan = took, .runs = best.runs};
+  }
+  return best;
+}
+
+}  // namespace trainyard

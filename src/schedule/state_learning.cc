@@ -1,0 +1,48 @@
+// The part of the scheduler that learns from what tasks take what the next ones need.
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/estimates.h"
+#include "schedule/ledger.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard {
+
+void Scheduler::State::learn_from_running() {
+  estimates_.forget_unfinished();
+  for (auto& [task, running] : running_) {
+    running.memory_peak = std::max(running.memory_peak, ledger_.memory_measured_of(task));
+    estimates_.unfinished(tasks[task].shape,
+                          {.memory = running.memory_peak, .gpu_memory = gpus_.peak_of(task)});
+  }
+}
+
+/// What nobody said is what was learned. A number that somebody wrote is not made smaller; but
+/// where others of its kind took more, so much is promised.
+Bytes Scheduler::State::learned_memory(Bytes asked, ShapeIndex shape) const {
+  if (!limits_.auto_adjust) return asked;
+  const Bytes most = capacity_.memory - memory_kept_free(limits_, capacity_);
+  const bool retry = asked != shapes_[shape.value].request.memory;
+  const Bytes needed = estimates_.needed(shape).memory;
+  if (shapes_[shape.value].learns_memory && !retry && needed > Bytes{}) {
+    return std::min(needed, most);
+  }
+  return std::max(asked, std::min(estimates_.seen(shape).memory, most));
+}
+
+Bytes Scheduler::State::learned_gpu_memory(Bytes asked, ShapeIndex shape) const {
+  const Shape& of = shapes_[shape.value];
+  const Bytes most = chooser_.most_memory(of.request);
+  if (of.learns_gpu_memory && asked == Bytes{}) {
+    return std::min(estimates_.needed(shape).gpu_memory, most);
+  }
+  const bool whole = asked == Bytes{};
+  if (whole || !(limits_.auto_adjust || of.learns_gpu_memory)) return asked;
+  return std::max(asked, std::min(estimates_.seen(shape).gpu_memory, most));
+}
+
+}  // namespace trainyard

@@ -1,0 +1,62 @@
+// Plays a run through in no time: the real scheduler and the real loop on a machine where tasks
+// load, train and end as they are expected to, and nothing else goes wrong. What `trainyard plan`
+// forecasts with.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::sim {
+
+/// What a task does in each of its attempts.
+struct Course {
+  Duration load{0};
+  Duration train{0};
+  Bytes memory;      ///< That it takes of the host, at once.
+  Bytes gpu_memory;  ///< That it takes on each of its GPUs,
+  Duration gpu_after{
+      0};  ///< so long after it has begun to train. It ends where there is too little.
+};
+
+/// What became of a task.
+struct PlayedTask {
+  Instant started;  ///< Of the last attempt, as the two below.
+  Instant trains;
+  Instant ended;
+  std::vector<GpuIndex> gpus;
+  int attempts = 0;
+  bool finished = false;
+};
+
+/// Why tasks waited: one line each time that it changed.
+struct PlayedWait {
+  Instant at;
+  ShapeIndex shape;
+  std::string reason;  ///< Empty: they wait no longer.
+};
+
+struct PlayedRun {
+  Instant ended;
+  std::vector<PlayedTask> tasks;  ///< By task.
+  std::vector<PlayedWait> waits;
+  int out_of_memory = 0;  ///< How often a GPU had too little.
+};
+
+struct PlayOptions {
+  Duration sample_every{60'000};  ///< How often the machine is looked at.
+};
+
+/// `courses` are by task. An error when the run does not end, as when a task waits for what it
+/// never gets.
+Result<PlayedRun> play_run(const Plan& plan, const Limits& limits, const Capacity& capacity,
+                           const std::vector<Course>& courses, const PlayOptions& options = {});
+
+}  // namespace trainyard::sim
