@@ -68,6 +68,18 @@ struct DevicesOptions {
 };
 ExitCode devices_command(const DevicesOptions& options);
 
+struct PlanOptions {
+  std::string job_file;
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::vector<std::string> gpus;  ///< "4x24GB": instead of what is here; several are compared.
+  std::string memory;             ///< "64GB"; empty: what is here, as of `cpus`.
+  std::string cpus;               ///< "16"
+  std::string html;               ///< Where to write the page with the timeline; empty: nowhere.
+  bool json = false;
+};
+ExitCode plan_command(const PlanOptions& options);
+
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
   std::string config_file;

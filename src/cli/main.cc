@@ -39,6 +39,7 @@ struct CommandLine {
   LogsOptions logs;
   KillOptions kill;
   DevicesOptions devices;
+  PlanOptions plan;
   ConfigOptions config;
 };
 
@@ -116,6 +117,26 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   return kill;
 }
 
+CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
+  CLI::App* plan = app.add_subcommand("plan", "Show how long a job would take, and run nothing");
+  plan->add_option("job", options.job_file, "The job file (YAML)")->required();
+  plan->add_option("--gpus", options.gpus, "On such GPUs: 4x24GB, 80GB, 0; several are compared");
+  plan->add_option("--memory", options.memory, "With so much memory: 64GB");
+  plan->add_option("--cpus", options.cpus, "With so many CPUs: 16");
+  plan->add_option("--html", options.html, "Write a page with a timeline there");
+  plan->add_flag("--json", options.json, "For programs");
+  add_configuration(*plan, options.config_file, options.settings);
+  plan->footer(
+      "Examples:\n"
+      "  trainyard plan sweep.yaml\n"
+      "  trainyard plan sweep.yaml --gpus 4x24GB --memory 64GB --cpus 16 --html plan.html\n"
+      "  trainyard plan sweep.yaml --gpus 1x24GB 2x24GB 1x80GB\n"
+      "\n"
+      "The real scheduler plays the run through. How long tasks take is what the job file says\n"
+      "('duration'), or what earlier runs have taught.");
+  return plan;
+}
+
 CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   CLI::App* devices =
       app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is promised");
@@ -145,6 +166,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* logs = add_logs(app, line.logs);
   const CLI::App* kill = add_kill(app, line.kill);
   const CLI::App* devices = add_devices(app, line.devices);
+  const CLI::App* plan = add_plan(app, line.plan);
   ClientWords client(app);
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
   config->require_subcommand(1);
@@ -182,6 +204,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (logs->parsed()) return logs_command(line.logs);
   if (kill->parsed()) return kill_command(line.kill);
   if (devices->parsed()) return devices_command(line.devices);
+  if (plan->parsed()) return plan_command(line.plan);
   if (const std::optional<ExitCode> done = client.run()) return *done;
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
 }

@@ -24,6 +24,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/keep_learned.h"
 #include "cli/resume_options.h"
 #include "cli/run_place.h"
 #include "cli/run_view.h"
@@ -243,6 +244,7 @@ ExitCode Session::run() {
   view_.emplace(job_, begun->plan);
   for (const std::string& note : capacity_.notes) view_->note("machine: " + note);
   for (const std::string& note : begun->notes) view_->note(note);
+  for (const std::string& note : job_.notes()) view_->note(note);
   if (const std::string idle = idle_gpus_note(job_.plan(), capacity_.capacity); !idle.empty()) {
     view_->note(idle);
   }
@@ -341,6 +343,10 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
                 interrupted_ ? ExitCode::Interrupted : ExitCode::TaskFailed);
   }
   if (!closed) return fail(closed.error(), ExitCode::TaskFailed);
+  if (job_.configuration().flag(Setting::SchedulerAutoAdjust)) {
+    const Result<void> kept = keep_learned(job_.places().run_directory, job_.places().file);
+    if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
+  }
   const ExitCode result = show_results(job_.places().run_directory, options_.json);
   if (keeper_gone) {
     return fail("the keeper of the task processes died; go on with 'trainyard run --resume'",

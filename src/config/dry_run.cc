@@ -199,6 +199,7 @@ std::string dry_run_text(const Job& job, std::int64_t tasks_max, const ResumedPl
   text += fmt::format("job file: {}\n", job.places().file);
   text += fmt::format("run directory: {}\n", job.places().run_directory);
   text += limits_text(job);
+  for (const std::string& note : job.notes()) text += note + "\n";
   if (resumed != nullptr) {
     for (const std::string& note : resumed->notes) text += note + "\n";
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,7 @@
 #include "config/job_reader.h"
 #include "config/job_spec.h"
 #include "config/job_state.h"
+#include "config/learned.h"
 #include "config/mistake.h"
 #include "config/text_file.h"
 #include "config/yaml_reader.h"
@@ -78,6 +80,18 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
   return error ? wanted : real.string();
 }
 
+/// What earlier runs have taught; nothing where there were none, or where it cannot be read.
+Learned read_learned(const std::string& job_file, std::vector<std::string>& notes) {
+  const std::string path = learned_path(job_file);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  const Result<std::string> text = read_text_file(path);
+  Result<Learned> learned = text ? Learned::parse(*text) : std::unexpected(text.error());
+  if (learned) return std::move(*learned);
+  notes.push_back(fmt::format("'{}' is left alone: {}", path, learned.error().message));
+  return {};
+}
+
 /// Of the names that the yard was started with, those that decide what is set for a task.
 std::vector<std::string> names_that_matter(const std::vector<std::string>& names) {
   constexpr std::array<std::string_view, 6> kSetForTasks{
@@ -116,9 +130,14 @@ std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions
   state->capacity = capacity;
   state->configuration = layered(options, document, directory, mistakes);
   state->spec = read_job(document, directory, mistakes);
-  PlannedJob planned =
-      plan_job(state->spec, {.configuration = state->configuration, .capacity = state->capacity},
-               document, mistakes);
+  Learned learned;
+  if (state->configuration.flag(Setting::SchedulerAutoAdjust)) {
+    learned = read_learned(path, state->notes);
+  }
+  PlannedJob planned = plan_job(
+      state->spec,
+      {.configuration = state->configuration, .capacity = state->capacity, .learned = learned},
+      document, mistakes);
   if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
 
   if (state->spec.name.empty()) state->spec.name = name_of_file(path);
@@ -130,6 +149,7 @@ std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions
       .run_directory = run_directory(options, state->spec, state->configuration, directory)};
   state->environment_names = names_that_matter(options.environment_names);
   state->plan = std::move(planned.plan);
+  std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   return Job(std::move(state));
 }
@@ -139,6 +159,7 @@ const std::string& Job::text() const { return state_->text; }
 const JobPlaces& Job::places() const { return state_->places; }
 const Configuration& Job::configuration() const { return state_->configuration; }
 const Capacity& Job::capacity() const { return state_->capacity; }
+const std::vector<std::string>& Job::notes() const { return state_->notes; }
 const Plan& Job::plan() const { return state_->plan; }
 
 Limits Job::limits() const { return trainyard::limits(state_->configuration, state_->capacity); }

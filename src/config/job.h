@@ -62,6 +62,9 @@ class Job {
   [[nodiscard]] const Configuration& configuration() const;
   [[nodiscard]] const Capacity& capacity() const;  ///< What it was checked against.
 
+  /// For people: where what is written and what was learned differ.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
+
   /// The configuration with this capacity: what the scheduler is to keep.
   [[nodiscard]] Limits limits() const;
 

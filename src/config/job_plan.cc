@@ -178,7 +178,8 @@ class PlanMaker {
       shape = *same;
     } else {
       shape = shape_of(group, origin);
-      if (!wants_depend(group.wants) && !wants_depend(task.wants)) same = shape;
+      const bool alike = !wants_depend(group.wants) && !wants_depend(task.wants);
+      if (alike && !basis_.learned.knows(group.name)) same = shape;
     }
     job_.plan.tasks.push_back({.shape = shape});
   }
@@ -278,6 +279,7 @@ class PlanMaker {
     wanted.train_expected =
         value(&Wants::duration, "duration", parse_duration).value_or(Duration{0});
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
+    add_learned(group, wanted);
     return wanted;
   }
 
@@ -318,6 +320,40 @@ class PlanMaker {
     request.gpus = 1;
     request.gpu_memory =
         basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+  }
+
+  /// What earlier runs have taught counts where nothing is written.
+  void add_learned(const GroupSpec& group, Wanted& wanted) {
+    if (!basis_.learned.knows(group.name)) return;
+    const LearnedTask expected = basis_.learned.expected(group.name, *bindings_[kTaskIdSlot]);
+    const LearnedTask most = basis_.learned.most(group.name);
+    Request& request = wanted.request;
+    if (!wanted.learns_memory) {
+      note_difference(group, "memory", request.memory, most.memory);
+    } else if (expected.memory > Bytes{}) {
+      const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
+      request.memory = std::min(expected.memory, memory_to_give(limits, basis_.capacity));
+    }
+    if (request.gpu_memory > Bytes{}) {
+      note_difference(group, "gpu-memory", request.gpu_memory, most.gpu_memory);
+    } else if (wanted.learns_gpu_memory && expected.gpu_memory > Bytes{}) {
+      const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
+      Request with = request;
+      with.gpu_memory = expected.gpu_memory;
+      // It may have been learned on a larger card.
+      if (!never_fits(with, limits, basis_.capacity)) request = with;
+    }
+    wanted.load_expected = expected.load;
+    if (wanted.train_expected == Duration{0}) wanted.train_expected = expected.train;
+  }
+
+  void note_difference(const GroupSpec& group, std::string_view key, Bytes written, Bytes most) {
+    if (most == Bytes{}) return;
+    const bool less = most.count < written.count / 4 * 3;
+    if ((!less && most <= written) || !noted_.emplace(group_number_, key).second) return;
+    job_.notes.push_back(
+        fmt::format("group '{}': {} is {} as written; tasks took at most {} the last time",
+                    group.name, key, to_text(written), to_text(most)));
   }
 
   /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
@@ -436,6 +472,7 @@ class PlanMaker {
   std::vector<std::optional<ShapeIndex>> same_for_all_;
   std::set<std::pair<std::size_t, std::string>> complained_;
 
+  std::set<std::pair<std::size_t, std::string>> noted_;
   std::vector<NumberedId> ids_;
   std::vector<ShapeOwner> owners_;
   std::set<std::pair<const TaskSpec*, const TaskSpec*>> twins_;

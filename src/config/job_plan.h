@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "config/configuration.h"
 #include "config/job_spec.h"
+#include "config/learned.h"
 #include "config/mistake.h"
 #include "config/yaml_reader.h"
 #include "model/plan.h"
@@ -20,6 +22,8 @@ constexpr std::size_t kTasksMax = 1'000'000;
 
 struct PlannedJob {
   Plan plan;
+  std::vector<std::string>
+      notes;  ///< For people, where what is written and what was learned differ.
   std::vector<std::uint32_t> group_starts;  ///< The number of the first task of each group.
 };
 
@@ -27,6 +31,7 @@ struct PlannedJob {
 struct PlanBasis {
   const Configuration& configuration;
   const Capacity& capacity;
+  const Learned& learned;
 };
 
 /// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then

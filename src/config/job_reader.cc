@@ -30,9 +30,10 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
 constexpr std::array<std::string_view, 17> kGroupKeys{
-    "name",       "needs",  "matrix", "max-parallel", "fail-fast",  "tasks", "memory",
-    "gpu-memory", "gpus",   "device", "cpus",         "time-limit", "env",   "working-directory",
-    "two-phase",  "preload"};
+    "name",      "needs",    "matrix",     "max-parallel", "fail-fast",
+    "tasks",     "memory",   "gpu-memory", "gpus",         "device",
+    "cpus",      "duration", "time-limit", "env",          "working-directory",
+    "two-phase", "preload"};
 constexpr std::array<std::string_view, 12> kTaskKeys{
     "id",       "command",    "memory", "gpu-memory",        "gpus",     "device", "cpus",
     "duration", "time-limit", "env",    "working-directory", "two-phase"};

@@ -25,6 +25,7 @@ struct Job::State {
   std::vector<std::string> environment_names;  ///< Of the yard: those that matter here.
   JobSpec spec;
   Plan plan;
+  std::vector<std::string> notes;
   std::vector<std::uint32_t> group_starts;
 
   /// One task, with the values of all its placeholders but those of its directories.

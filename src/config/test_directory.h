@@ -25,6 +25,9 @@ class TestDirectory {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
+  void make(std::string_view name) const {
+    std::filesystem::create_directory(path_ + "/" + std::string(name));
+  }
   void write(std::string_view name, std::string_view text) const {
     std::ofstream(path_ + "/" + std::string(name)) << text;
   }

@@ -1,0 +1,205 @@
+// `trainyard plan`: plays a run through before it begins.
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "config/job.h"
+#include "config/mistake.h"
+#include "config/setting_value.h"
+#include "io/environment.h"
+#include "io/files.h"
+#include "io/this_machine.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "report/plan_report.h"
+#include "sim/play_run.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kGpusMax = 1'000;
+/// What is assumed where nothing at all is known.
+constexpr Duration kAssumed{60'000};
+
+/// "4x24GB": four alike; "24GB": one; "0": none.
+Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
+  std::vector<Gpu> gpus;
+  if (text == "0") return gpus;
+  int count = 1;
+  std::string_view memory = text;
+  const std::size_t times = text.find('x');
+  if (times != std::string_view::npos) {
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + times, count);
+    if (error != std::errc{} || rest != text.data() + times || count < 1 || count > kGpusMax) {
+      return std::unexpected(Error{fmt::format("--gpus: '{}' is not like 4x24GB", text)});
+    }
+    memory = text.substr(times + 1);
+  }
+  const Result<Bytes> each = parse_bytes(memory);
+  if (!each) return std::unexpected(Error{fmt::format("--gpus: {}", each.error().message)});
+  for (int number = 0; number < count; ++number) {
+    gpus.push_back({.number = number,
+                    .uuid = fmt::format("GPU-{}", number),
+                    .name = "made up",
+                    .pci = fmt::format("{:04}", number),
+                    .memory = *each});
+  }
+  return gpus;
+}
+
+/// The machine with what was said instead of what is there.
+Result<Capacity> machine_for(const PlanOptions& options, Capacity here, const std::string* gpus) {
+  if (!options.memory.empty()) {
+    const Result<Bytes> memory = parse_bytes(options.memory);
+    if (!memory) return std::unexpected(Error{fmt::format("--memory: {}", memory.error().message)});
+    here.memory = *memory;
+  }
+  if (!options.cpus.empty()) {
+    const Result<Cpus> cpus = parse_cpus(options.cpus);
+    if (!cpus) return std::unexpected(Error{fmt::format("--cpus: {}", cpus.error().message)});
+    here.cpus = *cpus;
+  }
+  if (gpus != nullptr) {
+    Result<std::vector<Gpu>> made_up = parse_gpus(*gpus);
+    if (!made_up) return std::unexpected(std::move(made_up.error()));
+    here.gpus = std::move(*made_up);
+  }
+  // A machine that is made up has no limit of this one's.
+  here.processes_max = 0;
+  return here;
+}
+
+/// What each task is expected to do, and how many of them nobody knows anything of.
+struct Expected {
+  std::vector<sim::Course> courses;
+  std::size_t unknown = 0;
+  Duration assumed{0};
+};
+
+Expected expected_of(const Plan& plan) {
+  Expected expected;
+  Duration sum{0};
+  std::int64_t known = 0;
+  for (const PlannedTask& task : plan.tasks) {
+    const Shape& shape = plan.shapes[task.shape.value];
+    if (shape.train_expected == Duration{0}) continue;
+    sum += shape.train_expected;
+    ++known;
+  }
+  expected.assumed = known > 0 ? sum / known : kAssumed;
+  for (const PlannedTask& task : plan.tasks) {
+    const Shape& shape = plan.shapes[task.shape.value];
+    const bool unknown = shape.train_expected == Duration{0};
+    if (unknown) ++expected.unknown;
+    expected.courses.push_back({.load = shape.load_expected,
+                                .train = unknown ? expected.assumed : shape.train_expected,
+                                .memory = shape.request.memory,
+                                .gpu_memory = shape.request.gpu_memory});
+  }
+  return expected;
+}
+
+Result<LoadOptions> load_options(const PlanOptions& options) {
+  Result<std::string> here = io::current_directory();
+  if (!here) return std::unexpected(std::move(here.error()));
+  return LoadOptions{.job_file = options.job_file,
+                     .config_file = options.config_file,
+                     .settings = options.settings,
+                     .run_directory = {},
+                     .current_directory = *here,
+                     .environment_names = io::environment_names()};
+}
+
+std::string name_of(const PlanOptions& options, const std::string* gpus) {
+  const bool here = options.memory.empty() && options.cpus.empty() && gpus == nullptr;
+  if (here) return "this machine";
+  std::string name;
+  const auto add = [&name](std::string_view what) {
+    name += fmt::format("{}{}", name.empty() ? "" : ", ", what);
+  };
+  if (gpus != nullptr) add(*gpus == "0" ? "no GPU" : *gpus);
+  if (!options.memory.empty()) add(options.memory + " of memory");
+  if (!options.cpus.empty()) add(options.cpus + " CPUs");
+  return name;
+}
+
+/// Plays the job on one machine and adds it to the view.
+ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capacity& here,
+                 const std::string* gpus, report::PlanView& view, std::vector<Job>& jobs) {
+  const Result<Capacity> machine = machine_for(options, here, gpus);
+  if (!machine) return fail(machine.error());
+  std::expected<Job, Mistakes> job = Job::load(load, *machine);
+  if (!job) return fail(job.error());
+  const Expected expected = expected_of(job->plan());
+  // Which order is taken is the scheduler's to find out, by what it knows itself.
+  Result<sim::PlayedRun> run =
+      sim::play_run(job->plan(), job->limits(), *machine, expected.courses, {});
+  if (!run) return fail(run.error(), ExitCode::TaskFailed);
+  if (view.runs.empty()) {
+    for (std::uint32_t task = 0; task < job->plan().tasks.size(); ++task) {
+      view.task_ids.push_back(fmt::format(
+          "{}/{}", job->plan().groups[job->group_of({task}).value].name, job->task_id({task})));
+    }
+    view.job = job->name();
+    view.notes = job->notes();
+    if (expected.unknown > 0) {
+      view.notes.push_back(
+          fmt::format("NOBODY KNOWS HOW LONG {} of {} tasks take: {} each is assumed. Say "
+                      "'duration: 10m' in the "
+                      "job file, or run it once",
+                      expected.unknown, job->plan().tasks.size(), to_text(expected.assumed)));
+    }
+  }
+  view.runs.push_back(
+      {.machine = name_of(options, gpus), .capacity = *machine, .run = std::move(*run)});
+  jobs.push_back(std::move(*job));
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+ExitCode plan_command(const PlanOptions& options) {
+  const Result<LoadOptions> load = load_options(options);
+  if (!load) return fail(load.error());
+  const io::ThisMachine machine = io::find_this_machine();
+  const Capacity& here = machine.reading.capacity;
+  report::PlanView view;
+  std::vector<Job> jobs;
+  jobs.reserve(options.gpus.size() + 1);
+  if (options.gpus.empty()) {
+    const ExitCode added = add_run(options, *load, here, nullptr, view, jobs);
+    if (added != ExitCode::Success) return added;
+  }
+  for (const std::string& gpus : options.gpus) {
+    const ExitCode added = add_run(options, *load, here, &gpus, view, jobs);
+    if (added != ExitCode::Success) return added;
+  }
+  view.plan = &jobs.front().plan();
+  if (!options.html.empty()) {
+    const Result<void> written = io::replace_file(options.html, plan_html(view));
+    if (!written) return fail(written.error());
+  }
+  print(options.json ? plan_json(view) : plan_text(view));
+  if (!options.html.empty() && !options.json) print(fmt::format("timeline: {}\n", options.html));
+  return ExitCode::Success;
+}
+
+}  // namespace trainyard::cli

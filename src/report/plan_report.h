@@ -1,0 +1,43 @@
+// What `trainyard plan` shows of a run that was played through: how long it takes, how busy the
+// machine is, what waits for what, and a picture of it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "sim/play_run.h"
+
+namespace trainyard::report {
+
+/// One machine on which the run was played.
+struct PlannedRun {
+  std::string machine;  ///< For people: "4 x 24 GB", "this machine".
+  Capacity capacity;
+  sim::PlayedRun run;
+};
+
+struct PlanView {
+  std::string job;
+  const Plan* plan = nullptr;
+  std::vector<std::string> task_ids;  ///< By task: "train/lr=1".
+  std::vector<std::string> notes;
+  std::vector<PlannedRun> runs;  ///< At least one.
+};
+
+/// How much of something was in use, from 0 to 1 of the whole run.
+struct DeviceUse {
+  std::string name;   ///< "GPU 0", "CPUs", "memory"
+  double busy = 0;    ///< How long at least one task was on it.
+  double filled = 0;  ///< How much of it was promised.
+};
+std::vector<DeviceUse> device_uses(const Plan& plan, const PlannedRun& played);
+
+std::string plan_text(const PlanView& view);
+std::string plan_json(const PlanView& view);
+/// A page with a timeline for each machine.
+std::string plan_html(const PlanView& view);
+
+}  // namespace trainyard::report

@@ -1,0 +1,83 @@
+#include "report/plan_report.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "sim/play_run.h"
+
+namespace trainyard::report {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Duration kMinute{60'000};
+
+/// Three tasks of a minute, each half of the only card; the third waits.
+struct Played {
+  Plan plan;
+  PlanView view;
+
+  Played() {
+    plan.groups = {{.name = "train"}};
+    plan.shapes = {{.group = {0},
+                    .request = {.memory = gb(1), .cpus = cpus(1), .gpus = 1, .gpu_memory = gb(4)},
+                    .train_expected = kMinute}};
+    plan.tasks.assign(3, {.shape = {0}});
+    const Capacity machine{
+        .memory = gb(10), .cpus = cpus(4), .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
+    const Limits limits{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
+    auto run = sim::play_run(plan, limits, machine,
+                             {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
+    EXPECT_TRUE(run);
+    view = {.job = "sweep",
+            .plan = &plan,
+            .task_ids = {"train/a", "train/b", "train/<c>"},
+            .notes = {},
+            .runs = {{.machine = "1x8GB", .capacity = machine, .run = run.value()}}};
+  }
+};
+
+TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
+  const Played played;
+  EXPECT_EQ(plan_text(played.view),
+            "sweep\n"
+            "1x8GB: 3 tasks in 2:00\n"
+            "  GPU 0    at work 100 % of the time,  75 % of it promised\n"
+            "  CPUs     at work 100 % of the time,  38 % of it promised\n"
+            "  memory   at work 100 % of the time,  15 % of it promised\n"
+            "  what waited, and how long:\n"
+            "    1:00: needs 4 GB on its GPU\n");
+}
+
+TEST(PlanReport, ComparesMachines) {
+  Played played;
+  PlannedRun faster = played.view.runs.front();
+  faster.machine = "2x8GB";
+  faster.run.ended = Instant{kMinute};
+  played.view.runs.push_back(faster);
+  EXPECT_THAT(plan_text(played.view),
+              HasSubstr("compared:\n"
+                        "  1x8GB                            2:00\n"
+                        "  2x8GB                            1:00  2.00 x as "
+                        "fast\n"));
+}
+
+TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
+  const Played played;
+  const std::string json = plan_json(played.view);
+  EXPECT_THAT(json, HasSubstr(R"("makespan_ms": 120000)"));
+  EXPECT_THAT(json, HasSubstr(R"("id": "train/<c>")"));
+  const std::string html = plan_html(played.view);
+  EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html, HasSubstr("train/&lt;c&gt;: 1:00 to 2:00"));
+  EXPECT_THAT(html, Not(HasSubstr("<c>")));
+}
+
+}  // namespace
+}  // namespace trainyard::report
