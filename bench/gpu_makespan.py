@@ -47,11 +47,11 @@ def fedflow(tasks, memory, gpus, gpu_memory, interval=60):
                 del training[task]
                 used, on_gpu[gpu], done = used - tasks[task][2], on_gpu[gpu] - tasks[task][3], done + 1
         idle = len(ready) + len(loading) + len(waiting)
-        if idle + len(training) < 20 and idle < 10:
-            if init:
+        if idle + len(training) < 20:
+            if idle < 10 and init:
                 ready.append(init.pop(dice.randrange(len(init))))
                 clock += 3
-            if ready:
+            if idle < 10 and ready:
                 task = dice.choice(ready)
                 left = memory - used - tasks[task][2]
                 if left >= 4 and left >= 0.2 * memory:

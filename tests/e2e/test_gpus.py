@@ -201,6 +201,22 @@ groups:
             if row["attempt"] > 1:
                 self.assertGreaterEqual(row["gpu_memory_requested_bytes"], 2.1 * 1.2 * GB)
 
+    def test_memory_that_nobody_names_is_learned_from_the_first(self):
+        self.sweep("gpu-memory: auto", 8, "/usr/bin/python3 task.py 3 go{n}")
+        yard = self.start("run", "job.yaml")
+        self.until("what both have", lambda: [self.rows().get(name, {}).get("gpu_memory_now_bytes")
+                                              for name in ("t0", "t1")] == [3 * GB, 3 * GB])
+        self.write("go0", "")
+        self.write("go1", "")
+        self.until("six that share", lambda: sum(self.has(f"t{n}") for n in range(2, 8)) >= 3)
+        rows = self.rows()
+        self.assertEqual([rows[name]["gpu_memory_requested_bytes"] for name in ("t0", "t1")], [0, 0])
+        self.assertGreaterEqual(rows["t2"]["gpu_memory_requested_bytes"], 3 * GB)
+        for n in range(2, 8):
+            self.write(f"go{n}", "")
+        self.end_of(yard, expect=0)
+        self.assertEqual({row["attempt"] for row in self.rows().values()}, {1})
+
     def test_the_memory_of_an_ended_task_is_free_when_the_driver_shows_it(self):
         self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 3 go")
         yard = self.start("run", "job.yaml")

@@ -1,0 +1,89 @@
+"""The forecast of a run, and what runs teach for the next."""
+import json
+
+from yard import YardTest
+
+SWEEP = """
+name: sweep
+groups:
+  - name: train
+    memory: 1GB
+    cpus: 0
+    matrix: {n: 0..3}
+    gpu-memory: 10GB
+    duration: 10m
+    tasks: [{id: "t{n}", command: 'true'}]
+  - name: test
+    cpus: 1
+    duration: 1m
+    tasks: [{id: all, command: 'true'}]
+"""
+
+
+class Plan(YardTest):
+    def plan(self, *words, **how):
+        return self.trainyard("plan", "job.yaml", *words, **how)
+
+    def test_a_run_is_played_through_on_machines_that_are_not_here(self):
+        self.job(SWEEP)
+        text = self.plan("--gpus", "1x24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
+        self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21:00\n", text)
+        self.assertIn("GPU 0    at work  95 % of the time", text)
+        self.assertIn("10:00: needs 10 GB on its GPU", text)
+        self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x as fast\n")
+        said = json.loads(self.plan("--gpus", "2x24GB", "--json", expect=0).stdout)["runs"][0]
+        self.assertEqual((said["makespan_ms"], said["finished"]), (660_000, 5))
+        self.assertEqual(sorted(task["gpus"] for task in said["tasks"]), [[], ["0"], ["0"], ["1"], ["1"]])
+        self.assertFalse((self.directory / "runs").exists())
+
+    def test_the_page_has_a_timeline(self):
+        self.job(SWEEP)
+        self.plan("--gpus", "24GB", "--html", "plan.html", expect=0)
+        page = self.text("plan.html")
+        self.assertIn("<svg", page)
+        self.assertIn("train/t3: 10:00 to 20:00", page)
+
+    def test_mistakes_are_told(self):
+        self.job(SWEEP)
+        for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "is not like 4x24GB"),
+                           (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here can give 3.6 GB"),
+                           (("--gpus", "0"), "needs a GPU, this machine has none"),
+                           (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
+            with self.subTest(words):
+                self.assertIn(why, self.plan(*words, expect=2).stderr)
+
+    def test_what_nobody_knows_is_said_loudly(self):
+        self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
+        text = self.plan(expect=0).stdout
+        self.assertIn("NOBODY KNOWS HOW LONG 1 of 1 tasks take: 1:00 each is assumed", text)
+
+    def test_a_run_teaches_the_next(self):
+        self.job("""
+name: j
+groups:
+  - name: g
+    cpus: 0
+    matrix: {s: [0.1, 1.2]}
+    tasks: [{id: "{s}", command: "sleep {s}"}]
+""")
+        self.trainyard("run", "job.yaml", "--run-dir", "first", expect=0)
+        kept = json.loads(self.text(".trainyard/job.yaml.learned.json"))["groups"]["g"]
+        self.assertEqual(sorted(kept), ["0.1", "1.2"])
+        self.assertGreaterEqual(kept["1.2"]["train_ms"], 1200)
+        self.assertGreater(kept["1.2"]["memory"], 0)
+        said = json.loads(self.plan("--json", expect=0).stdout)
+        self.assertEqual(said["notes"], [])
+        self.assertGreaterEqual(said["runs"][0]["makespan_ms"], 1200)
+        shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"]
+        self.assertLess(shown[0]["memory_bytes"], 100_000_000)
+        # A number that is written counts, and is told of when it differs.
+        self.job(self.text("job.yaml").replace("cpus: 0", "cpus: 0\n    memory: 1GB"))
+        done = self.trainyard("run", "job.yaml", "--run-dir", "second", expect=0)
+        self.assertIn("group 'g': memory is 1 GB as written; tasks took at most", done.stderr)
+        self.assertNotIn("as written", self.trainyard("run", "job.yaml", "--run-dir", "third", "--set",
+                                                      "scheduler.auto-adjust=false", expect=0).stderr)
+
+    def test_runs_of_a_moment_leave_nothing(self):
+        self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertFalse((self.directory / ".trainyard").exists())
