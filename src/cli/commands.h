@@ -88,6 +88,8 @@ struct ConfigOptions {
   bool force = false;  ///< For `init`: write over a file that is there.
 };
 ExitCode config_show_command(const ConfigOptions& options);
+/// What of the machine is in force under this configuration, and why.
+ExitCode doctor_command(const ConfigOptions& options);
 ExitCode config_init_command(const ConfigOptions& options);
 
 }  // namespace trainyard::cli

@@ -174,6 +174,9 @@ ExitCode main(int argc, const char* const* argv) {
   show->add_option("job", line.config.job_file, "A job file whose 'config:' counts too");
   show->add_flag("--json", line.config.json, "For programs");
   add_configuration(*show, line.config.config_file, line.config.settings);
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Say what of this machine tasks may have, and why");
+  add_configuration(*doctor, line.config.config_file, line.config.settings);
   const CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
   CLI::App* init_options = config->get_subcommand("init");
   init_options->add_flag("--force", line.config.force, "Write over one that is there");
@@ -205,6 +208,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (kill->parsed()) return kill_command(line.kill);
   if (devices->parsed()) return devices_command(line.devices);
   if (plan->parsed()) return plan_command(line.plan);
+  if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = client.run()) return *done;
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
 }

@@ -255,6 +255,7 @@ Limits limits(const Configuration& configuration, const Capacity& capacity) {
   limits.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
   limits.gpu_memory_least =
       configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+  limits.watches_memory = true;
   limits.auto_adjust = configuration.flag(Setting::SchedulerAutoAdjust);
   limits.processes_max = configuration.count(Setting::SchedulerMaxProcess);
   limits.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);

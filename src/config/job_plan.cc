@@ -40,6 +40,8 @@ struct Wanted {
   Request request;
   Duration time_limit{0};
   bool two_phase = false;
+  bool memory_hard = false;
+  bool preemptible = true;
   bool learns_memory = false;
   bool learns_gpu_memory = false;
   Duration load_expected{0};
@@ -233,6 +235,8 @@ class PlanMaker {
                                   .request = wanted.request,
                                   .time_limit = wanted.time_limit,
                                   .two_phase = wanted.two_phase,
+                                  .memory_hard = wanted.memory_hard,
+                                  .preemptible = wanted.preemptible,
                                   .load_expected = wanted.load_expected,
                                   .train_expected = wanted.train_expected,
                                   .learns_memory = wanted.learns_memory,
@@ -278,6 +282,8 @@ class PlanMaker {
         value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
     wanted.train_expected =
         value(&Wants::duration, "duration", parse_duration).value_or(Duration{0});
+    wanted.memory_hard = own.memory_hard.value_or(all.memory_hard.value_or(false));
+    wanted.preemptible = own.preempt.value_or(all.preempt.value_or(true));
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     add_learned(group, wanted);
     return wanted;

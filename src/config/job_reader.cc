@@ -29,14 +29,39 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 17> kGroupKeys{
-    "name",      "needs",    "matrix",     "max-parallel", "fail-fast",
-    "tasks",     "memory",   "gpu-memory", "gpus",         "device",
-    "cpus",      "duration", "time-limit", "env",          "working-directory",
-    "two-phase", "preload"};
-constexpr std::array<std::string_view, 12> kTaskKeys{
-    "id",       "command",    "memory", "gpu-memory",        "gpus",     "device", "cpus",
-    "duration", "time-limit", "env",    "working-directory", "two-phase"};
+constexpr std::array<std::string_view, 19> kGroupKeys{"memory-limit",
+                                                      "preempt",
+                                                      "name",
+                                                      "needs",
+                                                      "matrix",
+                                                      "max-parallel",
+                                                      "fail-fast",
+                                                      "tasks",
+                                                      "memory",
+                                                      "gpu-memory",
+                                                      "gpus",
+                                                      "device",
+                                                      "cpus",
+                                                      "duration",
+                                                      "time-limit",
+                                                      "env",
+                                                      "working-directory",
+                                                      "two-phase",
+                                                      "preload"};
+constexpr std::array<std::string_view, 14> kTaskKeys{"memory-limit",
+                                                     "preempt",
+                                                     "id",
+                                                     "command",
+                                                     "memory",
+                                                     "gpu-memory",
+                                                     "gpus",
+                                                     "device",
+                                                     "cpus",
+                                                     "duration",
+                                                     "time-limit",
+                                                     "env",
+                                                     "working-directory",
+                                                     "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
@@ -298,6 +323,12 @@ class GroupReader {
     }
     if (const YamlNode* phases = node.find("two-phase")) {
       wants.two_phase = read_value<bool>(to, *phases, "two-phase", parse_flag);
+    }
+    if (const YamlNode* preempt = node.find("preempt")) {
+      wants.preempt = read_value<bool>(to, *preempt, "preempt", parse_flag);
+    }
+    if (const YamlNode* limit = node.find("memory-limit")) {
+      wants.memory_hard = read_value<bool>(to, *limit, "memory-limit", parse_memory_limit);
     }
     if (const YamlNode* env = node.find("env")) wants.environment = read_environment(to, *env);
     return wants;

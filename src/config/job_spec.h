@@ -38,6 +38,8 @@ struct Wants {
   std::optional<Text> time_limit;
   std::optional<Text> working_directory;
   std::optional<bool> two_phase;
+  std::optional<bool> memory_hard;  ///< memory-limit: hard
+  std::optional<bool> preempt;
   std::vector<std::pair<std::string, Text>> environment;
 };
 

@@ -146,6 +146,14 @@ Result<GpuMemory> parse_gpu_memory(std::string_view text) {
   return GpuMemory{.learned = false, .bytes = *bytes};
 }
 
+Result<bool> parse_memory_limit(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  if (small == "hard") return true;
+  if (small == "none") return false;
+  return std::unexpected(
+      Error{fmt::format("'{}' is neither hard nor none; how much is said by 'memory'", text)});
+}
+
 Result<DeviceWish> parse_device(std::string_view text) {
   const std::string small = in_small_letters(text);
   if (small == "cpu") return DeviceWish{.cpu = true, .gpu = {}};

@@ -36,6 +36,9 @@ struct GpuMemory {
 };
 Result<GpuMemory> parse_gpu_memory(std::string_view text);
 
+/// `hard` or `none`: whether a task that takes more memory than it was promised is ended.
+Result<bool> parse_memory_limit(std::string_view text);
+
 /// What a task wants to train on: `cpu`, `cuda` or `cuda:<index>`.
 struct DeviceWish {
   bool cpu = false;             ///< Else a GPU,

@@ -29,6 +29,10 @@ struct Shape {
   Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
   /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
   bool two_phase = false;
+  /// A task that takes more memory than it was promised is ended.
+  bool memory_hard = false;
+  /// It may be interrupted, to be tried again, when the machine's memory runs short.
+  bool preemptible = true;
   /// How long its tasks are expected to load and to train; 0: nobody knows.
   Duration load_expected{0};
   Duration train_expected{0};
@@ -88,6 +92,8 @@ struct Limits {
   /// is reserved.
   int passes_max = 32;
   Duration passed_time_max{60'000};
+  /// Interrupt a task before the kernel's out-of-memory killer chooses one.
+  bool watches_memory = false;
   /// How long the memory of an ended task is kept back that the driver does not show to be free.
   Duration gpu_linger_max{10'000};
   /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.

@@ -81,6 +81,10 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
               .message = "the run was interrupted"};
     case StopCause::OutOfMemory:
       return failed(Failure::OutOfMemory, "out of memory");
+    case StopCause::MemoryLimit:
+      return failed(Failure::OutOfMemory, "took more memory than its limit (memory-limit: hard)");
+    case StopCause::Preempted:
+      return failed(Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
     case StopCause::NoGpu:
       return failed(Failure::CannotStart, std::string(kNoGpuLeft));
     case StopCause::Leaving:

@@ -21,6 +21,8 @@ enum class StopCause : std::uint8_t {
   Interrupt,
   FailFast,
   OutOfMemory,  ///< It said so, and is to be tried again in a new process, or not at all.
+  MemoryLimit,  ///< It took more than it was promised, and that is its limit.
+  Preempted,    ///< The machine's memory ran short; it is to be tried again.
   NoGpu,        ///< The GPU that it waits for does not answer any more.
   Leaving,      ///< It had said its last word, and stayed.
 };

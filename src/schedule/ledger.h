@@ -44,6 +44,8 @@ class Ledger {
   /// What all tasks hold, and how much of the machine's memory others use.
   [[nodiscard]] Bytes memory_held() const { return held_; }
   [[nodiscard]] Bytes memory_of_others() const;
+  /// What the kernel could give to new work, at the last reading and with what has ended since.
+  [[nodiscard]] Bytes memory_available() const { return available_; }
   /// What one running task holds.
   [[nodiscard]] Bytes memory_held_by(TaskIndex task) const;
   /// What it had at the last reading.

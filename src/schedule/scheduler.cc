@@ -89,7 +89,7 @@ Decision Scheduler::on(const Event& event) {
       },
       [&](const StageReported& it) { state_->reported(event.at, it, out); },
       [&](const AttemptEnded& it) { state_->ended(event.at, it, out); },
-      [&](const Sampled& it) { state_->sampled(it); },
+      [&](const Sampled& it) { state_->sampled(event.at, it, out); },
       [&](const GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
       [&](const InterruptAsked&) { state_->interrupted(event.at, out); },
       [&](const KillAsked& it) { state_->kill_asked(event.at, it, out); },

@@ -96,9 +96,11 @@ void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& o
   }
 }
 
-void Scheduler::State::sampled(const Sampled& reading) {
+void Scheduler::State::sampled(Instant at, const Sampled& reading, Decision& out) {
   ledger_.see(reading);
-  if (limits_.auto_adjust) learn_from_running();
+  learn_from_running();
+  end_those_over_their_limit(at, out);
+  if (limits_.watches_memory) watch_memory(at, out);
 }
 
 void Scheduler::State::started(Instant at, const AttemptStarted& event, Decision& out) {
@@ -163,9 +165,13 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
   if (out_of_memory) {
     // It died before it could say that it loads.
     if (tasks[task].status == Status::Available) begin_loading(task, out);
-    if (running.stage == Stage::Load) ++load_failures_[task];
-    if (may_try_again(task, running.stage)) return retry(running, event.usage, ending, out);
-    ending.message = tries_text(running);
+    const bool preempted = running.cause == StopCause::Preempted;
+    if (running.stage == Stage::Load && !preempted) ++load_failures_[task];
+    const bool again = preempted ? interrupts_ == 0 : may_try_again(task, running.stage);
+    if (again && running.cause != StopCause::MemoryLimit) {
+      return retry(running, event.usage, ending, out);
+    }
+    if (running.cause != StopCause::MemoryLimit) ending.message = tries_text(running);
   }
   if (ending.verdict == Verdict::Finished) {
     estimates_.finished(tasks[task].shape,
@@ -246,7 +252,13 @@ void Scheduler::State::retry(const Running& running, const Usage& usage, const E
                              Decision& out) {
   const TaskIndex task = running.key.task;
   Bytes memory = running.promise.memory;
-  if (running.out_of_gpu) {
+  if (running.cause == StopCause::Preempted) {
+    // It did not fail: the try does not count, and it asks for more only where it took more.
+    if (running.stage == Stage::Train) tasks.take_back_try(task);
+    memory = std::max(memory, std::min(running.memory_peak,
+                                       capacity_.memory - memory_kept_free(limits_, capacity_)));
+    send_back(running, ending.message, to_text(memory), out);
+  } else if (running.out_of_gpu) {
     Request again = running.promise;
     again.gpu_memory = grown_gpu_request(running, usage.gpu_memory_peak);
     grown_gpu_[task] = again.gpu_memory;
@@ -331,7 +343,7 @@ void Scheduler::State::end_overdue(Instant at, Decision& out) {
 void Scheduler::State::end_for(Running& running, StopCause cause, Instant at, Decision& out) {
   if (running.cause == StopCause::None) {
     stop(running, cause, at, out);
-  } else if (running.cause == StopCause::OutOfMemory) {
+  } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted) {
     running.cause = cause;
   }
 }

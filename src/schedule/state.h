@@ -67,7 +67,7 @@ struct Scheduler::State {
   void ended(Instant at, const AttemptEnded& event, Decision& out);
   void interrupted(Instant at, Decision& out);
   void kill_asked(Instant at, const KillAsked& event, Decision& out);
-  void sampled(const Sampled& reading);
+  void sampled(Instant at, const Sampled& reading, Decision& out);
   void gpus_sampled(Instant at, const GpusSampled& reading, Decision& out);
   /// Lets go of what is waited for long enough.
   void let_go(Instant at) { gpus_.let_go(at); }
@@ -182,6 +182,9 @@ struct Scheduler::State {
   [[nodiscard]] Request gpu_request_of(TaskIndex task) const;
   [[nodiscard]] Request within_gpus(Request request, ShapeIndex shape) const;
   void learn_from_running();
+  void end_those_over_their_limit(Instant at, Decision& out);
+  void watch_memory(Instant at, Decision& out);
+  [[nodiscard]] Running* to_be_preempted();
   [[nodiscard]] Bytes learned_memory(Bytes asked, ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, ShapeIndex shape) const;
   [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;
@@ -244,9 +247,11 @@ struct Scheduler::State {
   std::vector<Cause> causes_;               ///< By shape: what was last told.
   std::vector<std::uint32_t> noted_in_;     ///< By shape: in which pass.
   std::uint32_t pass_ = 0;
-  int ahead_max_ = kAheadMax;  ///< How many tasks that want GPUs are loaded ahead.
-  bool out_of_order_ = true;   ///< A group was opened.
-  bool fresh_lanes_ = false;   ///< A group was opened, or a task came back, since the last pass.
+  int short_of_memory_ = 0;             ///< In how many readings, one after the other.
+  std::map<TaskIndex, int> preempted_;  ///< How often tasks were interrupted for want of memory.
+  int ahead_max_ = kAheadMax;           ///< How many tasks that want GPUs are loaded ahead.
+  bool out_of_order_ = true;            ///< A group was opened.
+  bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;
 };
 

@@ -41,6 +41,12 @@ void TaskTable::count_try(TaskIndex task, Stage stage) {
   if (tries < std::numeric_limits<std::uint8_t>::max()) ++tries;
 }
 
+void TaskTable::take_back_try(TaskIndex task) {
+  std::uint8_t& tries = tasks_[task.value].train_tries;
+  check(tries > 0, "a try is taken back that was counted");
+  --tries;
+}
+
 void TaskTable::conclude(TaskIndex task, Verdict verdict) {
   Task& state = tasks_[task.value];
   check(state.verdict == Verdict::None && verdict != Verdict::None, "a task ends exactly once");

@@ -40,6 +40,8 @@ class TaskTable {
   /// Begins the next attempt; returns its number.
   std::uint32_t begin_attempt(TaskIndex task);
   void count_try(TaskIndex task, Stage stage);
+  /// The last try to train does not count.
+  void take_back_try(TaskIndex task);
 
   /// Ends a task. Exactly once.
   void conclude(TaskIndex task, Verdict verdict);

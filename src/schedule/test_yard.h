@@ -121,6 +121,16 @@ class PlanBuilder {
     request.gpu = which;
     return *this;
   }
+  /// The tasks added last are ended when they take more than they ask for.
+  PlanBuilder& memory_hard() {
+    plan_.shapes.back().memory_hard = true;
+    return *this;
+  }
+  /// They are not interrupted for others.
+  PlanBuilder& keeps_running() {
+    plan_.shapes.back().preemptible = false;
+    return *this;
+  }
   /// What the tasks added last need is to be learned.
   PlanBuilder& learns_memory() {
     plan_.shapes.back().learns_memory = true;

@@ -213,6 +213,30 @@ groups:
         self.end_of(yard)
         self.assertNotEqual(yard.returncode, -signal.SIGXFSZ)
 
+
+    def test_a_task_that_takes_more_than_its_hard_limit_is_ended(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 50MB
+    memory-limit: hard
+    tasks:
+      - {id: greedy, command: [/usr/bin/python3, -c, "x = b'x' * 200000000; import signal; signal.pause()"]}
+      - {id: modest, command: 'true'}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual((rows["greedy"]["word"], rows["greedy"]["attempt"], rows["modest"]["word"]),
+                         ("OUT_OF_MEMORY", 1, "FINISHED"))
+        self.assertEqual(rows["greedy"]["message"], "took more memory than its limit (memory-limit: hard)")
+
+    def test_doctor_says_what_is_in_force(self):
+        text = self.trainyard("doctor", "--set", "remain-limit.memory=1GB", expect=0).stdout
+        self.assertRegex(text, r"machine: .* CPUs, .* of memory, of which tasks may have .* \(1 GB stays free\)\n")
+        self.assertRegex(text, r"memory-limit: hard is kept by looking each second \(.*\)\n")
+        self.assertRegex(text, r"GPUs?: none \(no NVIDIA driver is installed\)|GPU 0: ")
+
     def test_a_task_whose_log_disk_is_full(self):
         if not self.mounted or not shutil.which("dd"):
             return

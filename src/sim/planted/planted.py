@@ -55,7 +55,7 @@ BUGS = [
      "  running.its_end_tells = false;\n",
      ""),
     ("loading_and_training_count_their_tries_together", "state.cc",
-     "    if (running.stage == Stage::Load) ++load_failures_[task];\n",
+     "    if (running.stage == Stage::Load && !preempted) ++load_failures_[task];\n",
      "    ++load_failures_[task];\n"),
 ]
 

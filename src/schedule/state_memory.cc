@@ -1,0 +1,63 @@
+// The part of the scheduler that acts when memory is taken beyond what was promised, or runs short.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "schedule/ending.h"
+#include "schedule/ledger.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard {
+
+void Scheduler::State::end_those_over_their_limit(Instant at, Decision& out) {
+  for (auto& [task, running] : running_) {
+    if (!shape_of(task).memory_hard || running.cause != StopCause::None) continue;
+    if (ledger_.memory_measured_of(task) <= running.promise.memory) continue;
+    stop(running, StopCause::MemoryLimit, at, out);
+  }
+}
+
+/// Interrupts one task when less is free than the limits keep free, before the kernel chooses one.
+/// One at a time: what it gives back is to be seen first.
+void Scheduler::State::watch_memory(Instant at, Decision& out) {
+  constexpr int kReadings = 2;
+  const bool low = ledger_.memory_available() < memory_kept_free(limits_, capacity_);
+  short_of_memory_ = low ? short_of_memory_ + 1 : 0;
+  if (short_of_memory_ < kReadings || interrupts_ > 0) return;
+  const bool one_ends = std::ranges::any_of(
+      running_, [](const auto& it) { return it.second.cause != StopCause::None; });
+  if (one_ends) return;
+  Running* const victim = to_be_preempted();
+  if (victim == nullptr) return;
+  short_of_memory_ = 0;
+  ++preempted_[victim->key.task];
+  stop(*victim, StopCause::Preempted, at, out);
+}
+
+/// The one that is most over its promise; else the youngest. Nobody is interrupted for ever.
+Scheduler::State::Running* Scheduler::State::to_be_preempted() {
+  constexpr int kTimesMax = 3;
+  const auto over = [this](const Running& running) {
+    const Bytes has = ledger_.memory_measured_of(running.key.task);
+    return std::max(Bytes{}, has - running.promise.memory);
+  };
+  Running* victim = nullptr;
+  for (auto& [task, running] : running_) {
+    const auto times = preempted_.find(task);
+    const bool often = times != preempted_.end() && times->second >= kTimesMax;
+    if (often || running.word || !shape_of(task).preemptible) continue;
+    if (ledger_.memory_measured_of(task) == Bytes{}) continue;
+    const auto rank = [&](const Running& it) { return std::pair(over(it), it.started); };
+    if (victim == nullptr || rank(running) > rank(*victim)) victim = &running;
+  }
+  return victim;
+}
+
+}  // namespace trainyard
