@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 
+import gpu_forecast
 import gpu_late
 import gpu_makespan
 import gpu_sampling
@@ -24,7 +25,8 @@ GROUPS = {
     "yard": {"spawn": yard_spawn, "queue": yard_queue, "scheduler": yard_scheduler,
              "idle": yard_idle, "late": yard_late},
     "tasks": {"library": tasks_library, "python": tasks_python},
-    "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling},
+    "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling,
+            "forecast": gpu_forecast},
     "pipeline": {},
     "ranks": {},
 }

@@ -40,11 +40,15 @@ Result<void> keep_learned(const std::string& run_directory, const std::string& j
   const Result<std::optional<std::string>> before = io::read_plain_file(path, kFileMax);
   Learned learned;
   if (before && *before) learned = Learned::parse(before->value()).value_or(Learned{});
+  // Tasks of long ago have taken all the room: it is learned anew.
+  if (learned.full()) learned = {};
   bool worth_it = false;
   Result<void> read = reader->tasks({}, [&](const TaskRow& row) {
     if (row.standing.verdict != Verdict::Finished) return true;
     const LearnedTask task = learned_from(row);
     worth_it = worth_it || task.train >= kWorthIt;
+    // One that was too quick to be seen says nothing.
+    if (task.memory == Bytes{}) return true;
     learned.add(row.group_name, row.id, task);
     return true;
   });

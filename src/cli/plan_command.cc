@@ -150,8 +150,10 @@ ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capa
   if (!job) return fail(job.error());
   const Expected expected = expected_of(job->plan());
   // Which order is taken is the scheduler's to find out, by what it knows itself.
-  Result<sim::PlayedRun> run =
-      sim::play_run(job->plan(), job->limits(), *machine, expected.courses, {});
+  Limits limits = job->limits();
+  // What tasks take is what is expected of them: there is nothing to be learned from that.
+  limits.auto_adjust = false;
+  Result<sim::PlayedRun> run = sim::play_run(job->plan(), limits, *machine, expected.courses, {});
   if (!run) return fail(run.error(), ExitCode::TaskFailed);
   if (view.runs.empty()) {
     for (std::uint32_t task = 0; task < job->plan().tasks.size(); ++task) {

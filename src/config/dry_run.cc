@@ -69,7 +69,7 @@ std::string limits_text(const Job& job) {
                   to_text(machine.memory - given));
   for (const Gpu& gpu : machine.gpus) {
     text +=
-        fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.number, gpu.name,
+        fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.label(), gpu.name,
                     to_text(gpu.memory), to_text(gpu.memory - memory_kept_free(limits, gpu)));
   }
   text += limits.processes_max > 0

@@ -1,6 +1,7 @@
 #include "config/gpu_variables.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,16 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(const Capacity& c
   }
   variables.emplace_back(amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES", value);
   return variables;
+}
+
+std::optional<std::string> cannot_see_gpus(const Capacity& capacity, const Shape& shape) {
+  const bool slices =
+      std::ranges::any_of(capacity.gpus, [](const Gpu& gpu) { return gpu.slice.has_value(); });
+  if (!shape.two_phase || shape.request.gpus == 0 || !slices || capacity.gpus.size() == 1) {
+    return std::nullopt;
+  }
+  return "a two-phase task sees all GPUs, and a program cannot see a MIG slice beside others: set "
+         "CUDA_VISIBLE_DEVICES to one of them";
 }
 
 }  // namespace trainyard

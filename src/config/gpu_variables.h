@@ -1,6 +1,7 @@
 // The environment variables by which a task knows which GPUs are its own. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,5 +18,9 @@ namespace trainyard {
 std::vector<std::pair<std::string, std::string>> gpu_variables(const Capacity& capacity,
                                                                const Shape& shape,
                                                                const std::vector<GpuIndex>& gpus);
+
+/// Why a task of two phases cannot be told its GPU here; nothing when it can. It would have to see
+/// all of them, and programs see one MIG slice and nothing beside it.
+std::optional<std::string> cannot_see_gpus(const Capacity& capacity, const Shape& shape);
 
 }  // namespace trainyard

@@ -88,7 +88,7 @@ Learned read_learned(const std::string& job_file, std::vector<std::string>& note
   const Result<std::string> text = read_text_file(path);
   Result<Learned> learned = text ? Learned::parse(*text) : std::unexpected(text.error());
   if (learned) return std::move(*learned);
-  notes.push_back(fmt::format("'{}' is left alone: {}", path, learned.error().message));
+  notes.push_back(fmt::format("'{}' is not used: {}", path, learned.error().message));
   return {};
 }
 

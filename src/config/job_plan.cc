@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "config/configuration.h"
 #include "config/file_name.h"
+#include "config/gpu_variables.h"
 #include "config/job_binding.h"
 #include "config/job_needs.h"
 #include "config/job_spec.h"
@@ -283,6 +284,10 @@ class PlanMaker {
     wanted.train_expected =
         value(&Wants::duration, "duration", parse_duration).value_or(Duration{0});
     wanted.memory_hard = own.memory_hard.value_or(all.memory_hard.value_or(false));
+    if (wanted.memory_hard && wanted.learns_memory && first_time(origin.task, "memory-limit")) {
+      complain(group.tasks[origin.task].place, group,
+               "memory-limit: a hard limit needs 'memory', which says how much");
+    }
     wanted.preemptible = own.preempt.value_or(all.preempt.value_or(true));
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     add_learned(group, wanted);
@@ -315,6 +320,12 @@ class PlanMaker {
                fmt::format("device: {}{}", what, in_combination(group)));
     };
     if (device->cpu) {
+      // The task's own wish goes over what its group asks for.
+      if (own.device && !own.gpus && !own.gpu_memory) {
+        request.gpus = 0;
+        request.gpu_memory = {};
+        wanted.learns_gpu_memory = false;
+      }
       if (request.gpus > 0) contradicts("'cpu' is wanted, and a GPU is asked for");
       return;
     }
@@ -323,6 +334,7 @@ class PlanMaker {
     }
     request.gpu = device->gpu;
     if (request.gpus > 0) return;
+    if (gpus) contradicts("a GPU is wanted, and none is asked for (gpus: 0)");
     request.gpus = 1;
     request.gpu_memory =
         basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
@@ -390,6 +402,9 @@ class PlanMaker {
       };
       bind_combination(group, owner.origin.combination, bindings_);
       const std::string id = make_id(group, owner.origin, bindings_);
+      if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i])) {
+        complain(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
+      }
       if (const auto why = never_fits(request, limits, basis_.capacity)) {
         const bool memory = request.memory > memory_to_give(limits, basis_.capacity);
         const bool cpus = request.cpus > basis_.capacity.cpus;

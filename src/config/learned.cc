@@ -50,8 +50,14 @@ std::optional<LearnedTask> task_of(const Json& json) {
                      .train = Duration{*train}};
 }
 
-/// Up to two digits that count: 1,234 is 1,300.
-std::int64_t rounded_up(std::int64_t value) {
+/// Up to two digits that count: 1,234 is 1,300. Coarsely to the next of 1, 1.3, 1.69, ...: of a
+/// large group there shall not be a kind of its own for each task.
+std::int64_t rounded_up(std::int64_t value, bool coarsely) {
+  if (coarsely) {
+    double step = 1;
+    while (step < static_cast<double>(value)) step *= 1.3;
+    return static_cast<std::int64_t>(step);
+  }
   std::int64_t step = 1;
   while (value / step >= 100) step *= 10;
   return (value + step - 1) / step * step;
@@ -77,17 +83,17 @@ bool differs(std::int64_t own, std::int64_t usual, double by) {
   return std::abs(static_cast<double>(own - usual)) > by * static_cast<double>(usual);
 }
 
-Bytes memory_expected(Bytes own, Bytes usual) {
+Bytes memory_expected(Bytes own, Bytes usual, bool coarsely) {
   constexpr double kClearly = 0.1;
   const bool counts = own > Bytes{} && differs(own.count, usual.count, kClearly);
-  const std::int64_t base = counts ? rounded_up(own.count) : usual.count;
+  const std::int64_t base = counts ? rounded_up(own.count, coarsely) : usual.count;
   return {base + (base / 10)};
 }
 
-Duration time_expected(Duration own, Duration usual) {
+Duration time_expected(Duration own, Duration usual, bool coarsely) {
   constexpr double kClearly = 0.25;
   const bool counts = own > Duration{0} && differs(own.count(), usual.count(), kClearly);
-  return counts ? Duration{rounded_up(own.count())} : usual;
+  return counts ? Duration{rounded_up(own.count(), coarsely)} : usual;
 }
 
 }  // namespace
@@ -166,10 +172,12 @@ LearnedTask Learned::expected(std::string_view group, std::string_view id) const
   sum_up(of);
   const auto known = of.tasks.find(id);
   const LearnedTask own = known == of.tasks.end() ? LearnedTask{} : known->second;
-  return {.memory = memory_expected(own.memory, of.usual.memory),
-          .gpu_memory = memory_expected(own.gpu_memory, of.usual.gpu_memory),
-          .load = time_expected(own.load, of.usual.load),
-          .train = time_expected(own.train, of.usual.train)};
+  constexpr std::size_t kMany = 100;
+  const bool coarsely = of.tasks.size() > kMany;
+  return {.memory = memory_expected(own.memory, of.usual.memory, coarsely),
+          .gpu_memory = memory_expected(own.gpu_memory, of.usual.gpu_memory, coarsely),
+          .load = time_expected(own.load, of.usual.load, coarsely),
+          .train = time_expected(own.train, of.usual.train, coarsely)};
 }
 
 LearnedTask Learned::most(std::string_view group) const {

@@ -37,11 +37,14 @@ class Learned {
   void add(std::string_view group, std::string_view id, const LearnedTask& task);
 
   [[nodiscard]] bool empty() const { return groups_.empty(); }
+  /// Nothing more can be added that is not known already.
+  [[nodiscard]] bool full() const { return tasks_ == kTasksMax; }
   [[nodiscard]] bool knows(std::string_view group) const { return groups_.contains(group); }
 
   /// What a task is expected to need: of memory the 95th percentile of its group and a tenth, of
   /// time the average. Where it took clearly more or less itself (a tenth of memory, a fourth of
-  /// time), that counts instead, rounded, so that tasks that are alike stay alike.
+  /// time), that counts instead, rounded (coarsely in a large group), so that tasks that are alike
+  /// stay alike.
   [[nodiscard]] LearnedTask expected(std::string_view group, std::string_view id) const;
 
   /// The most that any task of a group took.

@@ -118,7 +118,7 @@ TEST(Learned, IsLeftAloneWhereItIsBroken) {
                              testing_only::small_machine());
   ASSERT_TRUE(job);
   EXPECT_THAT(job->notes(), ElementsAre("'" + directory.path() +
-                                        "/.trainyard/sweep.yaml.learned.json' is left alone: it is "
+                                        "/.trainyard/sweep.yaml.learned.json' is not used: it is "
                                         "not what trainyard wrote there"));
 }
 

@@ -191,9 +191,11 @@ void watch(int socket, const GpuSources& sources) {
   constexpr int kSocket = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "trainyard-gpus");
-  // Ctrl-C is for the run, which ends this one when it is over.
-  ::signal(SIGINT, SIG_IGN);
-  ::signal(SIGTERM, SIG_DFL);
+  // Ctrl-C and a lost terminal are for the run, which ends this one when it is over.
+  ::setsid();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   const int moved = socket == kSocket ? socket : ::dup2(socket, kSocket);
   ::close_range(kSocket + 1, ~0U, 0);
   // Nobody waits for the end of an output because of it.
@@ -225,6 +227,7 @@ struct GpuWatch::State {
   std::string buffer;
   bool broken = false;
   bool asked = false;
+  bool overdue = false;  ///< It was asked, and does not answer.
   EventLoop* loop = nullptr;
   Listener listener;
   EventLoop::TimerId timer = 0;
@@ -287,6 +290,7 @@ std::vector<GpuState> GpuWatch::State::nothing_there() const {
 void GpuWatch::State::hear() {
   while (const auto answer = receive()) {
     if (std::exchange(asked, false)) loop->cancel(timer);
+    overdue = false;
     listener(unpack_states(*answer, list.gpus.size()));
   }
   if (!broken) return;
@@ -296,7 +300,10 @@ void GpuWatch::State::hear() {
 }
 
 /// The driver may answer yet: it is still listened to, and not asked anything else before.
-void GpuWatch::State::give_up() { listener(nothing_there()); }
+void GpuWatch::State::give_up() {
+  overdue = true;
+  listener(nothing_there());
+}
 
 Result<GpuWatch> GpuWatch::start(const GpuSources& sources) {
   std::array<int, 2> ends{};
@@ -339,7 +346,10 @@ void GpuWatch::listen(EventLoop& loop, Listener listener) {
 
 void GpuWatch::ask() {
   State& state = *state_;
-  if (state.pid == 0 || state.loop == nullptr || state.asked || state.broken) return;
+  if (state.pid == 0 || state.loop == nullptr) return;
+  // Whoever asks is told each time, as he counts for how long.
+  if (state.broken || state.overdue) return state.listener(state.nothing_there());
+  if (state.asked) return;
   state.asked = true;
   static_cast<void>(send_all(state.socket.get(), "l"));
   state.timer = state.loop->after(kLookMax, [&state] { state.give_up(); });

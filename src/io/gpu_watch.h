@@ -41,7 +41,8 @@ class GpuWatch {
   /// not answer, or its process has died, that no GPU is present.
   using Listener = std::move_only_function<void(const std::vector<GpuState>&)>;
   void listen(EventLoop& loop, Listener listener);
-  /// Has the GPUs looked at. While it is at it, it is not asked again.
+  /// Has the GPUs looked at. While it is at it, it is not asked again; where no answer is to be
+  /// had, the listener is told so at once, each time.
   void ask();
 
   /// The same without a loop: asks and waits, at most kLookMax.

@@ -195,6 +195,14 @@ Result<void> TurnWriter::apply(Instant at, const Sampled& sample) {
 
 /// Of an attempt on several GPUs what it has on that where it has most.
 void TurnWriter::apply(const GpusSampled& sample) {
+  for (const auto& [task, row] : live_) {
+    if (row.gpu_memory_now == Bytes{}) continue;
+    const bool seen = std::ranges::any_of(
+        sample.uses, [task](const GpuUse& use) { return use.key.task.value == task; });
+    if (seen) continue;
+    Task* const gone = touch_running({.task = {task}, .attempt = row.attempt});
+    if (gone != nullptr) gone->gpu_memory_now = {};
+  }
   for (std::size_t i = 0; i < sample.uses.size();) {
     const AttemptKey key = sample.uses[i].key;
     Bytes most;

@@ -70,7 +70,9 @@ std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run
   }
   while (!open.empty()) close(open.begin()->first, run.ended);
   std::vector<std::pair<std::string, Duration>> longest(sums.begin(), sums.end());
-  std::ranges::stable_sort(longest, std::greater{}, [](const auto& it) { return it.second; });
+  std::ranges::sort(longest, [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
   std::erase_if(longest, [](const auto& it) { return it.second == Duration{0}; });
   return longest;
 }
@@ -90,8 +92,12 @@ std::string uses_text(const Plan& plan, const PlannedRun& played) {
 
 std::string run_text(const PlanView& view, const PlannedRun& played) {
   const Duration took = played.run.ended - Instant{};
-  std::string text =
-      fmt::format("{}: {} tasks in {}\n", played.machine, finished(played.run), to_text(took));
+  const int all = static_cast<int>(played.run.tasks.size());
+  const int done = finished(played.run);
+  std::string text = fmt::format(
+      "{}: {} in {}\n", played.machine,
+      done == all ? counted(all, "task") : fmt::format("{} of {}", done, counted(all, "task")),
+      to_text(took));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  what waited, and how long:\n";
@@ -185,8 +191,9 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
   lanes.back().name = "loads, waits";
   std::vector<std::size_t> in_order(played.run.tasks.size());
   std::iota(in_order.begin(), in_order.end(), std::size_t{0});
-  std::ranges::stable_sort(in_order, {},
-                           [&](std::size_t task) { return played.run.tasks[task].trains; });
+  std::ranges::sort(in_order, {}, [&](std::size_t task) {
+    return std::pair(played.run.tasks[task].trains, task);
+  });
   for (const std::size_t task : in_order) {
     const sim::PlayedTask& it = played.run.tasks[task];
     if (it.attempts == 0) continue;

@@ -266,6 +266,8 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   }
   ended.usage.gpu_memory_peak = attempt.gpu_memory_peak;
   if (attempt.on_gpus && options_.gpus != nullptr) look_at_gpus_soon();
+  // What the driver still shows of its processes is not the next attempt's.
+  std::erase_if(owners_, [&](const auto& it) { return it.second == news.key.task; });
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
     read_result(attempt.result_path, ended);

@@ -47,9 +47,10 @@ std::optional<GpuSet> place_beside(const Vacancy& vacancy, const Candidate& othe
 
 std::optional<Vacancy> forecast(const Request& request, Room free, std::vector<Release> releases,
                                 const GpuChooser& chooser) {
-  // Two that compare alike are alike, so that the order says the same on every machine.
-  std::ranges::stable_sort(releases, {}, [](const Release& it) {
-    return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus, gpu_memory_of(it));
+  // Those that compare alike come in the order in which they were told, on every machine.
+  for (std::size_t i = 0; i < releases.size(); ++i) releases[i].turn = i;
+  std::ranges::sort(releases, {}, [](const Release& it) {
+    return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus, gpu_memory_of(it), it.turn);
   });
   std::optional<GpuSet> gpus;
   const auto fits = [&] {

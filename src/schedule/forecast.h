@@ -2,6 +2,7 @@
 // without making it wait any longer. What batch schedulers call EASY backfill.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct Release {
   Bytes memory;
   Cpus cpus;
   std::vector<GpuLedger::Share> gpus;
+  std::size_t turn = 0;  ///< forecast()'s own.
 };
 
 struct Vacancy {

@@ -211,6 +211,23 @@ TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
   EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 4.8 GB on 0"});
 }
 
+TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {
+  // Eight of the first kind are as many as the CPUs could train; the others are not held back by
+  // that.
+  Yard yard(PlanBuilder()
+                .tasks(20, mb(10), cpus(1))
+                .two_phase()
+                .tasks(2, mb(10), cpus(1))
+                .on_gpus(1)
+                .two_phase(),
+            kAll, kGpuMachine);
+  const Texts started = commands(yard.first);
+  ASSERT_EQ(started.size(), 10U);
+  EXPECT_EQ(started[7], "start 7#1 with 10 MB");
+  EXPECT_EQ(started[8], "start 20#1 with 10 MB");
+  EXPECT_EQ(started[9], "start 21#1 with 10 MB");
+}
+
 TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kGpuMachine);
   yard.go(yard.first, at(0));

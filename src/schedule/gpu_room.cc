@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -29,12 +30,14 @@ GpuChooser::GpuChooser(const Limits& limits, const Capacity& capacity)
     const Bytes most = gpu.memory - memory_kept_free(limits, gpu);
     const auto place = std::ranges::count_if(
         capacity.gpus, [&gpu](const Gpu& other) { return other.pci < gpu.pci; });
-    cards_.push_back({.most = most,
-                      .least = std::min(limits.gpu_memory_least, most),
-                      .total = gpu.memory,
-                      .speed = gpu.speed,
-                      .place = static_cast<std::size_t>(place),
-                      .slice = gpu.slice.has_value()});
+    cards_.push_back(
+        {.most = most,
+         // Of a small card half is something, too.
+         .least = std::max(Bytes{1}, std::min(limits.gpu_memory_least, Bytes{most.count / 2})),
+         .total = gpu.memory,
+         .speed = gpu.speed,
+         .place = static_cast<std::size_t>(place),
+         .slice = gpu.slice.has_value()});
   }
 }
 
@@ -75,9 +78,10 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   if (fitting.size() < wanted) return std::nullopt;
   // Of two that are alike the first on the bus comes first, or the last where the order is
   // reversed.
-  std::ranges::stable_sort(fitting, std::less{},
-                           [this](GpuIndex it) { return cards_[it.value].place; });
-  std::ranges::stable_sort(fitting, [&](GpuIndex a, GpuIndex b) { return before(room, a, b); });
+  std::ranges::sort(fitting, [&](GpuIndex a, GpuIndex b) {
+    if (before(room, a, b) || before(room, b, a)) return before(room, a, b);
+    return std::pair(cards_[a.value].place, a) < std::pair(cards_[b.value].place, b);
+  });
   if (reverse_) std::ranges::reverse(fitting);
   fitting.resize(wanted);
   std::ranges::sort(fitting);

@@ -93,6 +93,19 @@ TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
             Texts{"start 2#1 with 1 GB, 0 whole"});
 }
 
+TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
+  Capacity one = kTwoCards;
+  one.gpus.pop_back();
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, one);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(4))));
+  // Somebody else takes most of it: what is left is too little, and asking for less would not help.
+  const GpusSampled others{.gpus = {{.used = gb(6)}}, .uses = {}};
+  EXPECT_EQ(commands(yard.on(at(20), others)), Texts{});
+  EXPECT_EQ(commands(yard.on(at(30), GpusSampled{.gpus = {{}}, .uses = {}})),
+            Texts{"start 1#1 with 1 GB, 4.8 GB on 0"});
+}
+
 TEST(Learning, TellsARetryWhatOthersOfItsKindHave) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), GpuIndex{0}), kLearns, kTwoCards);
   yard.go(yard.first, at(0));

@@ -232,8 +232,11 @@ std::vector<Order> rules(const std::vector<Prospect>& prospects, const Stock& st
   for (std::size_t rule = 0; rule < kRules; ++rule) {
     Order order(prospects.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::ranges::stable_sort(order, std::greater{},
-                             [&](std::uint32_t it) { return sizes[it].at(rule); });
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+      const double of_a = sizes[a].at(rule);
+      const double of_b = sizes[b].at(rule);
+      return of_a != of_b ? of_a > of_b : a < b;
+    });
     orders.push_back(std::move(order));
   }
   return orders;

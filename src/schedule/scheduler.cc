@@ -52,6 +52,10 @@ std::optional<std::string> never_fits_gpus(const Request& request, const Limits&
         "together (a MIG slice goes with no other)",
         gpu_promise_text(request));
   }
+  if (wants_whole_gpus(request)) {
+    return fmt::format("needs {}, and remain-limit.cuda-memory leaves nothing of one",
+                       gpu_promise_text(one));
+  }
   const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
   return fmt::format("needs {} of memory on a GPU, {} can give {} after what is kept free",
                      to_text(request.gpu_memory, given),

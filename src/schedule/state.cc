@@ -384,13 +384,14 @@ void Scheduler::State::conclude(TaskIndex task, Status status, Ending ending, De
   grown_gpu_.erase(task);
 }
 
+/// `failure` is for one that has been tried.
 void Scheduler::State::conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message,
-                                        Decision& out) {
+                                        Decision& out, Failure failure) {
   passed_.erase(task);
   // One that waits for another try has started, and cannot be skipped any more.
   if (verdict == Verdict::Skipped && tasks[task].status == Status::Interrupt) {
     conclude(task, Status::Exception,
-             {.verdict = Verdict::Failed, .failure = Failure::Killed, .message = message}, out);
+             {.verdict = Verdict::Failed, .failure = failure, .message = message}, out);
     return;
   }
   conclude(task, tasks[task].status, {.verdict = verdict, .message = message}, out);

@@ -125,6 +125,7 @@ struct Scheduler::State {
     bool owed = false;            ///< It was passed too often.
     std::optional<Vacancy> kept;  ///< The room that is kept for it then.
     bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
+    bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
   };
   /// How long tasks of a group took that ended well.
   struct Durations {
@@ -168,7 +169,8 @@ struct Scheduler::State {
   void enter(TaskIndex task, Status status, Decision& out);
   void conclude_attempt(Running& running, const AttemptEnded& event, Instant at, Decision& out);
   void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
-  void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out);
+  void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out,
+                        Failure failure = Failure::Killed);
   [[nodiscard]] bool may_try_again(TaskIndex task, Stage stage) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
@@ -238,7 +240,8 @@ struct Scheduler::State {
   WaitingRoom loaded_;   ///< Two-phase ones that have loaded, and wait to train.
   std::map<TaskIndex, Running> running_;
   int ahead_ = 0;                           ///< How many of them are started and do not train yet,
-  Cpus ahead_cpus_;                         ///< and the CPUs that they will train on.
+  int ahead_on_gpus_ = 0;                   ///< how many of these want GPUs,
+  Cpus ahead_cpus_;                         ///< and the CPUs that the others will train on.
   std::map<TaskIndex, int> load_failures_;  ///< How often loading ran out of memory.
   std::map<TaskIndex, Bytes> grown_gpu_;    ///< What tasks that ran out of a GPU's ask for on each.
   std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.

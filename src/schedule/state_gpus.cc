@@ -52,8 +52,9 @@ Request Scheduler::State::gpu_request_of(TaskIndex task) const {
 /// What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
 /// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
 Request Scheduler::State::within_gpus(Request request, ShapeIndex shape) const {
-  if (request.gpus > 0) request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
-  const Bytes asked = shapes_[shape.value].request.gpu_memory;
+  if (request.gpus == 0) return request;
+  request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
+  const Bytes asked = learned_gpu_memory(shapes_[shape.value].request.gpu_memory, shape);
   if (request.gpu_memory > asked) {
     const Bytes most = chooser_.most_memory(gpus_.room_alone(), request);
     request.gpu_memory = std::max(asked, std::min(request.gpu_memory, most));
@@ -114,7 +115,7 @@ void Scheduler::State::give_up_on_gpus(Instant at, Decision& out) {
       const Request request = lane.request.gpus > 0 || waiting == &loaded_
                                   ? lane.request
                                   : gpu_request_of(place.turn.task);
-      if (request.gpus == 0 || chooser_.choose(left, request)) continue;
+      if (request.gpus == 0 || chooser_.choose(left, within_gpus(request, lane.shape))) continue;
       lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
     }
   }
@@ -130,7 +131,7 @@ void Scheduler::State::give_up_waiting(TaskIndex task, Instant at, Decision& out
   const GroupIndex group = group_of(task);
   const ShapeIndex shape = tasks[task].shape;
   waiting_.remove(task);
-  conclude_waiting(task, Verdict::Skipped, std::string(kNoGpuLeft), out);
+  conclude_waiting(task, Verdict::Skipped, std::string(kNoGpuLeft), out, Failure::CannotStart);
   if (!somebody_waits(shape)) clear_reason(shape, out);
   const bool failed = tasks[task].verdict == Verdict::Failed;
   if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
@@ -158,7 +159,8 @@ std::string Scheduler::State::gpu_words_for(const Request& request, Cause cause)
     ++present;
     if (room[index].holders == 0) ++idle;
     others += gpus_.of_others(gpu);
-    if (!roomiest || room[index].free > room[*roomiest].free) roomiest = index;
+    const bool whole = room[index].whole;
+    if (!whole && (!roomiest || room[index].free > room[*roomiest].free)) roomiest = index;
   }
   for (const GpuLedger::Lingering& it : gpus_.lingering()) lingering += it.seen;
   if (wants_whole_gpus(request)) {
@@ -166,6 +168,8 @@ std::string Scheduler::State::gpu_words_for(const Request& request, Cause cause)
   } else if (roomiest) {
     words += fmt::format(", GPU {} has most free: {}", capacity_.gpus[*roomiest].label(),
                          to_text(std::max(Bytes{}, room[*roomiest].free)));
+  } else if (present > 0) {
+    words += ", which tasks have for their own";
   }
   if (others >= gb(1)) words += fmt::format(", others use {}", to_text(others));
   if (cause == Cause::GpusLinger) {

@@ -24,7 +24,8 @@ void Scheduler::State::learn_from_running() {
 /// What nobody said is what was learned. A number that somebody wrote is not made smaller; but
 /// where others of its kind took more, so much is promised.
 Bytes Scheduler::State::learned_memory(Bytes asked, ShapeIndex shape) const {
-  if (!limits_.auto_adjust) return asked;
+  // Of a hard limit nobody else's taking says anything.
+  if (!limits_.auto_adjust || shapes_[shape.value].memory_hard) return asked;
   const Bytes most = capacity_.memory - memory_kept_free(limits_, capacity_);
   const bool retry = asked != shapes_[shape.value].request.memory;
   const Bytes needed = estimates_.needed(shape).memory;

@@ -24,11 +24,11 @@ void Scheduler::State::end_those_over_their_limit(Instant at, Decision& out) {
   }
 }
 
-/// Interrupts one task when less is free than the limits keep free, before the kernel chooses one.
-/// One at a time: what it gives back is to be seen first.
+/// Interrupts one task when less is free than remain-limit.memory keeps, before the kernel chooses
+/// one. One at a time: what it gives back is to be seen first.
 void Scheduler::State::watch_memory(Instant at, Decision& out) {
   constexpr int kReadings = 2;
-  const bool low = ledger_.memory_available() < memory_kept_free(limits_, capacity_);
+  const bool low = ledger_.memory_available() < limits_.memory_remain;
   short_of_memory_ = low ? short_of_memory_ + 1 : 0;
   if (short_of_memory_ < kReadings || interrupts_ > 0) return;
   const bool one_ends = std::ranges::any_of(

@@ -170,9 +170,14 @@ void Scheduler::State::leave_room(Running& running, Decision& out) {
 
 void Scheduler::State::set_ahead(Running& running, bool ahead) {
   if (std::exchange(running.ahead, ahead) == ahead) return;
-  const Cpus cpus = shape_of(running.key.task).request.cpus;
-  ahead_ += ahead ? 1 : -1;
-  ahead_cpus_ = ahead ? ahead_cpus_ + cpus : ahead_cpus_ - cpus;
+  const Request& request = shape_of(running.key.task).request;
+  const int by = ahead ? 1 : -1;
+  ahead_ += by;
+  if (request.gpus > 0) {
+    ahead_on_gpus_ += by;
+  } else {
+    ahead_cpus_ = ahead ? ahead_cpus_ + request.cpus : ahead_cpus_ - request.cpus;
+  }
 }
 
 }  // namespace trainyard

@@ -74,7 +74,10 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
     if (is_lack_of_room(cause) && !round.oldest) {
       block(round, {.task = place.turn.task, .request = request_of(lane)});
     }
-    if (cause == Cause::Ahead) round.loads_wait = true;
+    if (cause == Cause::Ahead) {
+      const bool on_gpus = shapes_[lane.shape.value].request.gpus > 0;
+      (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
+    }
     note_reason(lane, cause, out);
     ++(cause == Cause::Parallel ? glanced : looked);
     ++it;
@@ -168,7 +171,7 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
   Request request = within_gpus(lane.request, lane.shape);
   request.memory = learned_memory(request.memory, lane.shape);
-  const Bytes asked = shapes_[lane.shape.value].request.memory;
+  const Bytes asked = learned_memory(shapes_[lane.shape.value].request.memory, lane.shape);
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
   }
@@ -183,7 +186,8 @@ Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& rou
   if (!groups_.has_room(lane.group)) return Cause::Parallel;
   const Shape& shape = shapes_[lane.shape.value];
   // One after the other: small ones do not pass a large one.
-  if (shape.two_phase && (round.loads_wait || !may_load_ahead(shape))) return Cause::Ahead;
+  const bool loads_wait = shape.request.gpus > 0 ? round.gpu_loads_wait : round.loads_wait;
+  if (shape.two_phase && (loads_wait || !may_load_ahead(shape))) return Cause::Ahead;
   const Request request = request_of(lane);
   if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
   if (request.memory > ledger_.memory_free()) return Cause::Memory;
@@ -219,9 +223,9 @@ Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const R
 /// Not more is loaded ahead than the CPUs could train at once, or than is good for the GPUs: it
 /// would only hold memory.
 bool Scheduler::State::may_load_ahead(const Shape& shape) const {
-  if (ahead_ == 0) return true;
   if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) return false;
-  if (shape.request.gpus > 0) return ahead_ < ahead_max_;
+  if (shape.request.gpus > 0) return ahead_on_gpus_ < ahead_max_;
+  if (ahead_ == ahead_on_gpus_) return true;
   return ahead_cpus_ + shape.request.cpus <= capacity_.cpus;
 }
 

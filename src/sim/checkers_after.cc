@@ -130,16 +130,17 @@ void Checkers::check_nobody_waits_in_vain() {
   }
   std::set<std::tuple<ShapeIndex, Request, Request>> kinds;
   std::optional<TaskIndex> in_vain;
-  bool loads_wait = false;
+  std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
   for (const TaskIndex index : outside_.waiting_in_order()) {
     const SeenTask& task = outside_.task(index);
     const bool room = outside_.group_has_room(task.group);
     if (!room && !started.contains(task.group)) continue;
     const bool two_phase = outside_.two_phase(index);
-    loads_wait = loads_wait || (two_phase && !outside_.may_load_ahead(index));
+    const bool on_gpus = outside_.shape_of(index).request.gpus > 0;
+    if (two_phase && !outside_.may_load_ahead(index)) loads_wait.insert(on_gpus);
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const Request due = outside_.due(index);
-    if (two_phase && loads_wait) continue;
+    if (two_phase && loads_wait.contains(on_gpus)) continue;
     const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due);
     if (room && fits && !in_vain) in_vain = index;
   }

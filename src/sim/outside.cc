@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -123,18 +124,22 @@ void Outside::train(const GrantDevice& command, Instant at) {
 }
 
 bool Outside::may_load_ahead(TaskIndex index) const {
-  int ahead = 0;
-  Cpus ahead_cpus;
+  int all = 0;
+  int alike = 0;
+  Cpus cpus;
+  const bool on_gpus = shape_of(index).request.gpus > 0;
   for (const auto& [other, attempt] : running) {
     if (!attempt.ahead || (starts_before(index, other) && started.contains(other))) continue;
-    ++ahead;
-    ahead_cpus = ahead_cpus + shape_of(other).request.cpus;
+    ++all;
+    const Request& request = shape_of(other).request;
+    if ((request.gpus > 0) != on_gpus) continue;
+    ++alike;
+    cpus = cpus + request.cpus;
   }
-  if (ahead == 0) return true;
-  const bool few = limits.waiting_max == 0 || ahead < limits.waiting_max;
+  if (limits.waiting_max > 0 && all >= limits.waiting_max) return false;
   // Enough that there is always one that fits into a gap of a GPU.
-  if (shape_of(index).request.gpus > 0) return few && ahead < 24;
-  return few && ahead_cpus + shape_of(index).request.cpus <= capacity.cpus;
+  if (on_gpus) return alike < 24;
+  return alike == 0 || cpus + shape_of(index).request.cpus <= capacity.cpus;
 }
 
 SeenAttempt Outside::release(TaskIndex index, Instant at) {
@@ -244,12 +249,16 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
   const Cpus cpus = cpus_free();
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
   const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_device();
-  bool loads_wait = false;
+  std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
   for (const TaskIndex index : waiting_in_order()) {
     if (oldest_loaded && starts_before(*oldest_loaded, index)) break;
     // Those that may not be loaded ahead yet lack no room, and go one after the other.
-    if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) loads_wait = true;
-    if (!group_has_room(task(index).group) || (two_phase(index) && loads_wait)) continue;
+    const bool on_gpus = shape_of(index).request.gpus > 0;
+    if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) {
+      loads_wait.insert(on_gpus);
+    }
+    if (!group_has_room(task(index).group)) continue;
+    if (two_phase(index) && loads_wait.contains(on_gpus)) continue;
     const Request needs = due(index);
     if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;
   }
@@ -338,6 +347,7 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     Bytes memory;
     Cpus cpus;
     std::vector<SeenShare> gpus;
+    std::size_t turn = 0;
 
     [[nodiscard]] Bytes gpu_memory() const {
       Bytes sum;
@@ -360,11 +370,12 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     gifts.push_back({.at = left.until, .memory = {}, .cpus = {}, .gpus = {share}});
   }
   // Those of which nobody knows come last, the smallest first.
-  std::ranges::stable_sort(gifts, [](const Gift& a, const Gift& b) {
+  for (std::size_t i = 0; i < gifts.size(); ++i) gifts[i].turn = i;
+  std::ranges::sort(gifts, [](const Gift& a, const Gift& b) {
     if (a.at.has_value() != b.at.has_value()) return a.at.has_value();
     if (a.at && *a.at != *b.at) return *a.at < *b.at;
-    return std::tuple(a.memory, a.cpus, a.gpu_memory()) <
-           std::tuple(b.memory, b.cpus, b.gpu_memory());
+    return std::tuple(a.memory, a.cpus, a.gpu_memory(), a.turn) <
+           std::tuple(b.memory, b.cpus, b.gpu_memory(), b.turn);
   });
   const Request need = due(index);
   Opening opening{.at = {},

@@ -132,7 +132,8 @@ bool OutsideGpus::fits(const SeenGpu& gpu, GpuIndex which, const Request& reques
   if (card.slice && request.gpus > 1) return false;
   if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
   const Bytes most = card.memory - kept(which);
-  return gpu.users == 0 && gpu.free >= std::min(limits_.gpu_memory_least, most);
+  const Bytes least = std::min(limits_.gpu_memory_least, Bytes{most.count / 2});
+  return gpu.users == 0 && gpu.free >= std::max(Bytes{1}, least);
 }
 
 std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<SeenGpu>& from,

@@ -84,7 +84,8 @@ class PlayedMachine final : public Machine {
     return events;
   }
 
-  [[nodiscard]] Instant now() const { return now_; }
+  /// Somebody waited for what never came.
+  [[nodiscard]] bool stood_still() const { return stood_still_; }
 
  private:
   enum class Step : std::uint8_t { Loaded, Allocates, Trained };
@@ -205,7 +206,10 @@ class PlayedMachine final : public Machine {
     if (!used_.empty()) tell(read_gpus());
     last_news_ = news;
     // Nothing runs, and nothing is going to: whoever waits waits in vain.
-    if (agenda_.empty() && now_ - last_news_ > kStill) tell(InterruptAsked{});
+    if (agenda_.empty() && now_ - last_news_ > kStill) {
+      stood_still_ = true;
+      tell(InterruptAsked{});
+    }
   }
 
   [[nodiscard]] Sampled read() const {
@@ -242,6 +246,7 @@ class PlayedMachine final : public Machine {
   std::map<TaskIndex, Process> processes_;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
   std::vector<Event> inbox_;
+  bool stood_still_ = false;
 };
 
 /// Keeps why tasks waited, and nothing else.
@@ -276,6 +281,9 @@ Result<PlayedRun> play_run(const Plan& plan, const Limits& limits, const Capacit
   std::vector<Observer> observers;
   const Result<void> driven = drive(scheduler, machine, keeper, observers);
   if (!driven) return std::unexpected(driven.error());
+  if (machine.stood_still()) {
+    return std::unexpected(Error{"the run would never end: tasks wait for what they never get"});
+  }
   for (const PlayedTask& task : run.tasks) run.ended = std::max(run.ended, task.ended);
   return run;
 }

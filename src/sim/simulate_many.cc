@@ -34,7 +34,7 @@ namespace trainyard::sim {
 namespace {
 
 constexpr Duration kSampleEvery{1000};
-constexpr Capacity kMachine{.memory = gb(256), .cpus = cpus(64)};
+const Capacity kMachine{.memory = gb(256), .cpus = cpus(64)};
 
 /// Starts at once what it is told to, and ends it half a second to one and a half later.
 class SmoothMachine final : public Machine {

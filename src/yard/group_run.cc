@@ -165,6 +165,11 @@ Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity)
       return std::unexpected(
           Error{fmt::format("task '{}' can never run here: it {}", task->id(), *why)});
     }
+    const Shape seen{.group = {0}, .request = request, .two_phase = true};
+    if (const auto why = cannot_see_gpus(capacity, seen)) {
+      return std::unexpected(
+          Error{fmt::format("task '{}' can never run here: {}", task->id(), *why)});
+    }
     const ShapeIndex next{static_cast<std::uint32_t>(plan_.shapes.size())};
     const auto [shape, is_new] = shapes.try_emplace(request, next);
     if (is_new) {

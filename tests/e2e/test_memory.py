@@ -76,3 +76,40 @@ class Memory(YardTest):
         self.end_of(yard, expect=0)
         output = self.end_of(follower, expect=0)[0]
         self.assertRegex(output, r"^attempt 1\n\n?==> .*/stdout\.2\.log <==\nattempt 2\n$")
+
+
+class Shortage(YardTest):
+    def test_who_is_most_over_its_promise_is_interrupted_before_the_kernel_chooses(self):
+        meminfo = dict(line.split(":") for line in pathlib.Path("/proc/meminfo").read_text().splitlines())
+        available = int(meminfo["MemAvailable"].split()[0]) * 1024
+        if available < 9_000_000_000:
+            self.skipTest("too little memory here")
+        self.write("over.py", """
+import os, pathlib, signal, sys, time
+if os.environ["TRAINYARD_ATTEMPT"] == "1":
+    def leave(*_):
+        pathlib.Path("interrupted").touch()
+        sys.exit(1)
+    signal.signal(signal.SIGTERM, leave)
+    # Others may give memory back meanwhile: it takes more until it is told to end.
+    taken = []
+    while len(taken) < 60:
+        taken.append(b"x" * 100_000_000)
+        time.sleep(0.05)
+    signal.pause()
+""")
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    tasks:
+      - {id: over, memory: 50MB, command: [/usr/bin/python3, over.py]}
+      - {id: modest, memory: 50MB, command: "until test -e interrupted; do sleep 0.05; done"}
+""")
+        # What stays free is all but 1.5 GB of what is free now.
+        done = self.trainyard("run", "job.yaml", "--set", f"remain-limit.memory={available - 1_500_000_000}B", expect=0)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual([(rows[name]["word"], rows[name]["attempt"]) for name in ("over", "modest")],
+                         [("FINISHED", 2), ("FINISHED", 1)])
+        self.assertIn("interrupted, as the machine's memory ran short; tried again with", done.stderr)
