@@ -18,10 +18,12 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"
 #include "config/file_name.h"
 #include "config/gpu_variables.h"
+#include "config/gpu_wish.h"
 #include "config/job_binding.h"
 #include "config/job_needs.h"
 #include "config/job_spec.h"
@@ -278,7 +280,7 @@ class PlanMaker {
     wanted.request.memory =
         memory ? *memory
                : default_memory(basis_.configuration, basis_.capacity, wanted.request.cpus);
-    add_gpus(group, origin, wanted);
+    add_gpu_wish(group, origin, wanted);
     wanted.time_limit =
         value(&Wants::time_limit, "time-limit", parse_duration).value_or(Duration{0});
     wanted.train_expected =
@@ -294,50 +296,25 @@ class PlanMaker {
     return wanted;
   }
 
-  /// `gpus` alone: that many of its own. `gpu-memory` alone: so much of one. Both: so much on each.
-  /// A wish for one of them alone: what is usual of it. Nothing: it trains on the CPUs.
-  void add_gpus(const GroupSpec& group, TaskOrigin origin, Wanted& wanted) {
+  void add_gpu_wish(const GroupSpec& group, TaskOrigin origin, Wanted& wanted) {
     const Wants& own = group.tasks[origin.task].wants;
     const Wants& all = group.wants;
     const auto value = [&](const std::optional<Text> Wants::* which, std::string_view key,
                            auto parse) {
       return value_of(group, origin, first_said(own.*which, all.*which), key, parse);
     };
-    const GpuMemory memory =
-        value(&Wants::gpu_memory, "gpu-memory", parse_gpu_memory).value_or(GpuMemory{});
-    const auto gpus = value(&Wants::gpus, "gpus", parse_count);
-    const auto device = value(&Wants::device, "device", parse_device);
-    const bool wants_memory = memory.learned || memory.bytes > Bytes{};
-    Request& request = wanted.request;
-    request.gpus = std::max(gpus.value_or(0), wants_memory ? 1 : 0);
-    request.gpu_memory = memory.bytes;
-    wanted.learns_gpu_memory = memory.learned;
-    if (!device) return;
-    const auto contradicts = [&](std::string_view what) {
-      if (!first_time(origin.task, "device")) return;
-      const auto& said = first_said(own.device, all.device);
-      complain(said ? said->place : group.place, group,
-               fmt::format("device: {}{}", what, in_combination(group)));
-    };
-    if (device->cpu) {
-      // The task's own wish goes over what its group asks for.
-      if (own.device && !own.gpus && !own.gpu_memory) {
-        request.gpus = 0;
-        request.gpu_memory = {};
-        wanted.learns_gpu_memory = false;
-      }
-      if (request.gpus > 0) contradicts("'cpu' is wanted, and a GPU is asked for");
-      return;
-    }
-    if (device->gpu && request.gpus > 1) {
-      contradicts(fmt::format("one GPU is named, and {} are asked for", request.gpus));
-    }
-    request.gpu = device->gpu;
-    if (request.gpus > 0) return;
-    if (gpus) contradicts("a GPU is wanted, and none is asked for (gpus: 0)");
-    request.gpus = 1;
-    request.gpu_memory =
-        basis_.configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
+    const GpuWish wish{
+        .gpus = value(&Wants::gpus, "gpus", parse_count),
+        .memory = value(&Wants::gpu_memory, "gpu-memory", parse_gpu_memory).value_or(GpuMemory{}),
+        .device = value(&Wants::device, "device", parse_device),
+        .device_goes_first = own.device && !own.gpus && !own.gpu_memory};
+    const auto usual = basis_.configuration.size(Setting::SchedulerDefaultCudaMemory);
+    const Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), wanted.request);
+    wanted.learns_gpu_memory = wish.memory.learned && wanted.request.gpus > 0;
+    if (added || !first_time(origin.task, "device")) return;
+    const auto& said = first_said(own.device, all.device);
+    complain(said ? said->place : group.place, group,
+             fmt::format("device: {}{}", added.error().message, in_combination(group)));
   }
 
   /// What earlier runs have taught counts where nothing is written.

@@ -1,6 +1,5 @@
 #include "yard/group_run.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include "config/configuration.h"
 #include "config/file_name.h"
 #include "config/gpu_variables.h"
+#include "config/gpu_wish.h"
 #include "config/setting_value.h"
 #include "io/clock.h"
 #include "io/control_socket.h"
@@ -74,7 +74,7 @@ class GroupRun {
  private:
   Result<void> make_plan(const Limits& limits, const Capacity& capacity);
   [[nodiscard]] Request request_of(Task& task, const Capacity& capacity) const;
-  Result<void> add_gpus(Task& task, Request& request) const;
+  Result<void> add_gpu_wish(Task& task, Request& request) const;
   Result<void> check_id(const std::string& id, std::set<std::string_view>& ids) const;
   Result<io::Keeper> fork_keeper() const;
   Result<std::unique_ptr<Journal>> make_journal(const io::Keeper& keeper,
@@ -115,39 +115,26 @@ Result<void> GroupRun::check_id(const std::string& id, std::set<std::string_view
   return std::unexpected(Error{fmt::format("two tasks have the id '{}'", id)});
 }
 
-/// As in a job file (config/job_plan.cc).
-Result<void> GroupRun::add_gpus(Task& task, Request& request) const {
+Result<void> GroupRun::add_gpu_wish(Task& task, Request& request) const {
   const TaskOptions& own = TaskAccess::state(task).options;
   const GroupOptions& all = group_.options();
+  GpuWish wish{
+      .gpus = own.gpus ? own.gpus : all.gpus,
+      .memory = {.bytes = (own.gpu_memory ? own.gpu_memory : all.gpu_memory).value_or(Bytes{})},
+      .device = {},
+      .device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory};
   const std::string& text = own.device.empty() ? all.device : own.device;
-  request.gpu_memory = (own.gpu_memory ? own.gpu_memory : all.gpu_memory).value_or(Bytes{});
-  request.gpus =
-      std::max((own.gpus ? own.gpus : all.gpus).value_or(0), request.gpu_memory > Bytes{} ? 1 : 0);
-  if (text.empty()) return {};
-  const Result<DeviceWish> wish = parse_device(text);
-  if (!wish) {
-    return std::unexpected(Error{fmt::format("task '{}': {}", task.id(), wish.error().message)});
+  const auto refuse = [&task](const Error& error) {
+    return std::unexpected(Error{fmt::format("task '{}': {}", task.id(), error.message)});
+  };
+  if (!text.empty()) {
+    const Result<DeviceWish> device = parse_device(text);
+    if (!device) return refuse(device.error());
+    wish.device = *device;
   }
-  // The task's own wish goes over what its group asks for.
-  if (wish->cpu) {
-    const bool asks = (own.gpus && *own.gpus > 0) || (own.gpu_memory && own.gpu_memory->count > 0);
-    if (asks) {
-      return std::unexpected(
-          Error{fmt::format("task '{}' wants 'cpu', and asks for a GPU", task.id())});
-    }
-    request.gpus = 0;
-    request.gpu_memory = {};
-    return {};
-  }
-  if (wish->gpu && request.gpus > 1) {
-    return std::unexpected(
-        Error{fmt::format("task '{}' names one GPU, and asks for {}", task.id(), request.gpus)});
-  }
-  request.gpu = wish->gpu;
-  if (request.gpus > 0) return {};
-  request.gpus = 1;
-  request.gpu_memory = configuration_.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});
-  return {};
+  const auto usual = configuration_.size(Setting::SchedulerDefaultCudaMemory);
+  const Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), request);
+  return added ? added : refuse(added.error());
 }
 
 Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity) {
@@ -160,7 +147,7 @@ Result<void> GroupRun::make_plan(const Limits& limits, const Capacity& capacity)
   for (Task* task : tasks_) {
     if (Result<void> good = check_id(task->id(), ids); !good) return good;
     Request request = request_of(*task, capacity);
-    if (Result<void> good = add_gpus(*task, request); !good) return good;
+    if (Result<void> good = add_gpu_wish(*task, request); !good) return good;
     if (const auto why = never_fits(request, limits, capacity)) {
       return std::unexpected(
           Error{fmt::format("task '{}' can never run here: it {}", task->id(), *why)});

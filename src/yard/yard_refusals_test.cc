@@ -61,10 +61,10 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
             "cuda:<index>");
   TaskGroup both("both");
   both.add<Wishes>(TaskOptions{.id = "a", .gpus = 1, .device = "cpu"});
-  EXPECT_EQ(refusal(both), "group 'both': task 'a' wants 'cpu', and asks for a GPU");
+  EXPECT_EQ(refusal(both), "group 'both': task 'a': 'cpu' is wanted, and a GPU is asked for");
   TaskGroup several("several");
   several.add<Wishes>(TaskOptions{.id = "a", .gpus = 2, .device = "cuda:1"});
-  EXPECT_EQ(refusal(several), "group 'several': task 'a' names one GPU, and asks for 2");
+  EXPECT_EQ(refusal(several), "group 'several': task 'a': one GPU is named, and 2 are asked for");
   Config wrong;
   EXPECT_THAT(wrong.set("scheduler.max-proces", "4").error().message,
               HasSubstr("did you mean 'scheduler.max-process'"));
