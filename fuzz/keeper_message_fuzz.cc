@@ -21,7 +21,7 @@ std::string said_again(const KeeperMessage& message) {
       [&](const StartMessage& it) {
         trainyard::check(append_start(bytes, it.key, it.launch).has_value(), "a launch that fits");
       },
-      [&](const StopMessage& it) { append_stop(bytes, it); },
+      [&](const SignalMessage& it) { append_signal(bytes, it); },
       [&](const ProcessStarted& it) { append_started(bytes, it); },
       [&](const ProcessEnded& it) { append_ended(bytes, it); });
   return bytes;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "config/configuration.h"
+#include "config/early_signal.h"
 #include "config/job.h"
 #include "config/shell_quote.h"
 #include "model/ids.h"
@@ -110,6 +111,7 @@ std::string task_text(const Job& job, AttemptKey key) {
   line("directory", launch.working_directory);
   line("asks for", request_text(shape));
   line("time limit", shape.time_limit.count() == 0 ? "none" : to_text(shape.time_limit));
+  if (shape.early_signal.number != 0) line("signal", to_text(shape.early_signal));
   if (shape.two_phase) line("phases", "loads, then waits for a device to train on");
   if (!launch.preload.modules.empty()) {
     line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
@@ -185,6 +187,8 @@ Json task_json(const Job& job, AttemptKey key) {
           {"device", shape.request.gpu ? Json(fmt::format("cuda:{}", shape.request.gpu->value))
                                        : Json(nullptr)},
           {"time_limit_ms", shape.time_limit.count()},
+          {"signal",
+           shape.early_signal.number == 0 ? Json(nullptr) : Json(to_text(shape.early_signal))},
           {"two_phase", shape.two_phase},
           {"preload", launch.preload.modules}};
 }

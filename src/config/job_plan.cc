@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"
+#include "config/early_signal.h"
 #include "config/file_name.h"
 #include "config/gpu_variables.h"
 #include "config/gpu_wish.h"
@@ -45,6 +46,7 @@ struct Wanted {
   bool two_phase = false;
   bool memory_hard = false;
   bool preemptible = true;
+  EarlySignal early_signal;
   bool learns_memory = false;
   bool learns_gpu_memory = false;
   Duration load_expected{0};
@@ -240,6 +242,7 @@ class PlanMaker {
                                   .two_phase = wanted.two_phase,
                                   .memory_hard = wanted.memory_hard,
                                   .preemptible = wanted.preemptible,
+                                  .early_signal = wanted.early_signal,
                                   .load_expected = wanted.load_expected,
                                   .train_expected = wanted.train_expected,
                                   .learns_memory = wanted.learns_memory,
@@ -291,6 +294,11 @@ class PlanMaker {
                "memory-limit: a hard limit needs 'memory', which says how much");
     }
     wanted.preemptible = own.preempt.value_or(all.preempt.value_or(true));
+    wanted.early_signal = own.early_signal.value_or(all.early_signal.value_or(EarlySignal{}));
+    if (!fits_into(wanted.time_limit, wanted.early_signal) && first_time(origin.task, "signal")) {
+      complain(group.tasks[origin.task].place, group,
+               too_early_text(wanted.time_limit, wanted.early_signal));
+    }
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
     add_learned(group, wanted);
     return wanted;

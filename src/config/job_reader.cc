@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
+#include "config/early_signal.h"
 #include "config/file_name.h"
 #include "config/job_spec.h"
 #include "config/key_reader.h"
@@ -29,39 +30,15 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 19> kGroupKeys{"memory-limit",
-                                                      "preempt",
-                                                      "name",
-                                                      "needs",
-                                                      "matrix",
-                                                      "max-parallel",
-                                                      "fail-fast",
-                                                      "tasks",
-                                                      "memory",
-                                                      "gpu-memory",
-                                                      "gpus",
-                                                      "device",
-                                                      "cpus",
-                                                      "duration",
-                                                      "time-limit",
-                                                      "env",
-                                                      "working-directory",
-                                                      "two-phase",
-                                                      "preload"};
-constexpr std::array<std::string_view, 14> kTaskKeys{"memory-limit",
-                                                     "preempt",
-                                                     "id",
-                                                     "command",
-                                                     "memory",
-                                                     "gpu-memory",
-                                                     "gpus",
-                                                     "device",
-                                                     "cpus",
-                                                     "duration",
-                                                     "time-limit",
-                                                     "env",
-                                                     "working-directory",
-                                                     "two-phase"};
+constexpr std::array<std::string_view, 20> kGroupKeys{
+    "memory-limit", "preempt",   "signal",   "name",       "needs",      "matrix",
+    "max-parallel", "fail-fast", "tasks",    "memory",     "gpu-memory", "gpus",
+    "device",       "cpus",      "duration", "time-limit", "env",        "working-directory",
+    "two-phase",    "preload"};
+constexpr std::array<std::string_view, 15> kTaskKeys{
+    "memory-limit", "preempt", "signal", "id",       "command",    "memory", "gpu-memory",
+    "gpus",         "device",  "cpus",   "duration", "time-limit", "env",    "working-directory",
+    "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
@@ -326,6 +303,9 @@ class GroupReader {
     }
     if (const YamlNode* preempt = node.find("preempt")) {
       wants.preempt = read_value<bool>(to, *preempt, "preempt", parse_flag);
+    }
+    if (const YamlNode* signal = node.find("signal")) {
+      wants.early_signal = read_value<EarlySignal>(to, *signal, "signal", parse_early_signal);
     }
     if (const YamlNode* limit = node.find("memory-limit")) {
       wants.memory_hard = read_value<bool>(to, *limit, "memory-limit", parse_memory_limit);

@@ -12,6 +12,7 @@
 #include "config/matrix.h"
 #include "config/placeholder.h"
 #include "config/yaml_reader.h"
+#include "model/plan.h"
 
 namespace trainyard {
 
@@ -40,6 +41,7 @@ struct Wants {
   std::optional<bool> two_phase;
   std::optional<bool> memory_hard;  ///< memory-limit: hard
   std::optional<bool> preempt;
+  std::optional<EarlySignal> early_signal;
   std::vector<std::pair<std::string, Text>> environment;
 };
 

@@ -313,9 +313,9 @@ void Keeper::start(AttemptKey key, const Launch& launch) {
   if (state_->loop != nullptr && state_->outgoing.size() > kOutgoingMax) state_->wait_for_room();
 }
 
-void Keeper::stop(AttemptKey key, bool kill) {
+void Keeper::signal(AttemptKey key, int signal) {
   if (state_->gone) return;
-  append_stop(state_->outgoing, {.key = key, .kill = kill});
+  append_signal(state_->outgoing, {.key = key, .signal = signal});
   state_->plan_flush();
 }
 

@@ -86,9 +86,9 @@ class Keeper {
   /// than 32 MiB have gathered.
   void start(AttemptKey key, const Launch& launch);
 
-  /// Sends TERM or KILL to every process of the attempt, those in sessions of their own included.
-  /// One that has ended, or is not known, is left alone.
-  void stop(AttemptKey key, bool kill);
+  /// Sends a signal to every process of the attempt, those in sessions of their own included. One
+  /// that has ended, or is not known, is left alone; one that waits to be forked ends of it.
+  void signal(AttemptKey key, int signal);
 
  private:
   struct State;

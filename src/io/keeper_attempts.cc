@@ -302,18 +302,17 @@ void KeeperAttempts::signal_trees(const std::function<int(const ProcessStat&)>& 
   }
 }
 
-void KeeperAttempts::stop(std::span<const StopMessage> stops) {
+void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
   // The groups first: most tasks are no more than that.
   std::unordered_map<Number, int> signals;
-  for (const StopMessage& stop : stops) {
-    const auto found = by_key_.find(packed(stop.key));
+  for (const SignalMessage& message : messages) {
+    const auto found = by_key_.find(packed(message.key));
     if (found == by_key_.end()) continue;
     Attempt& attempt = attempts_.at(found->second);
     if (!attempt.running()) continue;
-    attempt.killed_by_us = attempt.killed_by_us || stop.kill;
-    const int signal = stop.kill ? SIGKILL : SIGTERM;
-    ::kill(-attempt.leader, signal);
-    signals[found->second] = signal;
+    attempt.killed_by_us = attempt.killed_by_us || message.signal == SIGKILL;
+    ::kill(-attempt.leader, message.signal);
+    signals[found->second] = message.signal;
   }
   // Then whoever has left them: one look at all processes, however many are to be stopped.
   if (!signals.empty()) signal_those_outside_their_groups(signals);

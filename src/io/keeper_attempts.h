@@ -66,7 +66,7 @@ class KeeperAttempts {
   /// When clear_up() must be called at the latest.
   [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
 
-  void stop(std::span<const StopMessage> stops);
+  void signal(std::span<const SignalMessage> messages);
   void signal_everything(int signal);
 
  private:

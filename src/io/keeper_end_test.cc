@@ -104,7 +104,7 @@ TEST(KeeperEnd, LeavesTheDaemonOfARunningTaskAlone) {
   EXPECT_TRUE(is_alive(daemon));
   EXPECT_FALSE(yard.ended(0));
 
-  yard.keeper.stop(TestYard::key(0), true);
+  yard.keeper.signal(TestYard::key(0), SIGKILL);
   EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
   EXPECT_FALSE(is_alive(daemon));
 }
@@ -121,18 +121,18 @@ TEST(KeeperEnd, StopsAProcessWithTermAndThenWithKill) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "1000"}));
   yard.wait_for_start();
-  yard.keeper.stop(TestYard::key(0), false);
+  yard.keeper.signal(TestYard::key(0), SIGTERM);
   EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGTERM}));
 
   yard.keeper.start(
       TestYard::key(1),
       yard.shell("trap 'echo heard' TERM; echo $$ > ready; while :; do sleep 0.01; done", 1));
   static_cast<void>(yard.wait_for_pid("ready"));
-  yard.keeper.stop(TestYard::key(1), false);
+  yard.keeper.signal(TestYard::key(1), SIGTERM);
   EXPECT_TRUE(
       yard.wait([&] { return content_of(yard.directory / "task1/stdout.log") == "heard\n"; }));
   EXPECT_FALSE(yard.ended(1));
-  yard.keeper.stop(TestYard::key(1), true);
+  yard.keeper.signal(TestYard::key(1), SIGKILL);
   EXPECT_EQ(yard.wait_for_end(1).end, End(KilledBy{.signal = SIGKILL}));
 }
 
@@ -144,17 +144,17 @@ TEST(KeeperEnd, StopsThoseInOtherSessionsToo) {
       "while :; do sleep 0.01; done'; exit $?");
   yard.keeper.start(TestYard::key(0), launch);
   static_cast<void>(yard.wait_for_pid("ready"));
-  yard.keeper.stop(TestYard::key(0), false);
+  yard.keeper.signal(TestYard::key(0), SIGTERM);
   EXPECT_EQ(yard.wait_for_end().end, End(ExitedWith{7}));
   EXPECT_EQ(content_of(launch.stdout_path), "heard\n");
 }
 
 TEST(KeeperEnd, DoesNotMindAStopThatComesTooLateOrForNobody) {
   TestYard yard;
-  yard.keeper.stop(TestYard::key(9), true);
+  yard.keeper.signal(TestYard::key(9), SIGKILL);
   EXPECT_EQ(yard.run(yard.launch({"true"})), End(ExitedWith{0}));
   // Sent together with the start of another under the same name, which it does not mean.
-  yard.keeper.stop(TestYard::key(0), true);
+  yard.keeper.signal(TestYard::key(0), SIGKILL);
   EXPECT_EQ(yard.run(yard.launch({"sleep", "0.05"})), End(ExitedWith{0}));
   EXPECT_EQ(yard.news.size(), 2U);
 }

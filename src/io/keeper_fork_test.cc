@@ -76,7 +76,7 @@ TEST(KeeperFork, EndsLikeAnyTaskWhenItIsToldTo) {
   }});
   yard.keeper.start(TestYard::key(0), forked(yard));
   static_cast<void>(yard.wait_for_start());
-  yard.keeper.stop(TestYard::key(0), /*kill=*/false);
+  yard.keeper.signal(TestYard::key(0), SIGTERM);
   EXPECT_EQ(yard.wait_for_end().end, End(KilledBy{.signal = SIGTERM}));
 }
 

@@ -26,7 +26,7 @@
 namespace trainyard::io {
 namespace {
 
-enum class Kind : std::uint8_t { Start = 1, Stop = 2, Started = 3, Ended = 4 };
+enum class Kind : std::uint8_t { Start = 1, Signal = 2, Started = 3, Ended = 4 };
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
 
@@ -156,8 +156,8 @@ KeeperMessage read_message(Reader& reader) {
   switch (kind) {
     case Kind::Start:
       return StartMessage{.key = key, .launch = read_launch(reader)};
-    case Kind::Stop:
-      return StopMessage{.key = key, .kill = reader.number<std::uint8_t>() != 0};
+    case Kind::Signal:
+      return SignalMessage{.key = key, .signal = reader.number<std::uint8_t>()};
     case Kind::Started:
       return ProcessStarted{.key = key, .pid = reader.number<std::int64_t>()};
     case Kind::Ended: {
@@ -170,7 +170,7 @@ KeeperMessage read_message(Reader& reader) {
     }
   }
   reader.refuse();
-  return StopMessage{};
+  return SignalMessage{};
 }
 
 std::size_t size_of(const Launch& launch) {
@@ -216,9 +216,9 @@ Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& laun
   return {};
 }
 
-void append_stop(std::string& bytes, const StopMessage& message) {
-  Writer writer(bytes, Kind::Stop, message.key);
-  writer.number(static_cast<std::uint8_t>(message.kill));
+void append_signal(std::string& bytes, const SignalMessage& message) {
+  Writer writer(bytes, Kind::Signal, message.key);
+  writer.number(static_cast<std::uint8_t>(message.signal));
   writer.finish();
 }
 

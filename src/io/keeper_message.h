@@ -22,13 +22,13 @@ struct StartMessage {
   AttemptKey key;
   Launch launch;
 };
-struct StopMessage {
+struct SignalMessage {
   AttemptKey key;
-  bool kill = false;
+  int signal = 0;
 };
 
 /// In both directions. Who gets one that is not for it has a broken partner.
-using KeeperMessage = std::variant<StartMessage, StopMessage, ProcessStarted, ProcessEnded>;
+using KeeperMessage = std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -36,7 +36,7 @@ constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
 /// Each adds one message at the end of `bytes`. A launch that is too long is an error, and `bytes`
 /// stays as it was.
 Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& launch);
-void append_stop(std::string& bytes, const StopMessage& message);
+void append_signal(std::string& bytes, const SignalMessage& message);
 void append_started(std::string& bytes, const ProcessStarted& message);
 void append_ended(std::string& bytes, const ProcessEnded& message);
 

@@ -1,6 +1,7 @@
 // What the yard and the keeper say to each other comes out as it went in, and nothing else does.
 #include "io/keeper_message.h"
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,7 +41,7 @@ Launch some_launch() {
 std::string some_messages() {
   std::string bytes;
   EXPECT_TRUE(append_start(bytes, kKey, some_launch()));
-  append_stop(bytes, {.key = kKey, .kill = true});
+  append_signal(bytes, {.key = kKey, .signal = SIGUSR1});
   append_started(bytes, {.key = kKey, .pid = 4711});
   append_ended(bytes, {.key = kKey,
                        .end = KilledBy{.signal = 9, .out_of_memory = true},
@@ -64,9 +65,9 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->launch.result_path, "/run/t/result.json");
       EXPECT_TRUE(start->launch.forked);
     }
-    if (const auto* stop = std::get_if<StopMessage>(&**message)) {
-      EXPECT_EQ(stop->key, kKey);
-      EXPECT_TRUE(stop->kill);
+    if (const auto* signal = std::get_if<SignalMessage>(&**message)) {
+      EXPECT_EQ(signal->key, kKey);
+      EXPECT_EQ(signal->signal, SIGUSR1);
     }
     if (const auto* started = std::get_if<ProcessStarted>(&**message)) {
       EXPECT_EQ(started->key, kKey);

@@ -90,7 +90,7 @@ void KeeperProcess::run() {
     // First of all, so that what they are told now reaches them.
     take_preloaded();
     take_messages();
-    carry_out_stops();
+    carry_out_signals();
     preloads_.look_at_the_clock(Clock::now());
     take_preloaded();
     see_what_has_ended();
@@ -172,12 +172,12 @@ void KeeperProcess::take_messages() {
 void KeeperProcess::take(KeeperMessage message) {
   match(
       std::move(message), [this](const StartMessage& it) { start(it.key, it.launch); },
-      [this](StopMessage it) { stops_.push_back(it); }, [](const ProcessStarted&) {},
+      [this](SignalMessage it) { signals_.push_back(it); }, [](const ProcessStarted&) {},
       [](const ProcessEnded&) {});
 }
 
 void KeeperProcess::start(AttemptKey key, const Launch& launch) {
-  carry_out_stops();  // They came before, and are not meant for this one.
+  carry_out_signals();  // They came before, and are not meant for this one.
   attempts_.prepare(Clock::now());
   if (!launch.preload.modules.empty() && preloads_.take(key, launch)) return;
   has_started(key, launch,
@@ -193,7 +193,7 @@ void KeeperProcess::take_preloaded() {
     }
     attempts_.prepare(Clock::now());  // It begins now, however long it has waited.
     has_started(outcome.key, outcome.launch, std::move(*outcome.process));
-    if (outcome.stop) attempts_.stop(std::span(&*outcome.stop, 1));
+    if (outcome.signal) attempts_.signal(std::span(&*outcome.signal, 1));
   }
 }
 
@@ -221,10 +221,10 @@ void KeeperProcess::tell_end(const ProcessEnded& ended) {
   flush_at_ = Clock::now();
 }
 
-void KeeperProcess::carry_out_stops() {
-  if (stops_.empty()) return;
-  std::erase_if(stops_, [this](const StopMessage& it) { return preloads_.stop(it); });
-  attempts_.stop(std::exchange(stops_, {}));
+void KeeperProcess::carry_out_signals() {
+  if (signals_.empty()) return;
+  std::erase_if(signals_, [this](const SignalMessage& it) { return preloads_.signal(it); });
+  attempts_.signal(std::exchange(signals_, {}));
 }
 
 // --- the end of attempts -------------------------------------------------------------------------

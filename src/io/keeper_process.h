@@ -42,7 +42,7 @@ class KeeperProcess {
   void take_preloaded();
   void has_started(AttemptKey key, const Launch& launch, Result<Spawned> spawned);
   void tell_end(const ProcessEnded& ended);
-  void carry_out_stops();
+  void carry_out_signals();
   void see_what_has_ended();
 
   void yard_has_gone();
@@ -66,7 +66,7 @@ class KeeperProcess {
   std::optional<Clock::time_point> flush_at_;  ///< When `outgoing_` must be sent.
   bool waits_for_room_ = false;                ///< In the socket.
 
-  std::vector<StopMessage> stops_;
+  std::vector<SignalMessage> signals_;
   std::vector<KeeperAttempts::Number> leaders_ended_;
   bool look_ = false;           ///< Something has ended, or may have.
   bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.

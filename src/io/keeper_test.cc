@@ -208,7 +208,7 @@ TEST(Keeper, SaysOnceThatItIsGoneAfterAllElseItSaid) {
   // Nothing comes of what it is asked now, and nothing more is said.
   const std::size_t said = yard.news.size();
   yard.keeper.start(TestYard::key(2), yard.launch({"true"}, 2));
-  yard.keeper.stop(TestYard::key(1), true);
+  yard.keeper.signal(TestYard::key(1), SIGKILL);
   yard.loop.run_once(Duration(20));
   EXPECT_EQ(yard.news.size(), said);
   ::kill(static_cast<pid_t>(task), SIGKILL);

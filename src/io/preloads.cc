@@ -131,17 +131,17 @@ void Preloads::finish(Server& server, std::expected<Spawned, End> process) {
   outcomes_.push_back({.key = first.key,
                        .launch = std::move(first.launch),
                        .process = std::move(process),
-                       .stop = first.stop});
+                       .signal = first.signal});
 }
 
-bool Preloads::stop(const StopMessage& stop) {
+bool Preloads::signal(const SignalMessage& message) {
   for (Server& server : servers_) {
-    const auto found = std::ranges::find(server.waiting, stop.key, &Waiting::key);
+    const auto found = std::ranges::find(server.waiting, message.key, &Waiting::key);
     if (found == server.waiting.end()) continue;
     const bool asked_for =
         found == server.waiting.begin() && server.process && server.process->is_busy();
-    if (asked_for && !stop.kill) {
-      found->stop = stop;
+    if (asked_for && message.signal != SIGKILL) {
+      found->signal = message;
       return true;
     }
     if (asked_for) {
@@ -150,11 +150,10 @@ bool Preloads::stop(const StopMessage& stop) {
       server.answer_by.reset();
       server.process->kill();
     }
-    outcomes_.push_back(
-        {.key = found->key,
-         .launch = std::move(found->launch),
-         .process = std::unexpected(End(KilledBy{.signal = stop.kill ? SIGKILL : SIGTERM})),
-         .stop = {}});
+    outcomes_.push_back({.key = found->key,
+                         .launch = std::move(found->launch),
+                         .process = std::unexpected(End(KilledBy{.signal = message.signal})),
+                         .signal = {}});
     server.waiting.erase(found);
     rest(server, Clock::now());
     return true;

@@ -58,9 +58,9 @@ class Preloads {
   /// something else. Then it can be started without one.
   bool take(AttemptKey key, const Launch& launch);
 
-  /// Stops a launch that has not started; false when there is no such one. One that has been asked
-  /// for is told to end as soon as it is there; to kill it at once ends the importing process.
-  bool stop(const StopMessage& stop);
+  /// Ends a launch that has not started; false when there is no such one. One that has been asked
+  /// for gets the signal as soon as it is there; to kill it at once ends the importing process.
+  bool signal(const SignalMessage& message);
 
   /// An attempt that was an outcome is over.
   void forget(AttemptKey key);
@@ -73,7 +73,7 @@ class Preloads {
     AttemptKey key;
     Launch launch;
     std::expected<Spawned, End> process;
-    std::optional<StopMessage> stop;  ///< It is to be stopped at once.
+    std::optional<SignalMessage> signal;  ///< That it is to get at once.
   };
   std::vector<Outcome> take_outcomes();
 
@@ -91,7 +91,7 @@ class Preloads {
     AttemptKey key;
     Launch launch;
     int tries = 0;  ///< Importing processes that died on it.
-    std::optional<StopMessage> stop;
+    std::optional<SignalMessage> signal;
   };
   struct Server {
     std::uint64_t number = 0;

@@ -93,7 +93,7 @@ TEST_F(PreloadsTest, StartTasksAsChildrenOfTheKeeperWithASessionOfTheirOwn) {
   EXPECT_EQ(process->session, pid);
   EXPECT_EQ(process->group, pid);
   EXPECT_EQ(process->parent, yard_.keeper.pid());
-  yard_.keeper.stop(TestYard::key(0), false);
+  yard_.keeper.signal(TestYard::key(0), SIGTERM);
   EXPECT_EQ(yard_.wait_for_end().end, End(KilledBy{.signal = SIGTERM}));
 }
 
@@ -188,7 +188,7 @@ TEST_F(PreloadsTest, AreStartedAgainWhenTheyDie) {
   EXPECT_EQ(out(1), "here\n");
   EXPECT_NE(importer(), first);
   EXPECT_TRUE(is_alive(task)) << "what runs is not harmed";
-  yard_.keeper.stop(TestYard::key(0), true);
+  yard_.keeper.signal(TestYard::key(0), SIGKILL);
   EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
 }
 
@@ -204,9 +204,9 @@ TEST_F(PreloadsTest, StopATaskThatStillWaitsForTheImport) {
   yard_.keeper.start(TestYard::key(0), launch({"-c", ""}, {"slow"}));
   yard_.keeper.start(TestYard::key(1), launch({"-c", ""}, {"slow"}, 1));
   ASSERT_TRUE(yard_.wait([this] { return std::filesystem::exists(yard_.directory / "importer"); }));
-  yard_.keeper.stop(TestYard::key(0), false);
+  yard_.keeper.signal(TestYard::key(0), SIGTERM);
   EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGTERM}));
-  yard_.keeper.stop(TestYard::key(1), true);
+  yard_.keeper.signal(TestYard::key(1), SIGKILL);
   EXPECT_EQ(yard_.wait_for_end(1).end, End(KilledBy{.signal = SIGKILL}));
   EXPECT_EQ(yard_.news.size(), 2U) << "neither was said to have started";
 }
@@ -243,8 +243,8 @@ TEST_F(PreloadsTest, AreEndedWithTheTaskThatTheyHangOn) {
   yard_.keeper.start(TestYard::key(1), launch({"-c", ""}, {"hangs"}, 1));
   ASSERT_TRUE(yard_.wait([this] { return std::filesystem::exists(yard_.directory / "hanging"); }));
   std::filesystem::remove(yard_.directory / "hang");
-  yard_.keeper.stop(TestYard::key(0), false);
-  yard_.keeper.stop(TestYard::key(0), true);
+  yard_.keeper.signal(TestYard::key(0), SIGTERM);
+  yard_.keeper.signal(TestYard::key(0), SIGKILL);
   EXPECT_EQ(yard_.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
   EXPECT_EQ(yard_.wait_for_end(1).end, End(ExitedWith{0})) << "with a new one";
 }
@@ -288,7 +288,7 @@ TEST_F(PreloadsTest, EndWhenNoneOfTheirTasksIsLeft) {
   const std::int64_t task = other.wait_for_start();
   const std::int64_t importing = pid_in(other.directory / "importer");
   EXPECT_TRUE(is_alive(importing));
-  other.keeper.stop(TestYard::key(0), true);
+  other.keeper.signal(TestYard::key(0), SIGKILL);
   other.wait_for_end();
   EXPECT_TRUE(other.wait([importing] { return !is_alive(importing); }));
   EXPECT_FALSE(is_alive(task));

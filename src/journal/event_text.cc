@@ -105,6 +105,10 @@ void append(std::string& data, const Command& command, const RowNumbers& numbers
         append_gpus(data, grant.promise, grant.gpus, numbers);
         data.push_back('}');
       },
+      [&](const SignalAttempt& early) {
+        fmt::format_to(std::back_inserter(data), R"({{"signal":{},"attempt":{},"number":{}}})",
+                       numbers.of(early.key.task), early.key.attempt, early.signal);
+      },
       [&](const StopAttempt& stop) {
         fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
                        numbers.of(stop.key.task), stop.key.attempt, stop.kill);

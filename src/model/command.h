@@ -34,13 +34,19 @@ struct StopAttempt {
   bool kill = false;
 };
 
+/// Sends all processes of an attempt the signal that it wants before any TERM.
+struct SignalAttempt {
+  AttemptKey key;
+  int signal = 0;
+};
+
 /// Tells who asked for a task to be killed what became of it.
 struct AnswerKill {
   std::uint64_t request = 0;
   bool done = false;  ///< False: it was not running. The task is what it was.
 };
 
-using Command = std::variant<StartAttempt, GrantDevice, StopAttempt, AnswerKill>;
+using Command = std::variant<StartAttempt, GrantDevice, SignalAttempt, StopAttempt, AnswerKill>;
 
 /// A task is in a new status. Every arrow of the picture in trainyard/status.h is one of these.
 struct TaskChanged {

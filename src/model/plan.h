@@ -22,6 +22,13 @@ struct PlannedGroup {
   bool fail_fast = false;         ///< The first failure ends the group.
 };
 
+/// A signal that comes a while before any TERM, so that a task can save what it has.
+struct EarlySignal {
+  int number = 0;  ///< 0: none.
+  Duration before{0};
+  friend auto operator<=>(const EarlySignal&, const EarlySignal&) = default;
+};
+
 /// The tasks of one group that ask for the same.
 struct Shape {
   GroupIndex group;
@@ -33,6 +40,7 @@ struct Shape {
   bool memory_hard = false;
   /// It may be interrupted, to be tried again, when the machine's memory runs short.
   bool preemptible = true;
+  EarlySignal early_signal;  ///< Its time is under the time limit, where there is one.
   /// How long its tasks are expected to load and to train; 0: nobody knows.
   Duration load_expected{0};
   Duration train_expected{0};

@@ -41,6 +41,9 @@ class Pending {
   /// journal does not know. What has not been started stays here, with all that concerns it.
   void carry_out_stops(Machine& machine) {
     std::vector<AttemptKey> not_started;
+    const auto has_started = [&not_started](AttemptKey key) {
+      return std::ranges::find(not_started, key) == not_started.end();
+    };
     std::vector<Command> kept;
     for (const Command& command : commands_) {
       const bool acts = match(
@@ -49,9 +52,8 @@ class Pending {
             not_started.push_back(it.key);
             return false;
           },
-          [&](const StopAttempt& it) {
-            return std::ranges::find(not_started, it.key) == not_started.end();
-          },
+          [&](const SignalAttempt& it) { return has_started(it.key); },
+          [&](const StopAttempt& it) { return has_started(it.key); },
           // What it trains it would have to train again.
           [](const GrantDevice&) { return false; },
           // Who asked is told what is certain: that it is written down.

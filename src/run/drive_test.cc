@@ -52,6 +52,7 @@ class ScriptedMachine final : public Machine {
     story_.push_back(match(
         command, [](const StartAttempt& it) { return fmt::format("start {}", it.key.task.value); },
         [](const GrantDevice& it) { return fmt::format("train {}", it.key.task.value); },
+        [](const SignalAttempt& it) { return fmt::format("signal {}", it.key.task.value); },
         [](const StopAttempt& it) { return fmt::format("stop {}", it.key.task.value); },
         [](const AnswerKill& it) { return fmt::format("answer {}", it.request); }));
   }

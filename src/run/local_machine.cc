@@ -96,8 +96,11 @@ void LocalMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
       [this](const GrantDevice& it) { grant(it); },
+      [this](const SignalAttempt& it) {
+        if (!keeper_gone_) keeper_.signal(it.key, it.signal);
+      },
       [this](const StopAttempt& it) {
-        if (!keeper_gone_) keeper_.stop(it.key, it.kill);
+        if (!keeper_gone_) keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
       },
       [this](const AnswerKill& it) {
         auto reply = kills_.extract(it.request);

@@ -115,8 +115,10 @@ void Scheduler::State::started(Instant at, const AttemptStarted& event, Decision
     tasks.count_try(event.key.task, Stage::Train);
     enter(event.key.task, Status::Training, out);
   }
-  const Duration limit = shape_of(event.key.task).time_limit;
-  if (limit > Duration{0} && running.cause == StopCause::None) set_deadline(running, at + limit);
+  const Shape& shape = shape_of(event.key.task);
+  if (shape.time_limit > Duration{0} && running.cause == StopCause::None) {
+    set_deadline(running, at + (shape.time_limit - shape.early_signal.before));
+  }
 }
 
 void Scheduler::State::ended(Instant at, const AttemptEnded& event, Decision& out) {
@@ -328,8 +330,14 @@ void Scheduler::State::kill_asked(Instant at, const KillAsked& event, Decision& 
 void Scheduler::State::end_overdue(Instant at, Decision& out) {
   while (!deadlines.empty() && deadlines.begin()->first <= at) {
     Running& running = running_.at(deadlines.begin()->second);
-    if (running.cause == StopCause::None) {
-      stop(running, running.word ? StopCause::Leaving : StopCause::TimeLimit, at, out);
+    const bool on_its_own = running.cause == StopCause::None;
+    if (on_its_own && running.word) {
+      stop(running, StopCause::Leaving, at, out);
+    } else if (on_its_own && wants_a_signal(running)) {
+      signal_early(running, at, out);
+    } else if (!running.terminated) {
+      if (on_its_own) running.cause = StopCause::TimeLimit;
+      terminate(running, at, out);
     } else {
       running.killed = true;
       set_deadline(running, std::nullopt);
@@ -350,6 +358,30 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at, De
 
 void Scheduler::State::stop(Running& running, StopCause cause, Instant at, Decision& out) {
   running.cause = cause;
+  // One that has said its last word has nothing left to save.
+  const bool last_word = cause == StopCause::Leaving || cause == StopCause::OutOfMemory;
+  if (last_word) return terminate(running, at, out);
+  if (wants_a_signal(running)) return signal_early(running, at, out);
+  const bool has_time_left = running.signalled && running.deadline;
+  if (!has_time_left) return terminate(running, at, out);
+  leave_room(running, out);
+}
+
+bool Scheduler::State::wants_a_signal(const Running& running) const {
+  return shape_of(running.key.task).early_signal.number != 0 && !running.signalled;
+}
+
+/// Its TERM comes when the time is over that it wants between the two.
+void Scheduler::State::signal_early(Running& running, Instant at, Decision& out) {
+  const EarlySignal& early = shape_of(running.key.task).early_signal;
+  running.signalled = true;
+  if (running.cause != StopCause::None) leave_room(running, out);
+  set_deadline(running, at + early.before);
+  out.commands.emplace_back(SignalAttempt{.key = running.key, .signal = early.number});
+}
+
+void Scheduler::State::terminate(Running& running, Instant at, Decision& out) {
+  running.terminated = true;
   leave_room(running, out);
   set_deadline(running, at + limits_.stop_grace);
   out.commands.emplace_back(StopAttempt{.key = running.key, .kill = false});

@@ -98,7 +98,9 @@ struct Scheduler::State {
     std::optional<LastWord> word;  ///< After which it only ends.
     bool its_end_tells = false;    ///< It has trained when it ends well.
     StopCause cause = StopCause::None;
-    bool killed = false;  ///< KILL has been sent, not only TERM.
+    bool signalled = false;   ///< The signal that it wants before any TERM has been sent,
+    bool terminated = false;  ///< TERM has,
+    bool killed = false;      ///< KILL has.
     std::optional<Instant> deadline;
     std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
@@ -165,6 +167,9 @@ struct Scheduler::State {
   void take_room_in(Round& round, const Candidate& started);
   void end_for(Running& running, StopCause cause, Instant at, Decision& out);
   void stop(Running& running, StopCause cause, Instant at, Decision& out);
+  [[nodiscard]] bool wants_a_signal(const Running& running) const;
+  void signal_early(Running& running, Instant at, Decision& out);
+  void terminate(Running& running, Instant at, Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);
   void enter(TaskIndex task, Status status, Decision& out);
   void conclude_attempt(Running& running, const AttemptEnded& event, Instant at, Decision& out);

@@ -34,7 +34,7 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
   // The word that it has started may come later: it comes another way.
   if (!running.seen) started(at, {.key = event.key, .pid = 0}, out);
   // Over its time limit: it is about to be ended for that.
-  if (running.deadline && *running.deadline <= at) return;
+  if (running.deadline && *running.deadline <= at && !wants_a_signal(running)) return;
   const Status status = tasks[event.key.task].status;
   const bool in_stage = status == Status::Loading || status == Status::Training;
   switch (event.said) {

@@ -69,6 +69,9 @@ inline std::string told(const Command& command) {
         return fmt::format("train {}#{} with {}{}", it.key.task.value, it.key.attempt,
                            to_text(it.promise.memory), told(it.promise, it.gpus));
       },
+      [](const SignalAttempt& it) {
+        return fmt::format("signal {} {}#{}", it.signal, it.key.task.value, it.key.attempt);
+      },
       [](const StopAttempt& it) {
         return fmt::format("{} {}#{}", it.kill ? "kill" : "stop", it.key.task.value,
                            it.key.attempt);
@@ -124,6 +127,11 @@ class PlanBuilder {
   /// The tasks added last are ended when they take more than they ask for.
   PlanBuilder& memory_hard() {
     plan_.shapes.back().memory_hard = true;
+    return *this;
+  }
+  /// They get this signal so long before any TERM.
+  PlanBuilder& signal(int number, Duration before) {
+    plan_.shapes.back().early_signal = {.number = number, .before = before};
     return *this;
   }
   /// They are not interrupted for others.

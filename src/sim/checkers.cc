@@ -208,6 +208,10 @@ void Checkers::carried_out(const Command& command) {
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
                  other->gpus == it.gpus;
         },
+        [&](const SignalAttempt& it) {
+          const auto* other = std::get_if<SignalAttempt>(&due.command);
+          return other != nullptr && other->key == it.key && other->signal == it.signal;
+        },
         [&](const StopAttempt& it) {
           const auto* other = std::get_if<StopAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->kill == it.kill;
@@ -235,6 +239,7 @@ void Checkers::carried_out(const Command& command) {
       [&](const GrantDevice& it) {
         expect_of(it.key.task, found->committed, "nothing trains before it is written down");
       },
+      [](const SignalAttempt&) {},
       [&](const StopAttempt& it) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
         stopped_.insert(it.key);

@@ -90,6 +90,7 @@ class Checkers {
   void count_pass(TaskIndex started, const std::vector<GpuIndex>& on);
   void check_gpus(TaskIndex index, const Request& promise, const std::vector<GpuIndex>& gpus);
   void decided(const GrantDevice& command);
+  void decided(const SignalAttempt& command);
   void decided(const StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
   void decided(const AnswerKill& command);

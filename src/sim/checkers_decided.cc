@@ -233,6 +233,10 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }
 
+void Checkers::decided(const SignalAttempt& command) {
+  expect_of(command.key.task, false, "is sent no signal that it did not ask for");
+}
+
 void Checkers::decided(const StopAttempt& command) {
   const TaskIndex index = command.key.task;
   const auto found = outside_.running.find(index);

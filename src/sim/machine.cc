@@ -58,6 +58,7 @@ void MadeUpMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
       [this](const GrantDevice& it) { grant(it); }, [this](const StopAttempt& it) { stop(it); },
+      [this](const SignalAttempt&) { checkers_.complain("a signal that nobody asked for"); },
       [](const AnswerKill&) {});
 }
 

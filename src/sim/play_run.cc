@@ -61,7 +61,7 @@ class PlayedMachine final : public Machine {
   void carry_out(const Command& command) override {
     match(
         command, [this](const StartAttempt& it) { start(it); },
-        [this](const GrantDevice& it) { train(it.key.task, it.gpus); },
+        [this](const GrantDevice& it) { train(it.key.task, it.gpus); }, [](const SignalAttempt&) {},
         [this](const StopAttempt& it) { end(it.key.task, KilledBy{.signal = 15}, false); },
         [](const AnswerKill&) {});
   }

@@ -112,6 +112,7 @@ std::string words(const Command& command) {
                            to_text(it.promise.memory), it.promise.cpus.milli,
                            words(it.promise, it.gpus));
       },
+      [](const SignalAttempt& it) { return fmt::format("signal {} {}", it.signal, name(it.key)); },
       [](const StopAttempt& it) {
         return fmt::format("{} {}", it.kill ? "KILL" : "TERM", name(it.key));
       },

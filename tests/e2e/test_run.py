@@ -100,6 +100,25 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.words(), {"g/long": "TIMEOUT", "g/quick": "FINISHED"})
 
+    def test_sends_the_signal_that_a_task_wants_before_term(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    time-limit: 1500ms
+    signal: USR1@1
+    cpus: 0
+    tasks:
+      - id: saves
+        command: 'trap "echo saved; exit 0" USR1; while :; do :; done'
+      - id: stays
+        command: 'trap "echo heard" USR1; trap "echo term; exit 0" TERM; while :; do :; done'
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.words(), {"g/saves": "FINISHED", "g/stays": "TIMEOUT"})
+        self.assertEqual(self.text("runs/job/g/saves/stdout.log"), "saved\n")
+        self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "heard\nterm\n")
+
     def test_tells_all_mistakes_at_once_and_runs_nothing(self):
         self.job("""name: job
 groups:

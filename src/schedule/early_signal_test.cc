@@ -1,0 +1,75 @@
+// A signal that a task asked for comes so long before any TERM.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule_test {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr int kUsr1 = 10;
+constexpr Duration kBefore{20'000};
+
+TEST(EarlySignal, ComesBeforeTheTimeLimitAndDoesNotMoveIt) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore));
+  static_cast<void>(yard.started(0, at(2)));
+  EXPECT_EQ(yard.wakeup(), at(42));
+  EXPECT_EQ(commands(yard.on(at(42), TimePassed{})), Texts{"signal 10 0#1"});
+  EXPECT_EQ(yard.wakeup(), at(62));
+  EXPECT_EQ(commands(yard.on(at(62), TimePassed{})), Texts{"stop 0#1"});
+  EXPECT_EQ(commands(yard.on(at(72), TimePassed{})), Texts{"kill 0#1"});
+  EXPECT_EQ(changes(yard.ended(0, at(73), KilledBy{.signal = 9})).front(),
+            "0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00");
+}
+
+TEST(EarlySignal, LeavesATaskThatEndsWellInItsTimeFinished) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore));
+  static_cast<void>(yard.started(0, at(2)));
+  yard.on(at(42), TimePassed{});
+  EXPECT_EQ(changes(yard.ended(0, at(50))),
+            (Texts{"0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"}));
+  EXPECT_EQ(yard.wakeup(), std::nullopt);
+}
+
+TEST(EarlySignal, ComesBeforeTheTermOfAKillAndOfAnInterrupt) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)).signal(kUsr1, kBefore));
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(5), KillAsked{.task = {0}, .request = 7})), Texts{"signal 10 0#1"});
+  EXPECT_EQ(commands(yard.on(at(10), InterruptAsked{})), Texts{"signal 10 1#1"})
+      << "each gets it once";
+  EXPECT_EQ(commands(yard.on(at(25), TimePassed{})), Texts{"stop 0#1"});
+  EXPECT_EQ(commands(yard.on(at(26), InterruptAsked{})), (Texts{"kill 0#1", "kill 1#1"}))
+      << "who asks twice does not want to wait";
+}
+
+TEST(EarlySignal, IsNotRepeatedWhenAnotherCauseComesBeforeTheTerm) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore));
+  static_cast<void>(yard.started(0, at(0)));
+  EXPECT_EQ(commands(yard.on(at(40), TimePassed{})), Texts{"signal 10 0#1"});
+  EXPECT_EQ(commands(yard.on(at(45), KillAsked{.task = {0}, .request = 7})), Texts{});
+  EXPECT_EQ(commands(yard.on(at(60), TimePassed{})), Texts{"stop 0#1"});
+}
+
+TEST(EarlySignal, ComesBeforeATaskIsInterruptedForWantOfMemory) {
+  const Limits watches{.memory_remain = gb(1), .train_retries = 2, .watches_memory = true};
+  Yard yard(PlanBuilder().tasks(1, gb(2)).signal(kUsr1, kBefore), watches);
+  yard.go(yard.first, at(0));
+  const Sampled low{.memory_available = mb(500), .tasks = {{.key = {{0}, 1}, .memory = gb(2)}}};
+  yard.on(at(1), low);
+  EXPECT_EQ(commands(yard.on(at(2), low)), Texts{"signal 10 0#1"});
+  EXPECT_EQ(commands(yard.on(at(3), low)), Texts{});
+  EXPECT_EQ(changes(yard.ended(0, at(9), ExitedWith{0})).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: interrupted, as the machine's memory ran short; tried "
+            "again with 2 GB");
+}
+
+}  // namespace
+}  // namespace trainyard::schedule_test
