@@ -2,6 +2,8 @@
 
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
 // A signal that a task asked for comes so long before any TERM.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,7 +63,8 @@ TEST(EarlySignal, ComesBeforeATaskIsInterruptedForWantOfMemory) {
   const Limits watches{.memory_remain = gb(1), .train_retries = 2, .watches_memory = true};
   Yard yard(PlanBuilder().tasks(1, gb(2)).signal(kUsr1, kBefore), watches);
   yard.go(yard.first, at(0));
-  const Sampled low{.memory_available = mb(500), .tasks = {{.key = {{0}, 1}, .memory = gb(2)}}};
+  const Sampled low{.memory_available = mb(500),
+                    .tasks = {{.key = {.task = {0}, .attempt = 1}, .memory = gb(2)}}};
   yard.on(at(1), low);
   EXPECT_EQ(commands(yard.on(at(2), low)), Texts{"signal 10 0#1"});
   EXPECT_EQ(commands(yard.on(at(3), low)), Texts{});
