@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "config/setting_value.h"
 #include "model/plan.h"
+#include "schedule/ending.h"
 
 namespace trainyard {
 namespace {
@@ -36,13 +37,6 @@ constexpr std::array<std::pair<std::string_view, int>, 12> kSignals{{{"USR1", SI
 constexpr Duration kUsual{60'000};
 constexpr Duration kLeast{1'000};
 constexpr Duration kMost{86'400'000};
-
-std::string_view name_of(int number) {
-  for (const auto& [name, value] : kSignals) {
-    if (value == number) return name;
-  }
-  return "?";
-}
 
 std::string unknown_text(std::string_view name) {
   constexpr std::string_view kExample = "as in signal: USR1@120";
@@ -89,7 +83,7 @@ std::string too_early_text(Duration time_limit, const EarlySignal& signal) {
 }
 
 std::string to_text(const EarlySignal& signal) {
-  return fmt::format("SIG{}, {} before TERM", name_of(signal.number), to_text(signal.before));
+  return fmt::format("{}, {} before TERM", signal_name(signal.number), to_text(signal.before));
 }
 
 }  // namespace trainyard

@@ -24,21 +24,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing_only::in_group;
 using testing_only::in_job_directory;
 using testing_only::job_of;
 using testing_only::mistakes_of;
 using testing_only::small_machine;
-
-/// A job with one group of one task, and some lines in the group.
-std::vector<std::string> in_group(std::string_view lines) {
-  std::string text = "groups:\n  - name: train\n    tasks: [{command: ./t}]\n";
-  for (std::size_t at = 0; at < lines.size();) {
-    const auto end = std::min(lines.find('\n', at), lines.size());
-    text += fmt::format("    {}\n", lines.substr(at, end - at));
-    at = end + 1;
-  }
-  return mistakes_of(text);
-}
 
 Capacity with_two_gpus() {
   Capacity machine = small_machine();

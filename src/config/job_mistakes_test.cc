@@ -23,20 +23,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing_only::in_group;
 using testing_only::in_job_directory;
 using testing_only::mistakes_of;
 using testing_only::small_machine;
-
-/// A job with one group of one task, and some lines in the group.
-std::vector<std::string> in_group(std::string_view lines) {
-  std::string text = "groups:\n  - name: train\n    tasks: [{command: ./t}]\n";
-  for (std::size_t at = 0; at < lines.size();) {
-    const auto end = std::min(lines.find('\n', at), lines.size());
-    text += fmt::format("    {}\n", lines.substr(at, end - at));
-    at = end + 1;
-  }
-  return mistakes_of(text);
-}
 
 /// A job with one task of these keys.
 std::vector<std::string> in_task(std::string_view keys, std::string_view matrix = "") {
@@ -446,6 +436,21 @@ TEST(JobMistakes, TellOfTooManyTasks) {
                           "- {name: a, tasks: [{command: x}]}\n"
                           "- {name: b, matrix: {x: 1..1000000}, tasks: [{command: x}]}\n"),
               ElementsAre("sweep.yaml:3:3: group 'b': the job has more than 1000000 tasks"));
+}
+
+TEST(JobMistakes, AreToldOfWhatEndsATask) {
+  EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 1min"),
+              ElementsAre("sweep.yaml:3:13: group 'train': signal: it comes 1:00 before the time "
+                          "limit, which is 1:00"));
+  EXPECT_THAT(in_group("signal: KILL"),
+              ElementsAre(HasSubstr("SIGKILL cannot be caught: take another")));
+  EXPECT_THAT(in_group("memory-limit: hard"),
+              ElementsAre("sweep.yaml:3:13: group 'train': memory-limit: a hard limit needs "
+                          "'memory', which says how much"));
+  EXPECT_THAT(in_group("memory-limit: soft\nmemory: 1GB"),
+              ElementsAre(HasSubstr("'soft' is neither hard nor none")));
+  EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 2min\nmemory-limit: hard\nmemory: 1GB"),
+              IsEmpty());
 }
 
 TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {

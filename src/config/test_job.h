@@ -1,6 +1,8 @@
 // Jobs made of text, for the tests of this folder.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <expected>
@@ -8,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -33,6 +37,17 @@ inline std::vector<std::string> mistakes_of(std::string_view text,
   lines.reserve(job.error().size());
   for (const Mistake& mistake : job.error()) lines.push_back(to_text(mistake));
   return lines;
+}
+
+/// What is wrong with a job of one group of one task, and some lines in the group.
+inline std::vector<std::string> in_group(std::string_view lines) {
+  std::string text = "groups:\n  - name: train\n    tasks: [{command: ./t}]\n";
+  for (std::size_t at = 0; at < lines.size();) {
+    const auto end = std::min(lines.find('\n', at), lines.size());
+    text += fmt::format("    {}\n", lines.substr(at, end - at));
+    at = end + 1;
+  }
+  return mistakes_of(text);
 }
 
 inline Job job_of(std::string_view text, const LoadOptions& options = in_job_directory(),

@@ -358,13 +358,12 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at, De
 
 void Scheduler::State::stop(Running& running, StopCause cause, Instant at, Decision& out) {
   running.cause = cause;
+  leave_room(running, out);
   // One that has said its last word has nothing left to save.
   const bool last_word = cause == StopCause::Leaving || cause == StopCause::OutOfMemory;
-  if (last_word) return terminate(running, at, out);
-  if (wants_a_signal(running)) return signal_early(running, at, out);
+  if (!last_word && wants_a_signal(running)) return signal_early(running, at, out);
   const bool has_time_left = running.signalled && running.deadline;
-  if (!has_time_left) return terminate(running, at, out);
-  leave_room(running, out);
+  if (last_word || !has_time_left) terminate(running, at, out);
 }
 
 bool Scheduler::State::wants_a_signal(const Running& running) const {
@@ -375,14 +374,12 @@ bool Scheduler::State::wants_a_signal(const Running& running) const {
 void Scheduler::State::signal_early(Running& running, Instant at, Decision& out) {
   const EarlySignal& early = shape_of(running.key.task).early_signal;
   running.signalled = true;
-  if (running.cause != StopCause::None) leave_room(running, out);
   set_deadline(running, at + early.before);
   out.commands.emplace_back(SignalAttempt{.key = running.key, .signal = early.number});
 }
 
 void Scheduler::State::terminate(Running& running, Instant at, Decision& out) {
   running.terminated = true;
-  leave_room(running, out);
   set_deadline(running, at + limits_.stop_grace);
   out.commands.emplace_back(StopAttempt{.key = running.key, .kill = false});
 }

@@ -83,12 +83,14 @@ inline std::string told(const Command& command) {
 
 inline std::vector<std::string> changes(const Decision& decision) {
   std::vector<std::string> texts;
+  texts.reserve(decision.changes.size());
   for (const Change& change : decision.changes) texts.push_back(told(change));
   return texts;
 }
 
 inline std::vector<std::string> commands(const Decision& decision) {
   std::vector<std::string> texts;
+  texts.reserve(decision.commands.size());
   for (const Command& command : decision.commands) texts.push_back(told(command));
   return texts;
 }
@@ -172,12 +174,13 @@ class Yard {
     return scheduler_.on({.at = when, .what = std::move(what)});
   }
   Decision started(std::uint32_t task, Instant when = kStart, std::uint32_t attempt = 1) {
-    return on(when, AttemptStarted{.key = {{task}, attempt}, .pid = 100});
+    return on(when, AttemptStarted{.key = {.task = {task}, .attempt = attempt}, .pid = 100});
   }
   Decision says(std::uint32_t task, Instant when, Said said, std::string message = {},
                 std::uint32_t attempt = 1) {
-    return on(when,
-              StageReported{.key = {{task}, attempt}, .said = said, .message = std::move(message)});
+    return on(when, StageReported{.key = {.task = {task}, .attempt = attempt},
+                                  .said = said,
+                                  .message = std::move(message)});
   }
   /// Starts, and loads at once.
   Decision loaded(std::uint32_t task, Instant when, std::uint32_t attempt = 1) {
@@ -187,9 +190,9 @@ class Yard {
   }
   Decision ended(std::uint32_t task, Instant when, End end = ExitedWith{0}, Bytes peak = {},
                  std::uint32_t attempt = 1) {
-    return on(when,
-              AttemptEnded{
-                  .key = {{task}, attempt}, .end = std::move(end), .usage = {.memory_peak = peak}});
+    return on(when, AttemptEnded{.key = {.task = {task}, .attempt = attempt},
+                                 .end = std::move(end),
+                                 .usage = {.memory_peak = peak}});
   }
   /// Starts and ends at once.
   Decision ran(std::uint32_t task, Instant when, End end = ExitedWith{0}) {
