@@ -35,7 +35,8 @@ def main():
                     if path in changed or path.removesuffix(".cc") + ".h" in changed)
     print(f"lint: {len(wanted)} of {len(objects)} files changed", flush=True)
     if wanted:
-        sys.exit(subprocess.run(["cmake", "--build", "--preset", "tidy", "--target", *wanted]).returncode)
+        sys.exit(subprocess.run(["cmake", "--build", "--preset", "tidy", "--target", *wanted,
+                                 "--", "-k", "0"]).returncode)
 
 
 main()

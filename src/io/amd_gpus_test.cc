@@ -22,6 +22,11 @@ namespace fs = std::filesystem;
 /// A /sys with two cards of AMD's, the one that comes first on the bus listed last, and one of
 /// somebody else's.
 class AmdGpusTest : public testing::Test {
+ public:
+  AmdGpusTest(AmdGpusTest&&) = delete;
+  AmdGpusTest& operator=(AmdGpusTest&&) = delete;
+  ~AmdGpusTest() override { fs::remove_all(sys_); }
+
  protected:
   AmdGpusTest() : sys_(fs::temp_directory_path() / fmt::format("amd-{}", ::getpid())) {
     card("card0", "0000:c3:00.0", "0x1002");
@@ -38,10 +43,6 @@ class AmdGpusTest : public testing::Test {
     write("class/kfd/kfd/proc/78/vram_4711", "0\n");
     write("class/kfd/kfd/proc/79/vram_9", "1000\n");
   }
-  AmdGpusTest(AmdGpusTest&&) = delete;
-  AmdGpusTest& operator=(AmdGpusTest&&) = delete;
-  ~AmdGpusTest() override { fs::remove_all(sys_); }
-
   void write(const std::string& path, const std::string& text) const {
     fs::create_directories((sys_ / path).parent_path());
     std::ofstream(sys_ / path) << text;
@@ -68,7 +69,7 @@ TEST_F(AmdGpusTest, AreListedInTheOrderOfTheBus) {
                      .name = "AMD Instinct MI210",
                      .pci = "0000:03:00.0",
                      .memory = gb(64),
-                     .speed = 104 * 1700,
+                     .speed = std::int64_t{104} * 1700,
                      .maker = GpuMaker::Amd};
   EXPECT_EQ(driver->gpus()[0], expected);
   EXPECT_EQ(driver->gpus()[1].name, "AMD GPU 0x740f");

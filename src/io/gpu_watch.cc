@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <span>
@@ -195,13 +195,13 @@ void watch(int socket, const GpuSources& sources) {
   ::setsid();
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   const int moved = socket == kSocket ? socket : ::dup2(socket, kSocket);
   ::close_range(kSocket + 1, ~0U, 0);
   // Nobody waits for the end of an output because of it.
   const int nowhere = ::open("/dev/null", O_RDWR);
   for (int standard = 0; nowhere >= 0 && standard < kSocket; ++standard) ::dup2(nowhere, standard);
-  watch(moved, sources);
+  if (moved == kSocket) watch(kSocket, sources);
   ::_exit(0);
 }
 

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "schedule/estimates.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include <gtest/gtest.h>

@@ -52,15 +52,14 @@ std::optional<Vacancy> forecast(const Request& request, Room free, std::vector<R
   std::ranges::sort(releases, {}, [](const Release& it) {
     return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus, gpu_memory_of(it), it.turn);
   });
-  std::optional<GpuSet> gpus;
-  const auto fits = [&] {
-    if (request.memory > free.memory || request.cpus > free.cpus) return false;
-    gpus = chooser.choose(free.gpus, request);
-    return gpus.has_value();
+  const auto place = [&]() -> std::optional<GpuSet> {
+    if (request.memory > free.memory || request.cpus > free.cpus) return std::nullopt;
+    return chooser.choose(free.gpus, request);
   };
   std::size_t next = 0;
   std::optional<Instant> at = Instant{};
-  while (!fits()) {
+  std::optional<GpuSet> gpus = place();
+  for (; !gpus; gpus = place()) {
     if (next == releases.size()) return std::nullopt;
     at = releases[next].at;
     // What ends at one moment is free together. Of those that end some day nobody knows.

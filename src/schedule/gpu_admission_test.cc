@@ -1,4 +1,5 @@
 // How tasks that want GPUs are admitted, retried and given up.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"

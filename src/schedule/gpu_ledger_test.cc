@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 
@@ -23,7 +22,7 @@ const Limits kNothingKept{.gpu_memory_remain = Bytes{0}, .gpu_linger_max = Durat
 Instant at(int seconds) { return {Duration{seconds * 1000}}; }
 
 /// What the first GPU has in use, and what tasks have there.
-GpusSampled first_uses(Bytes used, std::vector<std::pair<std::uint32_t, Bytes>> tasks,
+GpusSampled first_uses(Bytes used, const std::vector<std::pair<std::uint32_t, Bytes>>& tasks,
                        bool known = true) {
   GpusSampled seen{.gpus = {{.used = used, .processes_known = known}, {}}, .uses = {}};
   for (const auto& [task, memory] : tasks) {

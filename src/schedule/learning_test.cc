@@ -2,13 +2,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"

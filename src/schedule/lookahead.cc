@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -155,8 +154,7 @@ void Play::leave(std::uint32_t task) {
 void Play::start_waiting(int ahead_max) {
   if (memory_ < least_memory_) return;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    const std::uint32_t task = waiting_[i];
+  for (const std::uint32_t task : waiting_) {
     const Prospect& it = prospects_[task];
     const bool may = it.request.memory <= memory_ && (!it.two_phase || ahead_ < ahead_max);
     if (!may || (!it.two_phase && !place(task))) {
@@ -231,7 +229,7 @@ std::vector<Order> rules(const std::vector<Prospect>& prospects, const Stock& st
   std::vector<Order> orders;
   for (std::size_t rule = 0; rule < kRules; ++rule) {
     Order order(prospects.size());
-    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::generate(order, [next = 0U]() mutable { return next++; });
     std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
       const double of_a = sizes[a].at(rule);
       const double of_b = sizes[b].at(rule);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -75,7 +74,7 @@ TEST(LookAhead, SaysTheSameEveryTimeAndNamesEachTaskOnce) {
   std::vector<std::uint32_t> sorted = once.order;
   std::ranges::sort(sorted);
   std::vector<std::uint32_t> all(tasks.size());
-  std::iota(all.begin(), all.end(), 0U);
+  std::ranges::generate(all, [next = 0U]() mutable { return next++; });
   EXPECT_EQ(sorted, all);
   EXPECT_LE(once.runs, 300);
   EXPECT_GE(once.makespan, shortest_possible(tasks, kOneCard));

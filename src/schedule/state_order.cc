@@ -1,11 +1,13 @@
 // The part of the scheduler that puts what waits in order.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
