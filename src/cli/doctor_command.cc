@@ -11,7 +11,7 @@
 #include "config/configuration.h"
 #include "config/mistake.h"
 #include "io/capacity.h"
-#include "io/cgroup.h"
+#include "io/delegated_group.h"
 #include "io/files.h"
 #include "io/this_machine.h"
 #include "model/plan.h"
@@ -54,16 +54,13 @@ std::string gpus_text(const Capacity& capacity, const Limits& limits) {
 
 /// How limits of memory are kept, and why in that way.
 std::string enforcement_text() {
-  const io::Cgroups groups = io::find_cgroups("/proc", "/sys/fs/cgroup");
-  std::string why;
-  if (!groups.unified.empty()) {
-    why = "control groups of version 2 are here, and this version does not use them yet";
-  } else if (!groups.memory.empty()) {
-    why = "control groups of version 1 alone are here";
-  } else {
-    why = "there are no control groups here";
+  const io::DelegatedGroup group = io::find_delegated_group();
+  if (group.path.empty()) {
+    return fmt::format("memory-limit: hard is kept by looking each second ({})\n", group.why_not);
   }
-  return fmt::format("memory-limit: hard is kept by looking each second ({})\n", why);
+  return fmt::format(
+      "memory-limit: hard is kept by the kernel (in the control group '{}', which is ours)\n",
+      group.path);
 }
 
 }  // namespace

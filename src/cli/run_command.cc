@@ -37,6 +37,7 @@
 #include "io/clock.h"
 #include "io/control_server.h"
 #include "io/control_socket.h"
+#include "io/delegated_group.h"
 #include "io/environment.h"
 #include "io/event_loop.h"
 #include "io/files.h"
@@ -191,6 +192,7 @@ class Session {
   ExitCode run();
 
  private:
+  bool open_group();
   void listen();
   void serve(const wire::ControlRequest& request, io::Reply reply);
   void watch_signals();
@@ -208,6 +210,7 @@ class Session {
   std::unique_ptr<Journal> journal_;
   std::optional<LocalMachine> machine_;
   std::optional<RunView> view_;
+  io::DelegatedGroup group_;  ///< For tasks that have limits of their own.
   std::set<TaskIndex> unheard_;  ///< Who sent what nobody listens to: told once.
   bool interrupted_ = false;
 };
@@ -223,7 +226,8 @@ ExitCode Session::run() {
   if (!begun) return fail(begun.error());
   journal_ = std::move(begun->journal);
 
-  const Limits limits_in_force = limits(job_.configuration(), capacity_.capacity);
+  Limits limits_in_force = limits(job_.configuration(), capacity_.capacity);
+  limits_in_force.kernel_keeps_limits = open_group();
   machine_.emplace(
       loop_, *keeper_,
       LocalMachine::Options{
@@ -239,6 +243,7 @@ ExitCode Session::run() {
                 view_->note(fmt::format("{}: sends '{}', and nobody listens",
                                         job_.task_id(key.task), message.command));
               },
+          .group = group_.path,
           .gpus = gpus_ ? &*gpus_ : nullptr});
   watch_signals();
   view_.emplace(job_, begun->plan);
@@ -260,6 +265,19 @@ ExitCode Session::run() {
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
   view_->finish();
   return finish(driven, last);
+}
+
+/// True where the kernel keeps the limits of tasks that have a hard one.
+bool Session::open_group() {
+  if (std::ranges::none_of(job_.plan().shapes, &Shape::memory_hard)) return false;
+  group_ = io::find_delegated_group();
+  if (group_.path.empty()) return false;
+  const Result<void> opened = io::open_delegated_group(group_);
+  if (!opened) {
+    capacity_.notes.push_back(fmt::format("memory-limit: hard is kept by looking each second: {}",
+                                          opened.error().message));
+  }
+  return opened.has_value();
 }
 
 void Session::listen() {

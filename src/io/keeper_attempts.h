@@ -20,6 +20,7 @@
 #include "io/keeper.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
+#include "io/memory_group.h"
 #include "io/oom.h"
 #include "io/process_scan.h"
 #include "model/event.h"
@@ -77,6 +78,7 @@ class KeeperAttempts {
     AttemptKey key;
     pid_t leader = 0;  ///< Leads its session and process group.
     Descriptor pidfd;  ///< Closed once the leader has been reaped.
+    MemoryGroup group;  ///< Taken away with the attempt.
     std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
     std::int64_t oom_kills_before = 0;
     bool killed_by_us = false;

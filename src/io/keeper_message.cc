@@ -127,6 +127,8 @@ Launch read_launch(Reader& reader) {
   launch.preload.path = reader.text();
   launch.preload.environment = reader.texts();
   launch.preload.log_path = reader.text();
+  launch.memory_group = reader.text();
+  launch.memory_max = {reader.number<std::int64_t>()};
   if (launch.preload.interpreter > launch.arguments.size()) reader.refuse();
   return launch;
 }
@@ -138,7 +140,10 @@ End read_end(Reader& reader) {
       return ExitedWith{reader.number<std::int32_t>()};
     case EndKind::Killed: {
       const auto signal = reader.number<std::int32_t>();
-      return KilledBy{.signal = signal, .out_of_memory = reader.number<std::uint8_t>() != 0};
+      const bool out_of_memory = reader.number<std::uint8_t>() != 0;
+      return KilledBy{.signal = signal,
+                      .out_of_memory = out_of_memory,
+                      .over_limit = reader.number<std::uint8_t>() != 0};
     }
     case EndKind::NotStarted:
       return NotStarted{reader.text()};
@@ -182,7 +187,7 @@ std::size_t size_of(const Launch& launch) {
   }
   for (const std::string* text :
        {&launch.working_directory, &launch.task_directory, &launch.stdout_path, &launch.stderr_path,
-        &launch.result_path, &preload.path, &preload.log_path}) {
+        &launch.result_path, &launch.memory_group, &preload.path, &preload.log_path}) {
     size += sizeof(Length) + text->size();
   }
   return size;
@@ -212,6 +217,8 @@ Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& laun
   writer.text(launch.preload.path);
   writer.texts(launch.preload.environment);
   writer.text(launch.preload.log_path);
+  writer.text(launch.memory_group);
+  writer.number(launch.memory_max.count);
   writer.finish();
   return {};
 }
@@ -241,6 +248,7 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
         kind(EndKind::Killed);
         writer.number(std::int32_t{it.signal});
         writer.number(static_cast<std::uint8_t>(it.out_of_memory));
+        writer.number(static_cast<std::uint8_t>(it.over_limit));
       },
       [&](const NotStarted& it) {
         kind(EndKind::NotStarted);

@@ -35,6 +35,8 @@ Launch some_launch() {
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
           .forked = true,
+          .memory_group = "/sys/fs/cgroup/job/trainyard-1-7.3",
+          .memory_max = mib(300),
           .result_path = "/run/t/result.json"};
 }
 
@@ -44,7 +46,7 @@ std::string some_messages() {
   append_signal(bytes, {.key = kKey, .signal = SIGUSR1});
   append_started(bytes, {.key = kKey, .pid = 4711});
   append_ended(bytes, {.key = kKey,
-                       .end = KilledBy{.signal = 9, .out_of_memory = true},
+                       .end = KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
                        .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)}});
   return bytes;
 }
@@ -64,6 +66,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");
       EXPECT_EQ(start->launch.result_path, "/run/t/result.json");
       EXPECT_TRUE(start->launch.forked);
+      EXPECT_EQ(start->launch.memory_group, "/sys/fs/cgroup/job/trainyard-1-7.3");
+      EXPECT_EQ(start->launch.memory_max, mib(300));
     }
     if (const auto* signal = std::get_if<SignalMessage>(&**message)) {
       EXPECT_EQ(signal->key, kKey);
@@ -75,7 +79,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
     }
     if (const auto* ended = std::get_if<ProcessEnded>(&**message)) {
       EXPECT_EQ(ended->key, kKey);
-      EXPECT_EQ(ended->end, End(KilledBy{.signal = 9, .out_of_memory = true}));
+      EXPECT_EQ(ended->end, End(KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}));
       EXPECT_EQ(ended->usage.memory_peak, mib(5));
       EXPECT_EQ(ended->usage.cpu_time, Duration(12));
     }

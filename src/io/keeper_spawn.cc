@@ -31,6 +31,7 @@
 #include "base/result.h"
 #include "io/descriptor.h"
 #include "io/files.h"
+#include "io/memory_group.h"
 #include "io/pidfd.h"
 #include "model/launch.h"
 
@@ -131,7 +132,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 
 Result<Spawned> watch_process(pid_t pid, std::string_view what) {
   Descriptor pidfd = open_pidfd(pid);
-  if (pidfd.is_open()) return Spawned{.pid = pid, .pidfd = std::move(pidfd)};
+  if (pidfd.is_open()) return Spawned{.pid = pid, .pidfd = std::move(pidfd), .group = {}};
   const int error = errno;
   ::kill(-pid, SIGKILL);
   static_cast<void>(::waitpid(pid, nullptr, 0));
@@ -171,6 +172,56 @@ class Actions {
   posix_spawn_file_actions_t files{};
   posix_spawnattr_t attributes{};
 };
+
+/// What a process is to become.
+struct Image {
+  const char* program = nullptr;
+  const char* directory = nullptr;
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  Streams streams;
+};
+
+/// In the new process, which is a fork: only what may be called after one. Returns when it cannot.
+void become(const Image& image, int door) {
+  if (::write(door, "0", 1) != 1) return;
+  ::setsid();
+  const Streams& streams = image.streams;
+  if (streams.in >= 0) ::dup2(streams.in, STDIN_FILENO);
+  ::dup2(streams.out, STDOUT_FILENO);
+  ::dup2(streams.err, STDERR_FILENO);
+  ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (streams.third >= 0) ::dup2(streams.third, STDERR_FILENO + 1);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  if (::chdir(image.directory) != 0) return;
+  ::execve(image.program, image.arguments, image.environment);
+}
+
+/// What posix_spawn does, but in the group from its first page on. Returns an errno, or 0.
+int spawn_inside(const MemoryGroup& group, pid_t& pid, const Image& image) {
+  const Descriptor door(::open(group.door().c_str(), O_WRONLY | O_CLOEXEC));
+  if (!door.is_open()) return errno;
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno;
+  const Descriptor told(ends[0]);
+  Descriptor tell(ends[1]);
+  pid = ::fork();
+  if (pid < 0) return errno;
+  if (pid == 0) {
+    become(image, door.get());
+    const int error = errno;
+    static_cast<void>(::write(tell.get(), &error, sizeof(error)));
+    ::_exit(EXIT_FAILURE);
+  }
+  tell.close();
+  int error = 0;
+  if (::read(told.get(), &error, sizeof(error)) != sizeof(error)) return 0;
+  static_cast<void>(::waitpid(pid, nullptr, 0));
+  return error;
+}
 
 }  // namespace
 
@@ -212,7 +263,8 @@ std::vector<char*> Spawner::environment_of(const Launch& launch) const {
   return pointers;
 }
 
-Result<pid_t> Spawner::spawn(const Launch& launch, const Streams& streams) {
+Result<pid_t> Spawner::spawn(const Launch& launch, const Streams& streams,
+                             const MemoryGroup& group) {
   const std::vector<char*> environment = environment_of(launch);
   std::string_view path = "/usr/local/bin:/usr/bin:/bin";
   for (const char* const entry : environment) {
@@ -222,13 +274,22 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Streams& streams) {
   if (program.empty()) return std::unexpected(explain(launch, program, ENOENT));
 
   const std::vector<char*> arguments = pointers_to(launch.arguments);
-  const Actions actions(launch.working_directory, streams);
   // The new process takes over the limit that is in force at this moment.
   const bool lower = files_of_ours_.rlim_cur != files_of_tasks_.rlim_cur;
   if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
   pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, program.c_str(), &actions.files, &actions.attributes,
-                                  arguments.data(), environment.data());
+  int error = 0;
+  if (group.is_there()) {
+    error = spawn_inside(group, pid, {.program = program.c_str(),
+                                      .directory = launch.working_directory.c_str(),
+                                      .arguments = arguments.data(),
+                                      .environment = environment.data(),
+                                      .streams = streams});
+  } else {
+    const Actions actions(launch.working_directory, streams);
+    error = ::posix_spawn(&pid, program.c_str(), &actions.files, &actions.attributes,
+                          arguments.data(), environment.data());
+  }
   if (lower) ::setrlimit(RLIMIT_NOFILE, &files_of_ours_);
   if (error != 0) return std::unexpected(explain(launch, program, error));
   return pid;
@@ -259,9 +320,18 @@ Result<Spawned> Spawner::start(const Launch& launch) {
 }
 
 Result<Spawned> Spawner::start(const Launch& launch, const Streams& streams) {
-  const Result<pid_t> pid = spawn(launch, streams);
+  Result<MemoryGroup> group = make_group(launch);
+  if (!group) return std::unexpected(std::move(group).error());
+  const Result<pid_t> pid = spawn(launch, streams, *group);
   if (!pid) return std::unexpected(pid.error());
-  return watch_process(*pid, launch.arguments[0]);
+  Result<Spawned> spawned = watch_process(*pid, launch.arguments[0]);
+  if (spawned) spawned->group = std::move(*group);
+  return spawned;
+}
+
+Result<MemoryGroup> Spawner::make_group(const Launch& launch) {
+  if (launch.memory_group.empty()) return MemoryGroup();
+  return MemoryGroup::make(launch.memory_group, launch.memory_max);
 }
 
 void Spawner::become_task(const Launch& launch, const Logs& logs) const {

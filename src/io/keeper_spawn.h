@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "io/descriptor.h"
+#include "io/memory_group.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
@@ -24,6 +25,7 @@ namespace trainyard::io {
 struct Spawned {
   pid_t pid = 0;     ///< It leads a session and a process group of that number.
   Descriptor pidfd;  ///< Readable when it has ended.
+  MemoryGroup group;  ///< That it is in, if it has one of its own.
 };
 
 /// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
@@ -60,13 +62,15 @@ class Spawner {
   /// The parts of start(): the directory and the logs of a launch, and its process.
   static Result<Logs> prepare(const Launch& launch);
   Result<Spawned> start(const Launch& launch, const Streams& streams);
+  /// The group that a launch asks for; none where it asks for none.
+  static Result<MemoryGroup> make_group(const Launch& launch);
 
   /// NAME=value of ours, less those that the launch has, then the launch's, then a null. Points
   /// into both.
   [[nodiscard]] std::vector<char*> environment_of(const Launch& launch) const;
 
  private:
-  Result<pid_t> spawn(const Launch& launch, const Streams& streams);
+  Result<pid_t> spawn(const Launch& launch, const Streams& streams, const MemoryGroup& group);
   void become_task(const Launch& launch, const Logs& logs) const;
 
   std::vector<std::string> environment_;

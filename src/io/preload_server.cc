@@ -32,6 +32,7 @@
 #include "io/descriptor.h"
 #include "io/files.h"
 #include "io/keeper_spawn.h"
+#include "io/memory_group.h"
 #include "io/passing.h"
 #include "io/pidfd.h"
 #include "io/preload_source.h"
@@ -135,6 +136,9 @@ Result<void> PreloadServer::launch(Spawner& spawner, const Launch& launch) {
   if (!text) return std::unexpected(text.error());
   Result<std::array<Descriptor, 2>> ends = socket_pair();
   if (!ends) return std::unexpected(ends.error());
+  Result<MemoryGroup> group = Spawner::make_group(launch);
+  if (!group) return std::unexpected(std::move(group).error());
+  group_ = std::move(*group);
   permission_ = std::move(ends->front());
   // If this fails it is about to end, or ends now, and its end tells why.
   const std::array<int, 4> descriptors{text->get(), logs->out.get(), logs->err.get(),
@@ -175,12 +179,16 @@ Result<Spawned> PreloadServer::let_go(pid_t pid, const Descriptor& permission) {
   const bool ours = pidfd.is_open() && ::waitid(P_PIDFD, static_cast<id_t>(pidfd.get()), &about,
                                                 WEXITED | WNOHANG | WNOWAIT) == 0;
   if (!ours) return std::unexpected(Error{"cannot watch the process of the task"});
+  if (group_.is_there()) {
+    const Result<void> taken = group_.take_in(pid);
+    if (!taken) return std::unexpected(taken.error());
+  }
   static_cast<void>(::send(permission.get(), "g", 1, MSG_NOSIGNAL));
   pollfd waiting{.fd = permission.get(), .events = POLLIN, .revents = 0};
   static_cast<void>(::poll(&waiting, 1, kLetGoMax));
   char word = 0;
   if (::recv(permission.get(), &word, 1, MSG_DONTWAIT) == 1) {
-    return Spawned{.pid = pid, .pidfd = std::move(pidfd)};
+    return Spawned{.pid = pid, .pidfd = std::move(pidfd), .group = std::exchange(group_, {})};
   }
   ::kill(pid, SIGKILL);  // It is reaped as all are that belong to nobody.
   return std::unexpected(Error{"its process ended before it could start"});

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "io/descriptor.h"
 #include "io/keeper_spawn.h"
+#include "io/memory_group.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
@@ -54,12 +55,13 @@ class PreloadServer {
 
  private:
   PreloadServer() = default;
-  static Result<Spawned> let_go(pid_t pid, const Descriptor& permission);
+  [[nodiscard]] Result<Spawned> let_go(pid_t pid, const Descriptor& permission);
 
   pid_t pid_ = 0;
   Descriptor pidfd_;
   Descriptor socket_;
   Descriptor permission_;  ///< The other end is with the task that was asked for.
+  MemoryGroup group_;      ///< What that task is to be in.
   bool ready_ = false;
   std::string modules_;
   std::string log_path_;

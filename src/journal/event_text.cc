@@ -38,6 +38,7 @@ void append(std::string& data, const End& end) {
       [&](const KilledBy& kill) {
         fmt::format_to(std::back_inserter(data), R"(,"signal":{})", kill.signal);
         if (kill.out_of_memory) data += R"(,"out_of_memory":true)";
+        if (kill.over_limit) data += R"(,"over_limit":true)";
       },
       [&](const NotStarted& none) { append_named(data, "not_started", none.why); },
       [&](const Vanished& gone) { append_named(data, "vanished", gone.why); });

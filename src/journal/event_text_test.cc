@@ -54,6 +54,11 @@ TEST(EventText, TellsHowAProcessCameAndWent) {
       ElementsAre(R"(ended 3.1 {"signal":9,"out_of_memory":true,"memory_peak":1000000,"cpu_ms":20,)"
                   R"("result_bytes":2,"warning":"bad \"x\""})"));
   EXPECT_THAT(
+      rows_of(AttemptEnded{
+          .key = key(0), .end = KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}}),
+      ElementsAre(R"(ended 0.1 {"signal":9,"out_of_memory":true,"over_limit":true,)"
+                  R"("memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(
       rows_of(AttemptEnded{.key = key(0), .end = NotStarted{"no such file"}}),
       ElementsAre(R"(ended 0.1 {"not_started":"no such file","memory_peak":0,"cpu_ms":0})"));
   EXPECT_THAT(rows_of(AttemptEnded{.key = key(0), .end = Vanished{"keeper"}}),

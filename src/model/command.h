@@ -19,6 +19,7 @@ struct StartAttempt {
   AttemptKey key;
   Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
   std::vector<GpuIndex> gpus;  ///< That it gets; none of a two-phase task, which loads first.
+  Bytes memory_max;            ///< What the kernel shall give it at most; 0: no limit.
 };
 
 /// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.

@@ -25,6 +25,8 @@ struct KilledBy {
   int signal = 0;
   /// The kernel's out-of-memory killer was seen at work when it happened.
   bool out_of_memory = false;
+  /// It was at work because the attempt needed more than it may have at most.
+  bool over_limit = false;
   friend bool operator==(const KilledBy&, const KilledBy&) = default;
 };
 /// There never was a process. `why` is for people: "cannot run './train': no such file".

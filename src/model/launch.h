@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
+
 namespace trainyard {
 
 /// What a Python task finds imported already: it is a fork of a process that has done so.
@@ -36,6 +38,10 @@ struct Launch {
   /// that it was made with (io/keeper.h). Its current directory is the task's.
   bool forked = false;
   Preload preload;
+  /// The control group that is made for this attempt alone, and how much its processes may take
+  /// together. Empty: none. Not for one that is `forked`.
+  std::string memory_group;
+  Bytes memory_max;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 

@@ -102,6 +102,8 @@ struct Limits {
   Duration passed_time_max{60'000};
   /// Interrupt a task before the kernel's out-of-memory killer chooses one.
   bool watches_memory = false;
+  /// What `memory-limit: hard` promises is kept by the kernel, not by looking.
+  bool kernel_keeps_limits = false;
   /// How long the memory of an ended task is kept back that the driver does not show to be free.
   Duration gpu_linger_max{10'000};
   /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.

@@ -22,6 +22,7 @@
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/keeper.h"
+#include "io/memory_group.h"
 #include "io/process_table.h"
 #include "io/task_server.h"
 #include "model/command.h"
@@ -123,9 +124,16 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
     launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
+  if (command.memory_max > Bytes{}) {
+    launch.memory_group =
+        fmt::format("{}/trainyard-{}-{}.{}", options_.group, keeper_.pid(),
+                    command.key.task.value, command.key.attempt);
+    launch.memory_max = command.memory_max;
+  }
   running_[command.key.task] = {.key = command.key,
                                 .result_path = launch.result_path,
                                 .stderr_path = launch.stderr_path,
+                                .memory_group = launch.memory_group,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty()};
   keeper_.start(command.key, launch);
@@ -139,7 +147,12 @@ void LocalMachine::grant(const GrantDevice& command) {
                     : fmt::format("{},cuda:{}", device, command.gpus[i].value);
   }
   const auto running = running_.find(command.key.task);
-  if (running != running_.end()) running->second.on_gpus = !command.gpus.empty();
+  if (running != running_.end()) {
+    running->second.on_gpus = !command.gpus.empty();
+    // It may have been promised more, to try again with.
+    const std::string& group = running->second.memory_group;
+    if (!group.empty()) static_cast<void>(io::set_memory_limit(group, command.promise.memory));
+  }
   if (tasks_) tasks_->order(command.key, wire::TrainOrder{.device = device});
 }
 

@@ -48,6 +48,8 @@ class LocalMachine final : public Machine {
     /// none.
     io::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
+    /// The control group in which attempts get one of their own that have a limit of memory.
+    std::string group;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     io::GpuWatch* gpus = nullptr;
   };
@@ -72,6 +74,7 @@ class LocalMachine final : public Machine {
     std::int64_t pid = 0;
     std::string result_path;
     std::string stderr_path;
+    std::string memory_group;
     bool forked = false;  ///< It shares memory with what it was forked from.
     Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
     bool on_gpus = false;

@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 32> kSignals{
     "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
     "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
+constexpr std::string_view kOverLimit = "took more memory than its limit (memory-limit: hard)";
+
 Ending failed(Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = Verdict::Failed,
           .failure = failure,
@@ -41,6 +43,7 @@ Ending judge_own(const End& end) {
         return failed(Failure::Exit, fmt::format("ended with exit code {}", it.code), it.code);
       },
       [](const KilledBy& it) {
+        if (it.over_limit) return failed(Failure::OutOfMemory, std::string(kOverLimit));
         if (it.out_of_memory) {
           return failed(Failure::OutOfMemory, "killed by the kernel: out of memory");
         }
@@ -57,6 +60,11 @@ std::string signal_name(int signal) {
   const auto index = static_cast<std::size_t>(signal);
   if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
   return fmt::format("signal {}", signal);
+}
+
+bool was_over_limit(const End& end, StopCause cause) {
+  const auto* const killed = std::get_if<KilledBy>(&end);
+  return cause == StopCause::MemoryLimit || (killed != nullptr && killed->over_limit);
 }
 
 Ending judge(const End& end, StopCause cause, Duration time_limit) {
@@ -82,7 +90,7 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
     case StopCause::OutOfMemory:
       return failed(Failure::OutOfMemory, "out of memory");
     case StopCause::MemoryLimit:
-      return failed(Failure::OutOfMemory, "took more memory than its limit (memory-limit: hard)");
+      return failed(Failure::OutOfMemory, std::string(kOverLimit));
     case StopCause::Preempted:
       return failed(Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
     case StopCause::NoGpu:

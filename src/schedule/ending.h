@@ -47,6 +47,9 @@ struct Ending {
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
 Ending judge(const End& end, StopCause cause, Duration time_limit);
 
+/// Whether it was ended because it needed more memory than it may have: trying again is of no use.
+bool was_over_limit(const End& end, StopCause cause);
+
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done
 /// what it was for. `its_end_tells` is what one has said that has trained when it ends well.
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,

@@ -1,12 +1,14 @@
 // What happens when tasks take more memory than they were promised, and when the machine's runs
 // short.
+#include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
+#include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
 #include "schedule/test_yard.h"
@@ -34,6 +36,27 @@ TEST(MemoryLimit, EndsATaskThatTakesMoreAndDoesNotTryItAgain) {
   EXPECT_EQ(
       changes(yard.ended(0, at(3), KilledBy{.signal = 15})).front(),
       "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
+}
+
+TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard().tasks(1, gb(3)),
+            Limits{.kernel_keeps_limits = true});
+  std::vector<Bytes> limits;
+  for (const Command& command : yard.first.commands) {
+    limits.push_back(std::get<StartAttempt>(command).memory_max);
+  }
+  EXPECT_EQ(limits, (std::vector{gb(2), Bytes{}}));
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(2), seen(gb(7), {gb(3), gb(3)}))), Texts{}) << "nobody looks";
+  EXPECT_EQ(
+      changes(
+          yard.ended(0, at(3), KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
+          .front(),
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
+  // The machine as a whole may run out of memory, too.
+  EXPECT_EQ(changes(yard.ended(1, at(4), KilledBy{.signal = 9, .out_of_memory = true})).front(),
+            "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; tried again with "
+            "3.6 GB");
 }
 
 TEST(MemoryLimit, IsNoneWhereNobodySaysSo) {

@@ -170,10 +170,9 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
     const bool preempted = running.cause == StopCause::Preempted;
     if (running.stage == Stage::Load && !preempted) ++load_failures_[task];
     const bool again = preempted ? interrupts_ == 0 : may_try_again(task, running.stage);
-    if (again && running.cause != StopCause::MemoryLimit) {
-      return retry(running, event.usage, ending, out);
-    }
-    if (running.cause != StopCause::MemoryLimit) ending.message = tries_text(running);
+    const bool over_limit = was_over_limit(event.end, running.cause);
+    if (again && !over_limit) return retry(running, event.usage, ending, out);
+    if (!over_limit) ending.message = tries_text(running);
   }
   if (ending.verdict == Verdict::Finished) {
     estimates_.finished(tasks[task].shape,

@@ -17,6 +17,7 @@
 namespace trainyard {
 
 void Scheduler::State::end_those_over_their_limit(Instant at, Decision& out) {
+  if (limits_.kernel_keeps_limits) return;
   for (auto& [task, running] : running_) {
     if (!shape_of(task).memory_hard || running.cause != StopCause::None) continue;
     if (ledger_.memory_measured_of(task) <= running.promise.memory) continue;

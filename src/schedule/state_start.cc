@@ -248,7 +248,11 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   } else {
     running.training_since = at;
   }
-  out.commands.emplace_back(StartAttempt{.key = key, .promise = request, .gpus = gpus});
+  const bool limited = limits_.kernel_keeps_limits && shape_of(task).memory_hard;
+  out.commands.emplace_back(StartAttempt{.key = key,
+                                         .promise = request,
+                                         .gpus = gpus,
+                                         .memory_max = limited ? request.memory : Bytes{}});
   passed_.erase(task);
   if (!waits_in_a_room(shape)) clear_reason(shape, out);
 }

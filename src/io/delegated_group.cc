@@ -1,0 +1,140 @@
+#include "io/delegated_group.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "io/capacity.h"
+#include "io/cgroup.h"
+#include "io/descriptor.h"
+#include "io/memory_group.h"
+
+namespace trainyard::io {
+namespace {
+
+constexpr std::string_view kLeaf = "trainyard";
+constexpr std::string_view kHowTo =
+    "start it with 'systemd-run --user --scope -p Delegate=yes trainyard run ...'";
+
+bool names_memory(const std::string& file) {
+  const std::string text = read_small_file(file);
+  std::string_view names = text;
+  while (!names.empty()) {
+    const std::size_t end = names.find_first_of(" \n");
+    if (names.substr(0, end) == "memory") return true;
+    if (end == std::string_view::npos) return false;
+    names.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+bool may_write(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
+
+bool may_make_groups_in(const std::string& path) {
+  return may_write(path) && may_write(path + "/cgroup.procs") &&
+         may_write(path + "/cgroup.subtree_control");
+}
+
+/// Whether it is one of systemd's, which takes it for its own unless it was told otherwise.
+bool is_kept_by_systemd(const std::string& path) {
+  const std::string unit = std::filesystem::path(path).extension().string();
+  if (unit != ".scope" && unit != ".service" && unit != ".slice") return false;
+  for (const char* const name : {"user.delegate", "trusted.delegate"}) {
+    std::array<char, 8> value{};
+    const ssize_t got = ::getxattr(path.c_str(), name, value.data(), value.size());
+    if (got == 1 && value[0] == '1') return false;
+  }
+  return true;
+}
+
+std::string why_not_in(const std::string& path) {
+  if (!names_memory(path + "/cgroup.controllers")) {
+    return fmt::format("the control group '{}' has no say in memory", path);
+  }
+  // Of the kernel's own root nobody can be moved away.
+  if (!std::filesystem::exists(path + "/cgroup.type")) {
+    return "there is no control group but the machine's own";
+  }
+  if (is_kept_by_systemd(path)) {
+    return fmt::format("the control group '{}' is systemd's; {}", path, kHowTo);
+  }
+  if (!may_make_groups_in(path)) {
+    return fmt::format("the control group '{}' is not ours to change; {}", path, kHowTo);
+  }
+  return {};
+}
+
+}  // namespace
+
+DelegatedGroup find_delegated_group(const Cgroups& groups) {
+  DelegatedGroup found;
+  if (groups.unified.empty()) {
+    found.why_not = groups.memory.empty() ? "there are no control groups of version 2 here"
+                                          : "control groups of version 1 alone are here";
+    return found;
+  }
+  const std::string& own = groups.unified.front();
+  const bool in_leaf =
+      groups.unified.size() > 1 && std::filesystem::path(own).filename().string() == kLeaf;
+  if (in_leaf) {
+    const std::string& above = groups.unified[1];
+    if (names_memory(above + "/cgroup.subtree_control") && may_make_groups_in(above)) {
+      return {.path = above, .is_open = true, .why_not = {}};
+    }
+  }
+  if (!groups.memory.empty() && !names_memory(own + "/cgroup.controllers")) {
+    found.why_not = "memory is with control groups of version 1 here";
+    return found;
+  }
+  found.why_not = why_not_in(own);
+  if (found.why_not.empty()) found.path = own;
+  return found;
+}
+
+DelegatedGroup find_delegated_group() {
+  const CapacitySources usual;
+  return find_delegated_group(find_cgroups(usual.proc, usual.cgroup));
+}
+
+Result<void> open_delegated_group(DelegatedGroup& group) {
+  if (group.is_open) return {};
+  const std::string leaf = fmt::format("{}/{}", group.path, kLeaf);
+  if (::mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST) {
+    return std::unexpected(
+        system_error(fmt::format("cannot make the control group '{}'", leaf), errno));
+  }
+  // Processes may be started while we move them: those that are moved start theirs in the leaf.
+  constexpr int kPassesMax = 20;
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    const std::string inside = read_small_file(group.path + "/cgroup.procs");
+    if (inside.empty()) break;
+    for (std::string_view rest = inside; !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      const std::string door = leaf + "/cgroup.procs";
+      const int error = write_control(door, rest.substr(0, end));
+      if (error != 0 && error != ESRCH) {
+        return std::unexpected(system_error(fmt::format("cannot write '{}'", door), error));
+      }
+      if (end == std::string_view::npos) break;
+      rest.remove_prefix(end + 1);
+    }
+  }
+  Result<void> enabled = set_control(group.path + "/cgroup.subtree_control", "+memory");
+  group.is_open = enabled.has_value();
+  return enabled;
+}
+
+}  // namespace trainyard::io
