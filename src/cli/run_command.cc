@@ -210,7 +210,7 @@ class Session {
   std::unique_ptr<Journal> journal_;
   std::optional<LocalMachine> machine_;
   std::optional<RunView> view_;
-  io::DelegatedGroup group_;  ///< For tasks that have limits of their own.
+  io::DelegatedGroup group_;     ///< For tasks that have limits of their own.
   std::set<TaskIndex> unheard_;  ///< Who sent what nobody listens to: told once.
   bool interrupted_ = false;
 };

@@ -1,5 +1,6 @@
 #include "io/amd_gpus.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>

@@ -280,11 +280,12 @@ Result<pid_t> Spawner::spawn(const Launch& launch, const Streams& streams,
   pid_t pid = 0;
   int error = 0;
   if (group.is_there()) {
-    error = spawn_inside(group, pid, {.program = program.c_str(),
-                                      .directory = launch.working_directory.c_str(),
-                                      .arguments = arguments.data(),
-                                      .environment = environment.data(),
-                                      .streams = streams});
+    error = spawn_inside(group, pid,
+                         {.program = program.c_str(),
+                          .directory = launch.working_directory.c_str(),
+                          .arguments = arguments.data(),
+                          .environment = environment.data(),
+                          .streams = streams});
   } else {
     const Actions actions(launch.working_directory, streams);
     error = ::posix_spawn(&pid, program.c_str(), &actions.files, &actions.attributes,

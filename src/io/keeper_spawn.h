@@ -23,8 +23,8 @@
 namespace trainyard::io {
 
 struct Spawned {
-  pid_t pid = 0;     ///< It leads a session and a process group of that number.
-  Descriptor pidfd;  ///< Readable when it has ended.
+  pid_t pid = 0;      ///< It leads a session and a process group of that number.
+  Descriptor pidfd;   ///< Readable when it has ended.
   MemoryGroup group;  ///< That it is in, if it has one of its own.
 };
 

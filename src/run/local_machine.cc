@@ -125,9 +125,8 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
   if (command.memory_max > Bytes{}) {
-    launch.memory_group =
-        fmt::format("{}/trainyard-{}-{}.{}", options_.group, keeper_.pid(),
-                    command.key.task.value, command.key.attempt);
+    launch.memory_group = fmt::format("{}/trainyard-{}-{}.{}", options_.group, keeper_.pid(),
+                                      command.key.task.value, command.key.attempt);
     launch.memory_max = command.memory_max;
   }
   running_[command.key.task] = {.key = command.key,

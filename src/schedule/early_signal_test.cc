@@ -40,6 +40,17 @@ TEST(EarlySignal, LeavesATaskThatEndsWellInItsTimeFinished) {
   EXPECT_EQ(yard.wakeup(), std::nullopt);
 }
 
+// Found by the simulation, with seed 853: a machine that slept past the time.
+TEST(EarlySignal, ComesBeforeWhatATaskSaysCountsWhenItIsLate) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore).two_phase());
+  static_cast<void>(yard.started(0, at(0)));
+  static_cast<void>(yard.says(0, at(0), Said::Loading));
+  EXPECT_EQ(commands(yard.says(0, at(100), Said::Loaded)),
+            (Texts{"signal 10 0#1", "train 0#1 with 1 GB"}));
+  EXPECT_EQ(commands(yard.on(at(119), TimePassed{})), Texts{});
+  EXPECT_EQ(commands(yard.on(at(120), TimePassed{})), Texts{"stop 0#1"});
+}
+
 TEST(EarlySignal, ComesBeforeTheTermOfAKillAndOfAnInterrupt) {
   Yard yard(PlanBuilder().tasks(2, gb(1)).signal(kUsr1, kBefore));
   yard.go(yard.first, at(0));

@@ -64,7 +64,8 @@ std::string signal_name(int signal) {
 
 bool was_over_limit(const End& end, StopCause cause) {
   const auto* const killed = std::get_if<KilledBy>(&end);
-  return cause == StopCause::MemoryLimit || (killed != nullptr && killed->over_limit);
+  const bool by_kernel = killed != nullptr && killed->over_limit;
+  return cause == StopCause::MemoryLimit || (cause == StopCause::None && by_kernel);
 }
 
 Ending judge(const End& end, StopCause cause, Duration time_limit) {
@@ -115,7 +116,10 @@ Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
     if (ending.verdict != Verdict::Finished || its_end_tells) return ending;
     return failed(Failure::Exit, "ended without having trained: it never said 'trained'");
   }
-  if (word->said == Said::OutOfMemory) return failed(Failure::OutOfMemory, word->message);
+  if (word->said == Said::OutOfMemory) {
+    return was_over_limit(end, cause) ? judge_own(end)
+                                      : failed(Failure::OutOfMemory, word->message);
+  }
   const auto* const exit = std::get_if<ExitedWith>(&end);
   return failed(Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }

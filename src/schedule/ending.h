@@ -47,7 +47,8 @@ struct Ending {
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
 Ending judge(const End& end, StopCause cause, Duration time_limit);
 
-/// Whether it was ended because it needed more memory than it may have: trying again is of no use.
+/// Whether it was ended because it needed more memory than it may have, and for nothing else:
+/// trying again is of no use.
 bool was_over_limit(const End& end, StopCause cause);
 
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done

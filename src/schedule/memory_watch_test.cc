@@ -2,7 +2,6 @@
 // short.
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>

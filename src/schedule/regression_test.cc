@@ -196,6 +196,19 @@ TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
   EXPECT_EQ(changes(back).back(), "shape 131: older tasks are looked at first");
 }
 
+// Found by the simulation, with seed 13078.
+TEST(Scheduler, DoesNotTryAgainWhatWasKilledOnRequestWhileItLingeredAfterRunningOut) {
+  Yard yard(PlanBuilder().tasks(1, gb(4)).two_phase(), {.stop_grace = Duration{10'000}});
+  static_cast<void>(yard.started(0, at(0)));
+  static_cast<void>(yard.says(0, at(0), Said::Loading));
+  static_cast<void>(yard.says(0, at(1), Said::OutOfMemory, "MemoryError"));
+  EXPECT_THAT(commands(yard.on(at(11), TimePassed{})), ElementsAre("stop 0#1"));
+  EXPECT_THAT(commands(yard.on(at(12), KillAsked{.task = {0}, .request = 3})), IsEmpty());
+  const Decision ended = yard.ended(0, at(13), ExitedWith{1});
+  EXPECT_EQ(changes(ended).front(), "0#1 EXCEPTION FAILED KILLED: killed on request");
+  EXPECT_THAT(commands(ended), ElementsAre("answer 3 done"));
+}
+
 TEST(Scheduler, TakesACommandsOwnWordForHavingRunOutOfMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));

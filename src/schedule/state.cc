@@ -348,9 +348,11 @@ void Scheduler::State::end_overdue(Instant at, Decision& out) {
 /// Ends one for good. What was told to end before for a cause of its own keeps that, but one that
 /// was to be tried again will not be.
 void Scheduler::State::end_for(Running& running, StopCause cause, Instant at, Decision& out) {
+  const bool lacked_memory = running.word && running.word->said == Said::OutOfMemory;
   if (running.cause == StopCause::None) {
     stop(running, cause, at, out);
-  } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted) {
+  } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted ||
+             (running.cause == StopCause::Leaving && lacked_memory)) {
     running.cause = cause;
   }
 }

@@ -33,8 +33,11 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
   }
   // The word that it has started may come later: it comes another way.
   if (!running.seen) started(at, {.key = event.key, .pid = 0}, out);
-  // Over its time limit: it is about to be ended for that.
-  if (running.deadline && *running.deadline <= at && !wants_a_signal(running)) return;
+  if (running.deadline && *running.deadline <= at) {
+    // Over its time limit: it is about to be ended for that.
+    if (!wants_a_signal(running)) return;
+    signal_early(running, at, out);
+  }
   const Status status = tasks[event.key.task].status;
   const bool in_stage = status == Status::Loading || status == Status::Training;
   switch (event.said) {

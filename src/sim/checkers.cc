@@ -68,6 +68,8 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   kept_loaded_.reset();
   outside_.started.clear();
   stop_due_ = StopReason::None;
+  too_much_.clear();
+  signal_due_.reset();
   happened(event);
   outside_.gpus.time_passes(event.at);
   for (const Change& change : decision.changes) {
@@ -77,6 +79,7 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
     match(command, [this](const auto& it) { decided(it); });
     due_.push_back({.command = command});
   }
+  take_causes_to_heart();
   // Before the first reading of the machine there is nothing that could be decided.
   begun_ = begun_ || std::holds_alternative<Sampled>(event.what);
   if (begun_) check_after(event);
@@ -88,8 +91,11 @@ void Checkers::happened(const Event& event) {
       event.what, [&](const AttemptStarted& it) { attempt_started(it); },
       [&](const StageReported& it) { stage_reported(it); },
       [&](const AttemptEnded& it) { attempt_ended(event.at, it); },
-      [&](const Sampled& it) { outside_.read(it); },
-      [&](const GpusSampled& it) { outside_.gpus.read(event.at, it); },
+      [&](const Sampled& it) { look_at_memory(it); },
+      [&](const GpusSampled& it) {
+        outside_.gpus.read(event.at, it);
+        outside_.learn_from_running();
+      },
       [&](const InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
@@ -103,8 +109,9 @@ void Checkers::happened(const Event& event) {
 void Checkers::heard_of(SeenAttempt& attempt) {
   const TaskIndex index = attempt.key.task;
   attempt.started = now_;
-  if (const Duration limit = outside_.shape_of(index).time_limit; limit > Duration{0}) {
-    attempt.end_by = now_ + limit;
+  const Duration limit = outside_.shape_of(index).time_limit;
+  if (limit > Duration{0} && attempt.stop == StopReason::None) {
+    attempt.end_by = now_ + (limit - outside_.shape_of(index).early_signal.before);
   }
   if (outside_.two_phase(index)) return;
   attempt.trains_since = now_;
@@ -140,7 +147,8 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
     expected_ = judge_out_of_memory(attempt, task);
   }
   const bool for_memory = expected_.failure == Failure::OutOfMemory;
-  if (for_memory && attempt.stage == Stage::Load) ++task.load_failures;
+  const bool preempted = attempt.stop == StopReason::Preempted;
+  if (for_memory && attempt.stage == Stage::Load && !preempted) ++task.load_failures;
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
   // It died before it could say that it loads.
   if (two_phase && for_memory && task.status == Status::Available) {
@@ -149,10 +157,15 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == Verdict::None) {
     Bytes memory = attempt.promise.memory;
-    if (!attempt.out_of_gpu) {
+    if (preempted) {
+      // It did not fail.
+      if (attempt.stage == Stage::Train) --task.tries;
+      memory =
+          std::max(memory, std::min(attempt.peak, outside_.capacity.memory - outside_.kept_free));
+    } else if (!attempt.out_of_gpu) {
       memory = after_out_of_memory(memory, news.usage.memory_peak,
                                    outside_.capacity.memory - outside_.kept_free);
-    } else if (task.gpu_request.gpu_memory > Bytes{}) {
+    } else if (attempt.promise.gpu_memory > Bytes{}) {
       task.gpu_request.gpu_memory =
           after_out_of_memory(attempt.promise.gpu_memory, news.usage.gpu_memory_peak,
                               outside_.gpus.most_on(task.gpu_request));
@@ -166,6 +179,8 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
     outside_.waiting.insert(news.key.task);
   }
   if (expected_.verdict == Verdict::Finished) {
+    outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
+                   news.usage.gpu_memory_peak);
     SeenGroup& group = outside_.groups[task.group.value];
     const Duration took = at - attempt.trains_since.value_or(attempt.granted);
     ++group.ended_well;
@@ -201,7 +216,7 @@ void Checkers::carried_out(const Command& command) {
         [&](const StartAttempt& it) {
           const auto* other = std::get_if<StartAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus;
+                 other->gpus == it.gpus && other->memory_max == it.memory_max;
         },
         [&](const GrantDevice& it) {
           const auto* other = std::get_if<GrantDevice>(&due.command);
@@ -223,9 +238,11 @@ void Checkers::carried_out(const Command& command) {
   };
   const auto found = std::ranges::find_if(due_, same);
   const auto* const stop = std::get_if<StopAttempt>(&command);
-  if (found == due_.end() && stop != nullptr && !written_) {
+  const auto* const signal = std::get_if<SignalAttempt>(&command);
+  if (found == due_.end() && (stop != nullptr || signal != nullptr) && !written_) {
     giving_up_ = true;
-    stopped_.insert(stop->key);
+    // TERM comes with the end of the keeper, which is next.
+    stopped_.insert(stop != nullptr ? stop->key : signal->key);
     return;
   }
   expect(found != due_.end(), "only what was decided reaches the machine, and once");
@@ -239,7 +256,10 @@ void Checkers::carried_out(const Command& command) {
       [&](const GrantDevice& it) {
         expect_of(it.key.task, found->committed, "nothing trains before it is written down");
       },
-      [](const SignalAttempt&) {},
+      [&](const SignalAttempt& it) {
+        expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is signalled");
+        stopped_.insert(it.key);
+      },
       [&](const StopAttempt& it) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
         stopped_.insert(it.key);
@@ -256,12 +276,9 @@ void Checkers::waits(std::optional<Instant> until) {
   const bool all_done = std::ranges::none_of(due_, &Due::committed);
   expect(all_done, "what is written down is carried out before the loop waits");
   for (const auto& [task, attempt] : outside_.running) {
-    std::optional<Instant> deadline;
-    if (attempt.stop == StopReason::None) {
-      deadline = attempt.end_by;
-    } else if (!attempt.killed) {
-      deadline = attempt.stopped + workload_.limits.stop_grace;
-    }
+    std::optional<Instant> deadline = attempt.end_by;
+    if (attempt.stopped) deadline = *attempt.stopped + workload_.limits.stop_grace;
+    if (attempt.killed) deadline.reset();
     if (!deadline) continue;
     expect_of(task, until && *until <= *deadline, "the loop wakes up for its deadline");
   }

@@ -93,6 +93,10 @@ class Checkers {
   void decided(const SignalAttempt& command);
   void decided(const StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
+  /// It wants a signal before TERM, and has not got it.
+  bool wants_a_signal(const SeenAttempt& attempt) const;
+  void look_at_memory(const Sampled& reading);
+  void take_causes_to_heart();
   void decided(const AnswerKill& command);
 
   // What must hold after it.
@@ -121,7 +125,9 @@ class Checkers {
   std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
   std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
   std::map<std::uint64_t, bool> answers_due_;  ///< Of kill requests, and what they must say.
+  std::optional<TaskIndex> signal_due_;        ///< Who gets its signal before what it says counts.
   StopReason stop_due_ = StopReason::None;     ///< Of the task that it is about.
+  std::map<TaskIndex, StopReason> too_much_;   ///< Who has to end for the memory that it takes.
   std::optional<TaskIndex>
       oldest_loaded_;                 ///< Lacked its device when the first younger one trained.
   std::optional<TaskIndex> kill_of_;  ///< Waited when it was asked for.

@@ -30,6 +30,7 @@ void Checkers::check_after(const Event& event) {
   if (complaint_) return;
   check_news_was_heeded();
   expect(granted_.empty(), "what is granted is started at once");
+  expect(!signal_due_, "a signal is sent when its time has come");
   expect(answers_due_.empty(), "a kill request is answered as soon as it can be");
   check_groups();
   check_time_limits();
@@ -80,14 +81,17 @@ void Checkers::check_groups() {
 
 void Checkers::check_time_limits() {
   for (const auto& [task, attempt] : outside_.running) {
-    if (attempt.stop != StopReason::None) {
-      const bool over = now_ - attempt.stopped >= workload_.limits.stop_grace;
+    if (attempt.stopped) {
+      const bool over = now_ - *attempt.stopped >= workload_.limits.stop_grace;
       expect_of(task, !over || attempt.killed, "is sent KILL after the grace");
       continue;
     }
-    expect_of(task, !outside_.groups[outside_.task(task).group.value].tripped,
+    const bool told = attempt.stop != StopReason::None || attempt.killed;
+    expect_of(task, told || !too_much_.contains(task),
+              "is told to end when it takes too much memory");
+    expect_of(task, told || !outside_.groups[outside_.task(task).group.value].tripped,
               "is told to end when its group fails fast");
-    const bool late = attempt.end_by && now_ >= *attempt.end_by;
+    const bool late = attempt.end_by && now_ >= *attempt.end_by && !attempt.killed;
     expect_of(task, !late, "is sent TERM at its time limit, or a grace after its last word");
   }
 }

@@ -86,7 +86,7 @@ void Checkers::check_verdict(const TaskChanged& change, const SeenTask& before) 
     const GroupPhase phase = outside_.groups[needed.value].phase;
     needs_failed = needs_failed || phase == GroupPhase::Failed || phase == GroupPhase::Skipped;
   }
-  const bool no_gpu = !outside_.gpus.may_ever_fit(before.gpu_request, now_);
+  const bool no_gpu = !outside_.gpus.may_ever_fit(outside_.whole(index), now_);
   const bool has_cause = kill_of_ == index || group.tripped || needs_failed || no_gpu;
   expect_of(index, has_cause, "one that waits ends only for a cause");
   const Verdict right = tried ? Verdict::Failed : Verdict::Skipped;
@@ -179,7 +179,7 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   const bool first = task.attempt == workload_.plan.tasks[index.value].first_attempt;
   const bool again = outside_.two_phase(index)
                          ? task.load_failures < std::max(1, workload_.limits.load_retries)
-                         : task.tries < workload_.limits.train_retries;
+                         : task.tries < std::max(1, workload_.limits.train_retries);
   expect_of(index, first || again, "is not tried more often than it may be");
   expect_of(index, !outside_.two_phase(index) || outside_.may_load_ahead(index),
             "no more are loaded ahead than may be");
@@ -194,6 +194,9 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   expect_of(index, command.promise.memory <= outside_.memory_free_by_reading(),
             "what is promised is there");
   check_gpus(index, command.promise, command.gpus);
+  const bool limited = workload_.limits.kernel_keeps_limits && outside_.shape_of(index).memory_hard;
+  expect_of(index, command.memory_max == (limited ? command.promise.memory : Bytes{}),
+            "the kernel is told of its hard limit, and of no other");
 }
 
 void Checkers::check_gpus(TaskIndex index, const Request& promise,
@@ -226,6 +229,7 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   if (std::holds_alternative<InterruptAsked>(event_->what)) return StopReason::Interrupt;
   if (outside_.groups[outside_.task(index).group.value].tripped) return StopReason::FailFast;
   if (about_ == index && stop_due_ != StopReason::None) return stop_due_;
+  if (const auto found = too_much_.find(index); found != too_much_.end()) return found->second;
   if (!outside_.gpus.may_ever_fit(outside_.due(index), now_) && outside_.loaded.contains(index)) {
     return StopReason::NoGpu;
   }
@@ -233,8 +237,50 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }
 
+bool Checkers::wants_a_signal(const SeenAttempt& attempt) const {
+  return outside_.shape_of(attempt.key.task).early_signal.number != 0 && !attempt.signalled;
+}
+
 void Checkers::decided(const SignalAttempt& command) {
-  expect_of(command.key.task, false, "is sent no signal that it did not ask for");
+  const TaskIndex index = command.key.task;
+  const auto found = outside_.running.find(index);
+  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
+            "only a running attempt is signalled");
+  if (complaint_) return;
+  counts_.count(Fault::EarlySignal);
+  SeenAttempt& attempt = found->second;
+  const EarlySignal& wanted = outside_.shape_of(index).early_signal;
+  if (signal_due_ == index) {
+    expect_of(index, command.signal == wanted.number, "is sent the signal that it asked for");
+    return signal_due_.reset();
+  }
+  expect_of(index, wants_a_signal(attempt) && command.signal == wanted.number,
+            "is sent the signal that it asked for, once");
+  expect_of(index, attempt.stop == StopReason::None, "is signalled before it is told to end");
+  const StopReason reason = reason_for(attempt);
+  expect_of(index,
+            reason != StopReason::None && reason != StopReason::Leaving &&
+                reason != StopReason::OutOfMemory,
+            "is signalled when there is a cause, and something to be saved");
+  attempt.signalled = true;
+  attempt.end_by = now_ + wanted.before;
+  if (reason == StopReason::TimeLimit) return;
+  attempt.stop = reason;
+  outside_.stop_waiting_for_device(index);
+}
+
+/// One that was signalled has its time, whatever comes meanwhile.
+void Checkers::take_causes_to_heart() {
+  for (auto& [index, attempt] : outside_.running) {
+    if (!attempt.signalled || attempt.stop != StopReason::None || !attempt.end_by) continue;
+    const StopReason reason = reason_for(attempt);
+    if (reason == StopReason::None || reason == StopReason::TimeLimit ||
+        reason == StopReason::Leaving || reason == StopReason::OutOfMemory) {
+      continue;
+    }
+    attempt.stop = reason;
+    outside_.stop_waiting_for_device(index);
+  }
 }
 
 void Checkers::decided(const StopAttempt& command) {
@@ -245,17 +291,27 @@ void Checkers::decided(const StopAttempt& command) {
   if (complaint_) return;
   SeenAttempt& attempt = found->second;
   if (!command.kill) {
-    expect_of(index, attempt.stop == StopReason::None, "is sent TERM once");
-    attempt.stop = reason_for(attempt);
+    expect_of(index, !attempt.stopped, "is sent TERM once");
+    const bool its_time = attempt.end_by && now_ >= *attempt.end_by;
+    if (attempt.stop == StopReason::None) {
+      attempt.stop = reason_for(attempt);
+      const bool no_word =
+          attempt.stop != StopReason::Leaving && attempt.stop != StopReason::OutOfMemory;
+      expect_of(index, !no_word || !wants_a_signal(attempt), "is signalled before TERM");
+      expect_of(index, !no_word || !attempt.signalled || its_time || !attempt.end_by,
+                "has the time that it wants between its signal and TERM");
+    } else {
+      expect_of(index, attempt.signalled && its_time, "is sent TERM when its time is over");
+    }
     outside_.stop_waiting_for_device(index);
     attempt.stopped = now_;
+    attempt.end_by.reset();
     expect_of(index, attempt.stop != StopReason::None, "is sent TERM for a cause");
     return;
   }
   expect_of(index, !attempt.killed, "is sent KILL once");
   attempt.killed = true;
-  const bool patient =
-      attempt.stop != StopReason::None && now_ - attempt.stopped >= workload_.limits.stop_grace;
+  const bool patient = attempt.stopped && now_ - *attempt.stopped >= workload_.limits.stop_grace;
   expect_of(index, patient || outside_.interrupts > 1, "is sent KILL when the grace is over");
 }
 

@@ -19,6 +19,21 @@
 
 namespace trainyard::sim {
 
+/// Whoever takes more than it may is told to end; where all together take too much, one of them.
+void Checkers::look_at_memory(const Sampled& reading) {
+  outside_.read(reading);
+  for (const auto& [index, attempt] : outside_.running) {
+    const bool hard = outside_.shape_of(index).memory_hard && !workload_.limits.kernel_keeps_limits;
+    if (!hard || attempt.stop != StopReason::None) continue;
+    if (attempt.measured > attempt.promise.memory) too_much_[index] = StopReason::MemoryLimit;
+  }
+  if (!too_much_.empty()) return;
+  const std::optional<TaskIndex> victim = outside_.to_be_interrupted();
+  if (!victim) return;
+  counts_.count(Fault::Preempted);
+  too_much_[*victim] = StopReason::Preempted;
+}
+
 void Checkers::stage_reported(const StageReported& news) {
   const TaskIndex index = news.key.task;
   const auto found = outside_.running.find(index);
@@ -27,7 +42,13 @@ void Checkers::stage_reported(const StageReported& news) {
   const bool heard = !attempt.word && attempt.stop == StopReason::None;
   if (!outside_.two_phase(index) || !heard) return;
   if (!attempt.started) heard_of(attempt);
-  if (attempt.end_by && *attempt.end_by <= now_) return;
+  if (attempt.end_by && *attempt.end_by <= now_) {
+    if (!wants_a_signal(attempt)) return;
+    // It has its time from now on.
+    attempt.signalled = true;
+    attempt.end_by = now_ + outside_.shape_of(index).early_signal.before;
+    signal_due_ = index;
+  }
   about_ = index;
   const Status status = outside_.task(index).status;
   const auto is = [&](Said said, Status then) { return news.said == said && status == then; };
@@ -92,7 +113,10 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
 
 /// One that is told to end because it ran out of memory would be tried again, but for this.
 void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
-  if (attempt.stop == StopReason::OutOfMemory) attempt.stop = reason;
+  const bool again = attempt.stop == StopReason::OutOfMemory ||
+                     attempt.stop == StopReason::Preempted ||
+                     (attempt.stop == StopReason::Leaving && attempt.word == Said::OutOfMemory);
+  if (again) attempt.stop = reason;
 }
 
 void Checkers::decided(const GrantDevice& command) {
@@ -183,6 +207,11 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
       return failed(Failure::Killed);
     case StopReason::OutOfMemory:
       return judge_out_of_memory(attempt, task);
+    case StopReason::MemoryLimit:
+      return failed(Failure::OutOfMemory);
+    case StopReason::Preempted:
+      if (outside_.interrupts > 0) return failed(Failure::OutOfMemory);
+      return {.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
     case StopReason::NoGpu:
       return failed(Failure::CannotStart);
     case StopReason::Interrupt:
@@ -197,7 +226,12 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
 
 Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTask& task,
                                         const End& end) const {
-  if (attempt.word == Said::OutOfMemory) return judge_out_of_memory(attempt, task);
+  if (attempt.word == Said::OutOfMemory) {
+    const auto* const killed = std::get_if<KilledBy>(&end);
+    const bool over_limit =
+        attempt.stop == StopReason::None && killed != nullptr && killed->over_limit;
+    return over_limit ? failed(Failure::OutOfMemory) : judge_out_of_memory(attempt, task);
+  }
   const auto* const exit = std::get_if<ExitedWith>(&end);
   return failed(Failure::Error, exit == nullptr ? 0 : exit->code);
 }
@@ -211,6 +245,7 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
     return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
   }
   if (!std::get<KilledBy>(end).out_of_memory) return failed(Failure::Killed);
+  if (std::get<KilledBy>(end).over_limit) return failed(Failure::OutOfMemory);
   return judge_out_of_memory(attempt, task);
 }
 

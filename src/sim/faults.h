@@ -24,6 +24,9 @@ enum class Fault : std::uint8_t {
   Spike,           ///< Takes it for a moment only.
   OverPromise,     ///< Takes more than it was promised.
   MemoryTold,      ///< Says on its standard error that memory ran out.
+  OverLimit,       ///< The kernel ends it at its hard limit.
+  EarlySignal,     ///< Gets the signal that it wants before TERM.
+  EndsOnSignal,    ///< Leaves when it gets that.
   // Of a two-phase task.
   LoadOutOfMemory,   ///< Says so itself.
   TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
@@ -39,6 +42,7 @@ enum class Fault : std::uint8_t {
   GpuMemoryStays,    ///< The same for longer than is waited for.
   // Of the machine.
   MemoryExhausted,  ///< The kernel kills the largest process.
+  Preempted,        ///< Before it does, a task is interrupted.
   MemoryLost,       ///< Others take memory for a while.
   OthersUseCpu,     ///< Others use the CPUs beyond the gate for a while.
   SampleLate,

@@ -58,8 +58,7 @@ void MadeUpMachine::carry_out(const Command& command) {
   match(
       command, [this](const StartAttempt& it) { start(it); },
       [this](const GrantDevice& it) { grant(it); }, [this](const StopAttempt& it) { stop(it); },
-      [this](const SignalAttempt&) { checkers_.complain("a signal that nobody asked for"); },
-      [](const AnswerKill&) {});
+      [this](const SignalAttempt& it) { signal(it); }, [](const AnswerKill&) {});
 }
 
 std::vector<Event> MadeUpMachine::wait(std::optional<Instant> until) {
@@ -104,6 +103,11 @@ void MadeUpMachine::start(const StartAttempt& command) {
                                               command.promise.memory, workload_.longest),
                   .promise = command.promise.memory,
                   .number = next_number_++};
+  if (command.memory_max > Bytes{} && process.behaviour.memory_most > command.memory_max) {
+    process.behaviour.memory_most = command.memory_max;
+    process.behaviour.tells_memory = false;
+    process.behaviour.end = KilledBy{.signal = kSigkill, .out_of_memory = true, .over_limit = true};
+  }
   give_gpus(process, command.gpus);
   const std::uint64_t number = process.number;
   const Instant alive = now_ + process.behaviour.start_takes;
@@ -145,11 +149,23 @@ void MadeUpMachine::end_at(Instant when, const Process& process, End end) {
   });
 }
 
+/// Some save what they have and leave, some know nothing of it and die, some go on.
+void MadeUpMachine::signal(const SignalAttempt& command) {
+  const auto found = processes_.find(command.key.task);
+  if (found == processes_.end() || found->second.key != command.key) return;
+  if (random_.one_in(2)) return;
+  counts_.count(Fault::EndsOnSignal);
+  const End end = random_.one_in(2) ? End(ExitedWith{static_cast<int>(random_.below(2))})
+                                    : End(KilledBy{.signal = command.signal});
+  end_at(now_ + random_.between(Duration{0}, Duration{3000}), found->second, end);
+}
+
 void MadeUpMachine::stop(const StopAttempt& command) {
   const auto found = processes_.find(command.key.task);
   if (found == processes_.end() || found->second.key != command.key) return;
   Process& process = found->second;
   if (command.kill) {
+    process.killed = true;
     end_at(now_ + Duration{static_cast<std::int64_t>(random_.below(3))}, process,
            KilledBy{.signal = kSigkill});
     return;
@@ -180,7 +196,9 @@ void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
         if (it.code != 0) counts_.count(Fault::ExitCode);
       },
       [&](const KilledBy& it) {
-        counts_.count(it.out_of_memory ? Fault::OutOfMemory : Fault::Signal);
+        counts_.count(it.over_limit      ? Fault::OverLimit
+                      : it.out_of_memory ? Fault::OutOfMemory
+                                         : Fault::Signal);
       },
       [](const NotStarted&) {}, [&](const Vanished&) { counts_.count(Fault::Vanishes); });
   tell_end(process, end, process.behaviour.news_takes);
@@ -303,6 +321,8 @@ void MadeUpMachine::plan(const Trouble& trouble) {
             memory_of_others_ += it.memory;
           },
           [this](const Trouble& it) { memory_of_others_ -= it.memory; });
+    case SqueezeMemory:
+      return at(trouble.at, [this, trouble] { squeeze_memory(trouble.lasts); });
     case UseCpu:
       return for_a_while(
           [this](const Trouble& it) {
@@ -362,6 +382,14 @@ void MadeUpMachine::plan(const Trouble& trouble) {
     case AskToKill:
       return at(trouble.at, [this, trouble] { ask_to_kill(trouble); });
   }
+}
+
+void MadeUpMachine::squeeze_memory(Duration lasts) {
+  const Bytes left{workload_.limits.memory_remain.count / 4 * 3};
+  const Bytes amount = std::max(Bytes{}, workload_.capacity.memory - memory_taken() - left);
+  counts_.count(Fault::MemoryLost);
+  memory_of_others_ += amount;
+  at(now_ + lasts, [this, amount] { memory_of_others_ -= amount; });
 }
 
 void MadeUpMachine::kill_many() {

@@ -47,7 +47,7 @@ class MadeUpMachine final : public Machine {
     AttemptKey key;
     Behaviour behaviour;
     std::optional<Instant> since;  ///< Nothing: it is being started.
-    bool ending = false;           ///< TERM or KILL takes its time.
+    bool killed = false;           ///< KILL takes its time.
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
     Bytes promise;
@@ -67,6 +67,7 @@ class MadeUpMachine final : public Machine {
 
   // Processes.
   void start(const StartAttempt& command);
+  void signal(const SignalAttempt& command);
   void stop(const StopAttempt& command);
   void grant(const GrantDevice& command);
   void come_alive(TaskIndex task, std::uint64_t number);
@@ -101,6 +102,7 @@ class MadeUpMachine final : public Machine {
   [[nodiscard]] Bytes memory_taken();
   void kill_for_memory();
   void plan(const Trouble& trouble);
+  void squeeze_memory(Duration lasts);
   void kill_many();
   void lose_keeper();
   void ask_to_kill(const Trouble& trouble);

@@ -20,6 +20,11 @@
 #include "sim/workload.h"
 
 namespace trainyard::sim {
+namespace {
+
+constexpr int kSigkill = 9;
+
+}  // namespace
 
 void MadeUpMachine::give_gpus(Process& process, const std::vector<GpuIndex>& gpus) {
   if (gpus.empty()) return;
@@ -68,6 +73,7 @@ void MadeUpMachine::fill_gpus() {
 void MadeUpMachine::run_out_of_gpu(TaskIndex task) {
   counts_.count(Fault::GpuOutOfMemory);
   Process& process = processes_.at(task);
+  if (process.killed) return die(task, process.number, KilledBy{.signal = kSigkill});
   const Shape& shape = workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value];
   if (!shape.two_phase || process.waits) {
     process.out_of_gpu = !shape.two_phase;

@@ -101,9 +101,12 @@ void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
   if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
     counts_.count(Fault::TrainOutOfMemory);
     process.waits = true;
+    say(process, Said::OutOfMemory, "CUDA out of memory");
     // Nobody made it wait for its device: it may as well leave, and has not trained then.
-    if (behaviour.end_tells && random_.one_in(2)) end_at(now_ + kLeaving, process, ExitedWith{0});
-    return say(process, Said::OutOfMemory, "CUDA out of memory");
+    if (behaviour.end_tells && random_.one_in(2)) {
+      end_at(now_ + (random_.one_in(2) ? kLeaving : Duration{0}), process, ExitedWith{0});
+    }
+    return;
   }
   if (behaviour.mishap == Mishap::FailsToTrain) {
     counts_.count(Fault::StageFails);

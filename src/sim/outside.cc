@@ -29,7 +29,9 @@ Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity&
       reasons(the_plan.shapes.size()),
       waiting_in(the_plan.shapes.size(), 0),
       available(the_capacity.memory),
-      gpus(the_limits, the_capacity) {
+      gpus(the_limits, the_capacity),
+      memory_peaks(the_plan.shapes.size()),
+      gpu_memory_peaks(the_plan.shapes.size()) {
   const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
                                                 (1 - limits.memory_utilization_max));
   kept_free = std::max(limits.memory_remain, Bytes{unused});
@@ -64,8 +66,11 @@ void Outside::read(const Sampled& reading) {
     const auto found = running.find(sample.key.task);
     if (found != running.end() && found->second.key == sample.key) {
       found->second.measured = sample.memory;
+      found->second.peak = std::max(found->second.peak, sample.memory);
     }
   }
+  learn_from_running();
+  low_readings = available < limits.memory_remain ? low_readings + 1 : 0;
 }
 
 void Outside::grant(const StartAttempt& command, Instant at) {
@@ -167,16 +172,19 @@ Request Outside::due(TaskIndex index) const {
     return within_gpus(device, index);
   }
   Request request = within_gpus(task(index).request, index);
+  request.memory = learned_memory(request.memory, index);
   Bytes alone = available;
   for (const auto& [other, attempt] : running) alone += attempt.measured;
   alone = std::min(alone, capacity.memory) - kept_free;
-  const Bytes asked = shape_of(index).request.memory;
+  const Bytes asked = learned_memory(shape_of(index).request.memory, index);
   if (request.memory > alone) request.memory = std::max(alone, std::min(asked, request.memory));
   return request;
 }
 
 Request Outside::within_gpus(Request request, TaskIndex index) const {
-  const Bytes asked = shape_of(index).request.gpu_memory;
+  if (request.gpus == 0) return request;
+  request.gpu_memory = learned_gpu_memory(request.gpu_memory, index);
+  const Bytes asked = learned_gpu_memory(shape_of(index).request.gpu_memory, index);
   const Bytes alone = gpus.most_alone(request);
   if (request.gpu_memory > alone) {
     request.gpu_memory = std::max(alone, std::min(asked, request.gpu_memory));

@@ -32,6 +32,8 @@ enum class StopReason : std::uint8_t {
   FailFast,
   OutOfMemory,  ///< It said so itself, and cannot go on as it is.
   NoGpu,        ///< None is left that it could train on.
+  MemoryLimit,  ///< It takes more than its hard limit.
+  Preempted,    ///< The machine's memory runs short.
   Leaving       ///< It said its last word, or nonsense, and is still there.
 };
 
@@ -45,6 +47,7 @@ struct SeenTask {
   std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
   int tries = 0;                   ///< To train.
   int load_failures = 0;           ///< For lack of memory.
+  int preempted = 0;               ///< How often.
   Request request;                 ///< What its next attempt asks for when it starts,
   Request gpu_request;             ///< and of GPUs, when it starts or when it trains.
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
@@ -55,22 +58,38 @@ struct SeenAttempt {
   AttemptKey key;
   Request promise;
   Bytes measured;  ///< At the last reading.
+  Bytes peak;      ///< Of all readings.
   Instant granted;
   std::optional<Instant> started;  ///< When its process was heard of.
   std::optional<Instant> trains_since;
-  std::optional<Instant> end_by;  ///< Of its time limit, or after its last word.
-  std::optional<Duration> left;   ///< Of its time limit, while it waits for a device.
+  /// When something comes next: TERM at its time limit or after its last word, or the signal that
+  /// it wants before.
+  std::optional<Instant> end_by;
+  std::optional<Duration> left;  ///< Of its time limit, while it waits for a device.
   Stage stage = Stage::Train;
   bool ahead = false;        ///< Started, and not training yet.
   std::optional<Said> word;  ///< The last.
   bool end_tells = false;    ///< It said so, when it began to train.
   StopReason stop = StopReason::None;
-  Instant stopped;
+  bool signalled = false;          ///< It got the signal that it wants before TERM.
+  std::optional<Instant> stopped;  ///< TERM.
   bool killed = false;
   bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
+};
+
+/// What tasks of one shape were seen to take.
+struct SeenPeaks {
+  std::vector<Bytes> of_finished;  ///< Oldest first.
+  Bytes of_running;
+
+  /// Of which 95 % are not larger; 0: there is none.
+  [[nodiscard]] Bytes usual() const;
+  [[nodiscard]] Bytes seen() const { return std::max(usual(), of_running); }
+  /// With a margin.
+  [[nodiscard]] Bytes needed() const;
 };
 
 struct SeenGroup {
@@ -110,8 +129,17 @@ struct Outside {
   double cpu_of_others = 0;
   OutsideGpus gpus;
   int interrupts = 0;
+  int low_readings = 0;                     ///< In a row, of the machine's memory.
+  std::vector<SeenPeaks> memory_peaks;      ///< By shape.
+  std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
 
   void read(const Sampled& reading);
+  /// After every reading.
+  void learn_from_running();
+  /// Of a task that has finished.
+  void learn(TaskIndex index, Bytes memory, Bytes gpu_memory);
+  /// Who has to be interrupted after a reading, if anybody has.
+  [[nodiscard]] std::optional<TaskIndex> to_be_interrupted();
   void grant(const StartAttempt& command, Instant at);
   void wait_for_device(TaskIndex index, Instant at);
   void stop_waiting_for_device(TaskIndex index);
@@ -172,6 +200,8 @@ struct Outside {
   void take_beside(Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
 
  private:
+  [[nodiscard]] Bytes learned_memory(Bytes asked, TaskIndex index) const;
+  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, TaskIndex index) const;
   /// The GPUs that it has beside; nothing when it does not fit there.
   [[nodiscard]] std::optional<std::vector<GpuIndex>> place_beside(
       const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;

@@ -78,7 +78,7 @@ Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
   if (random.one_in(3)) {
     made.memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
   }
-  if (random.one_in(2)) made.memory_remain = {capacity.memory.count / random.between(8, 40)};
+  if (!random.one_in(4)) made.memory_remain = {capacity.memory.count / random.between(8, 40)};
   if (flavour != Flavour::Crowd && random.one_in(4)) {
     made.processes_max = static_cast<int>(random.between(1, 10));
   }
@@ -89,6 +89,9 @@ Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
   made.passes_max = static_cast<int>(random.one_in(4) ? random.between(9, 40)  //
                                                       : random.between(1, 8));
   made.passed_time_max = random.between(Duration{1'000}, Duration{60'000});
+  made.watches_memory = !random.one_in(4);
+  made.kernel_keeps_limits = random.one_in(2);
+  made.auto_adjust = random.one_in(2);
   make_gpu_limits(made, random);
   return made;
 }
@@ -203,6 +206,19 @@ Bytes most_of(const Limits& limits, const Capacity& capacity) {
   return capacity.memory - std::max(limits.memory_remain, Bytes{unused});
 }
 
+/// What a part of the tasks wants beside room.
+void add_manners(Shape& made, Random& random) {
+  made.memory_hard = random.one_in(5);
+  made.preemptible = !random.one_in(6);
+  made.learns_memory = !made.memory_hard && random.one_in(3);
+  made.learns_gpu_memory =
+      made.request.gpus > 0 && made.request.gpu_memory == Bytes{} && random.one_in(2);
+  if (!random.one_in(4)) return;
+  const Duration most = made.time_limit > Duration{0} ? made.time_limit : Duration{5'000};
+  made.early_signal = {.number = random.one_in(2) ? 10 : 12,
+                       .before = random.between(Duration{10}, most - Duration{10})};
+}
+
 void add_tasks(Plan& plan, ShapeIndex shape, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) plan.tasks.push_back({.shape = shape});
 }
@@ -223,6 +239,7 @@ void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex g
       add_gpu_wishes(request, random, made.limits, made.capacity);
       const bool two_phase = random.one_in(3);
       found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
+      add_manners(made.plan.shapes.back(), random);
     }
     add_tasks(made.plan, found->second, 1);
   }
@@ -275,6 +292,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   };
   for (int i = 0; i < 2; ++i) {
     some(LoseMemory, 5, 30);
+    some(SqueezeMemory, 2, 20);
     some(UseCpu, 4, 20);
     some(DelaySamples, 5, 15);
     some(JumpClock, 6, 120);

@@ -17,6 +17,7 @@ namespace trainyard::sim {
 struct Trouble {
   enum class Kind : std::uint8_t {
     LoseMemory,
+    SqueezeMemory,  ///< Others take nearly all that is left.
     UseCpu,
     DelaySamples,
     JumpClock,

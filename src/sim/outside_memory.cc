@@ -1,0 +1,106 @@
+// The part of the run as seen from outside that knows what tasks take: what is learned of it, and
+// who has to go when it becomes too much.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "sim/outside.h"
+
+namespace trainyard::sim {
+
+Bytes SeenPeaks::usual() const {
+  if (of_finished.empty()) return {};
+  std::vector<Bytes> sorted = of_finished;
+  std::ranges::sort(sorted);
+  std::size_t covered = 1;
+  while (covered * 100 < sorted.size() * 95) ++covered;
+  return sorted[covered - 1];
+}
+
+Bytes SeenPeaks::needed() const {
+  if (of_finished.empty()) return {};
+  const Bytes margin{usual().count / (of_finished.size() < 5 ? 5 : 10)};
+  return std::max(usual() + margin, of_running);
+}
+
+void Outside::learn_from_running() {
+  for (SeenPeaks& peaks : memory_peaks) peaks.of_running = {};
+  for (SeenPeaks& peaks : gpu_memory_peaks) peaks.of_running = {};
+  for (const auto& [index, attempt] : running) {
+    const auto most = [](Bytes& of, Bytes peak) { of = std::max(of, peak); };
+    most(memory_peaks[task(index).shape.value].of_running, attempt.peak);
+    most(gpu_memory_peaks[task(index).shape.value].of_running, gpus.peak_of(index));
+  }
+}
+
+void Outside::learn(TaskIndex index, Bytes memory, Bytes gpu_memory) {
+  constexpr std::size_t kRemembered = 256;
+  const auto add = [](std::vector<Bytes>& peaks, Bytes peak) {
+    if (peak == Bytes{}) return;
+    peaks.push_back(peak);
+    if (peaks.size() > kRemembered) peaks.erase(peaks.begin());
+  };
+  add(memory_peaks[task(index).shape.value].of_finished, memory);
+  add(gpu_memory_peaks[task(index).shape.value].of_finished, gpu_memory);
+}
+
+/// What nobody wrote is what was learned; what somebody wrote is not made smaller by it.
+Bytes Outside::learned_memory(Bytes asked, TaskIndex index) const {
+  const Shape& shape = shape_of(index);
+  if (!limits.auto_adjust || shape.memory_hard) return asked;
+  const Bytes most = capacity.memory - kept_free;
+  const SeenPeaks& peaks = memory_peaks[task(index).shape.value];
+  const bool first_try = asked == shape.request.memory;
+  if (shape.learns_memory && first_try && peaks.needed() > Bytes{}) {
+    return std::min(peaks.needed(), most);
+  }
+  return std::max(asked, std::min(peaks.seen(), most));
+}
+
+/// The same on each of its GPUs. Until something is known, it has them for itself.
+Bytes Outside::learned_gpu_memory(Bytes asked, TaskIndex index) const {
+  const Shape& shape = shape_of(index);
+  const Bytes most = gpus.most_on(shape.request);
+  const SeenPeaks& peaks = gpu_memory_peaks[task(index).shape.value];
+  if (asked == Bytes{}) {
+    return shape.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
+  }
+  if (!limits.auto_adjust && !shape.learns_gpu_memory) return asked;
+  return std::max(asked, std::min(peaks.seen(), most));
+}
+
+/// The one that is most over its promise; else the youngest.
+std::optional<TaskIndex> Outside::to_be_interrupted() {
+  constexpr int kTimesMax = 3;
+  if (!limits.watches_memory || low_readings < 2 || interrupts > 0) return std::nullopt;
+  std::optional<TaskIndex> victim;
+  const auto over = [this](TaskIndex index) {
+    const SeenAttempt& attempt = running.at(index);
+    return attempt.holds() - attempt.promise.memory;
+  };
+  const auto since = [this](TaskIndex index) {
+    const SeenAttempt& attempt = running.at(index);
+    return attempt.started.value_or(attempt.granted);
+  };
+  for (const auto& [index, attempt] : running) {
+    // One after the other: what it gives back is to be seen first.
+    if (attempt.stop != StopReason::None) return std::nullopt;
+    const bool may = shape_of(index).preemptible && task(index).preempted < kTimesMax;
+    if (!may || attempt.word || attempt.measured == Bytes{}) continue;
+    if (victim && over(index) < over(*victim)) continue;
+    if (victim && over(index) == over(*victim) && since(index) <= since(*victim)) continue;
+    victim = index;
+  }
+  if (victim) {
+    low_readings = 0;
+    ++task(*victim).preempted;
+  }
+  return victim;
+}
+
+}  // namespace trainyard::sim
