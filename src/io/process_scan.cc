@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <dirent.h>
@@ -103,6 +105,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   process.cpu_ticks = sum(fields[10], fields[11]);
   process.children_ticks = sum(fields[12], fields[13]);
   process.start_ticks = fields[18];
+  constexpr std::int64_t kKernelThread = 0x0020'0000;  // PF_KTHREAD
+  process.of_kernel = (fields[5] & kKernelThread) != 0;
   return process;
 }
 
@@ -130,11 +134,23 @@ void ProcessScan::list_pids() {
 }
 
 std::span<const ProcessStat> ProcessScan::read_all() {
+  // One that was the kernel's a moment ago still is: in so short a time no number is given twice.
+  constexpr std::chrono::seconds kMoment{2};
+  const auto now = std::chrono::steady_clock::now();
+  if (now - std::exchange(looked_at_, now) > kMoment) of_kernel_.clear();
   list_pids();
   processes_.clear();
+  std::vector<std::int64_t> of_kernel;
   for (const std::int64_t pid : pids_) {
-    if (const auto process = read(pid)) processes_.push_back(*process);
+    const bool known = std::ranges::binary_search(of_kernel_, pid);
+    const std::optional<ProcessStat> process = known ? std::nullopt : read(pid);
+    if (known || (process && process->of_kernel)) {
+      of_kernel.push_back(pid);
+    } else if (process) {
+      processes_.push_back(*process);
+    }
   }
+  of_kernel_ = std::move(of_kernel);
   return processes_;
 }
 

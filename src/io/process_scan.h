@@ -3,6 +3,7 @@
 // Reads only. One thread for each ProcessScan.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -25,6 +26,7 @@ struct ProcessStat {
   std::int64_t cpu_ticks = 0;       ///< User and system, its own.
   std::int64_t children_ticks = 0;  ///< The same of the children that it has waited for.
   std::int64_t start_ticks = 0;     ///< With the pid, names a process for good.
+  bool of_kernel = false;           ///< One of the kernel's own threads.
 
   friend bool operator==(const ProcessStat&, const ProcessStat&) = default;
 };
@@ -36,8 +38,8 @@ class ProcessScan {
  public:
   explicit ProcessScan(const std::string& proc = "/proc");
 
-  /// Reads all processes, in order of their pids; empty without /proc. The span is good until the
-  /// next call. Costs about 10 microseconds a process.
+  /// Reads all processes but the kernel's own threads, in order of their pids; empty without /proc.
+  /// The span is good until the next call. Costs about 10 microseconds a process.
   std::span<const ProcessStat> read_all();
 
   /// Reads one; nothing when it is gone.
@@ -54,6 +56,9 @@ class ProcessScan {
   Descriptor proc_;
   std::vector<std::int64_t> pids_;
   std::vector<ProcessStat> processes_;
+  /// Those of the kernel at the last look, in order. A large machine has thousands.
+  std::vector<std::int64_t> of_kernel_;
+  std::chrono::steady_clock::time_point looked_at_;
 };
 
 constexpr int kNoTree = -1;

@@ -65,6 +65,22 @@ TEST(ProcessScan, SeesUsAndOurParent) {
   EXPECT_EQ(scan.read(0), std::nullopt);
 }
 
+TEST(ProcessScan, LeavesTheKernelsOwnThreadsOut) {
+  const std::string line = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0";
+  EXPECT_TRUE(parse_process_stat(line)->of_kernel);
+  EXPECT_FALSE(parse_process_stat("42 (python3)" + std::string(kTail))->of_kernel);
+  // The same at the first look and at the next, which remembers them.
+  ProcessScan scan;
+  for (int look = 0; look < 2; ++look) {
+    for (const ProcessStat& process : scan.read_all()) {
+      EXPECT_FALSE(process.of_kernel) << process.pid;
+    }
+    const auto processes = scan.read_all();
+    EXPECT_NE(std::ranges::find(processes, std::int64_t{::getpid()}, &ProcessStat::pid),
+              processes.end());
+  }
+}
+
 TEST(ProcessScan, ReadsNoMoreOfAFileThanAsked) {
   const ProcessScan scan;
   EXPECT_EQ(scan.read_text(::getpid(), "environ", 3).size(), 3U);
