@@ -5,13 +5,13 @@
 // each task: "load train memory gpu-memory really after", where gpu-memory is what it asks for (0:
 // to be learned), `really` what it takes, `after` how long after it began to train. Prints one JSON
 // object: makespan_s, bound_s, finished, starts, out_of_memory, seconds.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // `trainyard devices`: the GPUs, what is on them, and what a run has promised of them.
+#include <cstddef>
+#include <expected>
 #include <string>
 #include <utility>
 #include <vector>

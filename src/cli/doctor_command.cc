@@ -1,5 +1,4 @@
 // `trainyard doctor`: what of the machine is in force here, and why.
-#include <cstddef>
 #include <string>
 
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "config/configuration.h"
-#include "config/mistake.h"
 #include "io/capacity.h"
 #include "io/delegated_group.h"
 #include "io/files.h"

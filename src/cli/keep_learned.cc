@@ -1,7 +1,5 @@
 #include "cli/keep_learned.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -37,9 +35,10 @@ Result<void> keep_learned(const std::string& run_directory, const std::string& j
   Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
   const std::string path = learned_path(job_file);
-  const Result<std::optional<std::string>> before = io::read_plain_file(path, kFileMax);
+  const std::string before =
+      io::read_plain_file(path, kFileMax).value_or(std::nullopt).value_or("");
   Learned learned;
-  if (before && *before) learned = Learned::parse(before->value()).value_or(Learned{});
+  if (!before.empty()) learned = Learned::parse(before).value_or(Learned{});
   // Tasks of long ago have taken all the room: it is learned anew.
   if (learned.full()) learned = {};
   bool worth_it = false;

@@ -1,10 +1,8 @@
 // `trainyard plan`: plays a run through before it begins.
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>

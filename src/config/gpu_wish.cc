@@ -1,6 +1,7 @@
 #include "config/gpu_wish.h"
 
 #include <algorithm>
+#include <expected>
 
 #include <fmt/format.h>
 

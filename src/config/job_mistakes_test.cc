@@ -1,6 +1,4 @@
 // Every mistake that a job file can have, with its exact words and place.
-#include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

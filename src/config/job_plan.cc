@@ -28,6 +28,7 @@
 #include "config/job_binding.h"
 #include "config/job_needs.h"
 #include "config/job_spec.h"
+#include "config/learned.h"
 #include "config/mistake.h"
 #include "config/placeholder.h"
 #include "config/setting_value.h"
@@ -328,7 +329,8 @@ class PlanMaker {
   /// What earlier runs have taught counts where nothing is written.
   void add_learned(const GroupSpec& group, Wanted& wanted) {
     if (!basis_.learned.knows(group.name)) return;
-    const LearnedTask expected = basis_.learned.expected(group.name, *bindings_[kTaskIdSlot]);
+    const LearnedTask expected =
+        basis_.learned.expected(group.name, bindings_[kTaskIdSlot].value_or(""));
     const LearnedTask most = basis_.learned.most(group.name);
     Request& request = wanted.request;
     if (!wanted.learns_memory) {

@@ -25,6 +25,7 @@
 #include "config/python_command.h"
 #include "config/setting_value.h"
 #include "config/yaml_reader.h"
+#include "model/plan.h"
 
 namespace trainyard {
 namespace {

@@ -1,5 +1,7 @@
 #include "config/learned.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <gmock/gmock.h>

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "config/configuration.h"
+#include "model/ids.h"
 #include "model/resources.h"
 
 namespace trainyard {

@@ -1,6 +1,7 @@
 #include "report/devices.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

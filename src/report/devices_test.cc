@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
-#include "model/resources.h"
 #include "report/test_rows.h"
 
 namespace trainyard::report {

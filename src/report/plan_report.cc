@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -190,7 +188,7 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
   lanes[lanes.size() - 2].name = "CPUs";
   lanes.back().name = "loads, waits";
   std::vector<std::size_t> in_order(played.run.tasks.size());
-  std::iota(in_order.begin(), in_order.end(), std::size_t{0});
+  std::ranges::generate(in_order, [next = std::size_t{0}]() mutable { return next++; });
   std::ranges::sort(in_order, {}, [&](std::size_t task) {
     return std::pair(played.run.tasks[task].trains, task);
   });
@@ -273,6 +271,7 @@ std::vector<DeviceUse> device_uses(const Plan& plan, const PlannedRun& played) {
   }
   const double length = std::max(seconds(all), 0.001);
   std::vector<DeviceUse> uses;
+  uses.reserve(on_gpu.size() + 2);
   for (std::size_t i = 0; i < on_gpu.size(); ++i) {
     uses.push_back({.name = "GPU " + capacity.gpus[i].label(),
                     .busy = covered(std::move(on_gpu[i]), all),

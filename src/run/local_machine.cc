@@ -1,9 +1,11 @@
 #include "run/local_machine.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -21,6 +23,7 @@
 #include "base/time.h"
 #include "io/event_loop.h"
 #include "io/files.h"
+#include "io/gpu_driver.h"
 #include "io/keeper.h"
 #include "io/memory_group.h"
 #include "io/process_table.h"
@@ -29,6 +32,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "run/machine.h"
 #include "wire/memory_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
@@ -63,6 +67,12 @@ void read_errors(const std::string& path, AttemptEnded& ended) {
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
   }
+}
+
+/// Where that cannot be done it goes on with what it had.
+void raise_limit(const std::string& group, Bytes most) {
+  const Result<void> raised = io::set_memory_limit(group, most);
+  static_cast<void>(raised.has_value());
 }
 
 }  // namespace
@@ -150,7 +160,7 @@ void LocalMachine::grant(const GrantDevice& command) {
     running->second.on_gpus = !command.gpus.empty();
     // It may have been promised more, to try again with.
     const std::string& group = running->second.memory_group;
-    if (!group.empty()) static_cast<void>(io::set_memory_limit(group, command.promise.memory));
+    if (!group.empty()) raise_limit(group, command.promise.memory);
   }
   if (tasks_) tasks_->order(command.key, wire::TrainOrder{.device = device});
 }

@@ -21,6 +21,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "run/machine.h"
 
 namespace trainyard {
 namespace {

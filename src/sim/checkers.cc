@@ -12,11 +12,13 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "sim/faults.h"

@@ -14,6 +14,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "sim/checkers.h"
+#include "sim/faults.h"
 #include "sim/outside.h"
 
 namespace trainyard::sim {

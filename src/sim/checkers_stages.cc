@@ -14,7 +14,9 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "sim/checkers.h"
+#include "sim/faults.h"
 #include "sim/outside.h"
+#include "sim/outside_gpus.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {

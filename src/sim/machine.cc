@@ -17,6 +17,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "run/machine.h"
 #include "sim/behaviour.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
@@ -304,48 +305,42 @@ void MadeUpMachine::kill_for_memory() {
   }
 }
 
+/// Begins, and ends when it has lasted.
+void MadeUpMachine::for_a_while(const Trouble& trouble, Step begin, Step end) {
+  at(trouble.at,
+     [this, lasts = trouble.lasts, begin = std::move(begin), end = std::move(end)]() mutable {
+       begin();
+       at(now_ + lasts, std::move(end));
+     });
+}
+
 void MadeUpMachine::plan(const Trouble& trouble) {
   using enum Trouble::Kind;
-  // Begins, and ends when it has lasted.
-  const auto for_a_while = [this, &trouble](auto begin, auto end) {
-    at(trouble.at, [this, trouble, begin, end] {
-      begin(trouble);
-      at(now_ + trouble.lasts, [trouble, end] { end(trouble); });
-    });
-  };
   switch (trouble.kind) {
     case LoseMemory:
       return for_a_while(
-          [this](const Trouble& it) {
+          trouble,
+          [this, trouble] {
             counts_.count(Fault::MemoryLost);
-            memory_of_others_ += it.memory;
+            memory_of_others_ += trouble.memory;
           },
-          [this](const Trouble& it) { memory_of_others_ -= it.memory; });
+          [this, trouble] { memory_of_others_ -= trouble.memory; });
     case SqueezeMemory:
       return at(trouble.at, [this, trouble] { squeeze_memory(trouble.lasts); });
     case UseCpu:
       return for_a_while(
-          [this](const Trouble& it) {
-            if (it.cpu_share >= workload_.limits.cpu_utilization_max) {
+          trouble,
+          [this, trouble] {
+            if (trouble.cpu_share >= workload_.limits.cpu_utilization_max) {
               counts_.count(Fault::OthersUseCpu);
             }
-            cpu_of_others_ = it.cpu_share;
+            cpu_of_others_ = trouble.cpu_share;
           },
-          [this](const Trouble&) { cpu_of_others_ = 0; });
+          [this] { cpu_of_others_ = 0; });
     case DelaySamples:
-      return for_a_while(
-          [this](const Trouble&) {
-            counts_.count(Fault::SampleLate);
-            ++samples_delayed_;
-          },
-          [this](const Trouble&) { --samples_delayed_; });
+      return count_for_a_while(trouble, Fault::SampleLate, samples_delayed_);
     case FillDisk:
-      return for_a_while(
-          [this](const Trouble&) {
-            counts_.count(Fault::DiskFull);
-            ++disk_full_;
-          },
-          [this](const Trouble&) { --disk_full_; });
+      return count_for_a_while(trouble, Fault::DiskFull, disk_full_);
     case JumpClock:
       return at(trouble.at, [this, trouble] {
         counts_.count(Fault::ClockJump);
@@ -354,25 +349,9 @@ void MadeUpMachine::plan(const Trouble& trouble) {
     case LoseGpu:
       return at(trouble.at, [this, trouble] { lose_gpu(trouble); });
     case LoseGpuMemory:
-      return for_a_while(
-          [this](const Trouble& it) {
-            counts_.count(Fault::GpuLost);
-            const std::size_t which = it.which % cards_.size();
-            const Bytes all = workload_.capacity.gpus[which].memory;
-            cards_[which].of_others += {all.count / 100 * (1 + (it.memory.count % 60))};
-          },
-          [this](const Trouble& it) {
-            const std::size_t which = it.which % cards_.size();
-            const Bytes all = workload_.capacity.gpus[which].memory;
-            cards_[which].of_others -= {all.count / 100 * (1 + (it.memory.count % 60))};
-          });
+      return lose_gpu_memory(trouble);
     case NameNobody:
-      return for_a_while(
-          [this](const Trouble&) {
-            counts_.count(Fault::GpuUnnamed);
-            ++gpus_unnamed_;
-          },
-          [this](const Trouble&) { --gpus_unnamed_; });
+      return count_for_a_while(trouble, Fault::GpuUnnamed, gpus_unnamed_);
     case KillMany:
       return at(trouble.at, [this] { kill_many(); });
     case KillKeeper:
@@ -382,6 +361,16 @@ void MadeUpMachine::plan(const Trouble& trouble) {
     case AskToKill:
       return at(trouble.at, [this, trouble] { ask_to_kill(trouble); });
   }
+}
+
+void MadeUpMachine::count_for_a_while(const Trouble& trouble, Fault fault, int& how_many) {
+  for_a_while(
+      trouble,
+      [this, fault, &how_many] {
+        counts_.count(fault);
+        ++how_many;
+      },
+      [&how_many] { --how_many; });
 }
 
 void MadeUpMachine::squeeze_memory(Duration lasts) {

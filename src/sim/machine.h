@@ -91,6 +91,7 @@ class MadeUpMachine final : public Machine {
   GpusSampled read_gpus();
   void look_at_gpus_after(Duration after);
   void lose_gpu(const Trouble& trouble);
+  void lose_gpu_memory(const Trouble& trouble);
 
   void end_at(Instant when, const Process& process, End end);
   void die(TaskIndex task, std::uint64_t number, const End& end);
@@ -102,6 +103,8 @@ class MadeUpMachine final : public Machine {
   [[nodiscard]] Bytes memory_taken();
   void kill_for_memory();
   void plan(const Trouble& trouble);
+  void for_a_while(const Trouble& trouble, Step begin, Step end);
+  void count_for_a_while(const Trouble& trouble, Fault fault, int& how_many);
   void squeeze_memory(Duration lasts);
   void kill_many();
   void lose_keeper();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,8 +11,8 @@
 #include "base/time.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
-#include "model/status.h"
 #include "sim/behaviour.h"
 #include "sim/faults.h"
 #include "sim/machine.h"
@@ -131,6 +130,19 @@ GpusSampled MadeUpMachine::read_gpus() {
     }
   }
   return reading;
+}
+
+void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
+  const std::size_t which = trouble.which % cards_.size();
+  const Bytes all = workload_.capacity.gpus[which].memory;
+  const Bytes lost{all.count / 100 * (1 + (trouble.memory.count % 60))};
+  for_a_while(
+      trouble,
+      [this, which, lost] {
+        counts_.count(Fault::GpuLost);
+        cards_[which].of_others += lost;
+      },
+      [this, which, lost] { cards_[which].of_others -= lost; });
 }
 
 void MadeUpMachine::lose_gpu(const Trouble& trouble) {

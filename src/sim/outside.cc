@@ -18,6 +18,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
 

@@ -32,6 +32,20 @@ Bytes OutsideGpus::kept(GpuIndex gpu) const {
   return std::max(remain, Bytes{unused});
 }
 
+/// What is in use on a GPU by tasks, as far as the driver names them; else what they were promised.
+Bytes OutsideGpus::explained(GpuIndex gpu) const {
+  Bytes sum;
+  for (const auto& [task, shares] : shares_) {
+    for (const SeenShare& share : shares) {
+      if (share.gpu != gpu) continue;
+      const Bytes held =
+          share.promise == Bytes{} ? capacity_.gpus[gpu.value].memory : share.promise;
+      sum += last_[gpu.value].processes_known ? share.measured : held;
+    }
+  }
+  return sum;
+}
+
 void OutsideGpus::read(Instant at, const GpusSampled& reading) {
   last_ = reading.gpus;
   for (auto& [task, shares] : shares_) {
@@ -49,18 +63,7 @@ void OutsideGpus::read(Instant at, const GpusSampled& reading) {
     } else if (!gone_[index]) {
       gone_[index] = at;
     }
-    Bytes unexplained = last_[index].used;
-    for (const auto& [task, shares] : shares_) {
-      for (const SeenShare& share : shares) {
-        if (share.gpu.value != index) continue;
-        if (last_[index].processes_known) {
-          unexplained -= share.measured;
-        } else {
-          unexplained -= share.promise == Bytes{} ? capacity_.gpus[index].memory : share.promise;
-        }
-      }
-    }
-    unexplained = std::max(unexplained, Bytes{});
+    const Bytes unexplained = std::max(Bytes{}, last_[index].used - explained({index}));
     const bool clean = !last_[index].processes_known || unexplained <= others_[index] + mib(64);
     const bool over = clean || !last_[index].present;
     std::erase_if(left_, [&](const Left& it) {
@@ -175,9 +178,9 @@ std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<S
 }
 
 const std::vector<SeenShare>& OutsideGpus::shares_of(TaskIndex task) const {
-  static const std::vector<SeenShare> kNone;
+  static const std::vector<SeenShare> none;
   const auto found = shares_.find(task);
-  return found == shares_.end() ? kNone : found->second;
+  return found == shares_.end() ? none : found->second;
 }
 
 Bytes OutsideGpus::peak_of(TaskIndex task) const {
@@ -217,7 +220,8 @@ Bytes OutsideGpus::most_alone(const Request& request) const {
 bool OutsideGpus::may_ever_fit(const Request& request, Instant at) const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
-    gpus[index].there = !gone_[index] || at - *gone_[index] < limits_.gpu_gone_max;
+    const Instant gone_since = gone_[index].value_or(at);
+    gpus[index].there = !gone_[index] || at - gone_since < limits_.gpu_gone_max;
     gpus[index].free = capacity_.gpus[index].memory - kept({index});
   }
   return right_ones(gpus, request).has_value();

@@ -67,6 +67,7 @@ class OutsideGpus {
 
  private:
   [[nodiscard]] Bytes kept(GpuIndex gpu) const;
+  [[nodiscard]] Bytes explained(GpuIndex gpu) const;
   [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus, const Request& request) const;
 
   const Limits& limits_;

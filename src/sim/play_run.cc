@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <queue>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,7 +22,6 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "model/status.h"
 #include "model/turn.h"
 #include "run/drive.h"
 #include "run/machine.h"

@@ -2,6 +2,7 @@
 // what is wrong with them are in the JSON file that TRAINYARD_FAKE_NVML names, which a test changes
 // while it runs; README.md has its form. A process that has ended has nothing any more.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -9,9 +10,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
@@ -32,7 +35,7 @@ constexpr unsigned kSlicesMax = 8;
 
 struct File {
   Json json;
-  struct timespec changed{};
+  timespec changed{};
   ino_t number = 0;
 };
 
@@ -57,13 +60,16 @@ const Json& devices() {
 
 /// A handle is 1 + the index of a card, and 100 times 1 + the index of the slice with it.
 std::uintptr_t number(void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+void* handle_of(std::uintptr_t number) {
+  return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): nobody follows it.
+}
 
 const Json& card_of(void* handle) {
-  static const Json kNone = Json::object();
+  static const Json none = Json::object();
   const std::size_t index = (number(handle) % 100) - 1;
   const Json& all = devices();
   const auto list = all.find("devices");
-  return list == all.end() || index >= list->size() ? kNone : (*list)[index];
+  return list == all.end() || index >= list->size() ? none : (*list)[index];
 }
 
 const Json& device_of(void* handle) {
@@ -109,9 +115,9 @@ struct Utilization {
   unsigned gpu, memory;
 };
 struct PciInfo {
-  char legacy[16];
+  std::array<char, 16> legacy;
   unsigned domain, bus, device, id, subsystem;
-  char bus_id[32];
+  std::array<char, 32> bus_id;
 };
 struct ProcessInfo {
   unsigned pid;
@@ -140,7 +146,7 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
-  *handle = reinterpret_cast<void*>(std::uintptr_t{index} + 1);
+  *handle = handle_of(std::uintptr_t{index} + 1);
   return ready(*handle);
 }
 
@@ -163,7 +169,8 @@ int nvmlDeviceGetMemoryInfo(void* handle, Memory* memory) {
 
 int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
   *info = {};
-  return copy(card_of(handle), "pci", info->bus_id, sizeof(info->bus_id));
+  return copy(card_of(handle), "pci", info->bus_id.data(),
+              static_cast<unsigned>(info->bus_id.size()));
 }
 
 int nvmlDeviceGetUtilizationRates(void* handle, Utilization* rates) {
@@ -192,7 +199,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, Proce
   const unsigned room = *count;
   *count = static_cast<unsigned>(found.size());
   if (found.size() > room) return kInsufficientSize;
-  std::copy(found.begin(), found.end(), infos);
+  std::ranges::copy(found, infos);
   return kSuccess;
 }
 
@@ -218,7 +225,7 @@ int nvmlDeviceGetMaxMigDeviceCount(void* /*handle*/, unsigned* count) {
 
 int nvmlDeviceGetMigDeviceHandleByIndex(void* handle, unsigned index, void** slice) {
   if (index >= card_of(handle).value("mig", Json::array()).size()) return kNotFound;
-  *slice = reinterpret_cast<void*>(number(handle) + (100 * (std::uintptr_t{index} + 1)));
+  *slice = handle_of(number(handle) + (100 * (std::uintptr_t{index} + 1)));
   return kSuccess;
 }
 
