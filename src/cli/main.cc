@@ -63,7 +63,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "\n"
       "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
       "--config takes their place; --set goes over the settings before, key by key.\n"
-      "Ctrl-C ends the run: running tasks get TERM, then KILL; a second Ctrl-C ends them at once.\n"
+      "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
+      "KILL; a second Ctrl-C ends them at once.\n"
       "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was run, 130 interrupted.");
   return run;
 }
