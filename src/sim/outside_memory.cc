@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "sim/outside.h"
