@@ -8,46 +8,29 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "config/configuration.h"
+#include "config/machine_text.h"
 #include "io/capacity.h"
 #include "io/delegated_group.h"
 #include "io/files.h"
 #include "io/this_machine.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::cli {
 namespace {
 
-std::string machine_text(const io::CapacityReading& reading, const Limits& limits) {
+/// What is so at this moment, and why tasks may have no more.
+std::string now_text(const io::CapacityReading& reading) {
   const Capacity& capacity = reading.capacity;
-  const Bytes given = memory_to_give(limits, capacity);
-  std::string text =
-      fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
-                  static_cast<double>(capacity.cpus.milli) / 1000, to_text(capacity.memory),
-                  to_text(given), to_text(capacity.memory - given));
-  text += fmt::format("memory free now: {}\n", to_text(io::memory_available()));
+  std::string text = fmt::format("memory free now: {}\n", to_text(io::memory_available()));
   if (capacity.processes_max > 0) {
     text += fmt::format("at most {} tasks at once: {}\n", capacity.processes_max,
                         capacity.processes_max_reason);
   }
   for (const std::string& note : reading.notes) text += fmt::format("because of {}\n", note);
-  return text;
-}
-
-std::string gpus_text(const Capacity& capacity, const Limits& limits) {
-  if (capacity.gpus.empty()) {
-    return fmt::format("GPUs: none{}\n", capacity.no_gpus_reason.empty()
-                                             ? ""
-                                             : fmt::format(" ({})", capacity.no_gpus_reason));
-  }
-  std::string text;
-  for (const Gpu& gpu : capacity.gpus) {
-    text +=
-        fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.label(), gpu.name,
-                    to_text(gpu.memory), to_text(gpu.memory - memory_kept_free(limits, gpu)));
-  }
-  return text;
+  if (!capacity.gpus.empty()) return text;
+  const std::string& why = capacity.no_gpus_reason;
+  return text + fmt::format("GPUs: none{}\n", why.empty() ? "" : fmt::format(" ({})", why));
 }
 
 /// How limits of memory are kept, and why in that way.
@@ -72,8 +55,9 @@ ExitCode doctor_command(const ConfigOptions& options) {
   if (!configuration) return fail(configuration.error());
   const io::ThisMachine machine = io::find_this_machine();
   const Limits in_force = limits(*configuration, machine.reading.capacity);
-  print(machine_text(machine.reading, in_force) + gpus_text(machine.reading.capacity, in_force) +
-        enforcement_text());
+  const Capacity& capacity = machine.reading.capacity;
+  print(machine_text(capacity, in_force) + now_text(machine.reading) +
+        gpus_text(capacity, in_force) + enforcement_text());
   return ExitCode::Success;
 }
 

@@ -18,10 +18,10 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/load_options.h"
 #include "config/job.h"
 #include "config/mistake.h"
 #include "config/setting_value.h"
-#include "io/environment.h"
 #include "io/files.h"
 #include "io/this_machine.h"
 #include "model/ids.h"
@@ -115,17 +115,6 @@ Expected expected_of(const Plan& plan) {
   return expected;
 }
 
-Result<LoadOptions> load_options(const PlanOptions& options) {
-  Result<std::string> here = io::current_directory();
-  if (!here) return std::unexpected(std::move(here.error()));
-  return LoadOptions{.job_file = options.job_file,
-                     .config_file = options.config_file,
-                     .settings = options.settings,
-                     .run_directory = {},
-                     .current_directory = *here,
-                     .environment_names = io::environment_names()};
-}
-
 std::string name_of(const PlanOptions& options, const std::string* gpus) {
   const bool here = options.memory.empty() && options.cpus.empty() && gpus == nullptr;
   if (here) return "this machine";
@@ -177,7 +166,8 @@ ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capa
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
-  const Result<LoadOptions> load = load_options(options);
+  const Result<LoadOptions> load =
+      load_options(options.job_file, options.config_file, options.settings);
   if (!load) return fail(load.error());
   const io::ThisMachine machine = io::find_this_machine();
   const Capacity& here = machine.reading.capacity;

@@ -25,6 +25,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/keep_learned.h"
+#include "cli/load_options.h"
 #include "cli/resume_options.h"
 #include "cli/run_place.h"
 #include "cli/run_view.h"
@@ -38,7 +39,6 @@
 #include "io/control_server.h"
 #include "io/control_socket.h"
 #include "io/delegated_group.h"
-#include "io/environment.h"
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/frame_server.h"
@@ -155,17 +155,9 @@ Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Exe
       .notes = notes_on_resume(options, resumed->finished, tasks, std::move(resumed->changes))};
 }
 
-/// Where the command line's words point.
-Result<LoadOptions> load_options(const RunOptions& options) {
-  Result<std::string> here = io::current_directory();
-  if (!here) return std::unexpected(std::move(here.error()));
-  return LoadOptions{
-      .job_file = options.job_file,
-      .config_file = options.config_file,
-      .settings = options.settings,
-      .run_directory = options.resume.empty() ? options.run_directory : options.resume,
-      .current_directory = *here,
-      .environment_names = io::environment_names()};
+Result<LoadOptions> load_options_of(const RunOptions& options) {
+  return load_options(options.job_file, options.config_file, options.settings,
+                      options.resume.empty() ? options.run_directory : options.resume);
 }
 
 /// One loud line where GPUs stand idle beside tasks that train on the CPUs; else empty.
@@ -243,7 +235,7 @@ ExitCode Session::run() {
                 view_->note(fmt::format("{}: sends '{}', and nobody listens",
                                         job_.task_id(key.task), message.command));
               },
-          .group = group_.path,
+          .delegated_group = group_.path,
           .gpus = gpus_ ? &*gpus_ : nullptr});
   watch_signals();
   view_.emplace(job_, begun->plan);
@@ -417,7 +409,7 @@ ExitCode run_command(const RunOptions& typed) {
   if (typed.dry_run) {
     const Result<RunOptions> options = filled_in(typed);
     if (!options) return fail(options.error());
-    const Result<LoadOptions> load = load_options(*options);
+    const Result<LoadOptions> load = load_options_of(*options);
     return load ? dry_run(*options, *load) : fail(load.error());
   }
   // First of all: the keeper must not inherit a thread, a database or a socket.
@@ -425,7 +417,7 @@ ExitCode run_command(const RunOptions& typed) {
   if (!keeper) return fail(keeper.error(), ExitCode::TaskFailed);
   const Result<RunOptions> options = filled_in(typed);
   if (!options) return fail(options.error());
-  const Result<LoadOptions> load = load_options(*options);
+  const Result<LoadOptions> load = load_options_of(*options);
   if (!load) return fail(load.error());
   io::ThisMachine machine = io::find_this_machine();
   std::expected<Job, Mistakes> job = Job::load(*load, machine.reading.capacity);

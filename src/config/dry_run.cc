@@ -17,6 +17,7 @@
 #include "config/configuration.h"
 #include "config/early_signal.h"
 #include "config/job.h"
+#include "config/machine_text.h"
 #include "config/shell_quote.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -63,16 +64,7 @@ std::string request_text(const Shape& shape) {
 std::string limits_text(const Job& job) {
   const Limits limits = job.limits();
   const Capacity& machine = job.capacity();
-  const Bytes given = memory_to_give(limits, machine);
-  std::string text =
-      fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
-                  as_number(machine.cpus), to_text(machine.memory), to_text(given),
-                  to_text(machine.memory - given));
-  for (const Gpu& gpu : machine.gpus) {
-    text +=
-        fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.label(), gpu.name,
-                    to_text(gpu.memory), to_text(gpu.memory - memory_kept_free(limits, gpu)));
-  }
+  std::string text = machine_text(machine, limits) + gpus_text(machine, limits);
   text += limits.processes_max > 0
               ? fmt::format("at once: at most {}",
                             counted(static_cast<std::size_t>(limits.processes_max), "task"))

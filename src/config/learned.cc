@@ -17,6 +17,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
+#include "base/percentile.h"
 #include "base/result.h"
 #include "base/time.h"
 
@@ -64,12 +65,10 @@ std::int64_t rounded_up(std::int64_t value, bool coarsely) {
   return (value + step - 1) / step * step;
 }
 
-/// The value of which 95 % are not larger, of those that are not 0.
+/// Of those that are not 0.
 std::int64_t percentile(std::vector<std::int64_t> values) {
   std::erase(values, 0);
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[((values.size() * 95) + 99) / 100 - 1];
+  return percentile_95(std::move(values));
 }
 
 std::int64_t average(std::vector<std::int64_t> values) {

@@ -99,7 +99,7 @@ void KeeperAttempts::add(AttemptKey key, const Launch& launch, Spawned spawned) 
   attempts_.try_emplace(number, Attempt{.key = key,
                                         .leader = spawned.pid,
                                         .pidfd = std::move(spawned.pidfd),
-                                        .group = std::move(spawned.group),
+                                        .memory_group = std::move(spawned.group),
                                         .mark = mark_from(environment),
                                         .oom_kills_before = oom_kills_,
                                         .ended = {},
@@ -114,7 +114,7 @@ void KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
   // While the leader is a zombie nobody else can have its number: what is left of its group is
   // certainly its own.
   ::kill(-attempt.leader, SIGKILL);
-  attempt.group.kill();
+  attempt.memory_group.kill();
   int status = 0;
   rusage used{};
   const auto reaped = ::wait4(attempt.leader, &status, WNOHANG, &used);
@@ -135,7 +135,7 @@ End KeeperAttempts::how_it_ended(const Attempt& attempt, int status) const {
   const bool killed =
       exited ? WEXITSTATUS(status) == kShellSaysKilled : WTERMSIG(status) == SIGKILL;
   const bool by_others = killed && !attempt.killed_by_us;
-  if (by_others && attempt.group.is_over_limit()) {
+  if (by_others && attempt.memory_group.is_over_limit()) {
     return KilledBy{.signal = SIGKILL, .out_of_memory = true, .over_limit = true};
   }
   const bool out_of_memory = by_others && oom_.kills() > attempt.oom_kills_before;
@@ -251,7 +251,7 @@ void KeeperAttempts::find_owners() {
 bool KeeperAttempts::has_leftovers(Number number, const Attempt& attempt) const {
   // Signal 0 harms nobody, should the number have been given to somebody else by now.
   if (::kill(-attempt.leader, 0) == 0 && !leaders_.contains(attempt.leader)) return true;
-  if (attempt.group.has_processes()) return true;
+  if (attempt.memory_group.has_processes()) return true;
   return std::ranges::any_of(orphans_,
                              [number](const auto& it) { return it.second.owner == number; });
 }

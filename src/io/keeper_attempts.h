@@ -76,10 +76,10 @@ class KeeperAttempts {
   //                              └── 2 s over: told, and still watched ──┘
   struct Attempt {
     AttemptKey key;
-    pid_t leader = 0;   ///< Leads its session and process group.
-    Descriptor pidfd;   ///< Closed once the leader has been reaped.
-    MemoryGroup group;  ///< Taken away with the attempt.
-    std::string mark;   ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
+    pid_t leader = 0;          ///< Leads its session and process group.
+    Descriptor pidfd;          ///< Closed once the leader has been reaped.
+    MemoryGroup memory_group;  ///< Taken away with the attempt.
+    std::string mark;          ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
     std::int64_t oom_kills_before = 0;
     bool killed_by_us = false;
     bool told = false;

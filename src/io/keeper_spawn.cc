@@ -200,7 +200,8 @@ void become(const Image& image, int door) {
   ::execve(image.program, image.arguments, image.environment);
 }
 
-/// What posix_spawn does, but in the group from its first page on. Returns an errno, or 0.
+/// What posix_spawn does, but in the group from its first page on, which that can do itself from
+/// glibc 2.39 on. Returns an errno, or 0.
 int spawn_inside(const MemoryGroup& group, pid_t& pid, const Image& image) {
   const Descriptor door(::open(group.door().c_str(), O_WRONLY | O_CLOEXEC));
   if (!door.is_open()) return errno;

@@ -32,8 +32,8 @@ Result<void> set_control(const std::string& path, std::string_view text) {
   return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
 }
 
-Result<void> set_memory_limit(const std::string& path, Bytes most) {
-  return set_control(path + "/memory.max", fmt::to_string(most.count));
+void change_memory_limit(const std::string& path, Bytes most) {
+  static_cast<void>(write_control(path + "/memory.max", fmt::to_string(most.count)));
 }
 
 MemoryGroup::~MemoryGroup() {
@@ -46,7 +46,7 @@ Result<MemoryGroup> MemoryGroup::make(std::string path, Bytes most) {
         system_error(fmt::format("cannot make the control group '{}'", path), errno));
   }
   MemoryGroup group(std::move(path));
-  Result<void> limited = set_memory_limit(group.path_, most);
+  Result<void> limited = set_control(group.path_ + "/memory.max", fmt::to_string(most.count));
   if (limited) limited = set_control(group.path_ + "/memory.oom.group", "1");
   if (!limited) return std::unexpected(std::move(limited).error());
   // Where the kernel does not count swap there is nothing to be kept.

@@ -53,8 +53,9 @@ class MemoryGroup {
   std::string path_;
 };
 
-/// Changes the limit of the group at `path`, which another process may have made.
-Result<void> set_memory_limit(const std::string& path, Bytes most);
+/// Changes the limit of the group at `path`, which another process may have made. Where that cannot
+/// be done, as its processes have ended, it stays.
+void change_memory_limit(const std::string& path, Bytes most);
 
 /// Writes into a file of a control group, which takes all of it or nothing. Returns an errno, or 0.
 int write_control(const std::string& path, std::string_view text);

@@ -27,6 +27,7 @@ struct GrantDevice {
   AttemptKey key;
   Request promise;             ///< What the ledger holds for it from now on.
   std::vector<GpuIndex> gpus;  ///< None: it trains on the CPUs.
+  Bytes memory_max;            ///< As of its start; more where it has been promised more.
 };
 
 /// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.

@@ -69,12 +69,6 @@ void read_errors(const std::string& path, AttemptEnded& ended) {
   }
 }
 
-/// Where that cannot be done it goes on with what it had.
-void raise_limit(const std::string& group, Bytes most) {
-  const Result<void> raised = io::set_memory_limit(group, most);
-  static_cast<void>(raised.has_value());
-}
-
 }  // namespace
 
 LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options)
@@ -135,8 +129,8 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
   }
   if (command.memory_max > Bytes{}) {
-    launch.memory_group = fmt::format("{}/trainyard-{}-{}.{}", options_.group, keeper_.pid(),
-                                      command.key.task.value, command.key.attempt);
+    launch.memory_group = fmt::format("{}/trainyard-{}-{}.{}", options_.delegated_group,
+                                      keeper_.pid(), command.key.task.value, command.key.attempt);
     launch.memory_max = command.memory_max;
   }
   running_[command.key.task] = {.key = command.key,
@@ -158,9 +152,9 @@ void LocalMachine::grant(const GrantDevice& command) {
   const auto running = running_.find(command.key.task);
   if (running != running_.end()) {
     running->second.on_gpus = !command.gpus.empty();
-    // It may have been promised more, to try again with.
-    const std::string& group = running->second.memory_group;
-    if (!group.empty()) raise_limit(group, command.promise.memory);
+    if (command.memory_max > Bytes{}) {
+      io::change_memory_limit(running->second.memory_group, command.memory_max);
+    }
   }
   if (tasks_) tasks_->order(command.key, wire::TrainOrder{.device = device});
 }

@@ -49,7 +49,7 @@ class LocalMachine final : public Machine {
     io::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
     /// The control group in which attempts get one of their own that have a limit of memory.
-    std::string group;
+    std::string delegated_group;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     io::GpuWatch* gpus = nullptr;
   };

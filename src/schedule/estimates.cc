@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/percentile.h"
 #include "model/ids.h"
 
 namespace trainyard {
@@ -17,11 +18,7 @@ void Estimates::Peaks::add(Bytes peak) {
     last[next] = peak;
     next = (next + 1) % kPeaksMax;
   }
-  std::vector<Bytes> sorted = last;
-  // The smallest of which 95 % are not larger.
-  const std::size_t place = ((sorted.size() * 95) + 99) / 100 - 1;
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(place));
-  percentile = sorted[place];
+  percentile = percentile_95(last);
 }
 
 Bytes Estimates::Peaks::with_margin() const {

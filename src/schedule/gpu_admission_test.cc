@@ -21,10 +21,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const Capacity kGpuMachine{.memory = gb(10),
-                           .cpus = cpus(8),
-                           .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
-                                    {.number = 1, .pci = "b", .memory = gb(8)}}};
 const Limits kAll{.memory_remain = Bytes{0},
                   .gpu_memory_remain = Bytes{0},
                   .gpu_memory_least = gb(2),
@@ -40,7 +36,7 @@ GpuUse uses(std::uint32_t task, Bytes memory, std::uint32_t gpu = 0) {
 }
 
 TEST(GpuAdmission, PacksTasksByTheMemoryThatTheyAskFor) {
-  Yard yard(PlanBuilder().tasks(5, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(5, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 3 GB on 0",
                    "start 2#1 with 1 GB, 3 GB on 1", "start 3#1 with 1 GB, 3 GB on 1"}));
@@ -50,7 +46,7 @@ TEST(GpuAdmission, PacksTasksByTheMemoryThatTheyAskFor) {
 
 TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)).tasks(2, gb(1)).on_gpus(1), kAll,
-            kGpuMachine);
+            kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 1 whole"}));
   EXPECT_EQ(changes(yard.first).back(),
@@ -58,20 +54,20 @@ TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
 }
 
 TEST(GpuAdmission, DoesNotHoldBackThoseThatWantNoGpu) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).tasks(2, gb(1)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).tasks(2, gb(1)), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 0 whole", "start 1#1 with 1 GB, 1 whole",
                    "start 3#1 with 1 GB", "start 4#1 with 1 GB"}));
 }
 
 TEST(GpuAdmission, TakesTheGpuThatIsWishedFor) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(4), GpuIndex{1}), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(4), GpuIndex{1}), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 4 GB on 1", "start 1#1 with 1 GB, 4 GB on 1"}));
 }
 
 TEST(GpuAdmission, StartsTheNextWhenTheDriverShowsTheMemoryFree) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   yard.on(at(1), seen(gb(6), {uses(0, gb(6))}));
   EXPECT_EQ(commands(yard.ended(0, at(2))), Texts{});
@@ -80,7 +76,7 @@ TEST(GpuAdmission, StartsTheNextWhenTheDriverShowsTheMemoryFree) {
 }
 
 TEST(GpuAdmission, WaitsForTheDriverForABoundedTime) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   yard.on(at(1), seen(gb(3), {uses(0, gb(3))}));
   static_cast<void>(yard.ended(0, at(2)));
@@ -90,7 +86,7 @@ TEST(GpuAdmission, WaitsForTheDriverForABoundedTime) {
 }
 
 TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(6)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   yard.on(at(1), seen(gb(6), {uses(0, gb(6))}));
   static_cast<void>(yard.ended(0, at(2)));
@@ -100,7 +96,7 @@ TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
 }
 
 TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
-  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
                                                      .end = ExitedWith{1},
@@ -113,7 +109,7 @@ TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
 }
 
 TEST(GpuAdmission, RetriesWithWhatWasSeenWhenThatIsMore) {
-  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
                                                      .end = ExitedWith{1},
@@ -124,7 +120,7 @@ TEST(GpuAdmission, RetriesWithWhatWasSeenWhenThatIsMore) {
 }
 
 TEST(GpuAdmission, GrowsMemoryOfTheHostWhenThatRanOut) {
-  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const Decision ended = yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true});
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1.2 GB, 3 GB on 0"});
@@ -141,7 +137,7 @@ TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
                 .on_gpus(2, gb(7))
                 .tasks(6, gb(1))
                 .on_gpus(1, gb(1)),
-            limits, kGpuMachine);
+            limits, kTwoGpus);
   yard.go(yard.first, at(0));
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 6 GB on 0", "start 2#1 with 1 GB, 1 GB on 0",
@@ -149,15 +145,14 @@ TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
 }
 
 TEST(GpuStages, GetTheirGpuWhenTheyTrain) {
-  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1).two_phase(), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1).two_phase(), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first), (Texts{"start 0#1 with 1 GB", "start 1#1 with 1 GB"}));
   EXPECT_EQ(commands(yard.loaded(0, at(1))), Texts{"train 0#1 with 1 GB, 0 whole"});
   EXPECT_EQ(commands(yard.loaded(1, at(2))), Texts{"train 1#1 with 1 GB, 1 whole"});
 }
 
 TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
-  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll,
-            kGpuMachine);
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll, kTwoGpus);
   static_cast<void>(yard.loaded(0, at(1)));
   const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
                                                       .said = Said::OutOfMemory,
@@ -170,7 +165,7 @@ TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
 
 TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
   Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1, gb(4), GpuIndex{0}).two_phase(), kAll,
-            kGpuMachine);
+            kTwoGpus);
   static_cast<void>(yard.loaded(0, at(1)));
   static_cast<void>(yard.loaded(1, at(1)));
   const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
@@ -186,7 +181,7 @@ TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
 TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
   Limits limits = kAll;
   limits.passes_max = 0;  // Room is kept at once.
-  Capacity one_cpu = kGpuMachine;
+  Capacity one_cpu = kTwoGpus;
   one_cpu.cpus = cpus(1);
   one_cpu.gpus.pop_back();
   Yard yard(PlanBuilder()
@@ -220,7 +215,7 @@ TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {
                 .tasks(2, mb(10), cpus(1))
                 .on_gpus(1)
                 .two_phase(),
-            kAll, kGpuMachine);
+            kAll, kTwoGpus);
   const Texts started = commands(yard.first);
   ASSERT_EQ(started.size(), 10U);
   EXPECT_EQ(started[7], "start 7#1 with 10 MB");
@@ -229,7 +224,7 @@ TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {
 }
 
 TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   EXPECT_EQ(
@@ -248,7 +243,7 @@ TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
 }
 
 TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
-  Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(2), kAll, kGpuMachine);
+  Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(2), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   yard.on(at(1), lost);
@@ -257,7 +252,7 @@ TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
 }
 
 TEST(GpuNeverFits, SaysWhatThereIs) {
-  const auto why = [](const Request& request, const Capacity& capacity = kGpuMachine) {
+  const auto why = [](const Request& request, const Capacity& capacity = kTwoGpus) {
     return never_fits(request, kAll, capacity).value_or("");
   };
   EXPECT_EQ(why({.gpus = 1}), "");

@@ -19,10 +19,6 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const Capacity kTwoCards{.memory = gb(10),
-                         .cpus = cpus(8),
-                         .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
-                                  {.number = 1, .pci = "b", .memory = gb(8)}}};
 const Limits kLearns{.memory_remain = Bytes{0},
                      .gpu_memory_remain = Bytes{0},
                      .gpu_memory_least = gb(2),
@@ -36,7 +32,7 @@ AttemptEnded ended(std::uint32_t task, Bytes memory, Bytes gpu_memory = {}) {
 }
 
 TEST(Learning, GivesTheNextWhatTheFirstTook) {
-  Yard yard(PlanBuilder().tasks(5, gb(6)).learns_memory(), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(5, gb(6)).learns_memory(), kLearns, kTwoGpus);
   EXPECT_EQ(commands(yard.go(yard.first, at(0))), Texts{"start 0#1 with 6 GB"});
   EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))),
             (Texts{"start 1#1 with 2.4 GB", "start 2#1 with 2.4 GB", "start 3#1 with 2.4 GB",
@@ -44,19 +40,19 @@ TEST(Learning, GivesTheNextWhatTheFirstTook) {
 }
 
 TEST(Learning, DoesNotMakeANumberSmallerThatSomebodyWrote) {
-  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))), Texts{"start 1#1 with 6 GB"});
 }
 
 TEST(Learning, MakesItLargerWhenOthersOfItsKindTookMore) {
-  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(3, gb(6)), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(7)))), Texts{"start 1#1 with 7 GB"});
 }
 
 TEST(Learning, IsNeverUnderWhatOneThatRunsHasTaken) {
-  Yard yard(PlanBuilder().tasks(4, gb(4)).learns_memory(), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(4, gb(4)).learns_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   yard.on(at(1), Sampled{.memory_available = gb(6),
                          .tasks = {{.key = {{0}, 1}, .memory = gb(1)},
@@ -68,13 +64,13 @@ TEST(Learning, IsNeverUnderWhatOneThatRunsHasTaken) {
 TEST(Learning, IsLeftAloneWhereItIsSwitchedOff) {
   Limits off = kLearns;
   off.auto_adjust = false;
-  Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory(), off, kTwoCards);
+  Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory(), off, kTwoGpus);
   yard.go(yard.first, at(0));
   EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))), Texts{"start 1#1 with 6 GB"});
 }
 
 TEST(Learning, ProbesWithAWholeCardAndPacksTheRest) {
-  Yard yard(PlanBuilder().tasks(6, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(6, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
   EXPECT_EQ(commands(yard.go(yard.first, at(0))),
             (Texts{"start 0#1 with 1 GB, 0 whole", "start 1#1 with 1 GB, 1 whole"}));
   static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(2))));
@@ -84,7 +80,7 @@ TEST(Learning, ProbesWithAWholeCardAndPacksTheRest) {
 }
 
 TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   static_cast<void>(yard.on(at(1), ended(0, gb(1))));
   EXPECT_EQ(commands(yard.on(at(1), GpusSampled{.gpus = {{}, {}}, .uses = {}})),
@@ -92,7 +88,7 @@ TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
 }
 
 TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
-  Capacity one = kTwoCards;
+  Capacity one = kTwoGpus;
   one.gpus.pop_back();
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, one);
   yard.go(yard.first, at(0));
@@ -105,7 +101,7 @@ TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
 }
 
 TEST(Learning, TellsARetryWhatOthersOfItsKindHave) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), GpuIndex{0}), kLearns, kTwoCards);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), GpuIndex{0}), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   const GpusSampled seen{.gpus = {{.used = gb(6)}, {}},
                          .uses = {{.key = {{0}, 1}, .gpu = {0}, .memory = gb(3)},

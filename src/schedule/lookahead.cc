@@ -153,14 +153,10 @@ void Play::leave(std::uint32_t task) {
 
 void Play::start_waiting(int ahead_max) {
   if (memory_ < least_memory_) return;
-  std::size_t kept = 0;
-  for (const std::uint32_t task : waiting_) {
+  std::erase_if(waiting_, [&](std::uint32_t task) {
     const Prospect& it = prospects_[task];
     const bool may = it.request.memory <= memory_ && (!it.two_phase || ahead_ < ahead_max);
-    if (!may || (!it.two_phase && !place(task))) {
-      waiting_[kept++] = task;
-      continue;
-    }
+    if (!may || (!it.two_phase && !place(task))) return false;
     memory_ -= it.request.memory;
     if (it.two_phase) {
       ++ahead_;
@@ -168,8 +164,8 @@ void Play::start_waiting(int ahead_max) {
     } else {
       agenda_.push({.at = now_ + it.load + it.train, .kind = Kind::Trained, .task = task});
     }
-  }
-  waiting_.resize(kept);
+    return true;
+  });
 }
 
 /// True when one began to train, so that another may be loaded.

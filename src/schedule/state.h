@@ -192,6 +192,8 @@ struct Scheduler::State {
   void end_those_over_their_limit(Instant at, Decision& out);
   void watch_memory(Instant at, Decision& out);
   [[nodiscard]] Running* to_be_preempted();
+  /// What the kernel shall give a task at most that is promised so much; 0: no limit.
+  [[nodiscard]] Bytes memory_max_of(TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, ShapeIndex shape) const;
   [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;

@@ -25,6 +25,10 @@ void Scheduler::State::end_those_over_their_limit(Instant at, Decision& out) {
   }
 }
 
+Bytes Scheduler::State::memory_max_of(TaskIndex task, Bytes promised) const {
+  return limits_.kernel_keeps_limits && shape_of(task).memory_hard ? promised : Bytes{};
+}
+
 /// Interrupts one task when less is free than remain-limit.memory keeps, before the kernel chooses
 /// one. One at a time: what it gives back is to be seen first.
 void Scheduler::State::watch_memory(Instant at, Decision& out) {

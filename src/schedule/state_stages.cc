@@ -108,8 +108,10 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   running.time_left.reset();
   tasks.count_try(task, Stage::Train);
   enter(task, Status::Training, out);
-  out.commands.emplace_back(
-      GrantDevice{.key = running.key, .promise = running.promise, .gpus = running.gpus});
+  out.commands.emplace_back(GrantDevice{.key = running.key,
+                                        .promise = running.promise,
+                                        .gpus = running.gpus,
+                                        .memory_max = memory_max_of(task, running.promise.memory)});
   if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
 }
 

@@ -248,11 +248,10 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   } else {
     running.training_since = at;
   }
-  const bool limited = limits_.kernel_keeps_limits && shape_of(task).memory_hard;
   out.commands.emplace_back(StartAttempt{.key = key,
                                          .promise = request,
                                          .gpus = gpus,
-                                         .memory_max = limited ? request.memory : Bytes{}});
+                                         .memory_max = memory_max_of(task, request.memory)});
   passed_.erase(task);
   if (!waits_in_a_room(shape)) clear_reason(shape, out);
 }

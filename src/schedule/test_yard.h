@@ -26,6 +26,12 @@
 
 namespace trainyard::schedule_test {
 
+/// A machine with two GPUs that are alike.
+inline const Capacity kTwoGpus{.memory = gb(10),
+                               .cpus = cpus(8),
+                               .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
+                                        {.number = 1, .pci = "b", .memory = gb(8)}}};
+
 inline std::string told(const Change& change) {
   return match(
       change,

@@ -223,7 +223,7 @@ void Checkers::carried_out(const Command& command) {
         [&](const GrantDevice& it) {
           const auto* other = std::get_if<GrantDevice>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus;
+                 other->gpus == it.gpus && other->memory_max == it.memory_max;
         },
         [&](const SignalAttempt& it) {
           const auto* other = std::get_if<SignalAttempt>(&due.command);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -88,11 +89,13 @@ class Checkers {
   void decided(const StartAttempt& command);
   void check_start(const StartAttempt& command, const SeenTask& task);
   void count_pass(TaskIndex started, const std::vector<GpuIndex>& on);
+  void check_limit(TaskIndex index, const Request& promise, Bytes memory_max);
   void check_gpus(TaskIndex index, const Request& promise, const std::vector<GpuIndex>& gpus);
   void decided(const GrantDevice& command);
   void decided(const SignalAttempt& command);
   void decided(const StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
+  SeenAttempt* running_attempt(AttemptKey key, std::string_view rule);
   /// It wants a signal before TERM, and has not got it.
   bool wants_a_signal(const SeenAttempt& attempt) const;
   void look_at_memory(const Sampled& reading);

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -195,8 +197,12 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   expect_of(index, command.promise.memory <= outside_.memory_free_by_reading(),
             "what is promised is there");
   check_gpus(index, command.promise, command.gpus);
+  check_limit(index, command.promise, command.memory_max);
+}
+
+void Checkers::check_limit(TaskIndex index, const Request& promise, Bytes memory_max) {
   const bool limited = workload_.limits.kernel_keeps_limits && outside_.shape_of(index).memory_hard;
-  expect_of(index, command.memory_max == (limited ? command.promise.memory : Bytes{}),
+  expect_of(index, memory_max == (limited ? promise.memory : Bytes{}),
             "the kernel is told of its hard limit, and of no other");
 }
 
@@ -238,18 +244,23 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }
 
+/// What a command is about; nothing where there was a complaint, and `rule` is one.
+SeenAttempt* Checkers::running_attempt(AttemptKey key, std::string_view rule) {
+  const auto found = outside_.running.find(key.task);
+  expect_of(key.task, found != outside_.running.end() && found->second.key == key, rule);
+  return complaint_ ? nullptr : &found->second;
+}
+
 bool Checkers::wants_a_signal(const SeenAttempt& attempt) const {
   return outside_.shape_of(attempt.key.task).early_signal.number != 0 && !attempt.signalled;
 }
 
 void Checkers::decided(const SignalAttempt& command) {
   const TaskIndex index = command.key.task;
-  const auto found = outside_.running.find(index);
-  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
-            "only a running attempt is signalled");
-  if (complaint_) return;
+  SeenAttempt* const running = running_attempt(command.key, "only a running attempt is signalled");
+  if (running == nullptr) return;
   counts_.count(Fault::EarlySignal);
-  SeenAttempt& attempt = found->second;
+  SeenAttempt& attempt = *running;
   const EarlySignal& wanted = outside_.shape_of(index).early_signal;
   if (signal_due_ == index) {
     expect_of(index, command.signal == wanted.number, "is sent the signal that it asked for");
@@ -286,11 +297,9 @@ void Checkers::take_causes_to_heart() {
 
 void Checkers::decided(const StopAttempt& command) {
   const TaskIndex index = command.key.task;
-  const auto found = outside_.running.find(index);
-  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
-            "only a running attempt is stopped");
-  if (complaint_) return;
-  SeenAttempt& attempt = found->second;
+  SeenAttempt* const running = running_attempt(command.key, "only a running attempt is stopped");
+  if (running == nullptr) return;
+  SeenAttempt& attempt = *running;
   if (!command.kill) {
     expect_of(index, !attempt.stopped, "is sent TERM once");
     const bool its_time = attempt.end_by && now_ >= *attempt.end_by;

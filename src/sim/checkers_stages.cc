@@ -32,6 +32,8 @@ void Checkers::look_at_memory(const Sampled& reading) {
   if (!too_much_.empty()) return;
   const std::optional<TaskIndex> victim = outside_.to_be_interrupted();
   if (!victim) return;
+  outside_.low_readings = 0;
+  ++outside_.task(*victim).preempted;
   counts_.count(Fault::Preempted);
   too_much_[*victim] = StopReason::Preempted;
 }
@@ -124,14 +126,12 @@ void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
 void Checkers::decided(const GrantDevice& command) {
   const TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is told to train when it was granted its device");
-  const auto found = outside_.running.find(index);
-  expect_of(index, found != outside_.running.end() && found->second.key == command.key,
-            "only a running attempt trains");
+  const SeenAttempt* const running = running_attempt(command.key, "only a running attempt trains");
   expect_of(index, outside_.loaded.contains(index), "only one that has loaded trains");
   if (complaint_) return;
   expect_of(index, outside_.interrupts == 0, "nothing begins to train after an interrupt");
   const Request due = outside_.due(index);
-  Request whole = found->second.promise;
+  Request whole = running->promise;
   whole.cpus = due.cpus;
   if (outside_.gpus.shares_of(index).empty()) {
     whole.gpus = due.gpus;
@@ -140,6 +140,7 @@ void Checkers::decided(const GrantDevice& command) {
     check_gpus(index, due, command.gpus);
   }
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");
+  check_limit(index, command.promise, command.memory_max);
   expect_of(index, whole.cpus <= outside_.cpus_free(), "no CPU is promised twice");
   if (!oldest_loaded_) oldest_loaded_ = outside_.oldest_loaded_without_device();
   if (oldest_loaded_ && outside_.trains_before(index, *oldest_loaded_)) oldest_loaded_.reset();

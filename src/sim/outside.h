@@ -139,7 +139,7 @@ struct Outside {
   /// Of a task that has finished.
   void learn(TaskIndex index, Bytes memory, Bytes gpu_memory);
   /// Who has to be interrupted after a reading, if anybody has.
-  [[nodiscard]] std::optional<TaskIndex> to_be_interrupted();
+  [[nodiscard]] std::optional<TaskIndex> to_be_interrupted() const;
   void grant(const StartAttempt& command, Instant at);
   void wait_for_device(TaskIndex index, Instant at);
   void stop_waiting_for_device(TaskIndex index);

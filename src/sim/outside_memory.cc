@@ -74,7 +74,7 @@ Bytes Outside::learned_gpu_memory(Bytes asked, TaskIndex index) const {
 }
 
 /// The one that is most over its promise; else the youngest.
-std::optional<TaskIndex> Outside::to_be_interrupted() {
+std::optional<TaskIndex> Outside::to_be_interrupted() const {
   constexpr int kTimesMax = 3;
   if (!limits.watches_memory || low_readings < 2 || interrupts > 0) return std::nullopt;
   std::optional<TaskIndex> victim;
@@ -94,10 +94,6 @@ std::optional<TaskIndex> Outside::to_be_interrupted() {
     if (victim && over(index) < over(*victim)) continue;
     if (victim && over(index) == over(*victim) && since(index) <= since(*victim)) continue;
     victim = index;
-  }
-  if (victim) {
-    low_readings = 0;
-    ++task(*victim).preempted;
   }
   return victim;
 }

@@ -13,10 +13,11 @@ import unittest
 GROUPS = pathlib.Path("/sys/fs/cgroup")
 OURS = GROUPS / "user"  # What was given to the user.
 USER = 1000
+LIMITED = "- name: g\n  memory: 100MB\n  memory-limit: hard\n"
 libc = ctypes.CDLL(None, use_errno=True)
 
 if os.getpid() != 1:
-    from yard import YardTest, TRAINYARD
+    from yard import YardTest
 else:
     YardTest = unittest.TestCase
 
@@ -40,7 +41,7 @@ class MemoryLimit(YardTest):
 
     def test_ends_a_task_that_takes_more_with_all_its_processes_and_no_other(self):
         tasks = self.run_groups(
-            "- name: g\n  memory: 100MB\n  memory-limit: hard\n  tasks:\n"
+            LIMITED + "  tasks:\n"
             "  - {id: hog, command: [python3, hog.py]}\n"
             "  - {id: of-a-shell, command: 'python3 hog.py; echo survived'}\n"
             "  - {id: small, command: [python3, small.py]}\n"
@@ -57,7 +58,7 @@ class MemoryLimit(YardTest):
 
     def test_holds_for_one_that_is_forked_from_what_has_imported(self):
         tasks = self.run_groups(
-            "- name: g\n  memory: 100MB\n  memory-limit: hard\n  preload: [json]\n  tasks:\n"
+            LIMITED + "  preload: [json]\n  tasks:\n"
             "  - {id: hog, command: [python3, hog.py]}\n"
             "  - {id: small, command: [python3, small.py]}\n")
         self.assertEqual(tasks["hog"]["failure"], "OUT_OF_MEMORY", tasks["hog"])
@@ -70,16 +71,31 @@ class MemoryLimit(YardTest):
                    "    os.setsid()\n"
                    "    os.execve('/bin/sh', ['sh', '-c', 'echo $$ > hidden; while :; do :; done'], {})\n"
                    "while not os.path.exists('hidden') or not open('hidden').read(): pass\n")
-        tasks = self.run_groups("- name: g\n  memory: 100MB\n  memory-limit: hard\n  tasks:\n"
+        tasks = self.run_groups(LIMITED + "  tasks:\n"
                                 "  - {id: leaves, command: [python3, leaves.py]}\n", expect=0)
         self.assertEqual(tasks["leaves"]["verdict"], "FINISHED", tasks["leaves"])
         pid = int((self.directory / "hidden").read_text())
         self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
         self.assertEqual(self.groups_left(), [])
 
+    def test_rises_with_the_promise_when_a_task_trains_again(self):
+        self.write("grows.py", "import sys; sys.path.insert(0, '/tests'); import trainyard\n"
+                   "x = b'x' * 78_000_000\n"
+                   "for number, attempt in enumerate(trainyard.attempts()):\n"
+                   "    with attempt:\n"
+                   "        if number == 0: raise MemoryError()\n"
+                   "        y = b'y' * 22_000_000\n"
+                   "        trainyard.result(tries=number + 1)\n")
+        tasks = self.run_groups(LIMITED + "  two-phase: true\n"
+                                "  tasks:\n  - {id: grows, command: [python3, grows.py]}\n", expect=0)
+        self.assertEqual(tasks["grows"]["verdict"], "FINISHED", tasks["grows"])
+        self.assertEqual(tasks["grows"]["attempt"], 1)
+        self.assertEqual(tasks["grows"]["result"], {"tries": 2})
+        self.assertEqual(self.groups_left(), [])
+
     def test_says_what_is_wrong_with_a_program_as_ever(self):
         self.write("train.sh", "true\n")
-        tasks = self.run_groups("- name: g\n  memory: 100MB\n  memory-limit: hard\n  tasks:\n"
+        tasks = self.run_groups(LIMITED + "  tasks:\n"
                                 "  - {id: a, command: [./train.sh]}\n"
                                 "  - {id: b, command: [./none]}\n")
         self.assertEqual(tasks["a"]["message"], "cannot run './train.sh': permission denied; is it "
@@ -88,9 +104,7 @@ class MemoryLimit(YardTest):
         self.assertEqual(self.groups_left(), [])
 
     def test_moves_whoever_is_in_the_group_into_a_leaf_of_it_once(self):
-        self.trainyard("run", self.job("groups:\n- name: g\n  memory: 100MB\n  memory-limit: hard\n"
-                                       "  tasks:\n  - {id: a, command: [python3, small.py]}\n"),
-                       expect=0)
+        self.run_groups(LIMITED + "  tasks:\n  - {id: a, command: [python3, small.py]}\n", expect=0)
         # This test, too.
         self.assertEqual(pathlib.Path("/proc/self/cgroup").read_text(), "0::/user/trainyard\n")
         self.assertFalse((OURS / "trainyard" / "trainyard").exists())

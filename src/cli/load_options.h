@@ -1,0 +1,17 @@
+// Where the words of the command line point, for the commands that load a job file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/job.h"
+
+namespace trainyard::cli {
+
+/// Seen from the current directory, which may be gone.
+Result<LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
+                                 const std::vector<std::string>& settings,
+                                 const std::string& run_directory = {});
+
+}  // namespace trainyard::cli
