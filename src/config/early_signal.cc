@@ -1,13 +1,12 @@
 #include "config/early_signal.h"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstddef>
 #include <expected>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,21 +21,15 @@
 namespace trainyard {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, int>, 12> kSignals{{{"USR1", SIGUSR1},
-                                                                     {"USR2", SIGUSR2},
-                                                                     {"HUP", SIGHUP},
-                                                                     {"INT", SIGINT},
-                                                                     {"QUIT", SIGQUIT},
-                                                                     {"ALRM", SIGALRM},
-                                                                     {"CONT", SIGCONT},
-                                                                     {"URG", SIGURG},
-                                                                     {"XCPU", SIGXCPU},
-                                                                     {"XFSZ", SIGXFSZ},
-                                                                     {"WINCH", SIGWINCH},
-                                                                     {"IO", SIGIO}}};
+constexpr std::array kSignals{SIGUSR1, SIGUSR2, SIGHUP,  SIGINT,  SIGQUIT,  SIGALRM,
+                              SIGCONT, SIGURG,  SIGXCPU, SIGXFSZ, SIGWINCH, SIGIO};
+constexpr std::string_view kPrefix = "SIG";
 constexpr Duration kUsual{60'000};
 constexpr Duration kLeast{1'000};
 constexpr Duration kMost{86'400'000};
+
+/// "USR1", as people say it.
+std::string short_name(int number) { return signal_name(number).substr(kPrefix.size()); }
 
 std::string unknown_text(std::string_view name) {
   constexpr std::string_view kExample = "as in signal: USR1@120";
@@ -44,9 +37,10 @@ std::string unknown_text(std::string_view name) {
     return fmt::format("SIG{} cannot be caught: take another, {}", name, kExample);
   }
   if (name == "TERM") return fmt::format("SIGTERM comes anyway: take another, {}", kExample);
-  std::array<std::string_view, kSignals.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names.at(i) = kSignals.at(i).first;
-  const auto meant = nearest(name, names);
+  std::array<std::string, kSignals.size()> names;
+  std::ranges::transform(kSignals, names.begin(), short_name);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto meant = nearest(name, known);
   if (meant) return fmt::format("there is no signal '{}'; did you mean {}?", name, *meant);
   return fmt::format("there is no signal '{}'; it is a name, {}", name, kExample);
 }
@@ -56,12 +50,10 @@ std::string unknown_text(std::string_view name) {
 Result<EarlySignal> parse_early_signal(std::string_view text) {
   const auto at = text.find('@');
   std::string_view name = text.substr(0, at);
-  if (name.starts_with("SIG")) name.remove_prefix(3);
-  EarlySignal signal{.number = 0, .before = kUsual};
-  for (const auto& [known, number] : kSignals) {
-    if (known == name) signal.number = number;
-  }
-  if (signal.number == 0) return std::unexpected(Error{unknown_text(name)});
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  const auto* const number = std::ranges::find(kSignals, name, short_name);
+  if (number == kSignals.end()) return std::unexpected(Error{unknown_text(name)});
+  EarlySignal signal{.number = *number, .before = kUsual};
   if (at == std::string_view::npos) return signal;
   const Result<Duration> before = parse_seconds(text.substr(at + 1));
   if (!before) return std::unexpected(before.error());

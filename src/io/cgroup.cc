@@ -1,5 +1,6 @@
 #include "io/cgroup.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -39,15 +40,6 @@ std::vector<std::string> levels(const std::string& mount, std::string_view path)
   return found;
 }
 
-bool has_controller(std::string_view controllers, std::string_view wanted) {
-  for (;;) {
-    const std::size_t comma = controllers.find(',');
-    if (controllers.substr(0, comma) == wanted) return true;
-    if (comma == std::string_view::npos) return false;
-    controllers.remove_prefix(comma + 1);
-  }
-}
-
 void take_line(Cgroups& found, std::string_view line, const std::string& cgroup) {
   // "4:memory:/some/group"; of version 2: "0::/some/group".
   const std::size_t first = line.find(':');
@@ -75,6 +67,16 @@ void take_line(Cgroups& found, std::string_view line, const std::string& cgroup)
 }
 
 }  // namespace
+
+bool has_controller(std::string_view controllers, std::string_view wanted) {
+  constexpr std::string_view kBetween = ", \n";
+  while (!controllers.empty()) {
+    const std::size_t end = std::min(controllers.find_first_of(kBetween), controllers.size());
+    if (controllers.substr(0, end) == wanted) return true;
+    controllers.remove_prefix(std::min(end + 1, controllers.size()));
+  }
+  return false;
+}
 
 std::string read_small_file(const std::string& path) {
   return read_file(path, mib(1)).value_or(std::string());

@@ -25,6 +25,9 @@ struct Cgroups {
 /// the host: the longest end of a path that is there counts.
 Cgroups find_cgroups(const std::string& proc, const std::string& cgroup);
 
+/// Whether a list of controllers, "cpu,memory" or "cpu memory", has this one.
+bool has_controller(std::string_view controllers, std::string_view wanted);
+
 /// The text of a small file; empty when it cannot be read.
 std::string read_small_file(const std::string& path);
 

@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -29,15 +29,7 @@ constexpr std::string_view kHowTo =
     "start it with 'systemd-run --user --scope -p Delegate=yes trainyard run ...'";
 
 bool names_memory(const std::string& file) {
-  const std::string text = read_small_file(file);
-  std::string_view names = text;
-  while (!names.empty()) {
-    const std::size_t end = names.find_first_of(" \n");
-    if (names.substr(0, end) == "memory") return true;
-    if (end == std::string_view::npos) return false;
-    names.remove_prefix(end + 1);
-  }
-  return false;
+  return has_controller(read_small_file(file), "memory");
 }
 
 bool may_write(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
@@ -72,6 +64,26 @@ std::string why_not_in(const std::string& path) {
   }
   if (!may_make_groups_in(path)) {
     return fmt::format("the control group '{}' is not ours to change; {}", path, kHowTo);
+  }
+  return {};
+}
+
+/// Moves the processes of one group into another.
+Result<void> move_all(const std::string& from, const std::string& to) {
+  // Some may be started meanwhile: those that were moved start theirs in the other.
+  constexpr int kPassesMax = 20;
+  const std::string door = to + "/cgroup.procs";
+  for (int pass = 0; pass < kPassesMax; ++pass) {
+    std::istringstream inside(read_small_file(from + "/cgroup.procs"));
+    bool empty = true;
+    for (std::string pid; inside >> pid; empty = false) {
+      const int error = write_control(door, pid);
+      const bool has_ended = error == ESRCH;
+      if (error != 0 && !has_ended) {
+        return std::unexpected(system_error(fmt::format("cannot write '{}'", door), error));
+      }
+    }
+    if (empty) break;
   }
   return {};
 }
@@ -115,22 +127,8 @@ Result<void> open_delegated_group(DelegatedGroup& group) {
     return std::unexpected(
         system_error(fmt::format("cannot make the control group '{}'", leaf), errno));
   }
-  // Processes may be started while we move them: those that are moved start theirs in the leaf.
-  constexpr int kPassesMax = 20;
-  for (int pass = 0; pass < kPassesMax; ++pass) {
-    const std::string inside = read_small_file(group.path + "/cgroup.procs");
-    if (inside.empty()) break;
-    for (std::string_view rest = inside; !rest.empty();) {
-      const std::size_t end = rest.find('\n');
-      const std::string door = leaf + "/cgroup.procs";
-      const int error = write_control(door, rest.substr(0, end));
-      if (error != 0 && error != ESRCH) {
-        return std::unexpected(system_error(fmt::format("cannot write '{}'", door), error));
-      }
-      if (end == std::string_view::npos) break;
-      rest.remove_prefix(end + 1);
-    }
-  }
+  Result<void> moved = move_all(group.path, leaf);
+  if (!moved) return moved;
   Result<void> enabled = set_control(group.path + "/cgroup.subtree_control", "+memory");
   group.is_open = enabled.has_value();
   return enabled;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -56,12 +57,10 @@ std::optional<std::size_t> meant(std::string_view word, const std::vector<Gpu>& 
 /// As CUDA and HIP read it: in that order, up to the first that there is not.
 std::vector<std::size_t> chosen(std::string_view text, const std::vector<Gpu>& gpus) {
   std::vector<std::size_t> indices;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    const auto index = meant(trimmed(text.substr(0, end)), gpus);
+  for (const auto word : std::views::split(text, ',')) {
+    const auto index = meant(trimmed({word.begin(), word.end()}), gpus);
     if (!index) break;
     if (std::ranges::find(indices, *index) == indices.end()) indices.push_back(*index);
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return indices;
 }

@@ -1,7 +1,7 @@
 #include "report/devices.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +22,9 @@ using Json = nlohmann::ordered_json;
 
 /// Whether "0,2" names this GPU.
 bool has_gpu(std::string_view gpus, std::string_view label) {
-  while (!gpus.empty()) {
-    const std::size_t end = std::min(gpus.find(','), gpus.size());
-    if (gpus.substr(0, end) == label) return true;
-    gpus.remove_prefix(std::min(end + 1, gpus.size()));
-  }
-  return false;
+  return std::ranges::any_of(std::views::split(gpus, ','), [label](const auto gpu) {
+    return std::string_view(gpu.begin(), gpu.end()) == label;
+  });
 }
 
 std::vector<const TaskRow*> tasks_on(const DevicesView& view, const Gpu& gpu) {

@@ -1,8 +1,8 @@
 #include "report/json_rows.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -65,10 +65,8 @@ Json log_of(const TaskRow& row, Grouping grouping, std::string_view stream) {
 /// "0,2" as a list of texts.
 Json gpus_of(std::string_view text) {
   Json gpus = Json::array();
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    gpus.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const auto gpu : std::views::split(text, ',')) {
+    gpus.push_back(std::string_view(gpu.begin(), gpu.end()));
   }
   return gpus;
 }
