@@ -27,7 +27,7 @@
 #include "wire/hello.h"
 #include "wire/task.h"
 #include "yard/task_state.h"
-#include "yard/trouble.h"
+#include "pipeline/trouble.h"
 
 namespace trainyard {
 namespace {

@@ -29,7 +29,7 @@
 #include "wire/task.h"
 #include "yard/group_run.h"
 #include "yard/settings.h"
-#include "yard/trouble.h"
+#include "pipeline/trouble.h"
 
 namespace trainyard {
 namespace {

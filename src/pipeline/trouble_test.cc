@@ -1,4 +1,4 @@
-#include "yard/trouble.h"
+#include "pipeline/trouble.h"
 
 #include <exception>
 #include <new>

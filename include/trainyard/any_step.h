@@ -1,0 +1,166 @@
+// Steps put together: one after another, side by side, with a name; and one of any kind as a value.
+//
+//   loop.use("evaluate", trainyard::parallel(test, trainyard::serial(compress, upload)));
+//   trainyard::AnyStep<Train> saver = is_learner ? Saver{dir} : trainyard::no_step;
+//
+// A part is found as "evaluate/2", or "evaluate/upload" when it is named("upload", upload). Groups
+// nest. A part is a step like any other, for wrappers, locks and errors.
+//
+// A value that moves; of the thread that makes the pipeline.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trainyard/detail/step_node.h"
+#include "trainyard/step.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+
+namespace detail {
+
+enum class StepKind : std::uint8_t { None, Single, Serial, Parallel };
+
+/// A step or a group of steps, before it is placed in a pipeline.
+struct StepTree {
+  StepKind kind = StepKind::None;
+  std::string name;
+  StepOptions options;
+  std::unique_ptr<StepNode> node;  ///< Of a single one.
+  std::vector<StepTree> parts;     ///< Of a group.
+};
+
+template <class... Parts>
+struct StepGroup {
+  StepKind kind;
+  std::tuple<Parts...> parts;
+};
+
+template <class F>
+struct NamedStep {
+  std::string name;
+  F step;
+  StepOptions options;
+};
+
+template <class T>
+inline constexpr bool kIsGroup = false;
+template <class... Parts>
+inline constexpr bool kIsGroup<StepGroup<Parts...>> = true;
+template <class T>
+inline constexpr bool kIsNamed = false;
+template <class F>
+inline constexpr bool kIsNamed<NamedStep<F>> = true;
+
+}  // namespace detail
+
+struct NoStep {};
+/// For a function that makes steps, and has nothing to do here: using it does nothing.
+inline constexpr NoStep no_step;
+
+/// A step of any kind, or none.
+template <class C>
+class AnyStep {
+ public:
+  AnyStep() = default;
+  AnyStep(NoStep) {}  // NOLINT(google-explicit-constructor): what one returns is a step
+  template <class F>
+    requires(!std::same_as<std::decay_t<F>, AnyStep>)
+  AnyStep(F&& step);  // NOLINT(google-explicit-constructor): what one returns is a step
+
+  [[nodiscard]] bool empty() const { return tree_.kind == detail::StepKind::None; }
+  detail::StepTree take_tree() && { return std::move(tree_); }
+
+ private:
+  detail::StepTree tree_;
+};
+
+namespace detail {
+
+template <class T, class C>
+inline constexpr bool kIsUsable =
+    kIsGroup<T> || kIsNamed<T> || StepOf<T, C> || std::same_as<T, AnyStep<C>> ||
+    std::same_as<T, NoStep> || std::same_as<T, std::vector<AnyStep<C>>>;
+
+template <class C, class T>
+StepTree make_tree(T&& step);
+
+template <class C, class... Parts>
+StepTree tree_of_group(StepGroup<Parts...>&& group) {
+  StepTree tree{.kind = group.kind};
+  const auto add = [&tree](StepTree part) {
+    if (part.kind != StepKind::None) tree.parts.push_back(std::move(part));
+  };
+  const auto add_all = [&add](auto&& part) {
+    if constexpr (std::same_as<std::decay_t<decltype(part)>, std::vector<AnyStep<C>>>) {
+      for (auto& each : part) add(std::move(each).take_tree());
+    } else {
+      add(make_tree<C>(std::move(part)));
+    }
+  };
+  std::apply([&](auto&&... parts) { (add_all(std::move(parts)), ...); }, std::move(group.parts));
+  if (tree.parts.empty()) tree.kind = StepKind::None;
+  return tree;
+}
+
+template <class C, class T>
+StepTree make_tree(T&& step) {
+  using Kind = std::decay_t<T>;
+  static_assert(kIsUsable<Kind, C>,
+                "a step is a function of the context that returns nothing, Step, or what is called "
+                "on the way back; or an object with forward(context) and backward(context)");
+  if constexpr (std::same_as<Kind, AnyStep<C>>) {
+    return std::move(step).take_tree();
+  } else if constexpr (std::same_as<Kind, NoStep>) {
+    return {};
+  } else if constexpr (kIsNamed<Kind>) {
+    StepTree tree = make_tree<C>(std::move(step.step));
+    tree.name = std::move(step.name);
+    tree.options = std::move(step.options);
+    return tree;
+  } else if constexpr (kIsGroup<Kind>) {
+    return tree_of_group<C>(Kind(std::forward<T>(step)));
+  } else if constexpr (std::same_as<std::unwrap_reference_t<Kind>, Kind>) {
+    return {.kind = StepKind::Single, .node = make_node<C>(Kind(std::forward<T>(step)))};
+  } else {
+    return {.kind = StepKind::Single, .node = make_node<C>(step.get())};
+  }
+}
+
+}  // namespace detail
+
+template <class C>
+template <class F>
+  requires(!std::same_as<std::decay_t<F>, AnyStep<C>>)
+AnyStep<C>::AnyStep(F&& step) : tree_(detail::make_tree<C>(std::forward<F>(step))) {}
+
+/// One step of several, one after another, also where the pipeline is async. A part may be a
+/// std::vector<AnyStep<C>>, too.
+template <class... Parts>
+auto serial(Parts... parts) {
+  return detail::StepGroup<Parts...>{detail::StepKind::Serial, {std::move(parts)...}};
+}
+
+/// One step of several whose forward halves run at the same time, on the workers of the pipeline
+/// and on the thread that calls it; it ends with the last of them. All errors are reported. The
+/// backward halves run one after another, in reverse order, as everywhere.
+template <class... Parts>
+auto parallel(Parts... parts) {
+  return detail::StepGroup<Parts...>{detail::StepKind::Parallel, {std::move(parts)...}};
+}
+
+/// A part with a name and options.
+template <class F>
+auto named(std::string name, F step, StepOptions options = {}) {
+  return detail::NamedStep<F>{std::move(name), std::move(step), std::move(options)};
+}
+
+}  // namespace trainyard

@@ -1,0 +1,220 @@
+// Events between the parts of a program: who emits one need not know who listens.
+//
+//   EventBus bus;
+//   Subscription heard = bus.on(job_done, [&](const JobDone& it) { total += it.loss; });
+//   bus.emit(job_done, {.id = 7, .loss = 0.1});
+//
+//   auto pending = bus.expect(job_done);         // armed before the job is started,
+//   start_job();                                 // so that it cannot be missed
+//   auto done = pending.wait(2s, stop);
+//
+// A listener is called at once, on the thread that emits (DI-engine calls it on a thread of its
+// pool): in order of registration, and in the order in which one thread emits. Several threads may
+// be in it at the same time. One that was registered with an EventQueue is called on the queue's
+// thread instead, one event at a time.
+//
+// What goes wrong is told to `on_error` at once: what a listener throws, an event that nobody can
+// take any more, a listener of another type. Nothing is left out without a word. A pipeline's bus
+// fails the pipeline (Pipeline::events).
+//
+// Any thread may call anything. A listener may emit, add and remove listeners, and stop the bus.
+// Emitting to one listener costs some tens of nanoseconds.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "trainyard/event.h"
+
+namespace trainyard {
+
+using Json = nlohmann::json;
+
+namespace detail {
+class BusState;
+struct Listener;
+class BusWaiter;
+}  // namespace detail
+
+/// Takes its listener off when it is destroyed, also of once(). Then the listener is called no more;
+/// and no call of it goes on, if this is not done in a listener.
+class [[nodiscard]] Subscription {
+ public:
+  Subscription() = default;
+  Subscription(Subscription&& other) noexcept = default;
+  Subscription& operator=(Subscription&& other) noexcept;
+  ~Subscription();
+
+  void off();
+  /// Leaves it there for as long as there is a bus.
+  void detach();
+
+ private:
+  friend class EventBus;
+  Subscription(std::weak_ptr<detail::BusState> bus, std::shared_ptr<detail::Listener> listener);
+  std::weak_ptr<detail::BusState> bus_;
+  std::shared_ptr<detail::Listener> listener_;
+};
+
+/// Where listeners are called by a thread of their own, in order. Made by EventBus::make_queue, and
+/// lives as long as the bus.
+class EventQueue;
+
+/// Why no event came.
+enum class NoEvent : std::uint8_t { Deadline, Stopped, BusStopped };
+/// "deadline", "stopped", "bus stopped".
+std::string_view to_text(NoEvent why);
+
+namespace detail {
+
+/// One event that is waited for.
+class BusWaiter {
+ public:
+  BusWaiter();
+  /// What it brought is in its place.
+  void came() const;
+  /// Whether it came. `ended` is that of the bus.
+  std::expected<void, NoEvent> wait(std::chrono::nanoseconds at_most, const std::stop_token& stop,
+                                    const std::stop_token& ended) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace detail
+
+/// The next event of a kind, from when this was made.
+template <class P>
+class [[nodiscard]] Expectation {
+ public:
+  /// Waits until it has come, however long ago. Again, too.
+  std::expected<P, NoEvent> wait(std::chrono::nanoseconds at_most, const std::stop_token& stop = {}) {
+    const auto came = waiter_.wait(at_most, stop, ended_);
+    if (!came) return std::unexpected(came.error());
+    return **value_;
+  }
+
+ private:
+  friend class EventBus;
+  detail::BusWaiter waiter_;
+  std::shared_ptr<std::optional<P>> value_ = std::make_shared<std::optional<P>>();
+  Subscription listener_;
+  std::stop_token ended_;
+};
+
+class EventBus {
+ public:
+  using OnError = std::function<void(std::string_view event, const std::exception_ptr& error)>;
+
+  /// `on_error` is called on the thread where it went wrong, perhaps on several at once, and must not
+  /// throw. Without one, a line goes to standard error.
+  explicit EventBus(OnError on_error = {});
+  EventBus(const EventBus&) = delete;
+  EventBus& operator=(const EventBus&) = delete;
+  /// Stops, with a second for what waits. Not in a listener.
+  ~EventBus();
+
+  /// Calls `listener` for each event from now on, with what it carries or with nothing.
+  template <class P, class F>
+  Subscription on(const Event<P>& event, F listener) {
+    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), nullptr, false);
+  }
+  template <class P, class F>
+  Subscription on(const Event<P>& event, EventQueue& queue, F listener) {
+    static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
+    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), &queue, false);
+  }
+  /// For one event: never twice, however many threads emit.
+  template <class P, class F>
+  Subscription once(const Event<P>& event, F listener) {
+    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), nullptr, true);
+  }
+  template <class P, class F>
+  Subscription once(const Event<P>& event, EventQueue& queue, F listener) {
+    static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
+    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), &queue, true);
+  }
+
+  /// The same by a plain name; what it carries is JSON.
+  using JsonListener = std::function<void(const Json&)>;
+  Subscription on(std::string_view event, JsonListener listener);
+  Subscription on(std::string_view event, EventQueue& queue, JsonListener listener);
+  Subscription once(std::string_view event, JsonListener listener);
+
+  /// Takes off all listeners of all events whose names match (*, ?, [abc]), and says how many. As
+  /// Subscription::off for each.
+  std::size_t off(std::string_view pattern);
+
+  /// Returns how many listeners it was told to, or put into the queue of.
+  template <class P>
+  std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload = {}) {
+    return emit(event.name, detail::payload_type<P>, &payload);
+  }
+  std::size_t emit(std::string_view event, const Json& payload);
+
+  /// Arms now what is waited for later.
+  template <std::copy_constructible P>
+  Expectation<P> expect(const Event<P>& event) {
+    Expectation<P> pending;
+    pending.ended_ = ended();
+    pending.listener_ = once(
+        event, [waiter = pending.waiter_, value = pending.value_](const P& payload) {
+          value->emplace(payload);
+          waiter.came();
+        });
+    return pending;
+  }
+  /// Waits for the next one: for at most so long, or until `stop`. On a worker of a pipeline another
+  /// takes its place meanwhile, so that who is to emit is not waited for in vain.
+  template <std::copy_constructible P>
+  std::expected<P, NoEvent> wait_for(const Event<P>& event, std::chrono::nanoseconds at_most,
+                                     const std::stop_token& stop = {}) {
+    return expect(event).wait(at_most, stop);
+  }
+
+  /// At most `events_max` wait in it; whoever emits one more waits until there is room. A listener
+  /// that does so in the queue's own thread would wait for itself: its event is told to on_error.
+  EventQueue& make_queue(std::size_t events_max = 8'192);
+
+  /// No more events from now on; those that wait in queues are delivered, for at most so long. What
+  /// is left then is told to on_error and counted. In a listener it does not wait for that listener's
+  /// own queue. Again: no effect.
+  std::size_t stop(std::chrono::nanoseconds drain_at_most = std::chrono::seconds(5));
+
+ private:
+  using Call = std::move_only_function<void(const void*)>;
+  template <class P, class F>
+  static Call caller(F listener) {
+    static_assert(std::invocable<F&, const P&> || std::invocable<F&>,
+                  "a listener is called with what the event carries, or with nothing");
+    return [listener = std::move(listener)](const void* payload) mutable {
+      if constexpr (std::invocable<F&, const P&>) {
+        listener(*static_cast<const P*>(payload));
+      } else {
+        listener();
+      }
+    };
+  }
+  Subscription add(detail::EventName name, const detail::PayloadType& type, Call call,
+                   EventQueue* queue, bool once);
+  std::size_t emit(detail::EventName name, const detail::PayloadType& type, const void* payload);
+  [[nodiscard]] std::stop_token ended() const;
+
+  std::shared_ptr<detail::BusState> state_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,170 @@
+// What every pipeline can do, whatever its context: run, finish, be driven by hand. See pipeline.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+
+class EventBus;
+class PipelineState;
+
+/// What ended a run.
+enum class Outcome : std::uint8_t {
+  MaxSteps,  ///< As many iterations as were asked for.
+  Finished,  ///< finish() was called, or no step is placed here.
+  Stopped,   ///< The stop token.
+  Failed,    ///< A step, a listener, the renewal; or the steps do not fit together.
+};
+/// "max steps", "finished", "stopped", "failed".
+std::string_view to_text(Outcome outcome);
+
+struct StepError {
+  /// "learn", "evaluate/upload"; "event 'job.done'" for a listener; "renew"; "ended" after a name
+  /// for what an object does at the end.
+  std::string step;
+  std::string message;
+  std::exception_ptr error;  ///< To throw again.
+};
+
+/// Why it failed: everything that did, the first step first. Never empty.
+struct Failure {
+  std::vector<StepError> errors;
+  /// "step 'learn': loss is not a number", a line for each error.
+  [[nodiscard]] std::string text() const;
+};
+
+struct RunLimits {
+  std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max();
+};
+
+struct [[nodiscard]] RunResult {
+  Outcome outcome = Outcome::MaxSteps;
+  std::uint64_t steps = 0;        ///< Iterations that this run completed.
+  std::string why;                ///< What finish() said; the text of the failure.
+  std::vector<StepError> errors;  ///< Of a failure.
+  explicit operator bool() const { return outcome != Outcome::Failed; }
+};
+
+enum class Phase : std::uint8_t { Forward, Backward };
+
+/// What a wrapper is told of what it wraps.
+struct StepCall {
+  std::string_view step;  ///< "evaluate/upload"; as long as the pipeline.
+  Phase phase = Phase::Forward;
+};
+
+/// Goes on to the next wrapper, and in the end to the step. Valid during the call of the wrapper.
+class Next {
+ public:
+  template <class F>
+  explicit Next(const F& function)
+      : state_(&function), call_([](const void* state) { (*static_cast<const F*>(state))(); }) {}
+  void operator()() const { call_(state_); }
+
+ private:
+  const void* state_;
+  void (*call_)(const void*);
+};
+
+struct PipelineOptions {
+  /// Steps that do not conflict run side by side (StepOptions::reads).
+  bool async = false;
+  /// Threads beside the one that runs the pipeline; started when something is to run on them.
+  int n_async_workers = 3;
+  /// Beside "standalone", "node.0" and, where it is, "async".
+  std::vector<std::string> labels;
+  /// None: it has every role.
+  std::vector<Role> roles;
+};
+
+/// The way back of a nested step. Called, it runs the backward half now; dropped, it leaves it to
+/// the way back of the step that called. At most once: later calls do nothing. In the iteration and
+/// the step in which it was made.
+class WayBack {
+ public:
+  void operator()();
+
+ private:
+  friend class PipelineBase;
+  void* call_ = nullptr;
+  std::uint64_t number_ = 0;
+};
+
+class PipelineBase {
+ public:
+  PipelineBase(const PipelineBase&) = delete;
+  PipelineBase& operator=(const PipelineBase&) = delete;
+
+  /// Iterates: all forward halves in order of registration, all backward halves in reverse, then a
+  /// new context. Ends between iterations, so what has begun goes its way back. Called again it goes
+  /// on: total_step counts over all runs. After a failure the iteration that failed is tried again
+  /// with the context that it left. One run at a time.
+  RunResult run(RunLimits limits = {}, const std::stop_token& stop = {});
+
+  /// Ends the run after this iteration. Any thread; the first reason counts. Without a run it does
+  /// nothing.
+  void finish(std::string why = {});
+  [[nodiscard]] bool finishing() const;
+
+  // By hand, when no run is going on: what run() does in turn.
+  using Done = std::expected<void, Failure>;
+  [[nodiscard]] Done forward();
+  [[nodiscard]] Done backward();
+  /// What still waits for the way back is dropped.
+  [[nodiscard]] Done renew();
+  /// Waits for what async() started, and helps.
+  [[nodiscard]] Done sync();
+
+  /// Runs it on a worker, beside the steps; the iteration waits for it before its way back, and
+  /// before its end. What it throws fails the pipeline then. In any step, and by hand. At most 1,024
+  /// wait; whoever asks for more runs one himself.
+  void async(std::string name, std::function<void()> job);
+
+  /// The events of this pipeline. A listener that throws fails it at its next step.
+  [[nodiscard]] EventBus& events();
+
+  /// (DI-engine `has_role`) True for every role while the pipeline has none of its own.
+  [[nodiscard]] bool has_role(Role role) const;
+  /// Whether one of the patterns matches one of the labels; capital letters count.
+  [[nodiscard]] bool match_labels(const std::vector<std::string>& patterns) const;
+  [[nodiscard]] const std::vector<std::string>& labels() const;
+
+ protected:
+  using RenewContext = void (*)(Context&);
+  using Wrapper = std::function<void(const StepCall&, Context&, const Next&)>;
+  /// Makes one more of a nested step: several calls of it may wait for their way back.
+  using MakeTree = std::function<detail::StepTree()>;
+
+  PipelineBase(PipelineOptions options, Context& context, RenewContext renew_context);
+  ~PipelineBase();
+
+  void add(std::string name, detail::StepTree tree, StepOptions options);
+  void add_wrapper(Wrapper wrapper);
+  [[nodiscard]] Done forward_one(std::string name, detail::StepTree tree, Context& context);
+  std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
+  WayBack call_nested(std::size_t nested, Context& context);
+  /// Ends all that uses the context: halves that wait, jobs, queues of events.
+  void close();
+  /// The context is that of an iteration that is done: the next run begins by renewing it.
+  void set_done();
+
+ private:
+  std::unique_ptr<PipelineState> state_;
+};
+
+}  // namespace trainyard

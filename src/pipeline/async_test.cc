@@ -1,0 +1,209 @@
+// Steps side by side: the same results as one after another, whatever the steps.
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/test_loop.h"
+#include "trainyard/pipeline.h"
+
+namespace trainyard {
+namespace {
+
+using testing::ElementsAre;
+
+/// Eight numbers that steps read and write: any lost or reordered write changes what comes out.
+struct Numbers : Context {
+  std::uint64_t a = 1, b = 2, c = 3, d = 4;
+  std::uint64_t e = 5, f = 6, g = 7, h = 8;
+  static constexpr auto kept = keep<&Numbers::a, &Numbers::b, &Numbers::c, &Numbers::d>;
+};
+constexpr std::uint64_t Numbers::* kNumbers[] = {&Numbers::a, &Numbers::b, &Numbers::c,
+                                                 &Numbers::d, &Numbers::e, &Numbers::f,
+                                                 &Numbers::g, &Numbers::h};
+
+/// What a random step does: mixes what it reads into what it writes, in one half or in both.
+struct Mixing {
+  std::vector<std::size_t> reads;
+  std::vector<std::size_t> writes;
+  std::uint64_t salt = 0;
+  bool says_so = true;  ///< It names what it touches.
+  bool two_way = false;
+  bool locked = false;
+
+  void mix(Numbers& context, std::uint64_t with) const {
+    std::uint64_t sum = salt + with;
+    for (const std::size_t i : reads) sum = (sum * 31) + context.*kNumbers[i];
+    for (const std::size_t i : writes) {
+      sum = (sum ^ (sum >> 29U)) * 0xbf58476d1ce4e5b9ULL;
+      context.*kNumbers[i] = (context.*kNumbers[i] * 3) + sum;
+    }
+  }
+};
+
+std::vector<Mixing> random_steps(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t limit) { return random() % limit; };
+  std::vector<Mixing> steps(1 + below(80));
+  for (Mixing& step : steps) {
+    for (std::size_t i = below(3); i > 0; --i) step.reads.push_back(below(8));
+    for (std::size_t i = 1 + below(2); i > 0; --i) step.writes.push_back(below(8));
+    step.salt = random();
+    step.says_so = below(8) != 0;
+    step.two_way = below(2) == 0;
+    step.locked = below(6) == 0;
+  }
+  return steps;
+}
+
+void use_all(Pipeline<Numbers>& loop, const std::vector<Mixing>& steps) {
+  for (const Mixing& step : steps) {
+    StepOptions options;
+    if (step.says_so) {
+      for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers[i]);
+      for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers[i]);
+    }
+    if (step.locked) options.lock = shared_lock;
+    if (step.two_way) {
+      loop.use(
+          [step](Numbers& context) -> Step {
+            step.mix(context, 1);
+            co_yield after;
+            step.mix(context, 2);
+          },
+          options);
+    } else {
+      loop.use([step](Numbers& context) { step.mix(context, context.total_step); }, options);
+    }
+  }
+}
+
+std::vector<std::uint64_t> result_of(const std::vector<Mixing>& steps, PipelineOptions options) {
+  Pipeline<Numbers> loop(std::move(options));
+  use_all(loop, steps);
+  EXPECT_TRUE(loop.run({.max_steps = 5}));
+  std::vector<std::uint64_t> numbers;
+  for (const auto number : kNumbers) numbers.push_back(loop.context().*number);
+  return numbers;
+}
+
+TEST(Async, HasTheResultsOfOneAfterAnother) {
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const std::vector<Mixing> steps = random_steps(seed);
+    EXPECT_EQ(result_of(steps, {.async = true, .n_async_workers = static_cast<int>(seed % 4)}),
+              result_of(steps, {}))
+        << "seed " << seed;
+  }
+}
+
+TEST(Async, RunsWhatDoesNotConflictAtTheSameTime) {
+  Pipeline<Numbers> loop({.async = true, .n_async_workers = 2});
+  std::barrier meet(3);  // All three must be in it at once.
+  const auto part = [&](Numbers&) { meet.arrive_and_wait(); };
+  loop.use(part, {.reads = {&Numbers::a}, .writes = {&Numbers::b}})
+      .use(part, {.reads = {&Numbers::a}, .writes = {&Numbers::c, "replay buffer"}})
+      .use(part, {.writes = {nothing}});
+  EXPECT_TRUE(loop.run({.max_steps = 20}));
+}
+
+TEST(Async, KeepsStepsInOrderThatTouchTheSame) {
+  std::string order;
+  Pipeline<Numbers> loop({.async = true});
+  const auto write = [&](const char* name) { return [&order, name](Numbers&) { order += name; }; };
+  loop.use(write("a"), {.writes = {"order"}})
+      .use([](Numbers&) {}, {.writes = {&Numbers::b}})
+      .use(write("b"), {.reads = {"order"}, .writes = {"order"}})
+      .use(write("c"))
+      .use(write("d"), {.writes = {"order"}})
+      .use(serial(named("e", write("e"), {.writes = {"order"}}),
+                  named("f", write("f"), {.reads = {&Numbers::a}, .writes = {"order"}})));
+  EXPECT_TRUE(loop.run({.max_steps = 100}));
+  std::string wanted;
+  for (int i = 0; i < 100; ++i) wanted += "abcdef";
+  EXPECT_EQ(order, wanted);
+}
+
+TEST(Async, GoesBackInReverseOrderWhereStepsConflict) {
+  std::string order;
+  Pipeline<Loop> loop({.async = true});
+  loop.use(both(order, "a"), {.writes = {"order"}})
+      .use(both(order, "b"))
+      .use(both(order, "c"), {.writes = {"order"}});
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_EQ(order, "a b c c' b' a' ");
+}
+
+TEST(Async, RunsAllBeforeAStepThatFailsAndNothingThatFollowsIt) {
+  for (int i = 0; i < 50; ++i) {
+    std::atomic<int> before = 0;
+    std::atomic<int> later = 0;
+    std::string dropped;
+    Pipeline<Loop> loop({.async = true});
+    loop.use(guarded(dropped, "a"), {.writes = {"dropped"}})
+        .use([&](Loop&) { ++before; }, {.writes = {nothing}})
+        .use("fails", [](Loop&) { throw std::runtime_error("boom"); }, {.writes = {"x"}})
+        .use([&](Loop&) { ++later; }, {.reads = {"x"}})
+        .use([&](Loop&) { ++later; });
+    EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
+    EXPECT_EQ(before, 1);
+    EXPECT_EQ(later, 0);
+    EXPECT_EQ(dropped, "~a0 ");
+  }
+}
+
+TEST(Async, ReportsAllThatFailedInTheOrderOfSteps) {
+  Pipeline<Loop> loop({.async = true, .n_async_workers = 1});
+  std::barrier meet(2);
+  const auto fails = [&](const char* text) {
+    return [&meet, text](Loop&) {
+      meet.arrive_and_wait();
+      throw std::runtime_error(text);
+    };
+  };
+  loop.use("a", fails("one"), {.writes = {nothing}}).use("b", fails("two"), {.writes = {nothing}});
+  EXPECT_EQ(loop.run().why,
+            "step 'a': std::runtime_error: one\nstep 'b': std::runtime_error: two");
+}
+
+TEST(Async, NestsParallelGroupsAndIsDrivenByHand) {
+  std::atomic<int> calls = 0;
+  const auto count = [&](Loop&) { ++calls; };
+  Pipeline<Loop> loop({.async = true, .n_async_workers = 2});
+  loop.use(parallel(count, count, parallel(count, count)), {.writes = {"a"}})
+      .use(parallel(count, count), {.writes = {"b"}});
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(loop.forward());
+    EXPECT_TRUE(loop.backward());
+    EXPECT_TRUE(loop.renew());
+  }
+  EXPECT_EQ(calls, 300);
+}
+
+TEST(Async, WrapsStepsAsEver) {
+  std::mutex mutex;
+  std::vector<std::string> seen;
+  Pipeline<Loop> loop({.async = true});
+  loop.use("a", [](Loop&) {}, {.writes = {nothing}})
+      .use("b", [](Loop&) { return [] {}; }, {.writes = {nothing}});
+  loop.wrap([&](const StepCall& call, Loop&, const Next& next) {
+    next();
+    const std::scoped_lock lock(mutex);
+    seen.push_back(std::string(call.step) + (call.phase == Phase::Forward ? "" : "'"));
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_THAT(seen, testing::UnorderedElementsAre("a", "b", "b'"));
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,76 @@
+#include "pipeline/background.h"
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/raised.h"
+#include "pipeline/worker_pool.h"
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+
+Background::Background(WorkerPool& pool) : pool_(pool) { pool_.open(*this); }
+
+Background::~Background() { pool_.close(*this); }
+
+void Background::add(std::string name, std::function<void()> job) {
+  const auto full = [this] {
+    const std::scoped_lock lock(mutex_);
+    return waiting_.size() >= kWaitingMax;
+  };
+  while (full() && do_one()) {
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    waiting_.push_back({.name = std::move(name), .act = std::move(job)});
+    ++ready_;
+    ++unfinished_;
+  }
+  ended_.notify_all();
+  pool_.wake();
+}
+
+bool Background::do_one() {
+  Job job;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (waiting_.empty()) return false;
+    job = std::move(waiting_.front());
+    waiting_.pop_front();
+    --ready_;
+  }
+  std::exception_ptr error;
+  try {
+    job.act();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  job.act = nullptr;  // What it holds is gone when it has ended.
+  const std::scoped_lock lock(mutex_);
+  if (error) errors_.push_back(step_error(std::move(job.name), error));
+  if (--unfinished_ == 0) ended_.notify_all();
+  return true;
+}
+
+std::vector<StepError> Background::finish() {
+  while (do_one()) {
+  }
+  std::unique_lock lock(mutex_);
+  while (unfinished_ > 0) {
+    if (waiting_.empty()) {
+      ended_.wait(lock, [this] { return unfinished_ == 0 || !waiting_.empty(); });
+      continue;
+    }
+    lock.unlock();
+    do_one();
+    lock.lock();
+  }
+  return std::exchange(errors_, {});
+}
+
+}  // namespace trainyard

@@ -1,0 +1,50 @@
+// Jobs beside the steps of an iteration, on the workers and on whoever waits for them. Any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/worker_pool.h"
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+
+class Background final : private PooledWork {
+ public:
+  /// So many wait; whoever adds one more does one first.
+  static constexpr std::size_t kWaitingMax = 1'024;
+
+  /// `pool` outlives this.
+  explicit Background(WorkerPool& pool);
+  ~Background() override;
+
+  void add(std::string name, std::function<void()> job);
+  /// Costs nothing to ask.
+  [[nodiscard]] bool idle() const { return unfinished_.load(std::memory_order_relaxed) == 0; }
+  /// Helps until none is left, and returns what went wrong since the last time.
+  std::vector<StepError> finish();
+
+ private:
+  struct Job {
+    std::string name;
+    std::function<void()> act;
+  };
+  bool do_one() override;
+  [[nodiscard]] std::size_t ready() const override { return ready_.load(std::memory_order_relaxed); }
+
+  WorkerPool& pool_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::deque<Job> waiting_;
+  std::vector<StepError> errors_;
+  std::atomic<std::size_t> ready_ = 0;       ///< As many as wait.
+  std::atomic<std::size_t> unfinished_ = 0;  ///< Those, and those that are being done.
+};
+
+}  // namespace trainyard

@@ -1,0 +1,88 @@
+// Many threads that emit, listen, take off and wait at once. Made for the thread sanitizer; the
+// counts are asserted everywhere.
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+
+namespace trainyard {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Numbered {
+  int thread = 0;
+  int number = 0;
+};
+constexpr Event<Numbered> numbered{"numbered"};
+constexpr Event<int> noise{"noise"};
+
+constexpr int kThreads = 4;
+constexpr int kEvents = 2'000;
+
+TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
+  std::atomic<int> errors = 0;
+  EventBus bus([&](auto, const auto&) { ++errors; });
+  EventQueue& queue = bus.make_queue(16);
+  std::vector<int> last(kThreads, -1);
+  int out_of_order = 0;
+  int queued = 0;
+  std::atomic<int> inlined = 0;
+  const Subscription in_queue = bus.on(numbered, queue, [&](const Numbered& it) {
+    const auto thread = static_cast<std::size_t>(it.thread);
+    if (it.number != last[thread] + 1) ++out_of_order;
+    last[thread] = it.number;
+    ++queued;
+  });
+  const Subscription at_once = bus.on(numbered, [&] { ++inlined; });
+
+  std::atomic<bool> ending = false;
+  std::vector<std::jthread> others;
+  // Come and go while the others emit.
+  others.emplace_back([&] {
+    while (!ending) {
+      std::atomic<int> calls = 0;  // On the stack: a call after off() would be seen.
+      const Subscription heard = bus.on(noise, [&] { ++calls; });
+      const Subscription once = bus.once(noise, [&] { ++calls; });
+      bus.emit(noise, 1);
+    }
+  });
+  others.emplace_back([&] {
+    while (!ending) {
+      auto pending = bus.expect(numbered);
+      static_cast<void>(pending.wait(50us));
+      bus.off("noi*");
+    }
+  });
+  {
+    std::vector<std::jthread> emitters;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      emitters.emplace_back([&, thread] {
+        for (int i = 0; i < kEvents; ++i) {
+          bus.emit(numbered, {.thread = thread, .number = i});
+          bus.emit(noise, i);
+        }
+      });
+    }
+  }
+  ending = true;
+  others.clear();
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_EQ(queued, kThreads * kEvents);
+  EXPECT_EQ(inlined, kThreads * kEvents);
+  EXPECT_EQ(out_of_order, 0);
+  EXPECT_EQ(errors, 0);
+}
+
+}  // namespace
+}  // namespace trainyard

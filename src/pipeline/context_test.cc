@@ -1,0 +1,126 @@
+#include "trainyard/context.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+using testing::ElementsAre;
+
+struct Counters {
+  std::int64_t env_step = 0;
+};
+
+struct Online : Context, Counters {
+  std::vector<int> trajectories;
+  std::unique_ptr<int> model;
+  double best = -1;
+  static constexpr auto kept = keep<&Online::env_step, &Online::model>;
+};
+
+struct Extended : Online {
+  int score = 0;
+  std::string log;
+  static constexpr auto kept = Online::kept + keep<&Extended::score, &Extended::best>;
+};
+
+struct Forgets : Context {
+  int value = 3;
+  static constexpr auto kept = keep<>;
+};
+
+struct Unnamed : Context {};
+struct NeedsAnArgument : Context {
+  explicit NeedsAnArgument(int) {}
+  static constexpr auto kept = keep<>;
+};
+struct NoContext {
+  static constexpr auto kept = keep<>;
+};
+
+static_assert(NeedsAnArgument::kept.names.empty() && NoContext::kept.names.empty());
+static_assert(ContextType<Online> && ContextType<Extended> && ContextType<Forgets>);
+static_assert(!ContextType<Unnamed>, "what is kept must be said");
+static_assert(!ContextType<NeedsAnArgument>, "it is made anew between iterations");
+static_assert(!ContextType<NoContext>);
+
+TEST(Context, KeepsWhatIsNamedAndMakesTheRestAnew) {
+  Online context;
+  context.env_step = 5;
+  context.model = std::make_unique<int>(7);
+  context.trajectories = {1, 2};
+  context.best = 3;
+  context.last = true;
+  const int* const model = context.model.get();
+
+  renew(context);
+
+  EXPECT_EQ(context.env_step, 5);
+  EXPECT_EQ(context.model.get(), model) << "it is moved, not copied";
+  EXPECT_TRUE(context.trajectories.empty());
+  EXPECT_EQ(context.best, -1);
+  EXPECT_EQ(context.total_step, 1U);
+  EXPECT_FALSE(context.last);
+}
+
+TEST(Context, KeepsForOneRenewalWhatIsKeptOnce) {
+  Extended context;
+  context.log = "a";
+  context.score = 4;
+  context.keep_once<&Extended::log>();
+  context.keep_once<&Extended::log>();
+  context.keep_once<&Extended::score>();  // It is kept anyway.
+  renew(context);
+  EXPECT_EQ(context.log, "a");
+  EXPECT_EQ(context.score, 4);
+  renew(context);
+  EXPECT_EQ(context.log, "");
+  EXPECT_EQ(context.score, 4);
+  EXPECT_EQ(context.total_step, 2U);
+}
+
+TEST(Context, CanBuildOnWhatAnotherKeeps) {
+  Extended context;
+  context.env_step = 2;
+  context.score = 3;
+  context.best = 0.5;
+  renew(context);
+  EXPECT_EQ(context.env_step, 2);
+  EXPECT_EQ(context.score, 3);
+  EXPECT_EQ(context.best, 0.5);
+}
+
+TEST(Context, KnowsTheNamesOfWhatItKeeps) {
+  EXPECT_THAT(Extended::kept.names, ElementsAre("env_step", "model", "score", "best"));
+  EXPECT_TRUE(Forgets::kept.names.empty());
+}
+
+bool throws = false;
+struct Fragile : Context {
+  Fragile() {
+    if (throws) throw std::runtime_error("no room");
+  }
+  int count = 0;
+  static constexpr auto kept = keep<&Fragile::count>;
+};
+
+TEST(Context, StaysAsItIsWhenTheNextOneCannotBeMade) {
+  Fragile context;
+  context.count = 2;
+  throws = true;
+  EXPECT_THROW(renew(context), std::runtime_error);
+  throws = false;
+  EXPECT_EQ(context.count, 2);
+  EXPECT_EQ(context.total_step, 0U);
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,159 @@
+#include "trainyard/event_bus.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "pipeline/bus_state.h"
+#include "pipeline/event_queue.h"
+#include "pipeline/worker_pool.h"
+#include "trainyard/event.h"
+
+namespace trainyard {
+namespace {
+
+/// A time that can be added to now.
+constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+Subscription::Subscription(std::weak_ptr<detail::BusState> bus,
+                           std::shared_ptr<detail::Listener> listener)
+    : bus_(std::move(bus)), listener_(std::move(listener)) {}
+
+Subscription& Subscription::operator=(Subscription&& other) noexcept {
+  if (this == &other) return *this;
+  off();
+  bus_ = std::move(other.bus_);
+  listener_ = std::move(other.listener_);
+  return *this;
+}
+
+Subscription::~Subscription() { off(); }
+
+void Subscription::off() {
+  const auto listener = std::exchange(listener_, nullptr);
+  const auto bus = std::exchange(bus_, {}).lock();
+  if (bus && listener) bus->off(*listener);
+}
+
+void Subscription::detach() {
+  listener_.reset();
+  bus_.reset();
+}
+
+std::string_view to_text(NoEvent why) {
+  switch (why) {
+    case NoEvent::Deadline:
+      return "deadline";
+    case NoEvent::Stopped:
+      return "stopped";
+    case NoEvent::BusStopped:
+      return "bus stopped";
+  }
+  return "unknown";
+}
+
+struct detail::BusWaiter::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool came = false;
+};
+
+detail::BusWaiter::BusWaiter() : state_(std::make_shared<State>()) {}
+
+void detail::BusWaiter::came() const {
+  const std::scoped_lock lock(state_->mutex);
+  state_->came = true;
+  state_->changed.notify_all();
+}
+
+std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at_most,
+                                                     const std::stop_token& stop,
+                                                     const std::stop_token& ended) const {
+  std::unique_lock lock(state_->mutex);
+  if (state_->came) return {};
+  lock.unlock();
+  const WorkerPool::Blocked blocked;
+  const auto wake = [this] {
+    const std::scoped_lock locked(state_->mutex);
+    state_->changed.notify_all();
+  };
+  const std::stop_callback at_stop(stop, wake);
+  const std::stop_callback at_end(ended, wake);
+  const auto until = std::chrono::steady_clock::now() + std::min(at_most, kLongest);
+  lock.lock();
+  state_->changed.wait_until(lock, until, [&] {
+    return state_->came || stop.stop_requested() || ended.stop_requested();
+  });
+  const bool came = state_->came;
+  lock.unlock();  // Before the callbacks go, which take it.
+  if (came) return {};
+  if (stop.stop_requested()) return std::unexpected(NoEvent::Stopped);
+  if (ended.stop_requested()) return std::unexpected(NoEvent::BusStopped);
+  return std::unexpected(NoEvent::Deadline);
+}
+
+EventBus::EventBus(OnError on_error)
+    : state_(std::make_shared<detail::BusState>(std::move(on_error))) {}
+
+EventBus::~EventBus() {
+  stop(std::chrono::seconds(1));
+  state_->end_queues();
+}
+
+Subscription EventBus::add(detail::EventName name, const detail::PayloadType& type, Call call,
+                           EventQueue* queue, bool once) {
+  auto listener = std::make_shared<detail::Listener>();
+  listener->event = name.text;
+  listener->type = &type;
+  listener->call = std::move(call);
+  listener->queue = queue;
+  listener->once = once;
+  state_->add(listener);
+  return {state_, std::move(listener)};
+}
+
+Subscription EventBus::on(std::string_view event, JsonListener listener) {
+  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), nullptr, false);
+}
+
+Subscription EventBus::on(std::string_view event, EventQueue& queue, JsonListener listener) {
+  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), &queue, false);
+}
+
+Subscription EventBus::once(std::string_view event, JsonListener listener) {
+  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), nullptr, true);
+}
+
+std::size_t EventBus::emit(std::string_view event, const Json& payload) {
+  return state_->emit(event, detail::payload_type<Json>, &payload);
+}
+
+std::size_t EventBus::emit(detail::EventName name, const detail::PayloadType& type,
+                           const void* payload) {
+  return state_->emit(name, type, payload);
+}
+
+std::size_t EventBus::off(std::string_view pattern) { return state_->off(pattern); }
+
+EventQueue& EventBus::make_queue(std::size_t events_max) { return state_->make_queue(events_max); }
+
+std::size_t EventBus::stop(std::chrono::nanoseconds drain_at_most) {
+  return state_->stop(drain_at_most);
+}
+
+std::stop_token EventBus::ended() const { return state_->ended(); }
+
+}  // namespace trainyard

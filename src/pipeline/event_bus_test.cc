@@ -1,0 +1,468 @@
+#include "trainyard/event_bus.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "trainyard/event.h"
+
+namespace trainyard {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+struct JobDone {
+  int id = 0;
+  std::string text;
+};
+constexpr Event<JobDone> job_done{"job.done"};
+constexpr Event<int> number{"number"};
+constexpr Event<> signal{"signal"};
+
+std::string what(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return known.what();
+  }
+}
+
+/// A bus that remembers what went wrong.
+struct Bus {
+  std::vector<std::string> errors;
+  EventBus bus{[this](std::string_view event, const std::exception_ptr& error) {
+    errors.push_back(std::string(event) + ": " + what(error));
+  }};
+};
+
+TEST(EventBus, CallsListenersInOrderAtOnceOnTheThreadThatEmits) {
+  EventBus bus;
+  std::string order;
+  const Subscription a = bus.on(job_done, [&](const JobDone& job) { order += "a" + job.text; });
+  const Subscription b = bus.on(job_done, [&] { order += "b"; });
+  const Subscription other = bus.on(number, [&](int) { order += "never"; });
+  EXPECT_EQ(bus.emit(job_done, {.id = 1, .text = "!"}), 2U);
+  EXPECT_EQ(order, "a!b");
+}
+
+TEST(EventBus, TellsNobodyWhenNobodyListens) {
+  EventBus bus;
+  EXPECT_EQ(bus.emit(number, 1), 0U);
+}
+
+TEST(EventBus, CarriesNothingWhereThereIsNothingToSay) {
+  EventBus bus;
+  int calls = 0;
+  const Subscription heard = bus.on(signal, [&] { ++calls; });
+  bus.emit(signal);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(EventBus, CarriesJsonUnderPlainNames) {
+  EventBus bus;
+  std::vector<Json> seen;
+  const Subscription heard = bus.on("job.done", [&](const Json& job) { seen.push_back(job); });
+  const Subscription once = bus.once("job.done", [&](const Json& job) { seen.push_back(job); });
+  EXPECT_EQ(bus.emit("job.done", {{"id", 7}}), 2U);
+  EXPECT_EQ(bus.emit("job.done", nullptr), 1U);
+  EXPECT_THAT(seen, ElementsAre(Json{{"id", 7}}, Json{{"id", 7}}, nullptr));
+}
+
+TEST(EventBus, TakesNamesLiterally) {
+  EventBus bus;
+  int calls = 0;
+  const Subscription heard = bus.on("a[1]*", [&](const Json&) { ++calls; });
+  const Subscription once = bus.once("a[1]*", [&](const Json&) { ++calls; });
+  bus.emit("a1", nullptr);
+  bus.emit("a[1]*", nullptr);
+  bus.emit("a[1]*", nullptr);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(EventBus, CallsAListenerTwiceThatIsThereTwice) {
+  EventBus bus;
+  int calls = 0;
+  const auto listener = [&] { ++calls; };
+  Subscription one = bus.on(signal, listener);
+  const Subscription two = bus.on(signal, listener);
+  bus.emit(signal);
+  EXPECT_EQ(calls, 2);
+  one.off();
+  bus.emit(signal);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Subscription, TakesItsListenerOffWhenItEnds) {
+  EventBus bus;
+  int calls = 0;
+  {
+    const Subscription heard = bus.on(signal, [&] { ++calls; });
+    bus.emit(signal);
+  }
+  EXPECT_EQ(bus.emit(signal), 0U);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Subscription, MayBeDetachedAndMayOutliveTheBus) {
+  Subscription outlives;
+  int calls = 0;
+  {
+    EventBus bus;
+    bus.on(signal, [&] { ++calls; }).detach();
+    outlives = bus.on(signal, [&] { ++calls; });
+    bus.emit(signal);
+  }
+  EXPECT_EQ(calls, 2);
+  outlives.off();
+}
+
+TEST(Subscription, WaitsForACallThatGoesOn) {
+  EventBus bus;
+  std::latch in_it(1);
+  std::atomic<bool> may_go = false;
+  std::atomic<bool> done = false;
+  Subscription heard = bus.on(signal, [&] {
+    in_it.count_down();
+    may_go.wait(false);
+    done = true;
+  });
+  std::jthread emitter([&] { bus.emit(signal); });
+  in_it.wait();
+  std::jthread releaser([&] {
+    may_go = true;
+    may_go.notify_all();
+  });
+  heard.off();
+  EXPECT_TRUE(done);
+}
+
+TEST(Subscription, OfAOnceThatWasNotUsedEnds) {
+  EventBus bus;
+  int calls = 0;
+  {
+    const Subscription heard = bus.once(signal, [&] { ++calls; });
+  }
+  bus.emit(signal);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(EventBus, TakesOffAllListenersOfNamesThatMatch) {
+  EventBus bus;
+  const Subscription a = bus.on("job.done", [](const Json&) {});
+  const Subscription b = bus.on("job.done", [](const Json&) {});
+  const Subscription c = bus.on("job.begun", [](const Json&) {});
+  const Subscription d = bus.on("other", [](const Json&) {});
+  EXPECT_EQ(bus.off("job.d*"), 2U);
+  EXPECT_EQ(bus.emit("job.done", nullptr), 0U);
+  EXPECT_EQ(bus.emit("job.begun", nullptr), 1U);
+  EXPECT_EQ(bus.off("[jo]*"), 2U);
+  EXPECT_EQ(bus.off("*"), 0U);
+}
+
+TEST(EventBus, DoesNotCallAListenerThatIsAddedOrTakenOffInThatEmission) {
+  EventBus bus;
+  std::string order;
+  Subscription added;
+  Subscription second;
+  const Subscription first = bus.on(signal, [&] {
+    order += "first ";
+    added = bus.on(signal, [&] { order += "added "; });
+    second.off();
+  });
+  second = bus.on(signal, [&] { order += "second "; });
+  bus.emit(signal);
+  EXPECT_EQ(order, "first ");
+}
+
+TEST(EventBus, LetsAListenerTakeItselfOffAndEmit) {
+  EventBus bus;
+  int calls = 0;
+  Subscription heard;
+  heard = bus.on(number, [&](int value) {
+    ++calls;
+    if (value == 3) return heard.off();
+    bus.emit(number, value + 1);
+  });
+  bus.emit(number, 0);
+  bus.emit(number, 0);
+  EXPECT_EQ(calls, 4);
+}
+
+TEST(EventBus, CallsAOnceExactlyOnceHoweverManyThreadsEmit) {
+  for (int round = 0; round < 200; ++round) {
+    EventBus bus;
+    std::atomic<int> calls = 0;
+    std::atomic<std::size_t> told = 0;
+    const Subscription heard = bus.once(signal, [&] { ++calls; });
+    std::latch begin(3);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        begin.arrive_and_wait();
+        told += bus.emit(signal);
+      });
+    }
+    threads.clear();
+    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(told, 1U);
+  }
+}
+
+TEST(EventBus, TellsAtOnceWhatAListenerThrowsAndCallsTheOthers) {
+  Bus it;
+  int calls = 0;
+  const Subscription bad = it.bus.on(number, [](int) { throw std::runtime_error("boom"); });
+  const Subscription good = it.bus.on(number, [&](int) { ++calls; });
+  EXPECT_EQ(it.bus.emit(number, 1), 2U);
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(it.errors, ElementsAre("number: boom"));
+}
+
+TEST(EventBus, TellsWhenAListenerTakesSomethingElse) {
+  Bus it;
+  int calls = 0;
+  constexpr Event<double> of_doubles{"number"};
+  const Subscription heard = it.bus.on(of_doubles, [&](double) { ++calls; });
+  EXPECT_EQ(it.bus.emit(number, 1), 0U);
+  EXPECT_EQ(calls, 0);
+  EXPECT_THAT(it.errors, ElementsAre("number: carries int, and a listener takes double"));
+}
+
+TEST(EventBus, WaitsForAnEvent) {
+  EventBus bus;
+  auto pending = bus.expect(job_done);
+  std::jthread emitter([&] { bus.emit(job_done, {.id = 7, .text = "x"}); });
+  const auto done = pending.wait(60s);
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->id, 7);
+  EXPECT_EQ(pending.wait(0s)->id, 7) << "it has come";
+}
+
+TEST(EventBus, KeepsWhatCameBeforeAnybodyWaited) {
+  EventBus bus;
+  auto pending = bus.expect(number);
+  bus.emit(number, 1);
+  bus.emit(number, 2);
+  EXPECT_EQ(pending.wait(0s), 1);
+}
+
+TEST(EventBus, SaysWhyNoEventCame) {
+  EventBus bus;
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(bus.wait_for(number, 1ms).error(), NoEvent::Deadline);
+  EXPECT_EQ(bus.wait_for(number, std::chrono::nanoseconds::max(), stop.get_token()).error(),
+            NoEvent::Stopped);
+  EXPECT_EQ(bus.emit(number, 1), 0U) << "who waited listens no more";
+  auto pending = bus.expect(number);
+  std::jthread stopper([&] { bus.stop(); });
+  EXPECT_EQ(pending.wait(60s).error(), NoEvent::BusStopped);
+  EXPECT_EQ(to_text(NoEvent::BusStopped), "bus stopped");
+}
+
+TEST(EventBus, WakesWhoWaitsWhenItIsToStop) {
+  EventBus bus;
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  EXPECT_EQ(bus.wait_for(number, 60s, stop.get_token()).error(), NoEvent::Stopped);
+}
+
+TEST(EventQueue, CallsItsListenersOnItsThreadInOrder) {
+  EventBus bus;
+  EventQueue& queue = bus.make_queue();
+  std::vector<std::string> seen;
+  std::thread::id thread;
+  const Subscription a = bus.on(number, queue, [&](int value) {
+    seen.push_back(std::to_string(value));
+    thread = std::this_thread::get_id();
+  });
+  const Subscription b =
+      bus.on(job_done, queue, [&](const JobDone& job) { seen.push_back(job.text); });
+  const std::string text(1'000, 'x');
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 5'000; ++i) {
+    bus.emit(number, i);
+    bus.emit(job_done, {.id = i, .text = text});
+    wanted.push_back(std::to_string(i));
+    wanted.push_back(text);
+  }
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_EQ(seen, wanted);
+  EXPECT_NE(thread, std::this_thread::get_id());
+}
+
+TEST(EventQueue, TakesWhatIsLargeAndStrictlyAligned) {
+  struct alignas(64) Large {
+    double values[100];
+  };
+  constexpr Event<Large> large{"large"};
+  EventBus bus;
+  EventQueue& queue = bus.make_queue();
+  double sum = 0;
+  const Subscription heard = bus.on(large, queue, [&](const Large& it) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&it) % 64, 0U);
+    sum += it.values[99];
+  });
+  Large payload{};
+  payload.values[99] = 2.5;
+  bus.emit(large, payload);
+  bus.emit(large, payload);
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_EQ(sum, 5);
+}
+
+TEST(EventQueue, HoldsSoManyEventsAndThenHasWhoEmitsWait) {
+  EventBus bus;
+  EventQueue& queue = bus.make_queue(2);
+  std::latch in_it(1);
+  std::atomic<bool> may_go = false;
+  std::vector<int> seen;
+  const Subscription heard = bus.on(number, queue, [&](int value) {
+    if (value == 0) {
+      in_it.count_down();
+      may_go.wait(false);
+    }
+    seen.push_back(value);
+  });
+  bus.emit(number, 0);
+  in_it.wait();
+  bus.emit(number, 1);  // With the one that it is in, two: it is full.
+  std::atomic<bool> emitted = false;
+  std::jthread emitter([&] {
+    bus.emit(number, 2);
+    emitted = true;
+  });
+  EXPECT_FALSE(emitted);
+  may_go = true;
+  may_go.notify_all();
+  emitter.join();
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+}
+
+TEST(EventQueue, TellsWhatItsOwnListenerEmitsIntoItWhenItIsFull) {
+  Bus it;
+  EventQueue& queue = it.bus.make_queue(3);
+  std::vector<int> seen;
+  std::latch emitted(1);
+  const Subscription heard = it.bus.on(number, queue, [&](int value) {
+    seen.push_back(value);
+    if (value != 0) return;
+    for (int i = 1; i < 5; ++i) it.bus.emit(number, i);
+    emitted.count_down();
+  });
+  it.bus.emit(number, 0);
+  emitted.wait();
+  EXPECT_EQ(it.bus.stop(60s), 0U);
+  EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+  const std::string full = "number: found its queue full, in a listener of that queue";
+  EXPECT_THAT(it.errors, ElementsAre(full, full));
+}
+
+TEST(EventQueue, CallsAOnceExactlyOnce) {
+  EventBus bus;
+  EventQueue& queue = bus.make_queue();
+  int calls = 0;
+  const Subscription heard = bus.once(number, queue, [&](int value) { calls += value; });
+  EXPECT_EQ(bus.emit(number, 1), 1U);
+  EXPECT_EQ(bus.emit(number, 10), 0U);
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(EventQueue, CallsNobodyWhoWasTakenOffWhileHisEventWaited) {
+  EventBus bus;
+  EventQueue& queue = bus.make_queue();
+  std::latch emitted(1);
+  int calls = 0;
+  const Subscription first = bus.on(signal, queue, [&] { emitted.wait(); });
+  Subscription second = bus.on(signal, queue, [&] { ++calls; });
+  bus.emit(signal);
+  second.off();
+  emitted.count_down();
+  EXPECT_EQ(bus.stop(60s), 0U);
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(EventBusStop, TellsWhatWasLeftAtTheDeadline) {
+  std::latch in_it(1);
+  std::latch told(1);
+  std::atomic<bool> may_go = false;
+  std::vector<std::string> errors;
+  EventBus bus([&](std::string_view event, const std::exception_ptr& error) {
+    errors.push_back(std::string(event) + ": " + what(error));
+    told.count_down();
+  });
+  EventQueue& queue = bus.make_queue();
+  const Subscription heard = bus.on(number, queue, [&](int) {
+    in_it.count_down();
+    may_go.wait(false);
+  });
+  bus.emit(number, 0);
+  in_it.wait();
+  for (int i = 0; i < 3; ++i) bus.emit(number, i);
+  EXPECT_EQ(bus.stop(1ms), 4U) << "with the one that it is in";
+  EXPECT_EQ(bus.stop(60s), 0U) << "it has stopped";
+  may_go = true;
+  may_go.notify_all();
+  told.wait();  // By its thread, which delivers no more, and ends.
+  EXPECT_THAT(errors,
+              ElementsAre("number: 3 of them waited in a queue when the time to stop was over"));
+}
+
+TEST(EventBusStop, TellsWhatIsEmittedAfterwards) {
+  Bus it;
+  int calls = 0;
+  const Subscription heard = it.bus.on(number, [&](int) { ++calls; });
+  it.bus.stop();
+  EXPECT_EQ(it.bus.emit(number, 1), 0U);
+  EXPECT_EQ(calls, 0);
+  EXPECT_THAT(it.errors, ElementsAre("number: was emitted after the bus had stopped"));
+}
+
+TEST(EventBusStop, MayBeDoneByAListener) {
+  Bus it;
+  const Subscription heard = it.bus.on(signal, [&] { it.bus.stop(60s); });
+  EXPECT_EQ(it.bus.emit(signal), 1U);
+  EXPECT_EQ(it.bus.emit(signal), 0U);
+  EXPECT_THAT(it.errors, ElementsAre("signal: was emitted after the bus had stopped"));
+}
+
+TEST(EventBusStop, ByAListenerOfAQueueStillDeliversWhatWaits) {
+  EventBus bus;
+  EventQueue& queue = bus.make_queue();
+  std::latch emitted(1);
+  std::latch heard(3);
+  const Subscription listener = bus.on(number, queue, [&](int value) {
+    emitted.wait();
+    if (value == 0) {
+      EXPECT_EQ(bus.stop(60s), 0U);
+    }
+    heard.count_down();
+  });
+  for (int i = 0; i < 3; ++i) bus.emit(number, i);
+  emitted.count_down();
+  heard.wait();
+}
+
+}  // namespace
+}  // namespace trainyard

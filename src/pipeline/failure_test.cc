@@ -1,0 +1,185 @@
+// What happens when a step fails: what waited is dropped, the error is told with the step's name,
+// and the pipeline can be run again.
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pipeline/test_loop.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/pipeline.h"
+
+namespace trainyard {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+using testing::SizeIs;
+
+auto throwing(const char* text) {
+  return [text](Loop&) { throw std::runtime_error(text); };
+}
+
+TEST(PipelineFailure, NamesTheStepAndKeepsTheError) {
+  Pipeline<Loop> loop;
+  loop.use("learn", throwing("loss is not a number"));
+  const RunResult result = loop.run();
+  EXPECT_EQ(result.outcome, Outcome::Failed);
+  EXPECT_FALSE(result);
+  EXPECT_EQ(result.steps, 0U);
+  EXPECT_EQ(result.why, "step 'learn': std::runtime_error: loss is not a number");
+  ASSERT_THAT(result.errors, SizeIs(1));
+  EXPECT_EQ(result.errors[0].step, "learn");
+  EXPECT_THROW(std::rethrow_exception(result.errors[0].error), std::runtime_error);
+}
+
+TEST(PipelineFailure, DropsWhatWaitsInReverseAndRunsNothingMore) {
+  std::string order;
+  Pipeline<Loop> loop;
+  loop.use("a", guarded(order, "a"))
+      .use("b", [&](Loop&) { return [&] { order += "b' "; }; })
+      .use("c", guarded(order, "c"))
+      .use("fails", throwing("boom"))
+      .use("d", both(order, "d"));
+  EXPECT_FALSE(loop.run());
+  EXPECT_EQ(order, "~c0 ~a0 ");
+}
+
+TEST(PipelineFailure, DropsWhatIsStillToGoBackWhenAWayBackFails) {
+  std::string order;
+  Pipeline<Loop> loop;
+  loop.use("a", guarded(order, "a"))
+      .use("fails", [](Loop&) { return [] { throw std::runtime_error("boom"); }; })
+      .use("b", both(order, "b"));
+  const RunResult result = loop.run();
+  EXPECT_EQ(result.why, "step 'fails': std::runtime_error: boom");
+  EXPECT_EQ(order, "b b' ~a0 ");
+}
+
+TEST(PipelineFailure, LeavesThePipelineUsable) {
+  std::string order;
+  bool fails = true;
+  Pipeline<Loop> loop;
+  loop.use("a", both(order, "a")).use("b", [&](Loop& context) -> Step {
+    ++context.count;
+    if (fails) throw std::runtime_error("boom");
+    co_yield after;
+    order += "b' ";
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 0}));
+  EXPECT_FALSE(loop.run());
+  EXPECT_EQ(loop.context().total_step, 0U);
+  fails = false;
+  const RunResult result = loop.run({.max_steps = 2});
+  EXPECT_EQ(result.steps, 2U);
+  EXPECT_EQ(order, "a a b' a' a b' a' ") << "nothing of the first iteration comes back";
+  EXPECT_EQ(loop.context().total_step, 1U);
+  EXPECT_EQ(loop.context().count, 3) << "the failed iteration is tried again as it was left";
+}
+
+TEST(PipelineFailure, IsWhatASecondYieldIs) {
+  std::string order;
+  Pipeline<Loop> loop;
+  loop.use("a", guarded(order, "a")).use("twice", [&](Loop&) -> Step {
+    co_yield after;
+    order += "back ";
+    co_yield after;
+    order += "never ";
+  });
+  EXPECT_EQ(loop.run().why,
+            "step 'twice': std::logic_error: yields a second time: a step has one way forward and "
+            "one way back");
+  EXPECT_EQ(order, "back ~a0 ");
+}
+
+bool there_is_room = true;
+struct Fragile : Context {
+  Fragile() {
+    if (!there_is_room) throw std::runtime_error("no room");
+  }
+  static constexpr auto kept = keep<>;
+};
+
+TEST(PipelineFailure, IsAContextThatCannotBeRenewed) {
+  Pipeline<Fragile> loop;
+  loop.use([](Fragile&) { there_is_room = false; });
+  const RunResult result = loop.run({.max_steps = 2});
+  there_is_room = true;
+  EXPECT_EQ(result.why, "renew: std::runtime_error: no room");
+  EXPECT_EQ(result.steps, 1U);
+  EXPECT_EQ(loop.run({.max_steps = 1}).steps, 1U);
+  EXPECT_EQ(loop.context().total_step, 1U) << "it was renewed first";
+  there_is_room = true;
+}
+
+TEST(PipelineFailure, OfAnEndIsTold) {
+  struct Saver {
+    void forward(Loop&) {}
+    void backward(Loop&) {}
+    void ended(Loop&) { throw std::runtime_error("disk full"); }
+  };
+  Pipeline<Loop> loop;
+  loop.use("saver", Saver{});
+  const RunResult result = loop.run({.max_steps = 2});
+  EXPECT_EQ(result.outcome, Outcome::Failed);
+  EXPECT_EQ(result.steps, 2U);
+  EXPECT_EQ(result.why, "step 'saver (ended)': std::runtime_error: disk full");
+}
+
+TEST(PipelineFailure, TellsWhatIsNoExceptionToo) {
+  Pipeline<Loop> loop;
+  loop.use("throws-a-number", [](Loop&) { throw 42; });
+  EXPECT_THAT(loop.run().errors,
+              ElementsAre(Field(&StepError::message, "something that is no std::exception was thrown: int")));
+}
+
+constexpr Event<int> told{"told"};
+
+TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {
+  std::string order;
+  Pipeline<Loop> loop;
+  const Subscription heard = loop.events().on(told, [](int value) {
+    if (value == 2) throw std::runtime_error("cannot write");
+  });
+  loop.use("a", guarded(order, "a"))
+      .use("emits", [&](Loop&) {
+        loop.events().emit(told, 1);
+        loop.events().emit(told, 2);
+        order += "goes-on ";
+      })
+      .use("b", both(order, "b"));
+  const RunResult result = loop.run();
+  EXPECT_EQ(result.why, "event 'told': std::runtime_error: cannot write");
+  EXPECT_EQ(order, "goes-on ~a0 ");
+  EXPECT_EQ(loop.run().steps, 0U) << "it fails again, and has forgotten the first";
+}
+
+TEST(PipelineFailure, ComesAlsoWhenNoStepFollowsTheListener) {
+  Pipeline<Loop> loop;
+  const Subscription heard =
+      loop.events().on(told, [] { throw std::runtime_error("cannot write"); });
+  loop.use("emits", [&](Loop&) -> Step {
+    co_yield after;
+    loop.events().emit(told, 1);
+  });
+  EXPECT_EQ(loop.run({.max_steps = 1}).why, "event 'told': std::runtime_error: cannot write");
+}
+
+TEST(PipelineFailure, ComesWithTheNextRunWhenNoneWasGoingOn) {
+  Pipeline<Loop> loop;
+  const Subscription heard =
+      loop.events().on(told, [] { throw std::runtime_error("cannot write"); });
+  int calls = 0;
+  loop.use("counts", [&](Loop&) { ++calls; });
+  loop.events().emit(told, 1);
+  EXPECT_EQ(loop.run().why, "event 'told': std::runtime_error: cannot write");
+  EXPECT_EQ(calls, 0);
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,127 @@
+#include "trainyard/pipeline_base.h"
+
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/pipeline_state.h"
+#include "pipeline/placed_step.h"
+#include "pipeline/placement.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+
+std::string_view to_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::MaxSteps:
+      return "max steps";
+    case Outcome::Finished:
+      return "finished";
+    case Outcome::Stopped:
+      return "stopped";
+    case Outcome::Failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+std::string Failure::text() const {
+  std::string text;
+  for (const StepError& error : errors) {
+    if (!text.empty()) text += '\n';
+    const bool is_step = !error.step.starts_with("event ") && error.step != "renew";
+    text += is_step ? fmt::format("step '{}': {}", error.step, error.message)
+                    : fmt::format("{}: {}", error.step, error.message);
+  }
+  return text;
+}
+
+PipelineBase::PipelineBase(PipelineOptions options, Context& context, RenewContext renew_context)
+    : state_(std::make_unique<PipelineState>(std::move(options), context, renew_context)) {}
+
+PipelineBase::~PipelineBase() = default;
+
+RunResult PipelineBase::run(RunLimits limits, const std::stop_token& stop) {
+  return state_->run(limits, stop);
+}
+
+void PipelineBase::finish(std::string why) { state_->finish(std::move(why)); }
+
+bool PipelineBase::finishing() const { return state_->finishing(); }
+
+namespace {
+
+PipelineBase::Done done(PipelineState& state, bool well) {
+  if (well) return {};
+  return std::unexpected(Failure{.errors = state.take_errors()});
+}
+
+}  // namespace
+
+PipelineBase::Done PipelineBase::forward() { return done(*state_, state_->forward()); }
+
+PipelineBase::Done PipelineBase::backward() { return done(*state_, state_->backward()); }
+
+PipelineBase::Done PipelineBase::renew() { return done(*state_, state_->renew()); }
+
+PipelineBase::Done PipelineBase::sync() { return done(*state_, state_->sync()); }
+
+PipelineBase::Done PipelineBase::forward_one(std::string name, detail::StepTree tree,
+                                             Context& context) {
+  return done(*state_, state_->forward_one(std::move(name), std::move(tree), context));
+}
+
+void PipelineBase::async(std::string name, std::function<void()> job) {
+  state_->async(std::move(name), std::move(job));
+}
+
+EventBus& PipelineBase::events() { return state_->events(); }
+
+bool PipelineBase::has_role(Role role) const { return trainyard::has_role(state_->place(), role); }
+
+bool PipelineBase::match_labels(const std::vector<std::string>& patterns) const {
+  return match_any(patterns, state_->place().labels);
+}
+
+const std::vector<std::string>& PipelineBase::labels() const { return state_->place().labels; }
+
+void PipelineBase::add(std::string name, detail::StepTree tree, StepOptions options) {
+  state_->add(std::move(name), std::move(tree), std::move(options));
+}
+
+void PipelineBase::add_wrapper(Wrapper wrapper) { state_->add(std::move(wrapper)); }
+
+std::size_t PipelineBase::add_nested(std::string name, MakeTree make, StepOptions options) {
+  return state_->add_nested(std::move(name), std::move(make), std::move(options));
+}
+
+WayBack PipelineBase::call_nested(std::size_t nested, Context& context) {
+  NestedCall& call = state_->call_nested(nested, context);
+  WayBack back;
+  back.call_ = &call;
+  back.number_ = call.number;
+  return back;
+}
+
+void PipelineBase::close() { state_->close(); }
+
+void PipelineBase::set_done() { state_->set_done(); }
+
+void WayBack::operator()() {
+  auto* const call = static_cast<NestedCall*>(std::exchange(call_, nullptr));
+  if (call == nullptr || !call->taken || call->number != number_) return;
+  call->step->pipeline->call_back(*call);
+}
+
+}  // namespace trainyard

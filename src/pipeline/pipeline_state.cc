@@ -1,0 +1,471 @@
+#include "pipeline/pipeline_state.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ranges>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/background.h"
+#include "pipeline/placed_step.h"
+#include "pipeline/placement.h"
+#include "pipeline/raised.h"
+#include "pipeline/side_by_side.h"
+#include "pipeline/step_caller.h"
+#include "pipeline/worker_pool.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+namespace {
+
+using detail::StepKind;
+using detail::StepTree;
+
+std::vector<std::string> labels_of(const PipelineOptions& options) {
+  std::vector<std::string> labels{"standalone", "node.0"};
+  if (options.async) labels.emplace_back("async");
+  labels.insert(labels.end(), options.labels.begin(), options.labels.end());
+  return labels;
+}
+
+void add_to(StepOptions& mine, StepOptions more) {
+  const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  append(mine.reads, more.reads);
+  append(mine.writes, more.writes);
+  append(mine.where, more.where);
+  append(mine.roles, more.roles);
+  if (!std::holds_alternative<NoLock>(more.lock)) mine.lock = more.lock;
+}
+
+bool has_parallel(const PlacedStep& step) {
+  return step.kind == StepKind::Parallel ||
+         std::ranges::any_of(step.parts, [](const auto& part) { return has_parallel(*part); });
+}
+
+bool is_two_way(const PlacedStep& step) {
+  return (step.node != nullptr && step.node->is_two_way()) ||
+         std::ranges::any_of(step.parts, [](const auto& part) { return is_two_way(*part); });
+}
+
+void ended(PlacedStep& step, Context& context) {
+  for (const auto& part : std::views::reverse(step.parts)) ended(*part, context);
+  if (step.node) step.node->ended(context);
+}
+
+/// On one thread, and none of its steps.
+class Running {
+ public:
+  explicit Running(bool& running) : running_(running) { running_ = true; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() { running_ = false; }
+
+ private:
+  bool& running_;
+};
+
+}  // namespace
+
+PipelineState::PipelineState(PipelineOptions options, Context& context,
+                             RenewContext renew_context)
+    : options_(std::move(options)),
+      context_(context),
+      renew_context_(renew_context),
+      place_{.labels = labels_of(options_),
+             .roles = options_.roles,
+             .shared_lock = &shared_lock_,
+             .pipeline = this},
+      events_([this](std::string_view event, const std::exception_ptr& error) {
+        listener_failed(event, error);
+      }) {}
+
+PipelineState::~PipelineState() { close(); }
+
+void PipelineState::close() {
+  drop_all();
+  events_.stop();
+}
+
+void PipelineState::add(std::string name, StepTree tree, StepOptions options) {
+  if (running_) throw std::logic_error("a step is added while the pipeline runs");
+  if (tree.kind == StepKind::None) return;
+  add_to(tree.options, std::move(options));
+  names_.push_back(unused_name(std::move(name), tree, names_.size() + 1, names_));
+  added_.emplace_back(names_.back(), std::move(tree));
+}
+
+void PipelineState::add(StepCaller::Wrapper wrapper) {
+  if (running_) throw std::logic_error("a wrapper is added while the pipeline runs");
+  caller_.add(std::move(wrapper));
+}
+
+bool PipelineState::start() {
+  for (auto& [name, tree] : added_) {
+    auto placed = place_step(std::move(tree), name, place_, mistakes_);
+    if (placed) steps_.push_back(std::move(placed));
+  }
+  const bool changed = !added_.empty();
+  added_.clear();
+  if (changed) arrange();
+  errors_ = mistakes_;
+  return errors_.empty();
+}
+
+void PipelineState::arrange() {
+  stops_.clear();
+  for (const auto& step : steps_) {
+    stops_.push_back({.node = step->node.get(),
+                      .step = step.get(),
+                      .bare = step->is_bare(),
+                      .two_way = is_two_way(*step)});
+  }
+  has_two_way_ = std::ranges::any_of(stops_, &Stop::two_way);
+  if (options_.async) {
+    const auto pairs = conflicts(steps_, context_);
+    forward_side_by_side_.emplace(steps_.size(), pairs, SideBySide::Order::Upward);
+    backward_side_by_side_.emplace(steps_.size(), pairs, SideBySide::Order::Downward);
+    step_errors_.resize(steps_.size());
+  }
+  const bool parallel =
+      std::ranges::any_of(steps_, [](const auto& step) { return has_parallel(*step); });
+  if (options_.async || parallel) workers();
+}
+
+WorkerPool& PipelineState::workers() {
+  if (!pool_) {
+    pool_.emplace(std::max(0, options_.n_async_workers));
+    background_.emplace(*pool_);
+    caller_.use(&*pool_);
+  }
+  return *pool_;
+}
+
+RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
+  refuse_in_a_step();
+  finishing_ = false;
+  std::uint64_t steps = 0;
+  if (!start()) return failed(steps);
+  if (steps_.empty()) return end(Outcome::Finished, steps, "no step is placed here");
+  const Running running(running_);
+  while (steps < limits.max_steps) {
+    if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
+    if (done_ && !next_context()) return failed(steps);
+    context_.last = steps + 1 == limits.max_steps;
+    if (!all_forward() || !sync()) return failed(steps);
+    if (finishing() || stop.stop_requested()) context_.last = true;
+    if (!all_backward() || !sync()) return failed(steps);
+    done_ = true;
+    ++steps;
+    if (!finishing()) continue;
+    const std::scoped_lock lock(mutex_);
+    return end(Outcome::Finished, steps, why_);
+  }
+  return end(Outcome::MaxSteps, steps, {});
+}
+
+RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string why) {
+  if (steps > 0) {
+    for (const auto& step : std::views::reverse(steps_)) {
+      try {
+        ended(*step, context_);
+      } catch (...) {
+        errors_.push_back(step_error(step->path + " (ended)", std::current_exception()));
+      }
+    }
+    if (listener_failed_) fail_by_listener();
+  }
+  if (!errors_.empty()) return failed(steps);
+  return {.outcome = outcome, .steps = steps, .why = std::move(why), .errors = {}};
+}
+
+RunResult PipelineState::failed(std::uint64_t steps) {
+  Failure failure{.errors = take_errors()};
+  return {.outcome = Outcome::Failed,
+          .steps = steps,
+          .why = failure.text(),
+          .errors = std::move(failure.errors)};
+}
+
+void PipelineState::finish(std::string why) {
+  const std::scoped_lock lock(mutex_);
+  if (finishing_) return;
+  why_ = std::move(why);
+  finishing_ = true;
+}
+
+void PipelineState::refuse_in_a_step() const {
+  if (running_) throw std::logic_error("a step drives the pipeline that runs it");
+}
+
+bool PipelineState::next_context() {
+  try {
+    renew_context_(context_);
+  } catch (...) {
+    return fail("renew");
+  }
+  done_ = false;
+  return true;
+}
+
+bool PipelineState::all_forward() {
+  return forward_side_by_side_ ? side_by_side(*forward_side_by_side_, Phase::Forward)
+                               : forward_in_order();
+}
+
+bool PipelineState::all_backward() {
+  return backward_side_by_side_ ? side_by_side(*backward_side_by_side_, Phase::Backward)
+                                : backward_in_order();
+}
+
+bool PipelineState::renew() {
+  refuse_in_a_step();
+  drop_all();
+  return errors_.empty() && next_context();
+}
+
+bool PipelineState::forward() {
+  refuse_in_a_step();
+  if (!start()) return false;
+  const Running running(running_);
+  done_ = false;
+  for (const auto& step : std::views::reverse(steps_)) step->drop();
+  return all_forward();
+}
+
+bool PipelineState::backward() {
+  refuse_in_a_step();
+  const Running running(running_);
+  if (!by_hand_backward() || !all_backward()) return false;
+  done_ = true;
+  return true;
+}
+
+bool PipelineState::by_hand_backward() {
+  while (!by_hand_.empty()) {
+    const std::unique_ptr<PlacedStep> step = std::move(by_hand_.back());
+    by_hand_.pop_back();
+    Context* const context = contexts_by_hand_.back();
+    contexts_by_hand_.pop_back();
+    try {
+      if (step->waits()) caller_.call(*step, Phase::Backward, *context);
+    } catch (...) {
+      return fail(step->path);
+    }
+  }
+  return true;
+}
+
+bool PipelineState::forward_in_order() {
+  const bool wrapped = caller_.has_wrappers();
+  std::size_t at = 0;
+  try {
+    for (; at < stops_.size(); ++at) {
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] {
+        return fail_by_listener();
+      }
+      const Stop& stop = stops_[at];
+      if (stop.bare && !wrapped) [[likely]] {
+        StepCaller::set_running(stop.step);
+        stop.node->forward(context_);
+      } else {
+        caller_.call(*stop.step, Phase::Forward, context_);
+      }
+    }
+  } catch (...) {
+    return fail(stops_[at].step->path);
+  }
+  StepCaller::set_running(nullptr);
+  return true;
+}
+
+bool PipelineState::backward_in_order() {
+  const bool wrapped = caller_.has_wrappers();
+  std::size_t left = stops_.size();
+  try {
+    while (left > 0) {
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] {
+        return fail_by_listener();
+      }
+      const Stop& stop = stops_[--left];
+      const bool called = !stop.step->nested.empty();
+      if (!stop.two_way && !called) continue;
+      if (stop.bare && !wrapped && !called) [[likely]] {
+        StepCaller::set_running(stop.step);
+        stop.node->backward(context_);
+        if (stop.step->nested.empty()) [[likely]] continue;
+      }
+      if (stop.step->waits()) caller_.call(*stop.step, Phase::Backward, context_);
+    }
+  } catch (...) {
+    return fail(stops_[left].step->path);
+  }
+  StepCaller::set_running(nullptr);
+  return listener_failed_.load(std::memory_order_relaxed) ? fail_by_listener() : true;
+}
+
+bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
+  if (phase == Phase::Backward && !has_two_way_ &&
+      std::ranges::all_of(steps_, [](const auto& step) { return step->nested.empty(); })) {
+    return listener_failed_ ? fail_by_listener() : true;
+  }
+  const auto one = [&](std::size_t part) {
+    PlacedStep& step = *steps_[part];
+    if (listener_failed_.load(std::memory_order_relaxed)) return false;
+    try {
+      if (phase == Phase::Forward || step.waits()) caller_.call(step, phase, context_);
+      return true;
+    } catch (...) {
+      step_errors_[part] = std::current_exception();
+      return false;
+    }
+  };
+  order.run(pool_ ? &*pool_ : nullptr, SideBySide::Do(one));
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const std::exception_ptr error = std::exchange(step_errors_[i], nullptr);
+    if (!error) continue;
+    for (StepError& known : caller_.raised().errors_of(error, steps_[i]->path)) {
+      errors_.push_back(std::move(known));
+    }
+  }
+  if (listener_failed_) return fail_by_listener();
+  if (errors_.empty()) return true;
+  drop_all();
+  return false;
+}
+
+bool PipelineState::sync() {
+  if (!background_ || background_->idle()) return true;
+  errors_ = background_->finish();
+  if (errors_.empty()) return true;
+  drop_all();
+  return false;
+}
+
+bool PipelineState::fail(const std::string& step) {
+  errors_ = caller_.raised().errors_of(std::current_exception(), step);
+  drop_all();
+  return false;
+}
+
+bool PipelineState::fail_by_listener() {
+  {
+    const std::scoped_lock lock(mutex_);
+    errors_.insert(errors_.end(), listener_errors_.begin(), listener_errors_.end());
+    listener_errors_.clear();
+    listener_failed_ = false;
+  }
+  drop_all();
+  return false;
+}
+
+void PipelineState::drop_all() noexcept {
+  StepCaller::set_running(nullptr);
+  while (!by_hand_.empty()) {
+    by_hand_.back()->drop();
+    by_hand_.pop_back();
+    contexts_by_hand_.pop_back();
+  }
+  for (const auto& step : std::views::reverse(steps_)) step->drop();
+  caller_.raised().forget();
+  // What was begun beside the steps is theirs.
+  if (background_ && !background_->idle()) {
+    for (StepError& error : background_->finish()) errors_.push_back(std::move(error));
+  }
+}
+
+void PipelineState::listener_failed(std::string_view event, const std::exception_ptr& error) {
+  const std::scoped_lock lock(mutex_);
+  listener_errors_.push_back(step_error(fmt::format("event '{}'", event), error));
+  listener_failed_ = true;
+}
+
+bool PipelineState::forward_one(std::string name, StepTree tree, Context& context) {
+  refuse_in_a_step();
+  if (tree.kind == StepKind::None) return true;
+  const Running running(running_);
+  auto step = place_step(std::move(tree), std::move(name), place_, errors_);
+  if (!errors_.empty()) return false;
+  if (!step) return true;
+  if (has_parallel(*step)) workers();
+  by_hand_.push_back(std::move(step));
+  contexts_by_hand_.push_back(&context);
+  try {
+    caller_.call(*by_hand_.back(), Phase::Forward, context);
+  } catch (...) {
+    return fail(by_hand_.back()->path);
+  }
+  return true;
+}
+
+std::size_t PipelineState::add_nested(std::string name, MakeTree make, StepOptions options) {
+  const std::scoped_lock lock(mutex_);
+  nested_.push_back(std::make_unique<Nested>());
+  *nested_.back() = {.name = std::move(name),
+                     .make = std::move(make),
+                     .options = std::move(options),
+                     .calls = {}};
+  return nested_.size() - 1;
+}
+
+NestedCall& PipelineState::take_call(Nested& nested) {
+  for (const auto& call : nested.calls) {
+    if (!call->taken.exchange(true)) return *call;
+  }
+  StepTree tree = nested.make();
+  tree.options = nested.options;
+  std::vector<StepError> mistakes;
+  auto step = place_step(std::move(tree), nested.name, place_, mistakes);
+  if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
+  if (!step) throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
+  if (has_parallel(*step)) workers();
+  auto call = std::make_unique<NestedCall>();
+  call->step = std::move(step);
+  call->taken = true;
+  return *nested.calls.emplace_back(std::move(call));
+}
+
+NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
+  PlacedStep* const caller = StepCaller::running();
+  NestedCall* call = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (caller == nullptr || caller->pipeline != this) {
+      throw std::logic_error(fmt::format("nested step '{}' is called outside of the steps of its "
+                                         "pipeline",
+                                         nested_.at(nested)->name));
+    }
+    call = &take_call(*nested_.at(nested));
+  }
+  call->caller = caller;
+  call->context = &context;
+  ++call->number;
+  caller->nested.push_back(call);
+  caller_.call(*call->step, Phase::Forward, context);
+  return *call;
+}
+
+void PipelineState::async(std::string name, std::function<void()> job) {
+  {
+    const std::scoped_lock lock(mutex_);
+    workers();
+  }
+  background_->add(std::move(name), std::move(job));
+}
+
+}  // namespace trainyard

@@ -1,0 +1,140 @@
+// A pipeline as it runs: the steps in their places, the iteration, and what ends it.
+//
+// Belongs to the thread that runs it, but for finish() and what listeners and jobs report.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/background.h"
+#include "pipeline/placed_step.h"
+#include "pipeline/placement.h"
+#include "pipeline/side_by_side.h"
+#include "pipeline/step_caller.h"
+#include "pipeline/worker_pool.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+
+class PipelineState {
+ public:
+  using RenewContext = void (*)(Context&);
+  using MakeTree = std::function<detail::StepTree()>;
+
+  PipelineState(PipelineOptions options, Context& context, RenewContext renew_context);
+  PipelineState(const PipelineState&) = delete;
+  PipelineState& operator=(const PipelineState&) = delete;
+  ~PipelineState();
+
+  void add(std::string name, detail::StepTree tree, StepOptions options);
+  void add(StepCaller::Wrapper wrapper);
+  std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
+
+  RunResult run(RunLimits limits, const std::stop_token& stop);
+  void finish(std::string why);
+  [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
+
+  // By hand. False: it failed, and what waited for its way back is dropped; take the errors.
+  bool forward();
+  bool backward();
+  bool renew();
+  bool sync();
+  bool forward_one(std::string name, detail::StepTree tree, Context& context);
+  std::vector<StepError> take_errors() { return std::exchange(errors_, {}); }
+  void set_done() { done_ = true; }
+  void close();
+
+  /// In a step. Throws what the nested step throws.
+  NestedCall& call_nested(std::size_t nested, Context& context);
+  void call_back(NestedCall& nested) { caller_.call_back(nested); }
+  void async(std::string name, std::function<void()> job);
+
+  EventBus& events() { return events_; }
+  [[nodiscard]] const Place& place() const { return place_; }
+
+ private:
+  /// What the loop over the steps looks at, side by side in memory.
+  struct Stop {
+    detail::StepNode* node;
+    PlacedStep* step;
+    bool bare;
+    bool two_way;
+  };
+  struct Nested {
+    std::string name;
+    MakeTree make;
+    StepOptions options;
+    std::vector<std::unique_ptr<NestedCall>> calls;
+  };
+
+  /// Puts what was added since in its place, and starts the workers that it needs.
+  bool start();
+  bool all_forward();
+  bool all_backward();
+  bool by_hand_backward();
+  bool next_context();
+  void refuse_in_a_step() const;
+  WorkerPool& workers();
+  void arrange();
+  RunResult end(Outcome outcome, std::uint64_t steps, std::string why);
+  RunResult failed(std::uint64_t steps);
+  /// The exception that is being handled ends the iteration.
+  bool fail(const std::string& step);
+  bool fail_by_listener();
+  void drop_all() noexcept;
+  bool forward_in_order();
+  bool backward_in_order();
+  bool side_by_side(SideBySide& order, Phase phase);
+  void listener_failed(std::string_view event, const std::exception_ptr& error);
+  NestedCall& take_call(Nested& nested);
+
+  // First what outlives the rest: jobs and listeners may use it to their end.
+  const PipelineOptions options_;
+  Context& context_;
+  const RenewContext renew_context_;
+  StepLock shared_lock_;
+  Place place_;
+  StepCaller caller_;
+
+  std::vector<std::pair<std::string, detail::StepTree>> added_;  ///< Since the last start.
+  std::vector<StepError> mistakes_;  ///< Of steps that cannot be placed; they stay.
+  std::vector<std::string> names_;
+  std::vector<std::unique_ptr<PlacedStep>> steps_;
+  std::vector<Stop> stops_;
+  std::optional<SideBySide> forward_side_by_side_;
+  std::optional<SideBySide> backward_side_by_side_;
+  std::vector<std::unique_ptr<PlacedStep>> by_hand_;
+  std::vector<Context*> contexts_by_hand_;
+  bool has_two_way_ = false;
+  bool running_ = false;
+  bool done_ = false;  ///< The context is that of an iteration that went its way back.
+  std::vector<StepError> errors_;
+  std::vector<std::exception_ptr> step_errors_;  ///< Of steps side by side.
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Nested>> nested_;  ///< Guarded: their calls.
+  std::string why_;                              ///< Guarded.
+  std::vector<StepError> listener_errors_;       ///< Guarded.
+  std::atomic<bool> finishing_ = false;
+  std::atomic<bool> listener_failed_ = false;
+
+  EventBus events_;
+  std::optional<WorkerPool> pool_;
+  std::optional<Background> background_;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,202 @@
+#include "pipeline/placement.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/match.h"
+#include "base/nearest.h"
+#include "pipeline/placed_step.h"
+#include "pipeline/side_by_side.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+namespace {
+
+using detail::StepKind;
+using detail::StepTree;
+
+/// Labels that pipelines have elsewhere: a pattern for one of them is not a mistake here.
+constexpr std::string_view kElsewhere[] = {"standalone", "distributed", "async", "node.1"};
+
+bool matches(const std::string& pattern, const std::string& label) {
+  return fnmatch(pattern.c_str(), label.c_str(), 0) == 0;
+}
+
+StepError mistake(const std::string& step, const std::string& text) {
+  return {.step = step,
+          .message = text,
+          .error = std::make_exception_ptr(std::invalid_argument(fmt::format("step '{}': {}", step, text)))};
+}
+
+std::optional<std::string> label_mistake(const std::string& pattern, const Place& place) {
+  if (match_any({pattern}, place.labels)) return std::nullopt;
+  if (pattern.starts_with("node.")) return std::nullopt;
+  for (const std::string_view label : kElsewhere) {
+    if (matches(pattern, std::string(label))) return std::nullopt;
+  }
+  std::vector<std::string_view> known(place.labels.begin(), place.labels.end());
+  known.insert(known.end(), std::begin(kElsewhere), std::end(kElsewhere));
+  const auto meant = nearest(pattern, known);
+  return fmt::format("no pipeline has a label that matches '{}'; this one has {}{}", pattern,
+                     fmt::join(place.labels, ", "),
+                     meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
+}
+
+/// There is no other pipeline that could play them.
+std::optional<std::string> role_mistake(const std::vector<Role>& roles, const Place& place) {
+  if (roles.empty()) return std::nullopt;
+  if (std::ranges::any_of(roles, [&](Role role) { return has_role(place, role); })) return {};
+  const auto names = [](const std::vector<Role>& of) {
+    std::vector<std::string_view> all;
+    std::ranges::transform(of, std::back_inserter(all), &Role::name);
+    return fmt::format("{}", fmt::join(all, ", "));
+  };
+  return fmt::format("it is for {}, and this pipeline is {}: nobody runs it", names(roles),
+                     names(place.roles));
+}
+
+StepLock* lock_of(const StepOptions& options, const Place& place) {
+  return match(
+      options.lock, [](NoLock) -> StepLock* { return nullptr; },
+      [&](SharedLock) { return place.shared_lock; }, [](StepLock* lock) { return lock; });
+}
+
+/// A part that runs on another thread than the group that holds its lock would wait for ever.
+void check_locks(const PlacedStep& step, const PlacedStep& group, bool apart,
+                 std::vector<StepError>& mistakes) {
+  const bool beside = apart || group.kind == StepKind::Parallel;
+  for (const auto& part : group.parts) {
+    if (beside && part->lock != nullptr && part->lock == step.lock) {
+      mistakes.push_back(mistake(part->path, fmt::format("its lock is held by '{}', which waits for it",
+                                                         step.path)));
+    }
+    check_locks(step, *part, beside, mistakes);
+  }
+}
+
+/// A group touches what its parts touch, unless it says so itself.
+void gather_touches(PlacedStep& group) {
+  if (!group.touches_all) return;
+  group.touches_all =
+      group.parts.empty() ||
+      std::ranges::any_of(group.parts, [](const auto& part) { return part->touches_all; });
+  if (group.touches_all) return;
+  for (const auto& part : group.parts) {
+    group.reads.insert(group.reads.end(), part->reads.begin(), part->reads.end());
+    group.writes.insert(group.writes.end(), part->writes.begin(), part->writes.end());
+  }
+}
+
+bool overlap(const std::vector<Touch>& some, const std::vector<Touch>& others,
+             const Context& context) {
+  return std::ranges::any_of(some, [&](const Touch& one) {
+    return std::ranges::any_of(others, [&](const Touch& it) { return one.overlaps(it, context); });
+  });
+}
+
+bool conflict(const PlacedStep& one, const PlacedStep& other, const Context& context) {
+  return one.touches_all || other.touches_all || overlap(one.writes, other.writes, context) ||
+         overlap(one.writes, other.reads, context) || overlap(one.reads, other.writes, context);
+}
+
+}  // namespace
+
+bool match_any(const std::vector<std::string>& patterns, const std::vector<std::string>& labels) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return std::ranges::any_of(labels,
+                               [&](const std::string& label) { return matches(pattern, label); });
+  });
+}
+
+bool has_role(const Place& place, Role role) {
+  return place.roles.empty() || std::ranges::find(place.roles, role) != place.roles.end();
+}
+
+std::unique_ptr<PlacedStep> place_step(StepTree tree, std::string path, const Place& place,
+                                       std::vector<StepError>& mistakes) {
+  const std::size_t mistakes_before = mistakes.size();
+  for (const std::string& pattern : tree.options.where) {
+    if (auto text = label_mistake(pattern, place)) mistakes.push_back(mistake(path, *text));
+  }
+  const bool here = tree.options.where.empty() || match_any(tree.options.where, place.labels);
+  if (here) {
+    if (auto text = role_mistake(tree.options.roles, place)) mistakes.push_back(mistake(path, *text));
+  }
+  if (!here || mistakes.size() > mistakes_before) return nullptr;
+
+  auto placed = std::make_unique<PlacedStep>();
+  placed->path = std::move(path);
+  placed->kind = tree.kind;
+  placed->node = std::move(tree.node);
+  placed->lock = lock_of(tree.options, place);
+  placed->touches_all = tree.options.reads.empty() && tree.options.writes.empty();
+  placed->reads = std::move(tree.options.reads);
+  placed->writes = std::move(tree.options.writes);
+  placed->pipeline = place.pipeline;
+  std::vector<std::string> names;
+  for (StepTree& part : tree.parts) {
+    if (part.name.empty()) part.name = std::to_string(names.size() + 1);
+    names.push_back(unused_name(part.name, part, names.size() + 1, names));
+    auto one = place_step(std::move(part), fmt::format("{}/{}", placed->path, names.back()), place,
+                          mistakes);
+    if (one) placed->parts.push_back(std::move(one));
+  }
+  if (!placed->node && placed->parts.empty()) return nullptr;
+  gather_touches(*placed);
+  if (placed->lock != nullptr) check_locks(*placed, *placed, false, mistakes);
+  if (placed->kind == StepKind::Parallel) {
+    placed->together = std::make_unique<SideBySide>(
+        placed->parts.size(), std::span<const std::pair<std::size_t, std::size_t>>{},
+        SideBySide::Order::Upward);
+    placed->part_errors.resize(placed->parts.size());
+  }
+  return placed;
+}
+
+std::string unused_name(std::string name, const StepTree& tree, std::size_t number,
+                        const std::vector<std::string>& taken) {
+  if (name.empty()) name = tree.name;
+  if (name.empty()) name = fmt::format("step-{}", number);
+  std::string unused = name;
+  for (int copy = 2; std::ranges::find(taken, unused) != taken.end(); ++copy) {
+    unused = fmt::format("{}#{}", name, copy);
+  }
+  return unused;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> conflicts(
+    const std::vector<std::unique_ptr<PlacedStep>>& steps, const Context& context) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  // What a step waits for anyway, by way of others, need not be said again.
+  std::vector<std::vector<bool>> follows(steps.size(), std::vector<bool>(steps.size()));
+  for (std::size_t later = 0; later < steps.size(); ++later) {
+    for (std::size_t earlier = later; earlier-- > 0;) {
+      if (follows[later][earlier] || !conflict(*steps[earlier], *steps[later], context)) continue;
+      pairs.emplace_back(earlier, later);
+      follows[later][earlier] = true;
+      for (std::size_t i = 0; i < earlier; ++i) {
+        if (follows[earlier][i]) follows[later][i] = true;
+      }
+    }
+  }
+  return pairs;
+}
+
+}  // namespace trainyard

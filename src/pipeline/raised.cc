@@ -1,0 +1,45 @@
+#include "pipeline/raised.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/trouble.h"
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+
+void Raised::from(const std::string& step) {
+  const std::exception_ptr error = std::current_exception();
+  const std::scoped_lock lock(mutex_);
+  if (std::ranges::find(known_, error, &Known::first) != known_.end()) return;
+  known_.emplace_back(error, std::vector{step_error(step, error)});
+}
+
+void Raised::all(const std::exception_ptr& thrown_on, std::vector<StepError> errors) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(known_, [&](const Known& known) { return known.first == thrown_on; });
+  known_.emplace_back(thrown_on, std::move(errors));
+}
+
+std::vector<StepError> Raised::errors_of(const std::exception_ptr& error,
+                                         const std::string& outside) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = std::ranges::find(known_, error, &Known::first);
+  if (known == known_.end()) return {step_error(outside, error)};
+  return known->second;
+}
+
+void Raised::forget() {
+  const std::scoped_lock lock(mutex_);
+  known_.clear();
+}
+
+StepError step_error(std::string step, const std::exception_ptr& error) {
+  return {.step = std::move(step), .message = trouble_of(error).message, .error = error};
+}
+
+}  // namespace trainyard

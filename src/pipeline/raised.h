@@ -1,0 +1,38 @@
+// Which step an exception comes from. It travels up through wrappers and groups as it was thrown, so
+// that a wrapper can catch it; this remembers whose it was. Any thread.
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+
+class Raised {
+ public:
+  /// The exception that is being handled was thrown in that step; no effect when that is known
+  /// already, of a step inside of it.
+  void from(const std::string& step);
+
+  /// The one that is thrown on stands for all of these.
+  void all(const std::exception_ptr& thrown_on, std::vector<StepError> errors);
+
+  /// What it stands for; `outside` says whose it is when nobody said so.
+  std::vector<StepError> errors_of(const std::exception_ptr& error, const std::string& outside);
+
+  /// Nothing that was thrown is on its way any more.
+  void forget();
+
+ private:
+  using Known = std::pair<std::exception_ptr, std::vector<StepError>>;
+  std::mutex mutex_;
+  std::vector<Known> known_;
+};
+
+StepError step_error(std::string step, const std::exception_ptr& error);
+
+}  // namespace trainyard

@@ -1,0 +1,103 @@
+#include "pipeline/step_caller.h"
+
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <ranges>
+#include <utility>
+#include <vector>
+
+#include "pipeline/placed_step.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+namespace {
+
+/// For as long as it lives, this thread runs that step.
+class RunningHere {
+ public:
+  explicit RunningHere(PlacedStep& step) : before_(StepCaller::running()) {
+    StepCaller::set_running(&step);
+  }
+  RunningHere(const RunningHere&) = delete;
+  RunningHere& operator=(const RunningHere&) = delete;
+  ~RunningHere() { StepCaller::set_running(before_); }
+
+ private:
+  PlacedStep* before_;
+};
+
+}  // namespace
+
+void StepCaller::call(PlacedStep& step, Phase phase, Context& context) {
+  const RunningHere here(step);
+  std::unique_lock<StepLock> lock;
+  if (step.lock != nullptr) lock = std::unique_lock(*step.lock);
+  try {
+    wrapped(step, phase, context, wrappers_.size());
+    // What it called comes after its own way back, the last call first.
+    while (phase == Phase::Backward && !step.nested.empty()) {
+      call_back(*step.nested.back());
+    }
+  } catch (...) {
+    raised_.from(step.path);
+    throw;
+  }
+}
+
+void StepCaller::call_back(NestedCall& nested) {
+  std::erase(nested.caller->nested, &nested);
+  // Also when it throws.
+  const std::unique_ptr<NestedCall, void (*)(NestedCall*)> freed(
+      &nested, [](NestedCall* call) { call->taken.store(false); });
+  if (nested.step->waits()) call(*nested.step, Phase::Backward, *nested.context);
+}
+
+void StepCaller::wrapped(PlacedStep& step, Phase phase, Context& context, std::size_t wrappers) {
+  if (wrappers == 0) return bare(step, phase, context);
+  const auto further = [&] { wrapped(step, phase, context, wrappers - 1); };
+  wrappers_[wrappers - 1](StepCall{.step = step.path, .phase = phase}, context, Next(further));
+}
+
+void StepCaller::bare(PlacedStep& step, Phase phase, Context& context) {
+  if (phase == Phase::Backward) {
+    if (step.node) return step.node->backward(context);
+    for (const auto& part : std::views::reverse(step.parts)) {
+      if (part->waits()) call(*part, phase, context);
+    }
+    return;
+  }
+  if (step.node) return step.node->forward(context);
+  if (step.kind == detail::StepKind::Parallel) return all_forward(step, context);
+  for (const auto& part : step.parts) call(*part, phase, context);
+}
+
+void StepCaller::all_forward(PlacedStep& group, Context& context) {
+  const auto one = [&](std::size_t part) {
+    try {
+      call(*group.parts[part], Phase::Forward, context);
+    } catch (...) {
+      group.part_errors[part] = std::current_exception();
+    }
+    return true;  // The others are called all the same: their errors count, too.
+  };
+  group.together->run(pool_, SideBySide::Do(one));
+  std::exception_ptr first;
+  std::vector<StepError> all;
+  for (std::size_t i = 0; i < group.parts.size(); ++i) {
+    const std::exception_ptr error = std::exchange(group.part_errors[i], nullptr);
+    if (!error) continue;
+    if (!first) first = error;
+    for (StepError& known : raised_.errors_of(error, group.parts[i]->path)) {
+      all.push_back(std::move(known));
+    }
+  }
+  if (!first) return;
+  raised_.all(first, std::move(all));
+  std::rethrow_exception(first);
+}
+
+}  // namespace trainyard

@@ -1,0 +1,51 @@
+// Runs one half of a step with all that is around and in it: its lock, the wrappers, the parts of a
+// group, the nested steps that it called. The pipeline calls a bare step without this.
+//
+// Several threads may call, each its own steps.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "pipeline/placed_step.h"
+#include "pipeline/raised.h"
+#include "pipeline/worker_pool.h"
+#include "trainyard/context.h"
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+
+class StepCaller {
+ public:
+  using Wrapper = std::function<void(const StepCall&, Context&, const Next&)>;
+
+  void add(Wrapper wrapper) { wrappers_.push_back(std::move(wrapper)); }
+  [[nodiscard]] bool has_wrappers() const { return !wrappers_.empty(); }
+  /// Who helps with parallel groups; may be none.
+  void use(WorkerPool* pool) { pool_ = pool; }
+
+  /// Throws what the step throws, and knows whose it was.
+  void call(PlacedStep& step, Phase phase, Context& context);
+  /// Has a nested step go its way back, which waits for it in its caller.
+  void call_back(NestedCall& nested);
+  Raised& raised() { return raised_; }
+
+  /// The step that this thread runs, of whatever pipeline.
+  static PlacedStep* running() { return running_; }
+  static void set_running(PlacedStep* step) { running_ = step; }
+
+ private:
+  void wrapped(PlacedStep& step, Phase phase, Context& context, std::size_t wrappers);
+  void bare(PlacedStep& step, Phase phase, Context& context);
+  void all_forward(PlacedStep& group, Context& context);
+
+  // A trivial type, so that each step can set it.
+  static inline constinit thread_local PlacedStep* running_ = nullptr;
+
+  std::vector<Wrapper> wrappers_;
+  Raised raised_;
+  WorkerPool* pool_ = nullptr;
+};
+
+}  // namespace trainyard
