@@ -186,7 +186,8 @@ class EventBus {
     return expect(event).wait(at_most, stop);
   }
 
-  /// At most `events_max` wait in it; whoever emits one more waits until there is room. A listener
+  /// At most `events_max` wait in it, with the one that is being told, or what makes it a power of
+  /// two; whoever emits one more waits until there is room. A listener
   /// that does so in the queue's own thread would wait for itself: its event is told to on_error.
   EventQueue& make_queue(std::size_t events_max = 8'192);
 

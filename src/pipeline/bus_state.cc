@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -29,42 +30,95 @@ namespace {
 /// How deep this thread is in listeners.
 constinit thread_local int in_listeners = 0;
 
-/// A call of a listener, as those see it who take it off.
-class CallOf {
+/// One more, for as long as it lives: a copy of an event may throw.
+class InUse {
  public:
-  explicit CallOf(Listener& listener) : listener_(listener) {
-    may_ = (listener_.calls.fetch_add(1) & Listener::kOff) == 0;
-    ++in_listeners;
-  }
-  CallOf(const CallOf&) = delete;
-  CallOf& operator=(const CallOf&) = delete;
-  ~CallOf() {
-    --in_listeners;
-    if ((listener_.calls.fetch_sub(1) & Listener::kOff) != 0) listener_.calls.notify_all();
+  explicit InUse(int& count) : count_(count) { ++count_; }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  ~InUse() { --count_; }
+
+ private:
+  int& count_;
+};
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+/// Destroys what it holds, when it is called no more. By one of those who can.
+void empty(Listener& listener) {
+  auto holds = Listener::Holds::Something;
+  if (!listener.holds.compare_exchange_strong(holds, Listener::Holds::Going)) return;
+  listener.call = nullptr;
+  listener.holds = Listener::Holds::Nothing;
+  listener.holds.notify_all();
+}
+
+/// A call of a listener by the thread that emits, as those see it who take it off.
+class CallHere {
+ public:
+  explicit CallHere(Listener& listener)
+      : listener_(listener), may_((listener.calls.fetch_add(1) & Listener::kOff) == 0) {}
+  CallHere(const CallHere&) = delete;
+  CallHere& operator=(const CallHere&) = delete;
+  ~CallHere() {
+    const std::uint32_t before = listener_.calls.fetch_sub(1);
+    if ((before & Listener::kOff) == 0) return;
+    listener_.calls.notify_all();
+    if (before == (Listener::kOff | 1U)) empty(listener_);
   }
   [[nodiscard]] bool may() const { return may_; }
 
  private:
   Listener& listener_;
-  bool may_ = false;
+  const bool may_;
 };
 
+/// Returns when no call of it goes on, but on a thread that is in a listener: it would wait for
+/// itself, or for one that waits for it. Whoever is the first also sees that what it holds goes;
+/// another may be a part of that.
 void mark_off(Listener& listener) {
-  std::uint32_t calls = listener.calls.fetch_or(Listener::kOff) | Listener::kOff;
-  while (in_listeners == 0 && calls != Listener::kOff) {
-    listener.calls.wait(calls);
-    calls = listener.calls.load();
+  const bool first = (listener.calls.fetch_or(Listener::kOff) & Listener::kOff) == 0;
+  if (in_listeners > 0) {
+    if (first && listener.queue == nullptr && listener.calls == Listener::kOff) empty(listener);
+    return;
   }
+  if (listener.queue != nullptr) listener.queue->wait_until_out_of(listener);
+  for (std::uint32_t now = listener.calls.load(); now != Listener::kOff;) {
+    listener.calls.wait(now);
+    now = listener.calls.load();
+  }
+  if (!first) return;
+  empty(listener);
+  listener.holds.wait(Listener::Holds::Going);
 }
 
 }  // namespace
 
+BusState::BusState(EventBus::OnError on_error) : on_error_(std::move(on_error)), id_(next_id()) {}
+
+void BusState::replace(const std::string& name, std::shared_ptr<const Channel>& before,
+                       std::shared_ptr<Channel> after) {
+  if (after->listeners.empty()) {
+    channels_.erase(name);
+  } else {
+    before = std::move(after);
+  }
+  changes_.fetch_add(1, std::memory_order_release);
+}
+
 void BusState::add(std::shared_ptr<Listener> listener) {
+  if (listener->queue != nullptr) listener->queue->keep(listener);
+  const std::string name = listener->event;
+  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
   const std::scoped_lock lock(mutex_);
-  auto& now = listeners_[listener->event];
-  auto more = now ? std::make_shared<Listeners>(*now) : std::make_shared<Listeners>();
-  more->push_back(std::move(listener));
-  now = std::move(more);
+  auto& now = channels_[name];
+  before = now;
+  auto more = before ? std::make_shared<Channel>(*before) : std::make_shared<Channel>(name);
+  more->listeners.push_back(std::move(listener));
+  replace(name, now, std::move(more));
 }
 
 void BusState::off(Listener& listener) {
@@ -73,84 +127,107 @@ void BusState::off(Listener& listener) {
 }
 
 void BusState::remove(const Listener& listener) {
-  std::shared_ptr<const Listeners> before;  // What it holds is destroyed without the lock.
+  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
   const std::scoped_lock lock(mutex_);
-  const auto found = listeners_.find(listener.event);
-  if (found == listeners_.end()) return;
+  const auto found = channels_.find(listener.event);
+  if (found == channels_.end()) return;
   before = found->second;
-  auto rest = std::make_shared<Listeners>(*before);
-  std::erase_if(*rest, [&](const auto& it) { return it.get() == &listener; });
-  if (rest->empty()) {
-    listeners_.erase(found);
-  } else {
-    found->second = std::move(rest);
-  }
+  auto rest = std::make_shared<Channel>(*before);
+  std::erase_if(rest->listeners, [&](const auto& it) { return it.get() == &listener; });
+  replace(before->name, found->second, std::move(rest));
 }
 
 std::size_t BusState::off(std::string_view pattern) {
   const std::string glob(pattern);
-  Listeners gone;
+  std::vector<std::shared_ptr<Listener>> gone;
   {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(listeners_, [&](const auto& entry) {
+    std::erase_if(channels_, [&](const auto& entry) {
       if (fnmatch(glob.c_str(), entry.first.c_str(), 0) != 0) return false;
-      gone.insert(gone.end(), entry.second->begin(), entry.second->end());
+      const auto& listeners = entry.second->listeners;
+      gone.insert(gone.end(), listeners.begin(), listeners.end());
       return true;
     });
+    changes_.fetch_add(1, std::memory_order_release);
   }
   for (const auto& listener : gone) mark_off(*listener);
   return gone.size();
 }
 
-std::shared_ptr<const BusState::Listeners> BusState::listeners_of(const EventName& name,
-                                                                  bool& stopped) {
+BusState::Recent& BusState::recent_of_this_thread(const EventName& name) {
+  constexpr std::size_t kRemembered = 8;
+  thread_local std::array<Recent, kRemembered> all;
+  return all[name.hash % kRemembered];
+}
+
+const BusState::Channel* BusState::listeners_of(const EventName& name, Recent& recent,
+                                                std::shared_ptr<const Channel>& held) {
+  if (recent.bus == id_ && recent.hash == name.hash &&
+      recent.changes == changes_.load(std::memory_order_acquire) &&
+      recent.channel->name == name.text) {
+    return recent.channel.get();
+  }
+  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
   const std::scoped_lock lock(mutex_);
-  stopped = stopped_;
-  const auto found = listeners_.find(name);
-  return found == listeners_.end() ? nullptr : found->second;
+  const auto found = channels_.find(name);
+  if (found == channels_.end()) return nullptr;
+  if (recent.emissions > 0) {
+    held = found->second;
+    return held.get();
+  }
+  before = std::exchange(recent.channel, found->second);
+  recent.bus = id_;
+  recent.changes = changes_.load();
+  recent.hash = name.hash;
+  return recent.channel.get();
 }
 
 std::size_t BusState::emit(EventName name, const PayloadType& type, const void* payload) {
-  bool stopped = false;
-  const auto listeners = listeners_of(name, stopped);
-  if (stopped) {
+  if (stopped_.load(std::memory_order_acquire)) {
     tell(name.text, "was emitted after the bus had stopped");
     return 0;
   }
-  if (!listeners) return 0;
+  Recent& recent = recent_of_this_thread(name);
+  std::shared_ptr<const Channel> held;
+  const Channel* const channel = listeners_of(name, recent, held);
+  if (channel == nullptr) return 0;
+  const InUse in_use(recent.emissions);
   std::size_t told = 0;
-  for (const auto& listener : *listeners) {
-    if (deliver(listener, type, payload)) ++told;
+  for (const auto& listener : channel->listeners) {
+    if (deliver(*listener, type, payload)) ++told;
   }
   return told;
 }
 
-bool BusState::deliver(const std::shared_ptr<Listener>& listener, const PayloadType& type,
-                       const void* payload) {
-  if (listener->type != &type) {
-    tell(listener->event, fmt::format("carries {}, and a listener takes {}", type.name,
-                                      listener->type->name));
+bool BusState::deliver(Listener& listener, const PayloadType& type, const void* payload) {
+  if (listener.type != &type) {
+    tell(listener.event,
+         fmt::format("carries {}, and a listener takes {}", type.name, listener.type->name));
     return false;
   }
-  if (listener->once) {
-    if (listener->claimed.exchange(true)) return false;
-    remove(*listener);
+  if (listener.once) {
+    if (listener.claimed.exchange(true)) return false;
+    remove(listener);
   }
-  if (listener->queue != nullptr) {
-    const auto taken = listener->queue->push(listener, type, payload);
-    if (taken == EventQueue::Taken::Closed) tell(listener->event, "came when its queue was closed");
-    if (taken == EventQueue::Taken::WouldWaitForItself) {
-      tell(listener->event, "found its queue full, in a listener of that queue");
-    }
-    return taken == EventQueue::Taken::Yes;
+  if (listener.queue == nullptr) {
+    call_here(listener, payload);
+    return true;
   }
-  call(*listener, payload);
-  return true;
+  const auto taken = listener.queue->push(listener, type, payload);
+  if (taken == EventQueue::Taken::Closed) tell(listener.event, "came when its queue was closed");
+  if (taken == EventQueue::Taken::WouldWaitForItself) {
+    tell(listener.event, "found its queue full, in a listener of that queue");
+  }
+  return taken == EventQueue::Taken::Yes;
 }
 
-void BusState::call(Listener& listener, const void* payload) {
-  const CallOf call(listener);
-  if (!call.may()) return;
+void BusState::call_here(Listener& listener, const void* payload) const {
+  const CallHere here(listener);
+  if (here.may()) call(listener, payload);
+}
+
+void BusState::call(Listener& listener, const void* payload) const {
+  const InUse in_it(in_listeners);
   try {
     listener.call(payload);
   } catch (...) {
@@ -175,17 +252,17 @@ EventQueue& BusState::make_queue(std::size_t events_max) {
   return *queues_.emplace_back(std::move(queue));
 }
 
-void BusState::end_queues() {
-  std::vector<std::unique_ptr<EventQueue>> queues;  // They end without the lock.
-  const std::scoped_lock lock(mutex_);
-  queues.swap(queues_);
+void BusState::end() {
+  // Without the lock: their listeners may use the bus to the last. Nobody makes more of them now.
+  for (const auto& queue : queues_) queue->end();
+  off("*");
 }
 
 std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
   std::vector<EventQueue*> queues;
   {
     const std::scoped_lock lock(mutex_);
-    if (std::exchange(stopped_, true)) return 0;
+    if (stopped_.exchange(true)) return 0;
     for (const auto& queue : queues_) queues.push_back(queue.get());
   }
   const auto until = std::chrono::steady_clock::now() + drain_at_most;

@@ -30,14 +30,18 @@ struct Listener {
   bool once = false;
 
   std::atomic<bool> claimed = false;  ///< Of a once: somebody has its event.
-  /// How many threads are in it, and kOff when it is taken off.
-  std::atomic<std::uint32_t> calls = 0;
+  /// How many threads that emit are in it, and kOff when it is taken off. Written with each call, so
+  /// not beside what others read meanwhile.
+  alignas(64) std::atomic<std::uint32_t> calls = 0;
+  /// Of what `call` holds: others keep a listener for as long as they like.
+  enum class Holds : std::uint8_t { Something, Going, Nothing };
+  std::atomic<Holds> holds = Holds::Something;
   static constexpr std::uint32_t kOff = 1U << 31U;
 };
 
 class BusState {
  public:
-  explicit BusState(EventBus::OnError on_error) : on_error_(std::move(on_error)) {}
+  explicit BusState(EventBus::OnError on_error);
 
   void add(std::shared_ptr<Listener> listener);
   /// When it returns, no call of the listener goes on, unless this thread is in a listener: it would
@@ -45,19 +49,31 @@ class BusState {
   void off(Listener& listener);
   std::size_t off(std::string_view pattern);
   std::size_t emit(EventName name, const PayloadType& type, const void* payload);
-  /// Calls it, unless it was taken off. What it throws is told.
-  void call(Listener& listener, const void* payload);
   void tell(std::string_view event, const std::exception_ptr& error) const;
   void tell(std::string_view event, const std::string& text) const;
 
   EventQueue& make_queue(std::size_t events_max);
   std::size_t stop(std::chrono::nanoseconds drain_at_most);
-  /// Waits for the listeners that they call. Not in a listener of theirs.
-  void end_queues();
+  /// The threads of its queues end, when they are out of their listeners; nobody listens any more.
+  /// Not in a listener.
+  void end();
   [[nodiscard]] std::stop_token ended() const { return ended_.get_token(); }
 
  private:
-  using Listeners = std::vector<std::shared_ptr<Listener>>;
+  /// All that listen to one name.
+  struct Channel {
+    std::string name;
+    std::vector<std::shared_ptr<Listener>> listeners;
+  };
+  /// What a thread emitted last, and to whom, so that it need not look again while nobody comes or
+  /// goes. Of whatever bus.
+  struct Recent {
+    std::uint64_t bus = 0;
+    std::uint64_t changes = 0;
+    std::uint64_t hash = 0;
+    std::shared_ptr<const Channel> channel;
+    int emissions = 0;  ///< Of this thread that go on and may use it: a listener may emit, too.
+  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(const EventName& name) const { return name.hash; }
@@ -77,18 +93,26 @@ class BusState {
   };
   /// Nobody who emits from now on calls it.
   void remove(const Listener& listener);
-  /// Nothing when nobody listens; `stopped` when nobody will any more.
-  std::shared_ptr<const Listeners> listeners_of(const EventName& name, bool& stopped);
-  bool deliver(const std::shared_ptr<Listener>& listener, const PayloadType& type,
-               const void* payload);
+  /// Who listens now; nothing when nobody does. `held` has it where `recent` is in use.
+  const Channel* listeners_of(const EventName& name, Recent& recent,
+                              std::shared_ptr<const Channel>& held);
+  static Recent& recent_of_this_thread(const EventName& name);
+  void replace(const std::string& name, std::shared_ptr<const Channel>& before,
+               std::shared_ptr<Channel> after);
+  bool deliver(Listener& listener, const PayloadType& type, const void* payload);
+  /// Calls it, unless it was taken off. What it throws is told.
+  void call_here(Listener& listener, const void* payload) const;
+  void call(Listener& listener, const void* payload) const;
 
   const EventBus::OnError on_error_;
   std::stop_source ended_;
+  const std::uint64_t id_;  ///< Of no other bus of this process, ever.
+  std::atomic<std::uint64_t> changes_ = 1;
+  std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
-  /// Each list is made anew when it changes: whoever emits goes on with the one he has.
-  std::unordered_map<std::string, std::shared_ptr<const Listeners>, Hash, Equal> listeners_;
+  /// Each is made anew when it changes: whoever emits goes on with the one he has.
+  std::unordered_map<std::string, std::shared_ptr<const Channel>, Hash, Equal> channels_;
   std::vector<std::unique_ptr<EventQueue>> queues_;
-  bool stopped_ = false;
 };
 
 }  // namespace trainyard::detail

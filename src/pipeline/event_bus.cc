@@ -110,7 +110,7 @@ EventBus::EventBus(OnError on_error)
 
 EventBus::~EventBus() {
   stop(std::chrono::seconds(1));
-  state_->end_queues();
+  state_->end();
 }
 
 Subscription EventBus::add(detail::EventName name, const detail::PayloadType& type, Call call,
