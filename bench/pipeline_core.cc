@@ -27,11 +27,6 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline.h"
 
-#if __has_include(<taskflow/taskflow.hpp>)
-#include <taskflow/taskflow.hpp>
-#define TRAINYARD_HAS_TASKFLOW 1
-#endif
-
 namespace trainyard {
 namespace {
 
@@ -268,23 +263,9 @@ void async() {
     in_order.use([](Train&) {});
     linear.use([](Train&) {});
   }
-  std::vector<std::pair<std::string, std::function<double()>>> figures{
-      {"apart", [&] { return iterations(apart, scaled(50'000)); }},
-      {"in_order", [&] { return iterations(in_order, scaled(50'000)); }},
-      {"single_run", [&] { return single_runs(linear, scaled(500'000)); }}};
-#ifdef TRAINYARD_HAS_TASKFLOW
-  tf::Executor executor(3);
-  tf::Taskflow graph;
-  std::vector<tf::Task> tasks;
-  for (std::size_t i = 0; i < kSteps; ++i) tasks.push_back(graph.emplace([] {}));
-  graph.linearize(tasks);
-  figures.emplace_back("taskflow", [&] {
-    return time_of_each(scaled(5'000), [&](std::size_t times) {
-      for (std::size_t i = 0; i < times; ++i) executor.run(graph).wait();
-    });
-  });
-#endif
-  measure(figures);
+  measure({{"apart", [&] { return iterations(apart, scaled(50'000)); }},
+           {"in_order", [&] { return iterations(in_order, scaled(50'000)); }},
+           {"single_run", [&] { return single_runs(linear, scaled(500'000)); }}});
 }
 
 }  // namespace

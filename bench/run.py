@@ -11,6 +11,9 @@ import gpu_late
 import gpu_makespan
 import gpu_sampling
 import harness
+import pipeline_async
+import pipeline_events
+import pipeline_steps
 import rows
 import tasks_library
 import tasks_python
@@ -27,7 +30,7 @@ GROUPS = {
     "tasks": {"library": tasks_library, "python": tasks_python},
     "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling,
             "forecast": gpu_forecast},
-    "pipeline": {},
+    "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {},
 }
 

@@ -44,10 +44,22 @@ class FrameBlock {
 
   /// The block that the next coroutine of this thread takes, if it fits and is not taken.
   static void offer(FrameBlock* block) { offered_ = block; }
-  static void* take(std::size_t size);
-  static void give_back(void* frame);
+  static void* take(std::size_t size) {
+    FrameBlock* const block = std::exchange(offered_, nullptr);
+    if (block == nullptr || block->taken_ || size + sizeof(Header) > block->size_) [[unlikely]] {
+      return take_anew(block, size);
+    }
+    block->taken_ = true;
+    return static_cast<Header*>(block->memory_) + 1;
+  }
+  static void give_back(void* frame) {
+    Header* const header = static_cast<Header*>(frame) - 1;
+    if (header->owner == nullptr) return ::operator delete(header);
+    header->owner->taken_ = false;
+  }
 
  private:
+  static void* take_anew(FrameBlock* block, std::size_t size);
   /// In front of each frame: whose it is; none for one of its own.
   struct alignas(alignof(std::max_align_t)) Header {
     FrameBlock* owner;

@@ -136,6 +136,14 @@ void PipelineState::arrange() {
                       .two_way = is_two_way(*step)});
   }
   has_two_way_ = std::ranges::any_of(stops_, &Stop::two_way);
+  there_.clear();
+  back_.clear();
+  if (std::ranges::all_of(stops_, &Stop::bare)) {
+    for (const Stop& stop : stops_) there_.push_back(stop.node);
+    for (const Stop& stop : std::views::reverse(stops_)) {
+      if (stop.two_way) back_.push_back(stop.node);
+    }
+  }
   if (options_.async) {
     const auto pairs = conflicts(steps_, context_);
     forward_side_by_side_.emplace(steps_.size(), pairs, SideBySide::Order::Upward);
@@ -271,52 +279,68 @@ bool PipelineState::by_hand_backward() {
   return true;
 }
 
+bool PipelineState::all_bare() const {
+  // Nested steps ask who calls them.
+  return !there_.empty() && !caller_.has_wrappers() && nested_.empty();
+}
+
 bool PipelineState::forward_in_order() {
-  const bool wrapped = caller_.has_wrappers();
+  if (all_bare()) return bare_forward();
   std::size_t at = 0;
   try {
-    for (; at < stops_.size(); ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] {
-        return fail_by_listener();
-      }
-      const Stop& stop = stops_[at];
-      if (stop.bare && !wrapped) [[likely]] {
-        StepCaller::set_running(stop.step);
-        stop.node->forward(context_);
-      } else {
-        caller_.call(*stop.step, Phase::Forward, context_);
-      }
+    for (; at < steps_.size(); ++at) {
+      if (listener_failed_.load(std::memory_order_relaxed)) return fail_by_listener();
+      caller_.call(*steps_[at], Phase::Forward, context_);
     }
   } catch (...) {
-    return fail(stops_[at].step->path);
+    return fail(steps_[at]->path);
   }
-  StepCaller::set_running(nullptr);
   return true;
 }
 
 bool PipelineState::backward_in_order() {
-  const bool wrapped = caller_.has_wrappers();
-  std::size_t left = stops_.size();
+  if (all_bare()) return bare_backward();
+  std::size_t left = steps_.size();
   try {
     while (left > 0) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] {
-        return fail_by_listener();
-      }
-      const Stop& stop = stops_[--left];
-      const bool called = !stop.step->nested.empty();
-      if (!stop.two_way && !called) continue;
-      if (stop.bare && !wrapped && !called) [[likely]] {
-        StepCaller::set_running(stop.step);
-        stop.node->backward(context_);
-        if (stop.step->nested.empty()) [[likely]] continue;
-      }
-      if (stop.step->waits()) caller_.call(*stop.step, Phase::Backward, context_);
+      if (listener_failed_.load(std::memory_order_relaxed)) return fail_by_listener();
+      PlacedStep& step = *steps_[--left];
+      if (step.waits()) caller_.call(step, Phase::Backward, context_);
     }
   } catch (...) {
-    return fail(stops_[left].step->path);
+    return fail(steps_[left]->path);
   }
-  StepCaller::set_running(nullptr);
   return listener_failed_.load(std::memory_order_relaxed) ? fail_by_listener() : true;
+}
+
+bool PipelineState::bare_forward() {
+  auto at = there_.begin();
+  try {
+    for (const auto end = there_.end(); at != end; ++at) {
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] return fail_by_listener();
+      (*at)->forward(context_);
+    }
+  } catch (...) {
+    return fail(path_of(**at));
+  }
+  return true;
+}
+
+bool PipelineState::bare_backward() {
+  auto at = back_.begin();
+  try {
+    for (const auto end = back_.end(); at != end; ++at) {
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] return fail_by_listener();
+      (*at)->backward(context_);
+    }
+  } catch (...) {
+    return fail(path_of(**at));
+  }
+  return listener_failed_.load(std::memory_order_relaxed) ? fail_by_listener() : true;
+}
+
+const std::string& PipelineState::path_of(const detail::StepNode& node) const {
+  return (*std::ranges::find(steps_, &node, [](const auto& step) { return step->node.get(); }))->path;
 }
 
 bool PipelineState::side_by_side(SideBySide& order, Phase phase) {

@@ -98,6 +98,10 @@ class PipelineState {
   void drop_all() noexcept;
   bool forward_in_order();
   bool backward_in_order();
+  bool bare_forward();
+  bool bare_backward();
+  [[nodiscard]] bool all_bare() const;
+  [[nodiscard]] const std::string& path_of(const detail::StepNode& node) const;
   bool side_by_side(SideBySide& order, Phase phase);
   void listener_failed(std::string_view event, const std::exception_ptr& error);
   NestedCall& take_call(Nested& nested);
@@ -115,6 +119,8 @@ class PipelineState {
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<PlacedStep>> steps_;
   std::vector<Stop> stops_;
+  std::vector<detail::StepNode*> there_;  ///< The nodes of all, when each is bare; else none.
+  std::vector<detail::StepNode*> back_;   ///< Of those the two-way ones, the last first.
   std::optional<SideBySide> forward_side_by_side_;
   std::optional<SideBySide> backward_side_by_side_;
   std::vector<std::unique_ptr<PlacedStep>> by_hand_;

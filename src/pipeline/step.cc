@@ -10,34 +10,17 @@
 
 namespace trainyard::detail {
 
-void* FrameBlock::take(std::size_t size) {
+void* FrameBlock::take_anew(FrameBlock* block, std::size_t size) {
   const std::size_t whole = size + sizeof(Header);
-  FrameBlock* const block = std::exchange(offered_, nullptr);
-  void* memory = nullptr;
-  if (block != nullptr && !block->taken_) {
-    if (block->size_ < whole) {
-      ::operator delete(std::exchange(block->memory_, nullptr));
-      block->memory_ = ::operator new(whole);
-      block->size_ = whole;
-    }
-    block->taken_ = true;
-    memory = block->memory_;
-    ::new (memory) Header{block};
-  } else {
-    memory = ::operator new(whole);
-    ::new (memory) Header{nullptr};
+  if (block == nullptr || block->taken_) {
+    return ::new (::operator new(whole)) Header{nullptr} + 1;
   }
-  return static_cast<std::byte*>(memory) + sizeof(Header);
-}
-
-void FrameBlock::give_back(void* frame) {
-  auto* const header =
-      reinterpret_cast<Header*>(static_cast<std::byte*>(frame) - sizeof(Header));
-  if (header->owner != nullptr) {
-    header->owner->taken_ = false;
-  } else {
-    ::operator delete(header);
-  }
+  ::operator delete(std::exchange(block->memory_, nullptr));
+  block->size_ = 0;
+  block->memory_ = ::operator new(whole);
+  block->size_ = whole;
+  block->taken_ = true;
+  return ::new (block->memory_) Header{block} + 1;
 }
 
 void throw_second_yield() {

@@ -88,6 +88,32 @@ TEST(Wrapper, CanCatchWhatAStepThrowsAsItWasThrown) {
   EXPECT_EQ(tries, 3);
 }
 
+TEST(Wrapper, ThatCatchesWhatASecondHalfThrowsEndsIt) {
+  std::string order;
+  Pipeline<Loop> loop;
+  loop.use("first", [](Loop&) -> Step {
+        throw std::runtime_error("no first half");
+        co_yield after;
+      })
+      .use("second",
+           [](Loop&) -> Step {
+             co_yield after;
+             throw std::runtime_error("no second half");
+           })
+      .use("none", [](Loop&) { return Step{}; });
+  loop.wrap([&](const StepCall& call, Loop&, const Next& next) {
+    try {
+      next();
+    } catch (const std::runtime_error& error) {
+      order += std::string(call.step) + ": " + error.what() + "; ";
+    }
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 2}));
+  EXPECT_EQ(order,
+            "first: no first half; second: no second half; "
+            "first: no first half; second: no second half; ");
+}
+
 TEST(Wrapper, ThatThrowsFailsTheStepThatItWraps) {
   Pipeline<Loop> loop;
   loop.use("group", serial(named("a", [](Loop&) { throw std::runtime_error("inside"); })));

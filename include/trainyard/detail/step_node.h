@@ -80,26 +80,31 @@ class CoroutineNode final : public StepNode {
  public:
   explicit CoroutineNode(F&& step) : step_(std::forward<F>(step)) {}
   void forward(Context& context) override {
-    Step halves = call(static_cast<C&>(context));
-    if (halves.forward()) halves_ = std::move(halves);
+    try {
+      FrameBlock::offer(&frame_);
+      halves_ = step_(static_cast<C&>(context));
+      FrameBlock::offer(nullptr);  // One that made no coroutine has not taken it.
+      if (!halves_ || !halves_.forward()) drop();
+    } catch (...) {
+      FrameBlock::offer(nullptr);
+      drop();
+      throw;
+    }
   }
   void backward(Context&) override {
     if (!halves_) return;
-    Step halves = std::exchange(halves_, {});
-    halves.backward();
+    try {
+      halves_.backward();
+    } catch (...) {
+      drop();
+      throw;
+    }
+    drop();
   }
   void drop() noexcept override { halves_ = Step{}; }
   [[nodiscard]] bool waits() const override { return static_cast<bool>(halves_); }
 
  private:
-  Step call(C& context) {
-    struct Offer {
-      explicit Offer(FrameBlock& block) { FrameBlock::offer(&block); }
-      ~Offer() { FrameBlock::offer(nullptr); }
-    } const offer{frame_};
-    return step_(context);
-  }
-
   F step_;
   FrameBlock frame_;  // Outlives the coroutine in it.
   Step halves_;
