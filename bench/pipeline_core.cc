@@ -181,8 +181,8 @@ void bus() {
            {"queued", [] { return emit_queued(scaled(2e6)); }}});
 }
 
-/// Has another thread call `wake`, when this one has been waiting for a while, and takes the time to
-/// the end of the wait. The median.
+/// Has another thread call `wake`, when this one has been waiting for a while, and takes the time
+/// to the end of the wait. The median.
 double time_to_wake(std::size_t times, const std::function<void()>& arm,
                     const std::function<void()>& wait, const std::function<void()>& wake) {
   std::atomic<std::size_t> round = 0;

@@ -55,8 +55,8 @@ constexpr Mover mover_of();
 template <auto... Members>
 struct Kept {
   template <auto Member>
-  static constexpr int count = (0 + ... + int{std::same_as<detail::OneMember<Member>,
-                                                           detail::OneMember<Members>>});
+  static constexpr int count =
+      (0 + ... + int{std::same_as<detail::OneMember<Member>, detail::OneMember<Members>>});
   static_assert(((count<Members> == 1) && ...), "a member is kept twice");
 
   static constexpr std::array<std::string_view, sizeof...(Members)> names{
@@ -64,7 +64,7 @@ struct Kept {
 
   /// Calls `each(name, member of the context)` in the order of the list.
   template <class C, class Each>
-  static void for_each(C& context, Each&& each) {
+  static void for_each([[maybe_unused]] C& context, [[maybe_unused]] Each&& each) {
     (each(detail::member_name<Members>(), context.*Members), ...);
   }
 

@@ -49,8 +49,8 @@ struct Listener;
 class BusWaiter;
 }  // namespace detail
 
-/// Takes its listener off when it is destroyed, also of once(). Then the listener is called no more;
-/// and no call of it goes on, if this is not done in a listener.
+/// Takes its listener off when it is destroyed, also of once(). Then the listener is called no
+/// more; and no call of it goes on, if this is not done in a listener.
 class [[nodiscard]] Subscription {
  public:
   Subscription() = default;
@@ -102,7 +102,8 @@ template <class P>
 class [[nodiscard]] Expectation {
  public:
   /// Waits until it has come, however long ago. Again, too.
-  std::expected<P, NoEvent> wait(std::chrono::nanoseconds at_most, const std::stop_token& stop = {}) {
+  std::expected<P, NoEvent> wait(std::chrono::nanoseconds at_most,
+                                 const std::stop_token& stop = {}) {
     const auto came = waiter_.wait(at_most, stop, ended_);
     if (!came) return std::unexpected(came.error());
     return **value_;
@@ -120,8 +121,8 @@ class EventBus {
  public:
   using OnError = std::function<void(std::string_view event, const std::exception_ptr& error)>;
 
-  /// `on_error` is called on the thread where it went wrong, perhaps on several at once, and must not
-  /// throw. Without one, a line goes to standard error.
+  /// `on_error` is called on the thread where it went wrong, perhaps on several at once, and must
+  /// not throw. Without one, a line goes to standard error.
   explicit EventBus(OnError on_error = {});
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
@@ -171,15 +172,15 @@ class EventBus {
   Expectation<P> expect(const Event<P>& event) {
     Expectation<P> pending;
     pending.ended_ = ended();
-    pending.listener_ = once(
-        event, [waiter = pending.waiter_, value = pending.value_](const P& payload) {
+    pending.listener_ =
+        once(event, [waiter = pending.waiter_, value = pending.value_](const P& payload) {
           value->emplace(payload);
           waiter.came();
         });
     return pending;
   }
-  /// Waits for the next one: for at most so long, or until `stop`. On a worker of a pipeline another
-  /// takes its place meanwhile, so that who is to emit is not waited for in vain.
+  /// Waits for the next one: for at most so long, or until `stop`. On a worker of a pipeline
+  /// another takes its place meanwhile, so that who is to emit is not waited for in vain.
   template <std::copy_constructible P>
   std::expected<P, NoEvent> wait_for(const Event<P>& event, std::chrono::nanoseconds at_most,
                                      const std::stop_token& stop = {}) {
@@ -192,8 +193,8 @@ class EventBus {
   EventQueue& make_queue(std::size_t events_max = 8'192);
 
   /// No more events from now on; those that wait in queues are delivered, for at most so long. What
-  /// is left then is told to on_error and counted. In a listener it does not wait for that listener's
-  /// own queue. Again: no effect.
+  /// is left then is told to on_error and counted. In a listener it does not wait for that
+  /// listener's own queue. Again: no effect.
   std::size_t stop(std::chrono::nanoseconds drain_at_most = std::chrono::seconds(5));
 
  private:

@@ -20,12 +20,12 @@
 #include <string>
 #include <utility>
 
-#include "trainyard/any_step.h"         // IWYU pragma: export
-#include "trainyard/context.h"          // IWYU pragma: export
+#include "trainyard/any_step.h"  // IWYU pragma: export
+#include "trainyard/context.h"   // IWYU pragma: export
 #include "trainyard/detail/step_node.h"
-#include "trainyard/pipeline_base.h"    // IWYU pragma: export
-#include "trainyard/step.h"             // IWYU pragma: export
-#include "trainyard/step_options.h"     // IWYU pragma: export
+#include "trainyard/pipeline_base.h"  // IWYU pragma: export
+#include "trainyard/step.h"           // IWYU pragma: export
+#include "trainyard/step_options.h"   // IWYU pragma: export
 
 namespace trainyard {
 
@@ -57,10 +57,11 @@ class Pipeline : public PipelineBase {
   }
 
   /// Has both halves of every step run inside of this, those in groups and nested ones, too,
-  /// whenever they are added; the last wrapper is the outermost. It calls `next` once, or leaves the
-  /// step out. Where steps run side by side, so does the wrapper.
+  /// whenever they are added; the last wrapper is the outermost. It calls `next` once, or leaves
+  /// the step out. Where steps run side by side, so does the wrapper.
   ///
-  ///   loop.wrap([](const StepCall& call, Train&, const Next& next) { Span span{call.step}; next(); });
+  ///   loop.wrap([](const StepCall& call, Train&, const Next& next) { Span span{call.step}; next();
+  ///   });
   template <std::invocable<const StepCall&, C&, const Next&> W>
   Pipeline& wrap(W wrapper) {
     add_wrapper([wrapper = std::move(wrapper)](const StepCall& call, Context& context,

@@ -111,9 +111,9 @@ class PipelineBase {
   PipelineBase& operator=(const PipelineBase&) = delete;
 
   /// Iterates: all forward halves in order of registration, all backward halves in reverse, then a
-  /// new context. Ends between iterations, so what has begun goes its way back. Called again it goes
-  /// on: total_step counts over all runs. After a failure the iteration that failed is tried again
-  /// with the context that it left. One run at a time.
+  /// new context. Ends between iterations, so what has begun goes its way back. Called again it
+  /// goes on: total_step counts over all runs. After a failure the iteration that failed is tried
+  /// again with the context that it left. One run at a time.
   RunResult run(RunLimits limits = {}, const std::stop_token& stop = {});
 
   /// Ends the run after this iteration. Any thread; the first reason counts. Without a run it does
@@ -130,9 +130,12 @@ class PipelineBase {
   /// Waits for what async() started, and helps.
   [[nodiscard]] Done sync();
 
+  /// The context is that of an iteration that is done: the next run begins by renewing it.
+  void set_done();
+
   /// Runs it on a worker, beside the steps; the iteration waits for it before its way back, and
-  /// before its end. What it throws fails the pipeline then. In any step, and by hand. At most 1,024
-  /// wait; whoever asks for more runs one himself.
+  /// before its end. What it throws fails the pipeline then. In any step, and by hand. At most
+  /// 1,024 wait; whoever asks for more runs one himself.
   void async(std::string name, std::function<void()> job);
 
   /// The events of this pipeline. A listener that throws fails it at its next step.
@@ -160,8 +163,6 @@ class PipelineBase {
   WayBack call_nested(std::size_t nested, Context& context);
   /// Ends all that uses the context: halves that wait, jobs, queues of events.
   void close();
-  /// The context is that of an iteration that is done: the next run begins by renewing it.
-  void set_done();
 
  private:
   std::unique_ptr<PipelineState> state_;

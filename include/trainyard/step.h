@@ -34,7 +34,8 @@ inline constexpr After after;
 
 namespace detail {
 
-/// Where the frame of a step's coroutine lies from iteration to iteration: allocated the first time.
+/// Where the frame of a step's coroutine lies from iteration to iteration: allocated the first
+/// time.
 class FrameBlock {
  public:
   FrameBlock() = default;
@@ -127,8 +128,7 @@ concept BackwardHalf = std::invocable<B&> || std::invocable<B&, C&>;
 template <class F, class C>
 concept OneWayStep = std::invocable<F&, C&> && std::is_void_v<std::invoke_result_t<F&, C&>>;
 template <class F, class C>
-concept CoroutineStep =
-    std::invocable<F&, C&> && std::same_as<std::invoke_result_t<F&, C&>, Step>;
+concept CoroutineStep = std::invocable<F&, C&> && std::same_as<std::invoke_result_t<F&, C&>, Step>;
 template <class F, class C>
 concept ReturningStep = std::invocable<F&, C&> && !OneWayStep<F, C> && !CoroutineStep<F, C> &&
                         BackwardHalf<std::invoke_result_t<F&, C&>, C>;
@@ -139,9 +139,8 @@ concept ObjectStep = requires(F& step, C& context) {
 };
 /// One of the four kinds, or a std::reference_wrapper of one.
 template <class F, class C>
-concept StepOf = OneWayStep<std::unwrap_reference_t<F>, C> ||
-                 CoroutineStep<std::unwrap_reference_t<F>, C> ||
-                 ReturningStep<std::unwrap_reference_t<F>, C> ||
-                 ObjectStep<std::unwrap_reference_t<F>, C>;
+concept StepOf =
+    OneWayStep<std::unwrap_reference_t<F>, C> || CoroutineStep<std::unwrap_reference_t<F>, C> ||
+    ReturningStep<std::unwrap_reference_t<F>, C> || ObjectStep<std::unwrap_reference_t<F>, C>;
 
 }  // namespace trainyard

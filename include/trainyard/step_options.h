@@ -42,8 +42,8 @@ class Touch {
   Touch(Member Class::* member)  // NOLINT(google-explicit-constructor): {&Train::model, "buffer"}
       : range_([member](const Context& context) {
           const auto* const first = reinterpret_cast<const std::byte*>(&context);
-          const auto* const at = reinterpret_cast<const std::byte*>(
-              &(static_cast<const Class&>(context).*member));
+          const auto* const at =
+              reinterpret_cast<const std::byte*>(&(static_cast<const Class&>(context).*member));
           return Range{.first = static_cast<std::size_t>(at - first), .size = sizeof(Member)};
         }) {}
   Touch(const char* name) : name_(name) {}             // NOLINT(google-explicit-constructor)

@@ -172,8 +172,7 @@ TEST(Async, ReportsAllThatFailedInTheOrderOfSteps) {
     };
   };
   loop.use("a", fails("one"), {.writes = {nothing}}).use("b", fails("two"), {.writes = {nothing}});
-  EXPECT_EQ(loop.run().why,
-            "step 'a': std::runtime_error: one\nstep 'b': std::runtime_error: two");
+  EXPECT_EQ(loop.run().why, "step 'a': std::runtime_error: one\nstep 'b': std::runtime_error: two");
 }
 
 TEST(Async, NestsParallelGroupsAndIsDrivenByHand) {

@@ -36,7 +36,9 @@ class Background final : private PooledWork {
     std::function<void()> act;
   };
   bool do_one() override;
-  [[nodiscard]] std::size_t ready() const override { return ready_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t ready() const override {
+    return ready_.load(std::memory_order_relaxed);
+  }
 
   WorkerPool& pool_;
   std::mutex mutex_;

@@ -44,8 +44,9 @@ TEST(BackgroundJob, IsDoneBeforeTheWayBack) {
 TEST(BackgroundJob, RunsBesideTheSteps) {
   std::barrier meet(2);
   Pipeline<Loop> loop({.n_async_workers = 1});
-  loop.use([&](Loop&) { loop.async("job", [&] { meet.arrive_and_wait(); }); })
-      .use([&](Loop&) { meet.arrive_and_wait(); });
+  loop.use([&](Loop&) { loop.async("job", [&] { meet.arrive_and_wait(); }); }).use([&](Loop&) {
+    meet.arrive_and_wait();
+  });
   EXPECT_TRUE(loop.run({.max_steps = 20}));
 }
 
@@ -78,8 +79,9 @@ TEST(BackgroundJob, ThatThrowsFailsThePipelineWithAllOthers) {
 TEST(BackgroundJob, IsWaitedForWhenAStepFails) {
   bool done = false;
   Pipeline<Loop> loop({.n_async_workers = 0});
-  loop.use([&](Loop&) { loop.async("job", [&] { done = true; }); })
-      .use("fails", [](Loop&) { throw std::runtime_error("boom"); });
+  loop.use([&](Loop&) { loop.async("job", [&] { done = true; }); }).use("fails", [](Loop&) {
+    throw std::runtime_error("boom");
+  });
   EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
   EXPECT_TRUE(done);
 }

@@ -1,7 +1,5 @@
 #include "pipeline/bus_state.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,6 +15,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fnmatch.h>
 
 #include <fmt/format.h>
 
@@ -268,11 +268,12 @@ std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
   const auto until = std::chrono::steady_clock::now() + drain_at_most;
   std::size_t left = 0;
   for (EventQueue* queue : queues) {
-    const auto rest = std::max<std::chrono::nanoseconds>(
-        until - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+    const auto rest = std::max<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now(),
+                                                         std::chrono::nanoseconds(0));
     left += queue->close(rest, [this](const EventQueue::Left& events) {
       for (const auto& [event, count] : events) {
-        tell(event, fmt::format("{} of them waited in a queue when the time to stop was over", count));
+        tell(event,
+             fmt::format("{} of them waited in a queue when the time to stop was over", count));
       }
     });
   }

@@ -30,8 +30,8 @@ struct Listener {
   bool once = false;
 
   std::atomic<bool> claimed = false;  ///< Of a once: somebody has its event.
-  /// How many threads that emit are in it, and kOff when it is taken off. Written with each call, so
-  /// not beside what others read meanwhile.
+  /// How many threads that emit are in it, and kOff when it is taken off. Written with each call,
+  /// so not beside what others read meanwhile.
   alignas(64) std::atomic<std::uint32_t> calls = 0;
   /// Of what `call` holds: others keep a listener for as long as they like.
   enum class Holds : std::uint8_t { Something, Going, Nothing };
@@ -44,8 +44,8 @@ class BusState {
   explicit BusState(EventBus::OnError on_error);
 
   void add(std::shared_ptr<Listener> listener);
-  /// When it returns, no call of the listener goes on, unless this thread is in a listener: it would
-  /// wait for itself, or for one that waits for it.
+  /// When it returns, no call of the listener goes on, unless this thread is in a listener: it
+  /// would wait for itself, or for one that waits for it.
   void off(Listener& listener);
   std::size_t off(std::string_view pattern);
   std::size_t emit(EventName name, const PayloadType& type, const void* payload);
@@ -87,9 +87,7 @@ class BusState {
     bool operator()(const std::string& one, const EventName& other) const {
       return one == other.text;
     }
-    bool operator()(const std::string& one, const std::string& other) const {
-      return one == other;
-    }
+    bool operator()(const std::string& one, const std::string& other) const { return one == other; }
   };
   /// Nobody who emits from now on calls it.
   void remove(const Listener& listener);

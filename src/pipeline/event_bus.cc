@@ -94,9 +94,8 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   const std::stop_callback at_end(ended, wake);
   const auto until = std::chrono::steady_clock::now() + std::min(at_most, kLongest);
   lock.lock();
-  state_->changed.wait_until(lock, until, [&] {
-    return state_->came || stop.stop_requested() || ended.stop_requested();
-  });
+  state_->changed.wait_until(
+      lock, until, [&] { return state_->came || stop.stop_requested() || ended.stop_requested(); });
   const bool came = state_->came;
   lock.unlock();  // Before the callbacks go, which take it.
   if (came) return {};

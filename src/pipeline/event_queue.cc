@@ -103,8 +103,8 @@ EventQueue::Taken EventQueue::push(detail::Listener& listener, const detail::Pay
   return Taken::Yes;
 }
 
-EventQueue::Pushed EventQueue::try_push(detail::Listener& listener,
-                                        const detail::PayloadType& type, const void* payload) {
+EventQueue::Pushed EventQueue::try_push(detail::Listener& listener, const detail::PayloadType& type,
+                                        const void* payload) {
   std::uint64_t number = last_.load(std::memory_order_relaxed);
   for (;;) {
     if ((number & kClosed) != 0) return Pushed::Closed;

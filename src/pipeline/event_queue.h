@@ -60,7 +60,7 @@ class EventQueue {
  private:
   /// One cache line: it goes from the thread that pushes to the queue's, and back.
   struct alignas(64) Slot {
-    std::atomic<std::uint64_t> turn;       ///< Of the push with that number; one on: of its delivery.
+    std::atomic<std::uint64_t> turn;  ///< Of the push with that number; one on: of its delivery.
     detail::Listener* listener = nullptr;  ///< None: its payload could not be copied.
     const detail::PayloadType* type = nullptr;
     alignas(8) std::byte near[40];  ///< The payload, or where it is.
@@ -70,8 +70,7 @@ class EventQueue {
     std::optional<std::uint64_t> until;  ///< Nobody pushes for it from that number on.
   };
   enum class Pushed : std::uint8_t { Yes, Full, Closed };
-  Pushed try_push(detail::Listener& listener, const detail::PayloadType& type,
-                  const void* payload);
+  Pushed try_push(detail::Listener& listener, const detail::PayloadType& type, const void* payload);
   static bool is_near(const detail::PayloadType& type);
   static void* payload_of(Slot& slot);
   static void copy_into(Slot& slot, const detail::PayloadType& type, const void* payload);
@@ -87,7 +86,9 @@ class EventQueue {
   [[nodiscard]] bool something_waits() const;
   [[nodiscard]] bool given_up() const;
   [[nodiscard]] std::uint64_t waiting() const;
-  [[nodiscard]] bool on_its_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  [[nodiscard]] bool on_its_thread() const {
+    return std::this_thread::get_id() == thread_.get_id();
+  }
 
   /// In `last_`: nothing can be pushed any more.
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63U;

@@ -134,7 +134,8 @@ TEST(PipelineFailure, TellsWhatIsNoExceptionToo) {
   Pipeline<Loop> loop;
   loop.use("throws-a-number", [](Loop&) { throw 42; });
   EXPECT_THAT(loop.run().errors,
-              ElementsAre(Field(&StepError::message, "something that is no std::exception was thrown: int")));
+              ElementsAre(Field(&StepError::message,
+                                "something that is no std::exception was thrown: int")));
 }
 
 constexpr Event<int> told{"told"};
@@ -146,11 +147,12 @@ TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {
     if (value == 2) throw std::runtime_error("cannot write");
   });
   loop.use("a", guarded(order, "a"))
-      .use("emits", [&](Loop&) {
-        loop.events().emit(told, 1);
-        loop.events().emit(told, 2);
-        order += "goes-on ";
-      })
+      .use("emits",
+           [&](Loop&) {
+             loop.events().emit(told, 1);
+             loop.events().emit(told, 2);
+             order += "goes-on ";
+           })
       .use("b", both(order, "b"));
   const RunResult result = loop.run();
   EXPECT_EQ(result.why, "event 'told': std::runtime_error: cannot write");

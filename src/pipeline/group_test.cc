@@ -22,7 +22,8 @@ TEST(Serial, IsOneStepThatGoesBackInReverse) {
   std::string order;
   Pipeline<Loop> loop;
   loop.use("a", both(order, "a"))
-      .use(serial(both(order, "x"), [&](Loop&) { order += "plain "; }, both(order, "y")))
+      .use(serial(
+          both(order, "x"), [&](Loop&) { order += "plain "; }, both(order, "y")))
       .use("z", both(order, "z"));
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(order, "a x plain y z z' y' x' a' ");
@@ -97,9 +98,10 @@ TEST(Parallel, ReportsAllErrorsInTheOrderOfItsParts) {
   };
   Pipeline<Loop> loop;
   loop.use("a", guarded(order, "a"))
-      .use("evaluate", parallel(named("test", fails("one")), [](Loop&) {},
-                                serial(named("upload", fails("two")), fails("never")),
-                                parallel(fails("three"), fails("four"))));
+      .use("evaluate", parallel(
+                           named("test", fails("one")), [](Loop&) {},
+                           serial(named("upload", fails("two")), fails("never")),
+                           parallel(fails("three"), fails("four"))));
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(loop.run().why,
               "step 'evaluate/test': std::runtime_error: one\n"
@@ -122,9 +124,10 @@ TEST(Parallel, DropsThePartsThatWaitWhenAnotherFails) {
 TEST(Parallel, OfWhichOneWayBackFailsDropsTheRest) {
   std::string order;
   Pipeline<Loop> loop({.n_async_workers = 0});
-  loop.use("group", parallel(guarded(order, "a"),
-                             [](Loop&) { return [] { throw std::runtime_error("boom"); }; },
-                             both(order, "c")));
+  loop.use("group",
+           parallel(
+               guarded(order, "a"), [](Loop&) { return [] { throw std::runtime_error("boom"); }; },
+               both(order, "c")));
   EXPECT_EQ(loop.run().why, "step 'group/2': std::runtime_error: boom");
   EXPECT_EQ(order, "c c' ~a0 ");
 }

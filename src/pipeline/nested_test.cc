@@ -102,9 +102,10 @@ TEST(NestedStep, BelongsToAStep) {
   EXPECT_THROW(inner(loop.context()), std::logic_error);
   Pipeline<Loop> other;
   other.use("steals", [&](Loop& context) { inner(context); });
-  EXPECT_EQ(other.run().why,
-            "step 'steals': std::logic_error: nested step 'inner' is called outside of the steps of "
-            "its pipeline");
+  EXPECT_EQ(
+      other.run().why,
+      "step 'steals': std::logic_error: nested step 'inner' is called outside of the steps of "
+      "its pipeline");
 }
 
 TEST(NestedStep, FailsWithItsOwnName) {

@@ -82,8 +82,7 @@ class Running {
 
 }  // namespace
 
-PipelineState::PipelineState(PipelineOptions options, Context& context,
-                             RenewContext renew_context)
+PipelineState::PipelineState(PipelineOptions options, Context& context, RenewContext renew_context)
     : options_(std::move(options)),
       context_(context),
       renew_context_(renew_context),
@@ -317,7 +316,8 @@ bool PipelineState::bare_forward() {
   auto at = there_.begin();
   try {
     for (const auto end = there_.end(); at != end; ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] return fail_by_listener();
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]]
+        return fail_by_listener();
       (*at)->forward(context_);
     }
   } catch (...) {
@@ -330,7 +330,8 @@ bool PipelineState::bare_backward() {
   auto at = back_.begin();
   try {
     for (const auto end = back_.end(); at != end; ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]] return fail_by_listener();
+      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]]
+        return fail_by_listener();
       (*at)->backward(context_);
     }
   } catch (...) {
@@ -340,7 +341,8 @@ bool PipelineState::bare_backward() {
 }
 
 const std::string& PipelineState::path_of(const detail::StepNode& node) const {
-  return (*std::ranges::find(steps_, &node, [](const auto& step) { return step->node.get(); }))->path;
+  return (*std::ranges::find(steps_, &node, [](const auto& step) { return step->node.get(); }))
+      ->path;
 }
 
 bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
@@ -440,10 +442,8 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
 std::size_t PipelineState::add_nested(std::string name, MakeTree make, StepOptions options) {
   const std::scoped_lock lock(mutex_);
   nested_.push_back(std::make_unique<Nested>());
-  *nested_.back() = {.name = std::move(name),
-                     .make = std::move(make),
-                     .options = std::move(options),
-                     .calls = {}};
+  *nested_.back() = {
+      .name = std::move(name), .make = std::move(make), .options = std::move(options), .calls = {}};
   return nested_.size() - 1;
 }
 
@@ -456,7 +456,8 @@ NestedCall& PipelineState::take_call(Nested& nested) {
   std::vector<StepError> mistakes;
   auto step = place_step(std::move(tree), nested.name, place_, mistakes);
   if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
-  if (!step) throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
+  if (!step)
+    throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
   if (has_parallel(*step)) workers();
   auto call = std::make_unique<NestedCall>();
   call->step = std::move(step);
@@ -470,9 +471,10 @@ NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
   {
     const std::scoped_lock lock(mutex_);
     if (caller == nullptr || caller->pipeline != this) {
-      throw std::logic_error(fmt::format("nested step '{}' is called outside of the steps of its "
-                                         "pipeline",
-                                         nested_.at(nested)->name));
+      throw std::logic_error(
+          fmt::format("nested step '{}' is called outside of the steps of its "
+                      "pipeline",
+                      nested_.at(nested)->name));
     }
     call = &take_call(*nested_.at(nested));
   }

@@ -128,7 +128,10 @@ TEST(Pipeline, FinishesTheIterationInWhichItIsToldTo) {
   std::string order;
   Pipeline<Loop> loop;
   loop.use("a", both(order, "a"))
-      .use("judge", [&](Loop& context) { if (context.total_step == 1) loop.finish(); })
+      .use("judge",
+           [&](Loop& context) {
+             if (context.total_step == 1) loop.finish();
+           })
       .use("b", both(order, "b"));
   const RunResult result = loop.run({.max_steps = 10});
   EXPECT_EQ(result.outcome, Outcome::Finished);
@@ -218,8 +221,10 @@ TEST(Pipeline, LeavesOutStepsThatAreNone) {
     return [&](Loop&) { ++calls; };
   };
   Pipeline<Loop> loop;
-  loop.use("none", make(false)).use(no_step).use("one", make(true)).use(
-      serial(make(false), make(true)));
+  loop.use("none", make(false))
+      .use(no_step)
+      .use("one", make(true))
+      .use(serial(make(false), make(true)));
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(calls, 2);
 }

@@ -1,7 +1,5 @@
 #include "pipeline/placement.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <exception>
@@ -13,6 +11,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <fnmatch.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -42,7 +42,8 @@ bool matches(const std::string& pattern, const std::string& label) {
 StepError mistake(const std::string& step, const std::string& text) {
   return {.step = step,
           .message = text,
-          .error = std::make_exception_ptr(std::invalid_argument(fmt::format("step '{}': {}", step, text)))};
+          .error = std::make_exception_ptr(
+              std::invalid_argument(fmt::format("step '{}': {}", step, text)))};
 }
 
 std::optional<std::string> label_mistake(const std::string& pattern, const Place& place) {
@@ -84,8 +85,8 @@ void check_locks(const PlacedStep& step, const PlacedStep& group, bool apart,
   const bool beside = apart || group.kind == StepKind::Parallel;
   for (const auto& part : group.parts) {
     if (beside && part->lock != nullptr && part->lock == step.lock) {
-      mistakes.push_back(mistake(part->path, fmt::format("its lock is held by '{}', which waits for it",
-                                                         step.path)));
+      mistakes.push_back(mistake(
+          part->path, fmt::format("its lock is held by '{}', which waits for it", step.path)));
     }
     check_locks(step, *part, beside, mistakes);
   }
@@ -94,9 +95,9 @@ void check_locks(const PlacedStep& step, const PlacedStep& group, bool apart,
 /// A group touches what its parts touch, unless it says so itself.
 void gather_touches(PlacedStep& group) {
   if (!group.touches_all) return;
-  group.touches_all =
-      group.parts.empty() ||
-      std::ranges::any_of(group.parts, [](const auto& part) { return part->touches_all; });
+  group.touches_all = group.parts.empty() || std::ranges::any_of(group.parts, [](const auto& part) {
+                        return part->touches_all;
+                      });
   if (group.touches_all) return;
   for (const auto& part : group.parts) {
     group.reads.insert(group.reads.end(), part->reads.begin(), part->reads.end());
@@ -137,7 +138,8 @@ std::unique_ptr<PlacedStep> place_step(StepTree tree, std::string path, const Pl
   }
   const bool here = tree.options.where.empty() || match_any(tree.options.where, place.labels);
   if (here) {
-    if (auto text = role_mistake(tree.options.roles, place)) mistakes.push_back(mistake(path, *text));
+    if (auto text = role_mistake(tree.options.roles, place))
+      mistakes.push_back(mistake(path, *text));
   }
   if (!here || mistakes.size() > mistakes_before) return nullptr;
 

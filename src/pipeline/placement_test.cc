@@ -51,14 +51,14 @@ TEST(Placement, RunsAStepOnlyWhereALabelMatches) {
 
 TEST(Placement, RefusesALabelThatNoPipelineHas) {
   Pipeline<Loop> loop({.labels = {"gpu"}});
-  loop.use("a", [](Loop&) {}, {.where = {"standalon"}})
-      .use("b", [](Loop&) {}, {.where = {"moon"}});
+  loop.use("a", [](Loop&) {}, {.where = {"standalon"}}).use("b", [](Loop&) {}, {.where = {"moon"}});
   EXPECT_THAT(
       messages(loop.run()),
-      ElementsAre("a: no pipeline has a label that matches 'standalon'; this one has standalone, "
-                  "node.0, gpu. Did you mean 'standalone'?",
-                  "b: no pipeline has a label that matches 'moon'; this one has standalone, node.0, "
-                  "gpu"));
+      ElementsAre(
+          "a: no pipeline has a label that matches 'standalon'; this one has standalone, "
+          "node.0, gpu. Did you mean 'standalone'?",
+          "b: no pipeline has a label that matches 'moon'; this one has standalone, node.0, "
+          "gpu"));
   EXPECT_FALSE(loop.run()) << "it is still wrong";
 }
 
@@ -79,8 +79,9 @@ TEST(Placement, RefusesAStepWhoseRoleNobodyPlays) {
   EXPECT_FALSE(loop.has_role(role::collector));
   loop.use("learn", [](Loop&) {}, {.roles = {role::evaluator, role::learner}})
       .use("collect", [](Loop&) {}, {.roles = {role::collector}});
-  EXPECT_THAT(messages(loop.run()), ElementsAre("collect: it is for collector, and this pipeline is "
-                                                "learner, logger: nobody runs it"));
+  EXPECT_THAT(messages(loop.run()),
+              ElementsAre("collect: it is for collector, and this pipeline is "
+                          "learner, logger: nobody runs it"));
 }
 
 TEST(Names, AreGivenToStepsThatHaveNone) {

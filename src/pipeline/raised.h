@@ -1,5 +1,5 @@
-// Which step an exception comes from. It travels up through wrappers and groups as it was thrown, so
-// that a wrapper can catch it; this remembers whose it was. Any thread.
+// Which step an exception comes from. It travels up through wrappers and groups as it was thrown,
+// so that a wrapper can catch it; this remembers whose it was. Any thread.
 #pragma once
 
 #include <exception>

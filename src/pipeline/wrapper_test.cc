@@ -73,8 +73,8 @@ TEST(Wrapper, CanCatchWhatAStepThrowsAsItWasThrown) {
   int tries = 0;
   Pipeline<Loop> loop;
   loop.use("flaky", serial([&](Loop&) {
-    if (++tries < 3) throw std::runtime_error("not yet");
-  }));
+             if (++tries < 3) throw std::runtime_error("not yet");
+           }));
   loop.wrap([](const StepCall& call, Loop&, const Next& next) {
     if (call.step != "flaky") return next();
     for (;;) {
@@ -91,10 +91,11 @@ TEST(Wrapper, CanCatchWhatAStepThrowsAsItWasThrown) {
 TEST(Wrapper, ThatCatchesWhatASecondHalfThrowsEndsIt) {
   std::string order;
   Pipeline<Loop> loop;
-  loop.use("first", [](Loop&) -> Step {
-        throw std::runtime_error("no first half");
-        co_yield after;
-      })
+  loop.use("first",
+           [](Loop&) -> Step {
+             throw std::runtime_error("no first half");
+             co_yield after;
+           })
       .use("second",
            [](Loop&) -> Step {
              co_yield after;
@@ -174,8 +175,7 @@ TEST(StepLock, ThatWouldWaitForItselfIsRefused) {
   Pipeline<Loop> loop;
   loop.use("group", parallel([](Loop&) {}, named("part", [](Loop&) {}, {.lock = shared_lock})),
            {.lock = shared_lock});
-  EXPECT_EQ(loop.run().errors.at(0).message,
-            "its lock is held by 'group', which waits for it");
+  EXPECT_EQ(loop.run().errors.at(0).message, "its lock is held by 'group', which waits for it");
 }
 
 }  // namespace

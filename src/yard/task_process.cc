@@ -22,12 +22,12 @@
 #include "io/terminal.h"
 #include "model/event.h"
 #include "model/launch.h"
+#include "pipeline/trouble.h"
 #include "trainyard/task.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/task.h"
 #include "yard/task_state.h"
-#include "pipeline/trouble.h"
 
 namespace trainyard {
 namespace {

@@ -21,6 +21,7 @@
 #include "config/file_name.h"
 #include "io/files.h"
 #include "io/terminal.h"
+#include "pipeline/trouble.h"
 #include "report/overview.h"
 #include "report/write_reports.h"
 #include "trainyard/config.h"
@@ -29,7 +30,6 @@
 #include "wire/task.h"
 #include "yard/group_run.h"
 #include "yard/settings.h"
-#include "pipeline/trouble.h"
 
 namespace trainyard {
 namespace {

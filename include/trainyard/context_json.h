@@ -1,0 +1,119 @@
+// What a context keeps, as JSON, so that a run continues its counters where another ended:
+//
+//   {"total_step": 41, "kept": {"env_step": 4100, "best": 0.5}}
+//
+//   std::ofstream{"counters.json"} << trainyard::kept_to_json(loop.context()).value();
+//   if (auto done = trainyard::resume(loop, saved); !done) return complain(done.error().message);
+//
+// A member is anything that nlohmann::json can convert. Infinity and NaN, which JSON has no words
+// for, are the texts "inf", "-inf" and "nan"; inside of other values they are an error.
+//
+// Any thread, while no step runs. Includes all of nlohmann/json.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "trainyard/context.h"
+#include "trainyard/pipeline.h"
+#include "trainyard/result.h"
+
+namespace trainyard {
+
+using Json = nlohmann::json;
+
+namespace detail {
+
+Json number_to_json(double value);
+/// Nothing, when it is no number either way.
+std::optional<double> number_from_json(const Json& value);
+/// An error where a number in it is none that JSON has.
+Result<void> check_numbers(const Json& value, std::string_view member);
+/// The object with the members, when it has these and no others.
+Result<const Json*> kept_object(const Json& saved, std::span<const std::string_view> names);
+Result<std::uint64_t> total_step_of(const Json& saved);
+std::string unlike_text(std::string_view member, const Json& value, std::string_view why);
+
+template <class Member>
+Result<Json> member_to_json(std::string_view name, const Member& member) {
+  if constexpr (std::floating_point<Member>) {
+    return number_to_json(static_cast<double>(member));
+  } else {
+    Json value = member;
+    if (auto known = check_numbers(value, name); !known) return std::unexpected(known.error());
+    return value;
+  }
+}
+
+template <class Member>
+Result<void> member_from_json(std::string_view name, const Json& value, Member& member) {
+  try {
+    if constexpr (std::floating_point<Member>) {
+      const auto number = number_from_json(value);
+      if (!number) return std::unexpected(Error{unlike_text(name, value, "no number")});
+      member = static_cast<Member>(*number);
+    } else {
+      value.get_to(member);
+    }
+  } catch (const std::exception& error) {
+    return std::unexpected(Error{unlike_text(name, value, error.what())});
+  }
+  return {};
+}
+
+}  // namespace detail
+
+template <ContextType C>
+Result<Json> kept_to_json(const C& context) {
+  Json kept = Json::object();
+  Result<void> well;
+  C::kept.for_each(context, [&](std::string_view name, const auto& member) {
+    if (!well) return;
+    Result<Json> value = detail::member_to_json(name, member);
+    if (!value) {
+      well = std::unexpected(value.error());
+    } else {
+      kept[std::string(name)] = *std::move(value);
+    }
+  });
+  if (!well) return std::unexpected(well.error());
+  return Json{{"total_step", context.total_step}, {"kept", std::move(kept)}};
+}
+
+/// Puts what was saved into the context. Every member must be there, and nothing else; after an
+/// error, which names the member, the context is as it was.
+template <ContextType C>
+Result<void> kept_from_json(const Json& saved, C& context) {
+  const Result<const Json*> kept = detail::kept_object(saved, C::kept.names);
+  if (!kept) return std::unexpected(kept.error());
+  const Result<std::uint64_t> total_step = detail::total_step_of(saved);
+  if (!total_step) return std::unexpected(total_step.error());
+  C read{};
+  Result<void> well;
+  C::kept.for_each(read, [&](std::string_view name, auto& member) {
+    if (well) well = detail::member_from_json(name, (*kept)->at(std::string(name)), member);
+  });
+  if (!well) return well;
+  C::kept.move(read, context);
+  context.total_step = *total_step;
+  return {};
+}
+
+/// Has the pipeline go on after the iteration at whose end this was saved.
+template <ContextType C>
+Result<void> resume(Pipeline<C>& loop, const Json& saved) {
+  Result<void> read = kept_from_json(saved, loop.context());
+  if (read) loop.set_done();
+  return read;
+}
+
+}  // namespace trainyard

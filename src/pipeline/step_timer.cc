@@ -1,0 +1,142 @@
+#include "trainyard/step_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/durations.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/metrics.h"
+#include "trainyard/pipeline_base.h"
+
+namespace trainyard {
+namespace {
+
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+struct OfStep {
+  std::string step;
+  Durations calls;
+  Durations calls_told;  ///< At the last metrics.
+  /// A forward half whose way back may still come.
+  std::optional<std::chrono::nanoseconds> half;
+
+  void end_call() {
+    if (half) calls.add(*std::exchange(half, std::nullopt));
+  }
+};
+
+std::string with_unit(Milliseconds time) {
+  const double ms = time.count();
+  if (ms >= 1000) return fmt::format("{:.3g} s", ms / 1000);
+  if (ms >= 1) return fmt::format("{:.3g} ms", ms);
+  return fmt::format("{:.3g} us", ms * 1000);
+}
+
+}  // namespace
+
+struct StepTimer::State {
+  explicit State(StepTimerOptions given) : options(std::move(given)) {}
+
+  OfStep& of(std::string_view step) {
+    const auto known = std::ranges::find(steps, step, [](const auto& it) { return it->step; });
+    if (known != steps.end()) return **known;
+    steps.push_back(std::make_unique<OfStep>());
+    steps.back()->step = step;
+    return *steps.back();
+  }
+
+  const StepTimerOptions options;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<OfStep>> steps;  ///< Guarded.
+  std::uint64_t told_at = 0;                   ///< Guarded.
+};
+
+StepTimer::StepTimer(StepTimerOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
+
+StepTimer::~StepTimer() = default;
+
+std::chrono::nanoseconds StepTimer::now() const {
+  if (state_->options.now) return state_->options.now();
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+void StepTimer::begin(const StepCall& call, std::uint64_t total_step, EventBus& bus) {
+  const std::uint64_t every = state_->options.every;
+  Metrics means{.total_step = total_step, .values = {}};
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->of(call.step);  // Its place in the order: before its parts.
+    if (every == 0 || total_step < state_->told_at + every) return;
+    state_->told_at = total_step;
+    for (const auto& step : state_->steps) {
+      step->end_call();
+      const auto calls = step->calls.count() - step->calls_told.count();
+      if (calls == 0) continue;
+      const Milliseconds took = step->calls.total() - step->calls_told.total();
+      means.values[step->step + " ms"] = took.count() / static_cast<double>(calls);
+      step->calls_told = step->calls;
+    }
+  }
+  bus.emit(metrics, means);
+}
+
+void StepTimer::add(const StepCall& call, std::chrono::nanoseconds took) {
+  const std::scoped_lock lock(state_->mutex);
+  OfStep& step = state_->of(call.step);
+  if (call.phase == Phase::Backward && step.half) {
+    *step.half += took;
+    step.end_call();
+  } else {
+    step.end_call();
+    step.half = took;
+  }
+}
+
+std::vector<StepTimer::Times> StepTimer::times() const {
+  const std::scoped_lock lock(state_->mutex);
+  std::vector<Times> all;
+  for (const auto& step : state_->steps) {
+    Durations calls = step->calls;
+    if (step->half) calls.add(*step->half);
+    all.push_back({.step = step->step,
+                   .calls = calls.count(),
+                   .mean = calls.mean(),
+                   .p50 = calls.percentile(50),
+                   .p95 = calls.percentile(95),
+                   .total = calls.total()});
+  }
+  return all;
+}
+
+std::string StepTimer::table() const {
+  const std::vector<Times> all = times();
+  Milliseconds whole{};
+  std::size_t width = 4;
+  for (const Times& step : all) {
+    if (!step.step.contains('/')) whole += step.total;
+    width = std::max(width, step.step.size());
+  }
+  std::string text = fmt::format("{:<{}}  {:>9}  {:>9}  {:>9}  {:>9}  share\n", "step", width,
+                                 "calls", "mean", "p50", "p95");
+  for (const Times& step : all) {
+    const double share = whole.count() > 0 ? 100 * step.total / whole : 0;
+    text += fmt::format("{:<{}}  {:>9}  {:>9}  {:>9}  {:>9}  {:>3.0f} %\n", step.step, width,
+                        step.calls, with_unit(step.mean), with_unit(step.p50), with_unit(step.p95),
+                        share);
+  }
+  return text;
+}
+
+}  // namespace trainyard
