@@ -143,14 +143,14 @@ struct JobDone {
   int id = 0;
   double loss = 0;
 };
-constexpr Event<JobDone> job_done{"job.done"};
+constexpr Event<JobDone> kJobDone{"job.done"};
 
 double emit_at_once(std::size_t count) {
   EventBus bus;
   long sum = 0;
-  const Subscription heard = bus.on(job_done, [&](const JobDone& job) { sum += job.id; });
+  const Subscription heard = bus.on(kJobDone, [&](const JobDone& job) { sum += job.id; });
   const double each = time_of_each(count, [&](std::size_t events) {
-    for (std::size_t i = 0; i < events; ++i) bus.emit(job_done, {.id = 1, .loss = 0});
+    for (std::size_t i = 0; i < events; ++i) bus.emit(kJobDone, {.id = 1, .loss = 0});
   });
   if (sum != static_cast<long>(count)) std::exit(1);
   return each;
@@ -167,9 +167,9 @@ double emit_queued(std::size_t count) {
   EventQueue& queue = bus.make_queue();
   const auto sum = std::make_unique<Sum>();
   const Subscription heard =
-      bus.on(job_done, queue, [&sum = sum->value](const JobDone& job) { sum += job.id; });
+      bus.on(kJobDone, queue, [&sum = sum->value](const JobDone& job) { sum += job.id; });
   const double each = time_of_each(count, [&](std::size_t events) {
-    for (std::size_t i = 0; i < events; ++i) bus.emit(job_done, {.id = 1, .loss = 0});
+    for (std::size_t i = 0; i < events; ++i) bus.emit(kJobDone, {.id = 1, .loss = 0});
     if (bus.stop(60s) != 0) std::exit(1);
   });
   if (sum->value != static_cast<long>(count)) std::exit(1);
@@ -211,11 +211,11 @@ double wake_of_bus(std::size_t times) {
   EventBus bus;
   std::optional<Expectation<JobDone>> pending;
   return time_to_wake(
-      times, [&] { pending = bus.expect(job_done); },
+      times, [&] { pending = bus.expect(kJobDone); },
       [&] {
         if (!pending->wait(60s)) std::exit(1);
       },
-      [&] { bus.emit(job_done, {.id = 1, .loss = 0}); });
+      [&] { bus.emit(kJobDone, {.id = 1, .loss = 0}); });
 }
 
 double wake_of_condition(std::size_t times) {

@@ -11,7 +11,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -37,6 +36,11 @@ struct StepTree {
   std::unique_ptr<StepNode> node;  ///< Of a single one.
   std::vector<StepTree> parts;     ///< Of a group.
 };
+
+inline StepTree single(std::unique_ptr<StepNode> node) {
+  return {
+      .kind = StepKind::Single, .name = {}, .options = {}, .node = std::move(node), .parts = {}};
+}
 
 template <class... Parts>
 struct StepGroup {
@@ -90,48 +94,49 @@ inline constexpr bool kIsUsable =
     kIsGroup<T> || kIsNamed<T> || StepOf<T, C> || std::same_as<T, AnyStep<C>> ||
     std::same_as<T, NoStep> || std::same_as<T, std::vector<AnyStep<C>>>;
 
+/// Of an rvalue it becomes the owner; to an lvalue it refers, as long as that lives.
 template <class C, class T>
 StepTree make_tree(T&& step);
 
-template <class C, class... Parts>
-StepTree tree_of_group(StepGroup<Parts...>&& group) {
-  StepTree tree{.kind = group.kind};
-  const auto add = [&tree](StepTree part) {
-    if (part.kind != StepKind::None) tree.parts.push_back(std::move(part));
+template <class C, class T>
+void add_part(StepTree& group, T&& part) {
+  const auto add = [&group](StepTree tree) {
+    if (tree.kind != StepKind::None) group.parts.push_back(std::move(tree));
   };
-  const auto add_all = [&add](auto&& part) {
-    if constexpr (std::same_as<std::decay_t<decltype(part)>, std::vector<AnyStep<C>>>) {
-      for (auto& each : part) add(std::move(each).take_tree());
-    } else {
-      add(make_tree<C>(std::move(part)));
-    }
-  };
-  std::apply([&](auto&&... parts) { (add_all(std::move(parts)), ...); }, std::move(group.parts));
-  if (tree.parts.empty()) tree.kind = StepKind::None;
-  return tree;
+  if constexpr (std::same_as<T, std::vector<AnyStep<C>>>) {
+    for (AnyStep<C>& each : part) add(std::move(each).take_tree());
+  } else {
+    add(make_tree<C>(std::forward<T>(part)));
+  }
 }
 
 template <class C, class T>
 StepTree make_tree(T&& step) {
-  using Kind = std::decay_t<T>;
+  using Kind = std::remove_cvref_t<T>;
   static_assert(kIsUsable<Kind, C>,
                 "a step is a function of the context that returns nothing, Step, or what is called "
                 "on the way back; or an object with forward(context) and backward(context)");
   if constexpr (std::same_as<Kind, AnyStep<C>>) {
-    return std::move(step).take_tree();
+    static_assert(!std::is_reference_v<T>, "a nested step is given as what it is, not as AnyStep");
+    return std::forward<T>(step).take_tree();
   } else if constexpr (std::same_as<Kind, NoStep>) {
     return {};
   } else if constexpr (kIsNamed<Kind>) {
-    StepTree tree = make_tree<C>(std::move(step.step));
-    tree.name = std::move(step.name);
-    tree.options = std::move(step.options);
+    StepTree tree = make_tree<C>(std::forward<T>(step).step);
+    tree.name = step.name;
+    tree.options = step.options;
     return tree;
   } else if constexpr (kIsGroup<Kind>) {
-    return tree_of_group<C>(Kind(std::forward<T>(step)));
+    StepTree tree{.kind = step.kind, .name = {}, .options = {}, .node = {}, .parts = {}};
+    std::apply([&tree]<class... Parts>(
+                   Parts&&... parts) { (add_part<C>(tree, std::forward<Parts>(parts)), ...); },
+               std::forward<T>(step).parts);
+    if (tree.parts.empty()) tree.kind = StepKind::None;
+    return tree;
   } else if constexpr (std::same_as<std::unwrap_reference_t<Kind>, Kind>) {
-    return {.kind = StepKind::Single, .node = make_node<C>(Kind(std::forward<T>(step)))};
+    return single(make_node<C>(std::forward<T>(step)));
   } else {
-    return {.kind = StepKind::Single, .node = make_node<C>(step.get())};
+    return single(make_node<C>(step.get()));
   }
 }
 
@@ -140,7 +145,8 @@ StepTree make_tree(T&& step) {
 template <class C>
 template <class F>
   requires(!std::same_as<std::decay_t<F>, AnyStep<C>>)
-AnyStep<C>::AnyStep(F&& step) : tree_(detail::make_tree<C>(std::forward<F>(step))) {}
+AnyStep<C>::AnyStep(F&& step)
+    : tree_(detail::make_tree<C>(std::decay_t<F>(std::forward<F>(step)))) {}
 
 /// One step of several, one after another, also where the pipeline is async. A part may be a
 /// std::vector<AnyStep<C>>, too.

@@ -55,11 +55,11 @@ constexpr Mover mover_of();
 template <auto... Members>
 struct Kept {
   template <auto Member>
-  static constexpr int count =
+  static constexpr int kCount =
       (0 + ... + int{std::same_as<detail::OneMember<Member>, detail::OneMember<Members>>});
-  static_assert(((count<Members> == 1) && ...), "a member is kept twice");
+  static_assert(((kCount<Members> == 1) && ...), "a member is kept twice");
 
-  static constexpr std::array<std::string_view, sizeof...(Members)> names{
+  static constexpr std::array<std::string_view, sizeof...(Members)> kNames{
       detail::member_name<Members>()...};
 
   /// Calls `each(name, member of the context)` in the order of the list.
@@ -102,9 +102,9 @@ class Context {
   template <auto Member>
     requires std::is_member_object_pointer_v<decltype(Member)>
   void keep_once() {
-    constexpr detail::Mover mover = detail::mover_of<Member>();
-    static_assert(mover != nullptr, "what is kept once is a member of the context");
-    if (std::ranges::find(once_, mover) == once_.end()) once_.push_back(mover);
+    constexpr detail::Mover kMover = detail::mover_of<Member>();
+    static_assert(kMover != nullptr, "what is kept once is a member of the context");
+    if (std::ranges::find(once_, kMover) == once_.end()) once_.push_back(kMover);
   }
 
  private:

@@ -93,7 +93,7 @@ Result<Json> kept_to_json(const C& context) {
 /// error, which names the member, the context is as it was.
 template <ContextType C>
 Result<void> kept_from_json(const Json& saved, C& context) {
-  const Result<const Json*> kept = detail::kept_object(saved, C::kept.names);
+  const Result<const Json*> kept = detail::kept_object(saved, C::kept.kNames);
   if (!kept) return std::unexpected(kept.error());
   const Result<std::uint64_t> total_step = detail::total_step_of(saved);
   if (!total_step) return std::unexpected(total_step.error());

@@ -37,7 +37,7 @@ consteval std::string_view type_name() {
 }
 
 template <class P>
-inline constexpr PayloadType payload_type{
+inline constexpr PayloadType kPayloadType{
     .name = type_name<P>(),
     .size = sizeof(P),
     .alignment = alignof(P),

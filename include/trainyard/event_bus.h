@@ -132,22 +132,22 @@ class EventBus {
   /// Calls `listener` for each event from now on, with what it carries or with nothing.
   template <class P, class F>
   Subscription on(const Event<P>& event, F listener) {
-    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), nullptr, false);
+    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), nullptr, false);
   }
   template <class P, class F>
   Subscription on(const Event<P>& event, EventQueue& queue, F listener) {
     static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
-    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), &queue, false);
+    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), &queue, false);
   }
   /// For one event: never twice, however many threads emit.
   template <class P, class F>
   Subscription once(const Event<P>& event, F listener) {
-    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), nullptr, true);
+    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), nullptr, true);
   }
   template <class P, class F>
   Subscription once(const Event<P>& event, EventQueue& queue, F listener) {
     static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
-    return add(event.name, detail::payload_type<P>, caller<P>(std::move(listener)), &queue, true);
+    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), &queue, true);
   }
 
   /// The same by a plain name; what it carries is JSON.
@@ -163,7 +163,7 @@ class EventBus {
   /// Returns how many listeners it was told to, or put into the queue of.
   template <class P>
   std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload = {}) {
-    return emit(event.name, detail::payload_type<P>, &payload);
+    return emit(event.name, detail::kPayloadType<P>, &payload);
   }
   std::size_t emit(std::string_view event, const Json& payload);
 

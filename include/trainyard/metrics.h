@@ -1,7 +1,7 @@
 // Numbers that a training loop tells of itself, as an event: a step timer emits them, and whoever
 // shows or keeps them listens.
 //
-//   auto told = loop.events().on(trainyard::metrics, [&](const trainyard::Metrics& it) {
+//   auto told = loop.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& it) {
 //     progress(fraction, it.values);      // a task of a yard: drawn in its report
 //   });
 #pragma once
@@ -18,6 +18,6 @@ struct Metrics {
   std::uint64_t total_step = 0;
   std::map<std::string, double> values;  ///< {"learn ms": 0.31}
 };
-inline constexpr Event<Metrics> metrics{"metrics"};
+inline constexpr Event<Metrics> kMetrics{"metrics"};
 
 }  // namespace trainyard

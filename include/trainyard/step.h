@@ -66,6 +66,7 @@ class FrameBlock {
     FrameBlock* owner;
   };
   // A trivial type: a destructor would cost each access a check. Whoever offers takes back.
+  // NOLINTNEXTLINE(readability-identifier-naming): a member, which the check takes for a variable
   static inline constinit thread_local FrameBlock* offered_ = nullptr;
 
   void* memory_ = nullptr;

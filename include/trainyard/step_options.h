@@ -23,10 +23,10 @@ struct Role {
   friend auto operator<=>(Role, Role) = default;
 };
 namespace role {
-inline constexpr Role learner{"learner"};
-inline constexpr Role collector{"collector"};
-inline constexpr Role evaluator{"evaluator"};
-inline constexpr Role fetcher{"fetcher"};
+inline constexpr Role kLearner{"learner"};
+inline constexpr Role kCollector{"collector"};
+inline constexpr Role kEvaluator{"evaluator"};
+inline constexpr Role kFetcher{"fetcher"};
 }  // namespace role
 
 /// A part of what steps share: a member of the context, or anything else by a name.

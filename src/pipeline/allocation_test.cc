@@ -87,12 +87,12 @@ TEST(Allocation, IsNoneSideBySide) {
 }
 
 TEST(Allocation, IsNoneWhenAnEventIsEmitted) {
-  constexpr Event<int> number{"number"};
+  constexpr Event<int> kNumber{"number"};
   EventBus bus;
   int sum = 0;
-  const Subscription heard = bus.on(number, [&](int value) { sum += value; });
+  const Subscription heard = bus.on(kNumber, [&](int value) { sum += value; });
   const std::size_t before = allocations;
-  for (int i = 0; i < 1'000; ++i) bus.emit(number, i);
+  for (int i = 0; i < 1'000; ++i) bus.emit(kNumber, i);
   EXPECT_EQ(allocations - before, 0U);
   EXPECT_EQ(sum, 499'500);
 }

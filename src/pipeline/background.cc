@@ -1,6 +1,5 @@
 #include "pipeline/background.h"
 
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <mutex>

@@ -99,7 +99,7 @@ TEST(Background, HoldsSoManyAndThenHasWhoAddsOneDoOne) {
   EXPECT_TRUE(background.idle());
 }
 
-constexpr Event<int> go{"go"};
+constexpr Event<int> kGo{"go"};
 
 TEST(WorkerPool, HasOthersWorkWhileItsThreadsWaitForAnEvent) {
   std::atomic<int> heard = 0;
@@ -109,14 +109,14 @@ TEST(WorkerPool, HasOthersWorkWhileItsThreadsWaitForAnEvent) {
     // Twice as many wait as there are workers, and the one who emits stands behind them.
     for (int i = 0; i < 4; ++i) {
       loop.async("waits", [&] {
-        auto pending = loop.events().expect(go);
+        auto pending = loop.events().expect(kGo);
         armed.count_down();
         if (pending.wait(60s)) ++heard;
       });
     }
     loop.async("emits", [&] {
       armed.wait();
-      loop.events().emit(go, 1);
+      loop.events().emit(kGo, 1);
     });
   });
   EXPECT_TRUE(loop.run({.max_steps = 1}));

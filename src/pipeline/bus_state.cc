@@ -28,6 +28,7 @@ namespace trainyard::detail {
 namespace {
 
 /// How deep this thread is in listeners.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a thread has it to itself
 constinit thread_local int in_listeners = 0;
 
 /// One more, for as long as it lives: a copy of an event may throw.
@@ -156,7 +157,7 @@ std::size_t BusState::off(std::string_view pattern) {
 
 BusState::Recent& BusState::recent_of_this_thread(const EventName& name) {
   constexpr std::size_t kRemembered = 8;
-  thread_local std::array<Recent, kRemembered> all;
+  static thread_local std::array<Recent, kRemembered> all;
   return all[name.hash % kRemembered];
 }
 

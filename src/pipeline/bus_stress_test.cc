@@ -24,8 +24,8 @@ struct Numbered {
   int thread = 0;
   int number = 0;
 };
-constexpr Event<Numbered> numbered{"numbered"};
-constexpr Event<int> noise{"noise"};
+constexpr Event<Numbered> kNumbered{"numbered"};
+constexpr Event<int> kNoise{"noise"};
 
 constexpr int kThreads = 4;
 constexpr int kEvents = 2'000;
@@ -38,13 +38,13 @@ TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
   int out_of_order = 0;
   int queued = 0;
   std::atomic<int> inlined = 0;
-  const Subscription in_queue = bus.on(numbered, queue, [&](const Numbered& it) {
+  const Subscription in_queue = bus.on(kNumbered, queue, [&](const Numbered& it) {
     const auto thread = static_cast<std::size_t>(it.thread);
     if (it.number != last[thread] + 1) ++out_of_order;
     last[thread] = it.number;
     ++queued;
   });
-  const Subscription at_once = bus.on(numbered, [&] { ++inlined; });
+  const Subscription at_once = bus.on(kNumbered, [&] { ++inlined; });
 
   std::atomic<bool> ending = false;
   std::vector<std::jthread> others;
@@ -52,14 +52,14 @@ TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
   others.emplace_back([&] {
     while (!ending) {
       std::atomic<int> calls = 0;  // On the stack: a call after off() would be seen.
-      const Subscription heard = bus.on(noise, [&] { ++calls; });
-      const Subscription once = bus.once(noise, [&] { ++calls; });
-      bus.emit(noise, 1);
+      const Subscription heard = bus.on(kNoise, [&] { ++calls; });
+      const Subscription once = bus.once(kNoise, [&] { ++calls; });
+      bus.emit(kNoise, 1);
     }
   });
   others.emplace_back([&] {
     while (!ending) {
-      auto pending = bus.expect(numbered);
+      auto pending = bus.expect(kNumbered);
       static_cast<void>(pending.wait(50us));
       bus.off("noi*");
     }
@@ -69,8 +69,8 @@ TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
     for (int thread = 0; thread < kThreads; ++thread) {
       emitters.emplace_back([&, thread] {
         for (int i = 0; i < kEvents; ++i) {
-          bus.emit(numbered, {.thread = thread, .number = i});
-          bus.emit(noise, i);
+          bus.emit(kNumbered, {.thread = thread, .number = i});
+          bus.emit(kNoise, i);
         }
       });
     }

@@ -46,7 +46,7 @@ struct NoContext {
   static constexpr auto kept = keep<>;
 };
 
-static_assert(NeedsAnArgument::kept.names.empty() && NoContext::kept.names.empty());
+static_assert(NeedsAnArgument::kept.kNames.empty() && NoContext::kept.kNames.empty());
 static_assert(ContextType<Online> && ContextType<Extended> && ContextType<Forgets>);
 static_assert(!ContextType<Unnamed>, "what is kept must be said");
 static_assert(!ContextType<NeedsAnArgument>, "it is made anew between iterations");
@@ -99,8 +99,8 @@ TEST(Context, CanBuildOnWhatAnotherKeeps) {
 }
 
 TEST(Context, KnowsTheNamesOfWhatItKeeps) {
-  EXPECT_THAT(Extended::kept.names, ElementsAre("env_step", "model", "score", "best"));
-  EXPECT_TRUE(Forgets::kept.names.empty());
+  EXPECT_THAT(Extended::kept.kNames, ElementsAre("env_step", "model", "score", "best"));
+  EXPECT_TRUE(Forgets::kept.kNames.empty());
 }
 
 bool throws = false;

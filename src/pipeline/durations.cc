@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <ratio>
 
 namespace trainyard {
 namespace {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ratio>
 
 namespace trainyard {
 
@@ -20,8 +21,9 @@ class Durations {
   [[nodiscard]] std::chrono::nanoseconds percentile(double percent) const;
 
  private:
-  // Sixteen buckets for each doubling, up to some hours; shorter than 16 ns each has its own.
-  static constexpr std::size_t kBuckets = 16 * 44;
+  // Sixteen buckets for each doubling, 44 times, which is some hours; shorter than 16 ns each has
+  // its own.
+  static constexpr std::size_t kBuckets = 704;
   static std::size_t bucket_of(std::uint64_t nanoseconds);
   static std::uint64_t middle_of(std::size_t bucket);
 

@@ -125,19 +125,19 @@ Subscription EventBus::add(detail::EventName name, const detail::PayloadType& ty
 }
 
 Subscription EventBus::on(std::string_view event, JsonListener listener) {
-  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), nullptr, false);
+  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), nullptr, false);
 }
 
 Subscription EventBus::on(std::string_view event, EventQueue& queue, JsonListener listener) {
-  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), &queue, false);
+  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), &queue, false);
 }
 
 Subscription EventBus::once(std::string_view event, JsonListener listener) {
-  return add(event, detail::payload_type<Json>, caller<Json>(std::move(listener)), nullptr, true);
+  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), nullptr, true);
 }
 
 std::size_t EventBus::emit(std::string_view event, const Json& payload) {
-  return state_->emit(event, detail::payload_type<Json>, &payload);
+  return state_->emit(event, detail::kPayloadType<Json>, &payload);
 }
 
 std::size_t EventBus::emit(detail::EventName name, const detail::PayloadType& type,

@@ -34,9 +34,9 @@ struct JobDone {
   int id = 0;
   std::string text;
 };
-constexpr Event<JobDone> job_done{"job.done"};
-constexpr Event<int> number{"number"};
-constexpr Event<> signal{"signal"};
+constexpr Event<JobDone> kJobDone{"job.done"};
+constexpr Event<int> kNumber{"number"};
+constexpr Event<> kSignal{"signal"};
 
 std::string what(const std::exception_ptr& error) {
   try {
@@ -57,23 +57,23 @@ struct Bus {
 TEST(EventBus, CallsListenersInOrderAtOnceOnTheThreadThatEmits) {
   EventBus bus;
   std::string order;
-  const Subscription a = bus.on(job_done, [&](const JobDone& job) { order += "a" + job.text; });
-  const Subscription b = bus.on(job_done, [&] { order += "b"; });
-  const Subscription other = bus.on(number, [&](int) { order += "never"; });
-  EXPECT_EQ(bus.emit(job_done, {.id = 1, .text = "!"}), 2U);
+  const Subscription a = bus.on(kJobDone, [&](const JobDone& job) { order += "a" + job.text; });
+  const Subscription b = bus.on(kJobDone, [&] { order += "b"; });
+  const Subscription other = bus.on(kNumber, [&](int) { order += "never"; });
+  EXPECT_EQ(bus.emit(kJobDone, {.id = 1, .text = "!"}), 2U);
   EXPECT_EQ(order, "a!b");
 }
 
 TEST(EventBus, TellsNobodyWhenNobodyListens) {
   EventBus bus;
-  EXPECT_EQ(bus.emit(number, 1), 0U);
+  EXPECT_EQ(bus.emit(kNumber, 1), 0U);
 }
 
 TEST(EventBus, CarriesNothingWhereThereIsNothingToSay) {
   EventBus bus;
   int calls = 0;
-  const Subscription heard = bus.on(signal, [&] { ++calls; });
-  bus.emit(signal);
+  const Subscription heard = bus.on(kSignal, [&] { ++calls; });
+  bus.emit(kSignal);
   EXPECT_EQ(calls, 1);
 }
 
@@ -102,12 +102,12 @@ TEST(EventBus, CallsAListenerTwiceThatIsThereTwice) {
   EventBus bus;
   int calls = 0;
   const auto listener = [&] { ++calls; };
-  Subscription one = bus.on(signal, listener);
-  const Subscription two = bus.on(signal, listener);
-  bus.emit(signal);
+  Subscription one = bus.on(kSignal, listener);
+  const Subscription two = bus.on(kSignal, listener);
+  bus.emit(kSignal);
   EXPECT_EQ(calls, 2);
   one.off();
-  bus.emit(signal);
+  bus.emit(kSignal);
   EXPECT_EQ(calls, 3);
 }
 
@@ -115,10 +115,10 @@ TEST(Subscription, TakesItsListenerOffWhenItEnds) {
   EventBus bus;
   int calls = 0;
   {
-    const Subscription heard = bus.on(signal, [&] { ++calls; });
-    bus.emit(signal);
+    const Subscription heard = bus.on(kSignal, [&] { ++calls; });
+    bus.emit(kSignal);
   }
-  EXPECT_EQ(bus.emit(signal), 0U);
+  EXPECT_EQ(bus.emit(kSignal), 0U);
   EXPECT_EQ(calls, 1);
 }
 
@@ -127,9 +127,9 @@ TEST(Subscription, MayBeDetachedAndMayOutliveTheBus) {
   int calls = 0;
   {
     EventBus bus;
-    bus.on(signal, [&] { ++calls; }).detach();
-    outlives = bus.on(signal, [&] { ++calls; });
-    bus.emit(signal);
+    bus.on(kSignal, [&] { ++calls; }).detach();
+    outlives = bus.on(kSignal, [&] { ++calls; });
+    bus.emit(kSignal);
   }
   EXPECT_EQ(calls, 2);
   outlives.off();
@@ -140,12 +140,12 @@ TEST(Subscription, WaitsForACallThatGoesOn) {
   std::latch in_it(1);
   std::atomic<bool> may_go = false;
   std::atomic<bool> done = false;
-  Subscription heard = bus.on(signal, [&] {
+  Subscription heard = bus.on(kSignal, [&] {
     in_it.count_down();
     may_go.wait(false);
     done = true;
   });
-  std::jthread emitter([&] { bus.emit(signal); });
+  std::jthread emitter([&] { bus.emit(kSignal); });
   in_it.wait();
   std::jthread releaser([&] {
     may_go = true;
@@ -159,9 +159,9 @@ TEST(Subscription, OfAOnceThatWasNotUsedEnds) {
   EventBus bus;
   int calls = 0;
   {
-    const Subscription heard = bus.once(signal, [&] { ++calls; });
+    const Subscription heard = bus.once(kSignal, [&] { ++calls; });
   }
-  bus.emit(signal);
+  bus.emit(kSignal);
   EXPECT_EQ(calls, 0);
 }
 
@@ -183,13 +183,13 @@ TEST(EventBus, DoesNotCallAListenerThatIsAddedOrTakenOffInThatEmission) {
   std::string order;
   Subscription added;
   Subscription second;
-  const Subscription first = bus.on(signal, [&] {
+  const Subscription first = bus.on(kSignal, [&] {
     order += "first ";
-    added = bus.on(signal, [&] { order += "added "; });
+    added = bus.on(kSignal, [&] { order += "added "; });
     second.off();
   });
-  second = bus.on(signal, [&] { order += "second "; });
-  bus.emit(signal);
+  second = bus.on(kSignal, [&] { order += "second "; });
+  bus.emit(kSignal);
   EXPECT_EQ(order, "first ");
 }
 
@@ -197,13 +197,13 @@ TEST(EventBus, LetsAListenerTakeItselfOffAndEmit) {
   EventBus bus;
   int calls = 0;
   Subscription heard;
-  heard = bus.on(number, [&](int value) {
+  heard = bus.on(kNumber, [&](int value) {
     ++calls;
     if (value == 3) return heard.off();
-    bus.emit(number, value + 1);
+    bus.emit(kNumber, value + 1);
   });
-  bus.emit(number, 0);
-  bus.emit(number, 0);
+  bus.emit(kNumber, 0);
+  bus.emit(kNumber, 0);
   EXPECT_EQ(calls, 4);
 }
 
@@ -212,13 +212,13 @@ TEST(EventBus, CallsAOnceExactlyOnceHoweverManyThreadsEmit) {
     EventBus bus;
     std::atomic<int> calls = 0;
     std::atomic<std::size_t> told = 0;
-    const Subscription heard = bus.once(signal, [&] { ++calls; });
+    const Subscription heard = bus.once(kSignal, [&] { ++calls; });
     std::latch begin(3);
     std::vector<std::jthread> threads;
     for (int i = 0; i < 3; ++i) {
       threads.emplace_back([&] {
         begin.arrive_and_wait();
-        told += bus.emit(signal);
+        told += bus.emit(kSignal);
       });
     }
     threads.clear();
@@ -230,9 +230,9 @@ TEST(EventBus, CallsAOnceExactlyOnceHoweverManyThreadsEmit) {
 TEST(EventBus, TellsAtOnceWhatAListenerThrowsAndCallsTheOthers) {
   Bus it;
   int calls = 0;
-  const Subscription bad = it.bus.on(number, [](int) { throw std::runtime_error("boom"); });
-  const Subscription good = it.bus.on(number, [&](int) { ++calls; });
-  EXPECT_EQ(it.bus.emit(number, 1), 2U);
+  const Subscription bad = it.bus.on(kNumber, [](int) { throw std::runtime_error("boom"); });
+  const Subscription good = it.bus.on(kNumber, [&](int) { ++calls; });
+  EXPECT_EQ(it.bus.emit(kNumber, 1), 2U);
   EXPECT_EQ(calls, 1);
   EXPECT_THAT(it.errors, ElementsAre("number: boom"));
 }
@@ -240,17 +240,17 @@ TEST(EventBus, TellsAtOnceWhatAListenerThrowsAndCallsTheOthers) {
 TEST(EventBus, TellsWhenAListenerTakesSomethingElse) {
   Bus it;
   int calls = 0;
-  constexpr Event<double> of_doubles{"number"};
-  const Subscription heard = it.bus.on(of_doubles, [&](double) { ++calls; });
-  EXPECT_EQ(it.bus.emit(number, 1), 0U);
+  constexpr Event<double> kOfDoubles{"number"};
+  const Subscription heard = it.bus.on(kOfDoubles, [&](double) { ++calls; });
+  EXPECT_EQ(it.bus.emit(kNumber, 1), 0U);
   EXPECT_EQ(calls, 0);
   EXPECT_THAT(it.errors, ElementsAre("number: carries int, and a listener takes double"));
 }
 
 TEST(EventBus, WaitsForAnEvent) {
   EventBus bus;
-  auto pending = bus.expect(job_done);
-  std::jthread emitter([&] { bus.emit(job_done, {.id = 7, .text = "x"}); });
+  auto pending = bus.expect(kJobDone);
+  std::jthread emitter([&] { bus.emit(kJobDone, {.id = 7, .text = "x"}); });
   const auto done = pending.wait(60s);
   ASSERT_TRUE(done);
   EXPECT_EQ(done->id, 7);
@@ -259,9 +259,9 @@ TEST(EventBus, WaitsForAnEvent) {
 
 TEST(EventBus, KeepsWhatCameBeforeAnybodyWaited) {
   EventBus bus;
-  auto pending = bus.expect(number);
-  bus.emit(number, 1);
-  bus.emit(number, 2);
+  auto pending = bus.expect(kNumber);
+  bus.emit(kNumber, 1);
+  bus.emit(kNumber, 2);
   EXPECT_EQ(pending.wait(0s), 1);
 }
 
@@ -269,11 +269,11 @@ TEST(EventBus, SaysWhyNoEventCame) {
   EventBus bus;
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_EQ(bus.wait_for(number, 1ms).error(), NoEvent::Deadline);
-  EXPECT_EQ(bus.wait_for(number, std::chrono::nanoseconds::max(), stop.get_token()).error(),
+  EXPECT_EQ(bus.wait_for(kNumber, 1ms).error(), NoEvent::Deadline);
+  EXPECT_EQ(bus.wait_for(kNumber, std::chrono::nanoseconds::max(), stop.get_token()).error(),
             NoEvent::Stopped);
-  EXPECT_EQ(bus.emit(number, 1), 0U) << "who waited listens no more";
-  auto pending = bus.expect(number);
+  EXPECT_EQ(bus.emit(kNumber, 1), 0U) << "who waited listens no more";
+  auto pending = bus.expect(kNumber);
   std::jthread stopper([&] { bus.stop(); });
   EXPECT_EQ(pending.wait(60s).error(), NoEvent::BusStopped);
   EXPECT_EQ(to_text(NoEvent::BusStopped), "bus stopped");
@@ -283,7 +283,7 @@ TEST(EventBus, WakesWhoWaitsWhenItIsToStop) {
   EventBus bus;
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
-  EXPECT_EQ(bus.wait_for(number, 60s, stop.get_token()).error(), NoEvent::Stopped);
+  EXPECT_EQ(bus.wait_for(kNumber, 60s, stop.get_token()).error(), NoEvent::Stopped);
 }
 
 TEST(EventQueue, CallsItsListenersOnItsThreadInOrder) {
@@ -291,17 +291,17 @@ TEST(EventQueue, CallsItsListenersOnItsThreadInOrder) {
   EventQueue& queue = bus.make_queue();
   std::vector<std::string> seen;
   std::thread::id thread;
-  const Subscription a = bus.on(number, queue, [&](int value) {
+  const Subscription a = bus.on(kNumber, queue, [&](int value) {
     seen.push_back(std::to_string(value));
     thread = std::this_thread::get_id();
   });
   const Subscription b =
-      bus.on(job_done, queue, [&](const JobDone& job) { seen.push_back(job.text); });
+      bus.on(kJobDone, queue, [&](const JobDone& job) { seen.push_back(job.text); });
   const std::string text(1'000, 'x');
   std::vector<std::string> wanted;
   for (int i = 0; i < 5'000; ++i) {
-    bus.emit(number, i);
-    bus.emit(job_done, {.id = i, .text = text});
+    bus.emit(kNumber, i);
+    bus.emit(kJobDone, {.id = i, .text = text});
     wanted.push_back(std::to_string(i));
     wanted.push_back(text);
   }
@@ -314,18 +314,18 @@ TEST(EventQueue, TakesWhatIsLargeAndStrictlyAligned) {
   struct alignas(64) Large {
     double values[100];
   };
-  constexpr Event<Large> large{"large"};
+  constexpr Event<Large> kLarge{"large"};
   EventBus bus;
   EventQueue& queue = bus.make_queue();
   double sum = 0;
-  const Subscription heard = bus.on(large, queue, [&](const Large& it) {
+  const Subscription heard = bus.on(kLarge, queue, [&](const Large& it) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&it) % 64, 0U);
     sum += it.values[99];
   });
   Large payload{};
   payload.values[99] = 2.5;
-  bus.emit(large, payload);
-  bus.emit(large, payload);
+  bus.emit(kLarge, payload);
+  bus.emit(kLarge, payload);
   EXPECT_EQ(bus.stop(60s), 0U);
   EXPECT_EQ(sum, 5);
 }
@@ -336,19 +336,19 @@ TEST(EventQueue, HoldsSoManyEventsAndThenHasWhoEmitsWait) {
   std::latch in_it(1);
   std::atomic<bool> may_go = false;
   std::vector<int> seen;
-  const Subscription heard = bus.on(number, queue, [&](int value) {
+  const Subscription heard = bus.on(kNumber, queue, [&](int value) {
     if (value == 0) {
       in_it.count_down();
       may_go.wait(false);
     }
     seen.push_back(value);
   });
-  bus.emit(number, 0);
+  bus.emit(kNumber, 0);
   in_it.wait();
-  bus.emit(number, 1);  // With the one that it is in, two: it is full.
+  bus.emit(kNumber, 1);  // With the one that it is in, two: it is full.
   std::atomic<bool> emitted = false;
   std::jthread emitter([&] {
-    bus.emit(number, 2);
+    bus.emit(kNumber, 2);
     emitted = true;
   });
   EXPECT_FALSE(emitted);
@@ -364,13 +364,13 @@ TEST(EventQueue, TellsWhatItsOwnListenerEmitsIntoItWhenItIsFull) {
   EventQueue& queue = it.bus.make_queue(4);  // With the one that it is in.
   std::vector<int> seen;
   std::latch emitted(1);
-  const Subscription heard = it.bus.on(number, queue, [&](int value) {
+  const Subscription heard = it.bus.on(kNumber, queue, [&](int value) {
     seen.push_back(value);
     if (value != 0) return;
-    for (int i = 1; i < 6; ++i) it.bus.emit(number, i);
+    for (int i = 1; i < 6; ++i) it.bus.emit(kNumber, i);
     emitted.count_down();
   });
-  it.bus.emit(number, 0);
+  it.bus.emit(kNumber, 0);
   emitted.wait();
   EXPECT_EQ(it.bus.stop(60s), 0U);
   EXPECT_THAT(seen, ElementsAre(0, 1, 2, 3));
@@ -382,9 +382,9 @@ TEST(EventQueue, CallsAOnceExactlyOnce) {
   EventBus bus;
   EventQueue& queue = bus.make_queue();
   int calls = 0;
-  const Subscription heard = bus.once(number, queue, [&](int value) { calls += value; });
-  EXPECT_EQ(bus.emit(number, 1), 1U);
-  EXPECT_EQ(bus.emit(number, 10), 0U);
+  const Subscription heard = bus.once(kNumber, queue, [&](int value) { calls += value; });
+  EXPECT_EQ(bus.emit(kNumber, 1), 1U);
+  EXPECT_EQ(bus.emit(kNumber, 10), 0U);
   EXPECT_EQ(bus.stop(60s), 0U);
   EXPECT_EQ(calls, 1);
 }
@@ -394,9 +394,9 @@ TEST(EventQueue, CallsNobodyWhoWasTakenOffWhileHisEventWaited) {
   EventQueue& queue = bus.make_queue();
   std::latch emitted(1);
   int calls = 0;
-  const Subscription first = bus.on(signal, queue, [&] { emitted.wait(); });
-  Subscription second = bus.on(signal, queue, [&] { ++calls; });
-  bus.emit(signal);
+  const Subscription first = bus.on(kSignal, queue, [&] { emitted.wait(); });
+  Subscription second = bus.on(kSignal, queue, [&] { ++calls; });
+  bus.emit(kSignal);
   second.off();
   emitted.count_down();
   EXPECT_EQ(bus.stop(60s), 0U);
@@ -413,13 +413,13 @@ TEST(EventBusStop, TellsWhatWasLeftAtTheDeadline) {
     told.count_down();
   });
   EventQueue& queue = bus.make_queue();
-  const Subscription heard = bus.on(number, queue, [&](int) {
+  const Subscription heard = bus.on(kNumber, queue, [&](int) {
     in_it.count_down();
     may_go.wait(false);
   });
-  bus.emit(number, 0);
+  bus.emit(kNumber, 0);
   in_it.wait();
-  for (int i = 0; i < 3; ++i) bus.emit(number, i);
+  for (int i = 0; i < 3; ++i) bus.emit(kNumber, i);
   EXPECT_EQ(bus.stop(1ms), 4U) << "with the one that it is in";
   EXPECT_EQ(bus.stop(60s), 0U) << "it has stopped";
   may_go = true;
@@ -432,18 +432,18 @@ TEST(EventBusStop, TellsWhatWasLeftAtTheDeadline) {
 TEST(EventBusStop, TellsWhatIsEmittedAfterwards) {
   Bus it;
   int calls = 0;
-  const Subscription heard = it.bus.on(number, [&](int) { ++calls; });
+  const Subscription heard = it.bus.on(kNumber, [&](int) { ++calls; });
   it.bus.stop();
-  EXPECT_EQ(it.bus.emit(number, 1), 0U);
+  EXPECT_EQ(it.bus.emit(kNumber, 1), 0U);
   EXPECT_EQ(calls, 0);
   EXPECT_THAT(it.errors, ElementsAre("number: was emitted after the bus had stopped"));
 }
 
 TEST(EventBusStop, MayBeDoneByAListener) {
   Bus it;
-  const Subscription heard = it.bus.on(signal, [&] { it.bus.stop(60s); });
-  EXPECT_EQ(it.bus.emit(signal), 1U);
-  EXPECT_EQ(it.bus.emit(signal), 0U);
+  const Subscription heard = it.bus.on(kSignal, [&] { it.bus.stop(60s); });
+  EXPECT_EQ(it.bus.emit(kSignal), 1U);
+  EXPECT_EQ(it.bus.emit(kSignal), 0U);
   EXPECT_THAT(it.errors, ElementsAre("signal: was emitted after the bus had stopped"));
 }
 
@@ -452,14 +452,14 @@ TEST(EventBusStop, ByAListenerOfAQueueStillDeliversWhatWaits) {
   EventQueue& queue = bus.make_queue();
   std::latch emitted(1);
   std::latch heard(3);
-  const Subscription listener = bus.on(number, queue, [&](int value) {
+  const Subscription listener = bus.on(kNumber, queue, [&](int value) {
     emitted.wait();
     if (value == 0) {
       EXPECT_EQ(bus.stop(60s), 0U);
     }
     heard.count_down();
   });
-  for (int i = 0; i < 3; ++i) bus.emit(number, i);
+  for (int i = 0; i < 3; ++i) bus.emit(kNumber, i);
   emitted.count_down();
   heard.wait();
 }

@@ -134,12 +134,12 @@ bool EventQueue::is_near(const detail::PayloadType& type) {
 }
 
 void* EventQueue::payload_of(Slot& slot) {
-  return is_near(*slot.type) ? slot.near : *reinterpret_cast<void**>(slot.near);
+  return is_near(*slot.type) ? slot.near.data() : *reinterpret_cast<void**>(slot.near.data());
 }
 
 void EventQueue::copy_into(Slot& slot, const detail::PayloadType& type, const void* payload) {
   slot.type = &type;
-  if (is_near(type)) return type.copy(slot.near, payload);
+  if (is_near(type)) return type.copy(slot.near.data(), payload);
   void* const room = ::operator new(type.size, std::align_val_t(type.alignment));
   try {
     type.copy(room, payload);
@@ -147,7 +147,7 @@ void EventQueue::copy_into(Slot& slot, const detail::PayloadType& type, const vo
     ::operator delete(room, std::align_val_t(type.alignment));
     throw;
   }
-  ::new (static_cast<void*>(slot.near)) void*(room);
+  ::new (static_cast<void*>(slot.near.data())) void*(room);
 }
 
 void EventQueue::drop(Slot& slot) noexcept {

@@ -138,19 +138,19 @@ TEST(PipelineFailure, TellsWhatIsNoExceptionToo) {
                                 "something that is no std::exception was thrown: int")));
 }
 
-constexpr Event<int> told{"told"};
+constexpr Event<int> kTold{"told"};
 
 TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {
   std::string order;
   Pipeline<Loop> loop;
-  const Subscription heard = loop.events().on(told, [](int value) {
+  const Subscription heard = loop.events().on(kTold, [](int value) {
     if (value == 2) throw std::runtime_error("cannot write");
   });
   loop.use("a", guarded(order, "a"))
       .use("emits",
            [&](Loop&) {
-             loop.events().emit(told, 1);
-             loop.events().emit(told, 2);
+             loop.events().emit(kTold, 1);
+             loop.events().emit(kTold, 2);
              order += "goes-on ";
            })
       .use("b", both(order, "b"));
@@ -163,10 +163,10 @@ TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {
 TEST(PipelineFailure, ComesAlsoWhenNoStepFollowsTheListener) {
   Pipeline<Loop> loop;
   const Subscription heard =
-      loop.events().on(told, [] { throw std::runtime_error("cannot write"); });
+      loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
   loop.use("emits", [&](Loop&) -> Step {
     co_yield after;
-    loop.events().emit(told, 1);
+    loop.events().emit(kTold, 1);
   });
   EXPECT_EQ(loop.run({.max_steps = 1}).why, "event 'told': std::runtime_error: cannot write");
 }
@@ -174,10 +174,10 @@ TEST(PipelineFailure, ComesAlsoWhenNoStepFollowsTheListener) {
 TEST(PipelineFailure, ComesWithTheNextRunWhenNoneWasGoingOn) {
   Pipeline<Loop> loop;
   const Subscription heard =
-      loop.events().on(told, [] { throw std::runtime_error("cannot write"); });
+      loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
   int calls = 0;
   loop.use("counts", [&](Loop&) { ++calls; });
-  loop.events().emit(told, 1);
+  loop.events().emit(kTold, 1);
   EXPECT_EQ(loop.run().why, "event 'told': std::runtime_error: cannot write");
   EXPECT_EQ(calls, 0);
   EXPECT_TRUE(loop.run({.max_steps = 1}));

@@ -96,6 +96,28 @@ TEST(NestedStep, MayBeAGroupAndCallOthers) {
   EXPECT_EQ(order, "x leaf y | y' leaf' x' ");
 }
 
+TEST(NestedStep, IsOneStepHoweverOftenItIsCalled) {
+  std::string order;
+  Pipeline<Loop> loop;
+  int all = 0;
+  const auto counting = [&, mine = 0](Loop&) mutable {
+    all += ++mine;
+    return [&order, mine] { order += std::to_string(mine); };
+  };
+  const auto one = loop.nested("one", counting);
+  const auto group = loop.nested("group", serial(named("part", counting), [](Loop&) {}));
+  loop.use("outer", [&](Loop& context) {
+    for (const auto& nested : {one, group}) {
+      nested(context);
+      nested(context);
+      nested(context);
+    }
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_EQ(all, 12);
+  EXPECT_EQ(order, "321321");
+}
+
 TEST(NestedStep, BelongsToAStep) {
   Pipeline<Loop> loop;
   const auto inner = loop.nested("inner", [](Loop&) {});

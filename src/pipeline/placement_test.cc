@@ -65,20 +65,20 @@ TEST(Placement, RefusesALabelThatNoPipelineHas) {
 TEST(Placement, GivesAPipelineWithoutRolesEveryRole) {
   std::string order;
   Pipeline<Loop> loop;
-  EXPECT_TRUE(loop.has_role(role::learner));
-  loop.use("learn", both(order, "learn"), {.roles = {role::learner}})
-      .use("collect", both(order, "collect"), {.roles = {role::collector}});
+  EXPECT_TRUE(loop.has_role(role::kLearner));
+  loop.use("learn", both(order, "learn"), {.roles = {role::kLearner}})
+      .use("collect", both(order, "collect"), {.roles = {role::kCollector}});
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(order, "learn collect collect' learn' ");
 }
 
 TEST(Placement, RefusesAStepWhoseRoleNobodyPlays) {
   constexpr Role kLogger{"logger"};
-  Pipeline<Loop> loop({.roles = {role::learner, kLogger}});
+  Pipeline<Loop> loop({.roles = {role::kLearner, kLogger}});
   EXPECT_TRUE(loop.has_role(kLogger));
-  EXPECT_FALSE(loop.has_role(role::collector));
-  loop.use("learn", [](Loop&) {}, {.roles = {role::evaluator, role::learner}})
-      .use("collect", [](Loop&) {}, {.roles = {role::collector}});
+  EXPECT_FALSE(loop.has_role(role::kCollector));
+  loop.use("learn", [](Loop&) {}, {.roles = {role::kEvaluator, role::kLearner}})
+      .use("collect", [](Loop&) {}, {.roles = {role::kCollector}});
   EXPECT_THAT(messages(loop.run()),
               ElementsAre("collect: it is for collector, and this pipeline is "
                           "learner, logger: nobody runs it"));

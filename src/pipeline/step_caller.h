@@ -41,6 +41,7 @@ class StepCaller {
   void all_forward(PlacedStep& group, Context& context);
 
   // A trivial type, so that each step can set it.
+  // NOLINTNEXTLINE(readability-identifier-naming): a member, which the check takes for a variable
   static inline constinit thread_local PlacedStep* running_ = nullptr;
 
   std::vector<Wrapper> wrappers_;

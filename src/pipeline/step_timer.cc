@@ -89,7 +89,7 @@ void StepTimer::begin(const StepCall& call, std::uint64_t total_step, EventBus& 
       step->calls_told = step->calls;
     }
   }
-  bus.emit(metrics, means);
+  bus.emit(kMetrics, means);
 }
 
 void StepTimer::add(const StepCall& call, std::chrono::nanoseconds took) {

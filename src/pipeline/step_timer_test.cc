@@ -80,7 +80,7 @@ TEST(StepTimer, EmitsTheMeansSinceTheLastTime) {
   loop.use("learn", [&](Loop& context) { clock.time += (1 + context.total_step) * 1ms; });
   timer.watch(loop);
   const Subscription heard =
-      loop.events().on(metrics, [&](const Metrics& it) { told.push_back(it); });
+      loop.events().on(kMetrics, [&](const Metrics& it) { told.push_back(it); });
   EXPECT_TRUE(loop.run({.max_steps = 5}));
   ASSERT_EQ(told.size(), 2U);
   EXPECT_EQ(told[0].total_step, 2U);

@@ -1,0 +1,139 @@
+// Learns to balance a pole, as a pipeline (training.h): by itself, or several seeds as tasks of a
+// yard, which draws their returns in its report.
+//
+// usage: cartpole [--async] [--seed NUMBER] [--steps MOST] [--enough RETURN] [--directory DIR]
+//        cartpole --yard SEEDS [--async] [--steps MOST] [--enough RETURN] [--directory DIR]
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <trainyard/event_bus.h>
+#include <trainyard/metrics.h>
+#include <trainyard/trainyard.h>
+
+#include "cartpole/training.h"
+
+namespace cartpole {
+namespace {
+
+using trainyard::Json;
+using trainyard::literals::operator""_MB;
+
+Json result_of(Training& training, const trainyard::RunResult& ended) {
+  const Train& last = training.context();
+  return {{"mean_return", last.mean_return},
+          {"env_steps", last.env_step},
+          {"episodes", last.episodes},
+          {"ended", ended.why}};
+}
+
+/// One seed, in a process of its own. Its checkpoints are in its directory.
+class Seed : public trainyard::Task {
+ public:
+  Seed(std::uint64_t seed, Options options)
+      : Task({.id = fmt::format("seed-{}", seed), .memory = 200_MB, .cpus = options.async ? 2 : 1}),
+        options_(std::move(options)) {
+    options_.seed = seed;
+    options_.directory = "checkpoints";
+  }
+
+  Json train(const trainyard::Device&) override {
+    Training training(options_);
+    const auto told = training.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& now) {
+      progress(training.fraction(), now.values);
+    });
+    const trainyard::RunResult ended = training.run();
+    if (!ended) throw std::runtime_error(ended.why);
+    fmt::print("{}", training.table());
+    return result_of(training, ended);
+  }
+
+ private:
+  Options options_;
+};
+
+int run_yard(int seeds, const Options& options) {
+  trainyard::TaskGroup group("cartpole");
+  for (int seed = 0; seed < seeds; ++seed) group.add<Seed>(seed, options);
+  trainyard::Yard yard({}, {.directory = options.directory});
+  const auto done = yard.run(group);
+  if (!done) {
+    fmt::print(stderr, "cartpole: {}\n", done.error().message);
+    return 1;
+  }
+  for (const auto& task : group.tasks()) fmt::print("{} {}\n", task.id(), task.result().dump());
+  fmt::print("report: {}/cartpole/reports/cartpole.html\n", options.directory);
+  return done->failed == 0 ? 0 : 1;
+}
+
+int run_here(const Options& options) {
+  Training training(options);
+  const auto told = training.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& now) {
+    const auto mean = now.values.find("return");
+    if (mean == now.values.end()) return;
+    const auto loss = now.values.find("loss");
+    fmt::print("step {:>7}  return {:6.1f}  loss {:.4f}\n", training.context().env_step,
+               mean->second, loss == now.values.end() ? 0 : loss->second);
+    std::fflush(stdout);
+  });
+  const trainyard::RunResult ended = training.run();
+  fmt::print("{}: {}\n{}", to_text(ended.outcome), ended.why, training.table());
+  return ended && training.context().mean_return >= options.enough ? 0 : 1;
+}
+
+int usage() {
+  fmt::print(stderr,
+             "usage: cartpole [--async] [--seed NUMBER] [--steps MOST] [--enough RETURN] "
+             "[--directory DIR]\n       cartpole --yard SEEDS [--async] [--steps MOST] "
+             "[--enough RETURN] [--directory DIR]\n");
+  return 2;
+}
+
+int run(const std::vector<std::string_view>& words) {
+  Options options;
+  int seeds = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--async") {
+      options.async = true;
+      continue;
+    }
+    if (i + 1 == words.size()) return usage();
+    const std::string value(words[i + 1]);
+    if (words[i] == "--seed") {
+      options.seed = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (words[i] == "--steps") {
+      options.env_steps = std::strtoll(value.c_str(), nullptr, 10);
+    } else if (words[i] == "--enough") {
+      options.enough = std::strtod(value.c_str(), nullptr);
+    } else if (words[i] == "--directory") {
+      options.directory = value;
+    } else if (words[i] == "--yard") {
+      seeds = static_cast<int>(std::strtol(value.c_str(), nullptr, 10));
+    } else {
+      return usage();
+    }
+    ++i;
+  }
+  return seeds > 0 ? run_yard(seeds, options) : run_here(options);
+}
+
+}  // namespace
+}  // namespace cartpole
+
+int main(int count, char** arguments) {
+  try {
+    return cartpole::run({arguments + 1, arguments + count});
+  } catch (const std::exception& error) {
+    std::fputs("cartpole: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return 1;
+  }
+}
