@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <functional>
+#include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,8 +47,11 @@ class Seed : public trainyard::Task {
 
   Json train(const trainyard::Device&) override {
     Training training(options_);
+    // Of each second the last word is kept, so each says all that is known.
+    std::map<std::string, double> known;
     const auto told = training.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& now) {
-      progress(training.fraction(), now.values);
+      for (const auto& [name, value] : now.values) known[name] = value;
+      progress(training.fraction(), known);
     });
     const trainyard::RunResult ended = training.run();
     if (!ended) throw std::runtime_error(ended.why);
@@ -79,7 +83,7 @@ int run_here(const Options& options) {
     const auto mean = now.values.find("return");
     if (mean == now.values.end()) return;
     const auto loss = now.values.find("loss");
-    fmt::print("step {:>7}  return {:6.1f}  loss {:.4f}\n", training.context().env_step,
+    fmt::print("step {:>7}  return {:6.1f}  loss {:.2e}\n", training.context().env_step,
                mean->second, loss == now.values.end() ? 0 : loss->second);
     std::fflush(stdout);
   });

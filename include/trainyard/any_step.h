@@ -122,9 +122,11 @@ StepTree make_tree(T&& step) {
   } else if constexpr (std::same_as<Kind, NoStep>) {
     return {};
   } else if constexpr (kIsNamed<Kind>) {
+    std::string name = step.name;
+    StepOptions options = step.options;
     StepTree tree = make_tree<C>(std::forward<T>(step).step);
-    tree.name = step.name;
-    tree.options = step.options;
+    tree.name = std::move(name);
+    tree.options = std::move(options);
     return tree;
   } else if constexpr (kIsGroup<Kind>) {
     StepTree tree{.kind = step.kind, .name = {}, .options = {}, .node = {}, .parts = {}};

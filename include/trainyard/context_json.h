@@ -61,6 +61,14 @@ Result<void> member_from_json(std::string_view name, const Json& value, Member& 
       const auto number = number_from_json(value);
       if (!number) return std::unexpected(Error{unlike_text(name, value, "no number")});
       member = static_cast<Member>(*number);
+    } else if constexpr (std::integral<Member> && !std::same_as<Member, bool>) {
+      // The conversion would cut off what does not fit.
+      const bool negative = value.is_number_integer() && !value.is_number_unsigned();
+      const bool fits = negative ? std::in_range<Member>(value.template get<std::int64_t>())
+                                 : value.is_number_unsigned() &&
+                                       std::in_range<Member>(value.template get<std::uint64_t>());
+      if (!fits) return std::unexpected(Error{unlike_text(name, value, "no integer of its size")});
+      value.get_to(member);
     } else {
       value.get_to(member);
     }
@@ -72,8 +80,21 @@ Result<void> member_from_json(std::string_view name, const Json& value, Member& 
 
 }  // namespace detail
 
+/// Members of different classes may have one name, and JSON has no two fields of one.
+template <ContextType C>
+consteval bool names_differ() {
+  const auto& names = C::kept.kNames;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (names[i] == names[j]) return false;
+    }
+  }
+  return true;
+}
+
 template <ContextType C>
 Result<Json> kept_to_json(const C& context) {
+  static_assert(names_differ<C>(), "two kept members have one name");
   Json kept = Json::object();
   Result<void> well;
   C::kept.for_each(context, [&](std::string_view name, const auto& member) {

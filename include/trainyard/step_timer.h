@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <vector>

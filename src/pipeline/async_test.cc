@@ -1,10 +1,9 @@
 // Steps side by side: the same results as one after another, whatever the steps.
+#include <array>
 #include <atomic>
 #include <barrier>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <random>
 #include <stdexcept>
@@ -21,17 +20,15 @@
 namespace trainyard {
 namespace {
 
-using testing::ElementsAre;
-
 /// Eight numbers that steps read and write: any lost or reordered write changes what comes out.
 struct Numbers : Context {
   std::uint64_t a = 1, b = 2, c = 3, d = 4;
   std::uint64_t e = 5, f = 6, g = 7, h = 8;
   static constexpr auto kept = keep<&Numbers::a, &Numbers::b, &Numbers::c, &Numbers::d>;
 };
-constexpr std::uint64_t Numbers::* kNumbers[] = {&Numbers::a, &Numbers::b, &Numbers::c,
-                                                 &Numbers::d, &Numbers::e, &Numbers::f,
-                                                 &Numbers::g, &Numbers::h};
+constexpr std::array<std::uint64_t Numbers::*, 8> kNumbers{&Numbers::a, &Numbers::b, &Numbers::c,
+                                                           &Numbers::d, &Numbers::e, &Numbers::f,
+                                                           &Numbers::g, &Numbers::h};
 
 /// What a random step does: mixes what it reads into what it writes, in one half or in both.
 struct Mixing {
@@ -44,10 +41,10 @@ struct Mixing {
 
   void mix(Numbers& context, std::uint64_t with) const {
     std::uint64_t sum = salt + with;
-    for (const std::size_t i : reads) sum = (sum * 31) + context.*kNumbers[i];
+    for (const std::size_t i : reads) sum = (sum * 31) + context.*kNumbers.at(i);
     for (const std::size_t i : writes) {
       sum = (sum ^ (sum >> 29U)) * 0xbf58476d1ce4e5b9ULL;
-      context.*kNumbers[i] = (context.*kNumbers[i] * 3) + sum;
+      context.*kNumbers.at(i) = (context.*kNumbers.at(i) * 3) + sum;
     }
   }
 };
@@ -71,8 +68,8 @@ void use_all(Pipeline<Numbers>& loop, const std::vector<Mixing>& steps) {
   for (const Mixing& step : steps) {
     StepOptions options;
     if (step.says_so) {
-      for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers[i]);
-      for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers[i]);
+      for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers.at(i));
+      for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers.at(i));
     }
     if (step.locked) options.lock = shared_lock;
     if (step.two_way) {

@@ -23,6 +23,7 @@
 #include "pipeline/event_queue.h"
 #include "pipeline/trouble.h"
 #include "trainyard/event.h"
+#include "trainyard/event_bus.h"
 
 namespace trainyard::detail {
 namespace {

@@ -83,8 +83,15 @@ TEST(ContextJson, NamesWhatDoesNotFitAndChangesNothing) {
             "'total_step' must be a count, 0 or more");
   EXPECT_EQ(error_of(R"({"total_step": -1, "kept": {"env_step": 1, )" + rest + "}}"),
             "'total_step' must be a count, 0 or more");
-  EXPECT_THAT(error_of(R"({"total_step": 1, "kept": {"env_step": "x", )" + rest + "}}"),
-              testing::StartsWith("kept member 'env_step': \"x\" does not fit: "));
+  for (const char* wrong : {"\"x\"", "0.5", "18446744073709551615", "null", "true"}) {
+    EXPECT_EQ(
+        error_of(R"({"total_step": 1, "kept": {"env_step": )" + std::string(wrong) + ", " + rest +
+                 "}}"),
+        "kept member 'env_step': " + std::string(wrong) + " does not fit: no integer of its size");
+  }
+  EXPECT_THAT(error_of(R"({"total_step": 1, "kept": {"env_step": 1, "best": 1, "returns": [1, "x"],
+                           "counts": {}}})"),
+              testing::StartsWith("kept member 'returns': [1,\"x\"] does not fit: "));
   EXPECT_EQ(error_of(R"({"total_step": 1, "kept": {"env_step": 1, "best": [], "returns": [],
                          "counts": {}}})"),
             "kept member 'best': [] does not fit: no number");

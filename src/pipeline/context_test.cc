@@ -4,7 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -46,7 +46,8 @@ struct NoContext {
   static constexpr auto kept = keep<>;
 };
 
-static_assert(NeedsAnArgument::kept.kNames.empty() && NoContext::kept.kNames.empty());
+static_assert(kIsKept<std::remove_cvref_t<decltype(NeedsAnArgument::kept)>> &&
+              kIsKept<std::remove_cvref_t<decltype(NoContext::kept)>>);
 static_assert(ContextType<Online> && ContextType<Extended> && ContextType<Forgets>);
 static_assert(!ContextType<Unnamed>, "what is kept must be said");
 static_assert(!ContextType<NeedsAnArgument>, "it is made anew between iterations");
@@ -103,7 +104,7 @@ TEST(Context, KnowsTheNamesOfWhatItKeeps) {
   EXPECT_TRUE(Forgets::kept.kNames.empty());
 }
 
-bool throws = false;
+bool throws = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 struct Fragile : Context {
   Fragile() {
     if (throws) throw std::runtime_error("no room");

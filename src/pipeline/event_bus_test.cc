@@ -1,20 +1,17 @@
 #include "trainyard/event_bus.h"
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <functional>
 #include <latch>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -28,7 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 struct JobDone {
   int id = 0;
@@ -312,7 +308,7 @@ TEST(EventQueue, CallsItsListenersOnItsThreadInOrder) {
 
 TEST(EventQueue, TakesWhatIsLargeAndStrictlyAligned) {
   struct alignas(64) Large {
-    double values[100];
+    std::array<double, 100> values;
   };
   constexpr Event<Large> kLarge{"large"};
   EventBus bus;

@@ -13,6 +13,7 @@
 #include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "pipeline/bus_state.h"

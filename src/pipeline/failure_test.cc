@@ -1,7 +1,6 @@
 // What happens when a step fails: what waited is dropped, the error is told with the step's name,
 // and the pipeline can be run again.
 #include <exception>
-#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -96,7 +95,7 @@ TEST(PipelineFailure, IsWhatASecondYieldIs) {
   EXPECT_EQ(order, "back ~a0 ");
 }
 
-bool there_is_room = true;
+bool there_is_room = true;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 struct Fragile : Context {
   Fragile() {
     if (!there_is_room) throw std::runtime_error("no room");

@@ -1,7 +1,6 @@
 // serial() and parallel(): several steps as one.
 #include <atomic>
 #include <barrier>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -15,8 +14,6 @@
 
 namespace trainyard {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Serial, IsOneStepThatGoesBackInReverse) {
   std::string order;

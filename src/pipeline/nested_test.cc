@@ -2,8 +2,6 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 

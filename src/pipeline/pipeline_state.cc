@@ -1,6 +1,7 @@
 #include "pipeline/pipeline_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -154,13 +155,13 @@ void PipelineState::arrange() {
   if (options_.async || parallel) workers();
 }
 
-WorkerPool& PipelineState::workers() {
-  if (!pool_) {
-    pool_.emplace(std::max(0, options_.n_async_workers));
-    background_.emplace(*pool_);
-    caller_.use(&*pool_);
+PipelineState::Workers& PipelineState::workers() {
+  const std::scoped_lock lock(mutex_);
+  if (!workers_) {
+    workers_ = std::make_unique<Workers>(std::max(0, options_.n_async_workers));
+    caller_.use(&workers_->pool);
   }
-  return *pool_;
+  return *workers_;
 }
 
 RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
@@ -361,7 +362,7 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
       return false;
     }
   };
-  order.run(pool_ ? &*pool_ : nullptr, SideBySide::Do(one));
+  order.run(workers_ ? &workers_->pool : nullptr, SideBySide::Do(one));
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const std::exception_ptr error = std::exchange(step_errors_[i], nullptr);
     if (!error) continue;
@@ -376,8 +377,8 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
 }
 
 bool PipelineState::sync() {
-  if (!background_ || background_->idle()) return true;
-  errors_ = background_->finish();
+  if (!workers_ || workers_->background.idle()) return true;
+  errors_ = workers_->background.finish();
   if (errors_.empty()) return true;
   drop_all();
   return false;
@@ -410,8 +411,8 @@ void PipelineState::drop_all() noexcept {
   for (const auto& step : std::views::reverse(steps_)) step->drop();
   caller_.raised().forget();
   // What was begun beside the steps is theirs.
-  if (background_ && !background_->idle()) {
-    for (StepError& error : background_->finish()) errors_.push_back(std::move(error));
+  if (workers_ && !workers_->background.idle()) {
+    for (StepError& error : workers_->background.finish()) errors_.push_back(std::move(error));
   }
 }
 
@@ -439,59 +440,18 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
   return true;
 }
 
-std::size_t PipelineState::add_nested(std::string name, MakeTree make, StepOptions options) {
-  const std::scoped_lock lock(mutex_);
-  nested_.push_back(std::make_unique<Nested>());
-  *nested_.back() = {
-      .name = std::move(name), .make = std::move(make), .options = std::move(options), .calls = {}};
-  return nested_.size() - 1;
-}
-
-NestedCall& PipelineState::take_call(Nested& nested) {
-  for (const auto& call : nested.calls) {
-    if (!call->taken.exchange(true)) return *call;
-  }
-  StepTree tree = nested.make();
-  tree.options = nested.options;
-  std::vector<StepError> mistakes;
-  auto step = place_step(std::move(tree), nested.name, place_, mistakes);
-  if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
-  if (!step)
-    throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
-  if (has_parallel(*step)) workers();
-  auto call = std::make_unique<NestedCall>();
-  call->step = std::move(step);
-  call->taken = true;
-  return *nested.calls.emplace_back(std::move(call));
-}
-
 NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
   PlacedStep* const caller = StepCaller::running();
-  NestedCall* call = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (caller == nullptr || caller->pipeline != this) {
-      throw std::logic_error(
-          fmt::format("nested step '{}' is called outside of the steps of its "
-                      "pipeline",
-                      nested_.at(nested)->name));
-    }
-    call = &take_call(*nested_.at(nested));
-  }
-  call->caller = caller;
-  call->context = &context;
-  ++call->number;
-  caller->nested.push_back(call);
-  caller_.call(*call->step, Phase::Forward, context);
-  return *call;
+  NestedCall& call = nested_.take(nested, caller, place_);
+  if (has_parallel(*call.step)) workers();
+  call.context = &context;
+  caller->nested.push_back(&call);
+  caller_.call(*call.step, Phase::Forward, context);
+  return call;
 }
 
 void PipelineState::async(std::string name, std::function<void()> job) {
-  {
-    const std::scoped_lock lock(mutex_);
-    workers();
-  }
-  background_->add(std::move(name), std::move(job));
+  workers().background.add(std::move(name), std::move(job));
 }
 
 }  // namespace trainyard

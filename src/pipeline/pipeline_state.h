@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "pipeline/background.h"
+#include "pipeline/nested_steps.h"
 #include "pipeline/placed_step.h"
 #include "pipeline/placement.h"
 #include "pipeline/side_by_side.h"
@@ -33,7 +34,6 @@ namespace trainyard {
 class PipelineState {
  public:
   using RenewContext = void (*)(Context&);
-  using MakeTree = std::function<detail::StepTree()>;
 
   PipelineState(PipelineOptions options, Context& context, RenewContext renew_context);
   PipelineState(const PipelineState&) = delete;
@@ -42,7 +42,9 @@ class PipelineState {
 
   void add(std::string name, detail::StepTree tree, StepOptions options);
   void add(StepCaller::Wrapper wrapper);
-  std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
+  std::size_t add_nested(std::string name, NestedSteps::MakeTree make, StepOptions options) {
+    return nested_.add(std::move(name), std::move(make), std::move(options));
+  }
 
   RunResult run(RunLimits limits, const std::stop_token& stop);
   void finish(std::string why);
@@ -74,11 +76,10 @@ class PipelineState {
     bool bare;
     bool two_way;
   };
-  struct Nested {
-    std::string name;
-    MakeTree make;
-    StepOptions options;
-    std::vector<std::unique_ptr<NestedCall>> calls;
+  struct Workers {
+    explicit Workers(int count) : pool(count), background(pool) {}
+    WorkerPool pool;
+    Background background;
   };
 
   /// Puts what was added since in its place, and starts the workers that it needs.
@@ -88,7 +89,8 @@ class PipelineState {
   bool by_hand_backward();
   bool next_context();
   void refuse_in_a_step() const;
-  WorkerPool& workers();
+  /// Starts them, the first time.
+  Workers& workers();
   void arrange();
   RunResult end(Outcome outcome, std::uint64_t steps, std::string why);
   RunResult failed(std::uint64_t steps);
@@ -104,7 +106,6 @@ class PipelineState {
   [[nodiscard]] const std::string& path_of(const detail::StepNode& node) const;
   bool side_by_side(SideBySide& order, Phase phase);
   void listener_failed(std::string_view event, const std::exception_ptr& error);
-  NestedCall& take_call(Nested& nested);
 
   // First what outlives the rest: jobs and listeners may use it to their end.
   const PipelineOptions options_;
@@ -123,6 +124,7 @@ class PipelineState {
   std::vector<detail::StepNode*> back_;   ///< Of those the two-way ones, the last first.
   std::optional<SideBySide> forward_side_by_side_;
   std::optional<SideBySide> backward_side_by_side_;
+  NestedSteps nested_;
   std::vector<std::unique_ptr<PlacedStep>> by_hand_;
   std::vector<Context*> contexts_by_hand_;
   bool has_two_way_ = false;
@@ -132,15 +134,13 @@ class PipelineState {
   std::vector<std::exception_ptr> step_errors_;  ///< Of steps side by side.
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Nested>> nested_;  ///< Guarded: their calls.
-  std::string why_;                              ///< Guarded.
-  std::vector<StepError> listener_errors_;       ///< Guarded.
+  std::string why_;                         ///< Guarded.
+  std::vector<StepError> listener_errors_;  ///< Guarded.
   std::atomic<bool> finishing_ = false;
   std::atomic<bool> listener_failed_ = false;
 
   EventBus events_;
-  std::optional<WorkerPool> pool_;
-  std::optional<Background> background_;
+  std::unique_ptr<Workers> workers_;
 };
 
 }  // namespace trainyard

@@ -1,15 +1,17 @@
 #include "pipeline/placement.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fnmatch.h>
@@ -33,7 +35,8 @@ using detail::StepKind;
 using detail::StepTree;
 
 /// Labels that pipelines have elsewhere: a pattern for one of them is not a mistake here.
-constexpr std::string_view kElsewhere[] = {"standalone", "distributed", "async", "node.1"};
+constexpr std::array<std::string_view, 4> kElsewhere{"standalone", "distributed", "async",
+                                                     "node.1"};
 
 bool matches(const std::string& pattern, const std::string& label) {
   return fnmatch(pattern.c_str(), label.c_str(), 0) == 0;

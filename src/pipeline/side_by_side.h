@@ -46,8 +46,8 @@ class SideBySide final : private PooledWork {
   [[nodiscard]] std::size_t ready() const override;
   /// The next part that can be done in the order; none: `parts_`.
   std::size_t take();
-  void ended(std::size_t part);
-  void make_ready(std::size_t part);
+  void ended(std::size_t place);
+  void make_ready(std::size_t place);
   /// In the order of running: 0 is the first.
   [[nodiscard]] std::size_t place_of(std::size_t part) const;
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <ranges>
 #include <utility>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,8 @@ struct OfStep {
   std::optional<std::chrono::nanoseconds> half;
 
   void end_call() {
-    if (half) calls.add(*std::exchange(half, std::nullopt));
+    if (half) calls.add(*half);
+    half.reset();
   }
 };
 
@@ -95,13 +97,13 @@ void StepTimer::begin(const StepCall& call, std::uint64_t total_step, EventBus& 
 void StepTimer::add(const StepCall& call, std::chrono::nanoseconds took) {
   const std::scoped_lock lock(state_->mutex);
   OfStep& step = state_->of(call.step);
-  if (call.phase == Phase::Backward && step.half) {
-    *step.half += took;
-    step.end_call();
-  } else {
-    step.end_call();
-    step.half = took;
-  }
+  const bool way_back = call.phase == Phase::Backward;
+  const auto there =
+      way_back ? step.half.value_or(std::chrono::nanoseconds{}) : std::chrono::nanoseconds{};
+  if (way_back) step.half.reset();
+  step.end_call();
+  step.half = there + took;
+  if (way_back) step.end_call();
 }
 
 std::vector<StepTimer::Times> StepTimer::times() const {

@@ -15,7 +15,7 @@ struct Loop : Context {
 };
 
 /// Writes "name " on the way forward and "name' " on the way back.
-inline auto both(std::string& order, std::string name) {
+inline auto both(std::string& order, const std::string& name) {
   return [&order, name](Loop&) -> Step {
     order += name + " ";
     co_yield after;
@@ -24,7 +24,7 @@ inline auto both(std::string& order, std::string name) {
 }
 
 /// Writes "~name", and the step of its context, when its way back is gone or dropped.
-inline auto guarded(std::string& order, std::string name) {
+inline auto guarded(std::string& order, const std::string& name) {
   return [&order, name](Loop& context) -> Step {
     struct Guard {
       std::string& order;

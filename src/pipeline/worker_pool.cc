@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 
@@ -10,6 +11,7 @@
 namespace trainyard {
 namespace {
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a thread has it to itself
 constinit thread_local WorkerPool* pool_of_this_thread = nullptr;
 
 }  // namespace

@@ -33,7 +33,7 @@ struct Curve {
 
 class Curves {
  public:
-  static constexpr int kKeysMax = 4;
+  static constexpr int kKeysMax = 12;
   static constexpr int kTasksMax = 30;
 
   /// The rows of a task come one after the other, in order of time. False: it wants no more.

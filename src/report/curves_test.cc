@@ -58,9 +58,14 @@ TEST(Curves, GoOverTimeWhereSomebodyDidNotSayHowFarItWas) {
 
 TEST(Curves, AreBounded) {
   Curves curves;
+  std::string values;
+  for (int key = 0; key <= Curves::kKeysMax; ++key) {
+    values += (key == 0 ? "{\"k" : ",\"k") + std::to_string(key) + "\":1";
+  }
+  values += "}";
   for (std::uint32_t task = 0; task < Curves::kTasksMax; ++task) {
-    EXPECT_TRUE(curves.look_at(row(task, 0, 0, R"({"a":1,"b":1,"c":1,"d":1,"e":1})"), "x"));
-    EXPECT_TRUE(curves.look_at(row(task, 1, 1, R"({"a":1,"b":1,"c":1,"d":1,"e":1})"), "x"));
+    EXPECT_TRUE(curves.look_at(row(task, 0, 0, values), "x"));
+    EXPECT_TRUE(curves.look_at(row(task, 1, 1, values), "x"));
   }
   EXPECT_FALSE(curves.look_at(row(Curves::kTasksMax, 0, 0, "{}"), "x"));
   EXPECT_THAT(curves.take(), SizeIs(Curves::kKeysMax));

@@ -1,6 +1,7 @@
 #include "report/html_curves.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -33,6 +34,13 @@ struct Range {
   }
 };
 
+/// At most eight letters, which is what there is room for beside the axis.
+std::string short_number(double value) {
+  const double size = std::abs(value);
+  const bool small = size > 0 && size < 0.001;
+  return small ? fmt::format("{:.1e}", value) : fmt::format("{:.3g}", value);
+}
+
 }  // namespace
 
 std::string curve_svg(const Curve& curve) {
@@ -57,8 +65,8 @@ std::string curve_svg(const Curve& curve) {
   };
   text(kLeft, kHeight - 8, "start", curve.from);
   text(kWidth - kRight, kHeight - 8, "end", curve.to);
-  text(kLeft - 6, kTop + 8, "end", fmt::format("{:.3g}", y.high));
-  if (y.high > y.low) text(kLeft - 6, kTop + height, "end", fmt::format("{:.3g}", y.low));
+  text(kLeft - 6, kTop + 8, "end", short_number(y.high));
+  if (y.high > y.low) text(kLeft - 6, kTop + height, "end", short_number(y.low));
   for (const CurveLine& line : curve.lines) {
     std::string points;
     std::string marks;

@@ -1,0 +1,46 @@
+// The steps of a pipeline that its other steps call: each is one step, of which as many calls can
+// wait for their way back as its callers make. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/placed_step.h"
+#include "pipeline/placement.h"
+#include "trainyard/any_step.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard {
+
+class NestedSteps {
+ public:
+  /// Makes a copy that refers to the one step.
+  using MakeTree = std::function<detail::StepTree()>;
+
+  std::size_t add(std::string name, MakeTree make, StepOptions options);
+  [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
+
+  /// A copy that nobody uses, as called by that step; it is the caller's until its way back is gone
+  /// or dropped. Throws when the step cannot be placed, or when there is no caller.
+  NestedCall& take(std::size_t index, PlacedStep* caller, const Place& place);
+
+ private:
+  struct Nested {
+    std::string name;
+    MakeTree make;
+    StepOptions options;
+    std::vector<std::unique_ptr<NestedCall>> calls;
+  };
+  static NestedCall& take_free(Nested& nested, const Place& place);
+
+  std::atomic<std::size_t> count_ = 0;  ///< Of all: it is asked in every iteration.
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Nested>> all_;
+};
+
+}  // namespace trainyard
