@@ -26,7 +26,6 @@
 #include "pipeline/raised.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
-#include "pipeline/worker_pool.h"
 #include "trainyard/any_step.h"
 #include "trainyard/context.h"
 #include "trainyard/pipeline_base.h"

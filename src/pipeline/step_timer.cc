@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <ratio>
 #include <string>
 #include <string_view>
@@ -29,12 +28,21 @@ struct OfStep {
   std::string step;
   Durations calls;
   Durations calls_told;  ///< At the last metrics.
-  /// A forward half whose way back may still come.
-  std::optional<std::chrono::nanoseconds> half;
+  /// A call that has begun, whose way back may still come.
+  std::chrono::nanoseconds begun{};
+  bool is_begun = false;
+
+  void add(Phase phase, std::chrono::nanoseconds took) {
+    if (phase == Phase::Forward) end_call();
+    begun += took;
+    is_begun = true;
+    if (phase == Phase::Backward) end_call();
+  }
 
   void end_call() {
-    if (half) calls.add(*half);
-    half.reset();
+    if (is_begun) calls.add(begun);
+    begun = {};
+    is_begun = false;
   }
 };
 
@@ -96,14 +104,7 @@ void StepTimer::begin(const StepCall& call, std::uint64_t total_step, EventBus& 
 
 void StepTimer::add(const StepCall& call, std::chrono::nanoseconds took) {
   const std::scoped_lock lock(state_->mutex);
-  OfStep& step = state_->of(call.step);
-  const bool way_back = call.phase == Phase::Backward;
-  const auto there =
-      way_back ? step.half.value_or(std::chrono::nanoseconds{}) : std::chrono::nanoseconds{};
-  if (way_back) step.half.reset();
-  step.end_call();
-  step.half = there + took;
-  if (way_back) step.end_call();
+  state_->of(call.step).add(call.phase, took);
 }
 
 std::vector<StepTimer::Times> StepTimer::times() const {
@@ -111,7 +112,7 @@ std::vector<StepTimer::Times> StepTimer::times() const {
   std::vector<Times> all;
   for (const auto& step : state_->steps) {
     Durations calls = step->calls;
-    if (step->half) calls.add(*step->half);
+    if (step->is_begun) calls.add(step->begun);
     all.push_back({.step = step->step,
                    .calls = calls.count(),
                    .mean = calls.mean(),
