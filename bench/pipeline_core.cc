@@ -8,13 +8,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ratio>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -35,10 +37,16 @@ using namespace std::chrono_literals;
 
 constexpr int kRounds = 9;
 constexpr std::size_t kSteps = 16;
-double scale = 1;
+/// How much of each round is done.
+struct Scale {
+  double share = 1;
+  [[nodiscard]] std::size_t of(double count) const {
+    return std::max<std::size_t>(1, static_cast<std::size_t>(count * share));
+  }
+};
 
-std::size_t scaled(double count) {
-  return std::max<std::size_t>(1, static_cast<std::size_t>(count * scale));
+void expect(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(what);
 }
 
 struct Train : Context {
@@ -81,7 +89,7 @@ void measure(const std::vector<std::pair<std::string, std::function<double()>>>&
 
 double run(Pipeline<Train>& loop, std::size_t iterations) {
   const double each = time_of_each(iterations, [&](std::size_t count) {
-    if (!loop.run({.max_steps = count})) std::exit(1);
+    expect(static_cast<bool>(loop.run({.max_steps = count})), "a run that does not fail");
   });
   return each / kSteps;
 }
@@ -98,7 +106,7 @@ struct ByHand {
         for (const auto& half : forward) half(context);
         for (std::size_t left = backward.size(); left > 0; --left) backward[left - 1](context);
         Train next;
-        next.count = std::move(context.count);
+        next.count = context.count;
         next.total_step = context.total_step + 1;
         context = std::move(next);
       }
@@ -107,7 +115,7 @@ struct ByHand {
   }
 };
 
-void steps() {
+void steps(Scale scale) {
   Pipeline<Train> plain;
   Pipeline<Train> returning;
   Pipeline<Train> object;
@@ -130,7 +138,7 @@ void steps() {
     by_hand.backward.emplace_back([](Train& context) { touch(context); });
     by_hand_plain.forward.emplace_back([](Train& context) { touch(context); });
   }
-  const std::size_t count = scaled(300'000);
+  const std::size_t count = scale.of(300'000);
   measure({{"plain", [&] { return run(plain, count); }},
            {"returning", [&] { return run(returning, count); }},
            {"object", [&] { return run(object, count); }},
@@ -152,7 +160,7 @@ double emit_at_once(std::size_t count) {
   const double each = time_of_each(count, [&](std::size_t events) {
     for (std::size_t i = 0; i < events; ++i) bus.emit(kJobDone, {.id = 1, .loss = 0});
   });
-  if (sum != static_cast<long>(count)) std::exit(1);
+  expect(sum == static_cast<long>(count), "all events");
   return each;
 }
 
@@ -170,15 +178,15 @@ double emit_queued(std::size_t count) {
       bus.on(kJobDone, queue, [&sum = sum->value](const JobDone& job) { sum += job.id; });
   const double each = time_of_each(count, [&](std::size_t events) {
     for (std::size_t i = 0; i < events; ++i) bus.emit(kJobDone, {.id = 1, .loss = 0});
-    if (bus.stop(60s) != 0) std::exit(1);
+    expect(bus.stop(60s) == 0, "an empty queue");
   });
-  if (sum->value != static_cast<long>(count)) std::exit(1);
+  expect(sum->value == static_cast<long>(count), "all events");
   return each;
 }
 
-void bus() {
-  measure({{"emit", [] { return emit_at_once(scaled(2e6)); }},
-           {"queued", [] { return emit_queued(scaled(2e6)); }}});
+void bus(Scale scale) {
+  measure({{"emit", [=] { return emit_at_once(scale.of(2e6)); }},
+           {"queued", [=] { return emit_queued(scale.of(2e6)); }}});
 }
 
 /// Has another thread call `wake`, when this one has been waiting for a while, and takes the time
@@ -212,9 +220,7 @@ double wake_of_bus(std::size_t times) {
   std::optional<Expectation<JobDone>> pending;
   return time_to_wake(
       times, [&] { pending = bus.expect(kJobDone); },
-      [&] {
-        if (!pending->wait(60s)) std::exit(1);
-      },
+      [&] { expect(pending->wait(60s).has_value(), "an event"); },
       [&] { bus.emit(kJobDone, {.id = 1, .loss = 0}); });
 }
 
@@ -235,26 +241,26 @@ double wake_of_condition(std::size_t times) {
       });
 }
 
-void wake() {
-  measure({{"wait_for", [] { return wake_of_bus(scaled(1'000)); }},
-           {"condition_variable", [] { return wake_of_condition(scaled(1'000)); }}});
+void wake(Scale scale) {
+  measure({{"wait_for", [=] { return wake_of_bus(scale.of(1'000)); }},
+           {"condition_variable", [=] { return wake_of_condition(scale.of(1'000)); }}});
 }
 
 double iterations(Pipeline<Train>& loop, std::size_t count) {
   return time_of_each(count, [&](std::size_t times) {
-    if (!loop.run({.max_steps = times})) std::exit(1);
+    expect(static_cast<bool>(loop.run({.max_steps = times})), "a run that does not fail");
   });
 }
 
 double single_runs(Pipeline<Train>& loop, std::size_t count) {
   return time_of_each(count, [&](std::size_t times) {
     for (std::size_t i = 0; i < times; ++i) {
-      if (!loop.run({.max_steps = 1})) std::exit(1);
+      expect(static_cast<bool>(loop.run({.max_steps = 1})), "a run that does not fail");
     }
   });
 }
 
-void async() {
+void async(Scale scale) {
   Pipeline<Train> apart({.async = true, .n_async_workers = 3});
   Pipeline<Train> in_order({.async = true, .n_async_workers = 3});
   Pipeline<Train> linear;
@@ -263,9 +269,9 @@ void async() {
     in_order.use([](Train&) {});
     linear.use([](Train&) {});
   }
-  measure({{"apart", [&] { return iterations(apart, scaled(50'000)); }},
-           {"in_order", [&] { return iterations(in_order, scaled(50'000)); }},
-           {"single_run", [&] { return single_runs(linear, scaled(500'000)); }}});
+  measure({{"apart", [&] { return iterations(apart, scale.of(50'000)); }},
+           {"in_order", [&] { return iterations(in_order, scale.of(50'000)); }},
+           {"single_run", [&] { return single_runs(linear, scale.of(500'000)); }}});
 }
 
 }  // namespace
@@ -273,18 +279,16 @@ void async() {
 
 int main(int count, char** words) {
   const std::string_view figure = count == 3 ? words[1] : "";
-  trainyard::scale = count == 3 ? std::strtod(words[2], nullptr) : 0;
-  if (figure == "steps") {
-    trainyard::steps();
-  } else if (figure == "bus") {
-    trainyard::bus();
-  } else if (figure == "wake") {
-    trainyard::wake();
-  } else if (figure == "async") {
-    trainyard::async();
-  } else {
-    fmt::print(stderr, "usage: pipeline_core steps|bus|wake|async SCALE\n");
-    return 2;
+  const trainyard::Scale scale{count == 3 ? std::strtod(words[2], nullptr) : 0};
+  try {
+    if (figure == "steps") return trainyard::steps(scale), 0;
+    if (figure == "bus") return trainyard::bus(scale), 0;
+    if (figure == "wake") return trainyard::wake(scale), 0;
+    if (figure == "async") return trainyard::async(scale), 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "pipeline_core: expected {}\n", error.what());
+    return 1;
   }
-  return 0;
+  fmt::print(stderr, "usage: pipeline_core steps|bus|wake|async SCALE\n");
+  return 2;
 }

@@ -1,6 +1,7 @@
 #include "cartpole/cart_pole.h"
 
 #include <cmath>
+#include <cstddef>
 
 #include <gtest/gtest.h>
 

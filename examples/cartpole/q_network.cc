@@ -1,6 +1,7 @@
 #include "cartpole/q_network.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>

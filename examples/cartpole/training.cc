@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 
 #include "cartpole/cart_pole.h"
 #include "cartpole/q_network.h"
+#include "cartpole/replay.h"
 #include "mnist/random.h"
 
 namespace cartpole {

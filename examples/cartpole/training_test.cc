@@ -1,9 +1,7 @@
 #include "cartpole/training.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -73,9 +73,10 @@ class [[nodiscard]] Subscription {
 /// lives as long as the bus.
 class EventQueue;
 
-/// Why no event came.
-enum class NoEvent : std::uint8_t { Deadline, Stopped, BusStopped };
-/// "deadline", "stopped", "bus stopped".
+/// Why no event came. Failed: another step of the pipeline whose bus it is; the one that waits is
+/// to end, too.
+enum class NoEvent : std::uint8_t { Deadline, Stopped, BusStopped, Failed };
+/// "deadline", "stopped", "bus stopped", "failed".
 std::string_view to_text(NoEvent why);
 
 namespace detail {
@@ -83,12 +84,12 @@ namespace detail {
 /// One event that is waited for.
 class BusWaiter {
  public:
-  BusWaiter();
+  explicit BusWaiter(std::weak_ptr<BusState> bus);
   /// What it brought is in its place.
   void came() const;
-  /// Whether it came. `ended` is that of the bus.
-  std::expected<void, NoEvent> wait(std::chrono::nanoseconds at_most, const std::stop_token& stop,
-                                    const std::stop_token& ended) const;
+  /// Whether it came.
+  [[nodiscard]] std::expected<void, NoEvent> wait(std::chrono::nanoseconds at_most,
+                                                  const std::stop_token& stop) const;
 
  private:
   struct State;
@@ -104,17 +105,17 @@ class [[nodiscard]] Expectation {
   /// Waits until it has come, however long ago. Again, too.
   std::expected<P, NoEvent> wait(std::chrono::nanoseconds at_most,
                                  const std::stop_token& stop = {}) {
-    const auto came = waiter_.wait(at_most, stop, ended_);
+    const auto came = waiter_.wait(at_most, stop);
     if (!came) return std::unexpected(came.error());
-    return **value_;
+    return value_->value();
   }
 
  private:
   friend class EventBus;
+  explicit Expectation(std::weak_ptr<detail::BusState> bus) : waiter_(std::move(bus)) {}
   detail::BusWaiter waiter_;
   std::shared_ptr<std::optional<P>> value_ = std::make_shared<std::optional<P>>();
   Subscription listener_;
-  std::stop_token ended_;
 };
 
 class EventBus {
@@ -170,8 +171,7 @@ class EventBus {
   /// Arms now what is waited for later.
   template <std::copy_constructible P>
   Expectation<P> expect(const Event<P>& event) {
-    Expectation<P> pending;
-    pending.ended_ = ended();
+    Expectation<P> pending(state_);
     pending.listener_ =
         once(event, [waiter = pending.waiter_, value = pending.value_](const P& payload) {
           value->emplace(payload);
@@ -214,7 +214,7 @@ class EventBus {
   Subscription add(detail::EventName name, const detail::PayloadType& type, Call call,
                    EventQueue* queue, bool once);
   std::size_t emit(detail::EventName name, const detail::PayloadType& type, const void* payload);
-  [[nodiscard]] std::stop_token ended() const;
+  friend class WaitsCutShort;
 
   std::shared_ptr<detail::BusState> state_;
 };

@@ -8,6 +8,7 @@
 #include "trainyard/metrics.h"     // IWYU pragma: export
 #include "trainyard/pipeline.h"    // IWYU pragma: export
 #include "trainyard/result.h"      // IWYU pragma: export
+#include "trainyard/rl_context.h"  // IWYU pragma: export
 #include "trainyard/status.h"      // IWYU pragma: export
 #include "trainyard/step_timer.h"  // IWYU pragma: export
 #include "trainyard/task.h"        // IWYU pragma: export

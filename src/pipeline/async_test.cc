@@ -2,6 +2,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -15,6 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/test_loop.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
 #include "trainyard/pipeline.h"
 
 namespace trainyard {
@@ -170,6 +173,40 @@ TEST(Async, ReportsAllThatFailedInTheOrderOfSteps) {
   };
   loop.use("a", fails("one"), {.writes = {nothing}}).use("b", fails("two"), {.writes = {nothing}});
   EXPECT_EQ(loop.run().why, "step 'a': std::runtime_error: one\nstep 'b': std::runtime_error: two");
+}
+
+constexpr Event<int> kNever{"never"};
+
+TEST(Async, EndsTheWaitOfAStepWhenAnotherFails) {
+  Pipeline<Loop> loop({.async = true, .n_async_workers = 1});
+  std::barrier meet(2);
+  std::atomic<int> cut_short = 0;
+  const auto waits = [&](Loop&) {
+    auto pending = loop.events().expect(kNever);
+    meet.arrive_and_wait();
+    const auto came = pending.wait(std::chrono::hours(1));
+    if (!came && came.error() == NoEvent::Failed) ++cut_short;
+  };
+  const auto fails = [&](Loop&) {
+    meet.arrive_and_wait();
+    throw std::runtime_error("boom");
+  };
+  loop.use(waits, {.writes = {nothing}}).use("fails", fails, {.writes = {nothing}});
+  EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
+  EXPECT_EQ(cut_short, 1);
+  Pipeline<Loop> group({.n_async_workers = 1});
+  group.use("group", parallel(
+                         [&](Loop&) {
+                           auto pending = group.events().expect(kNever);
+                           meet.arrive_and_wait();
+                           if (pending.wait(std::chrono::hours(1)).error() == NoEvent::Failed)
+                             ++cut_short;
+                         },
+                         fails));
+  EXPECT_EQ(group.run().why, "step 'group/2': std::runtime_error: boom");
+  EXPECT_EQ(cut_short, 2);
+  EXPECT_EQ(group.events().wait_for(kNever, std::chrono::nanoseconds(1)).error(), NoEvent::Deadline)
+      << "later waits are not concerned";
 }
 
 TEST(Async, NestsParallelGroupsAndIsDrivenByHand) {

@@ -2,18 +2,23 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "pipeline/raised.h"
+#include "pipeline/waits_cut_short.h"
 #include "pipeline/worker_pool.h"
+#include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
 namespace trainyard {
 
-Background::Background(WorkerPool& pool) : pool_(pool) { pool_.open(*this); }
+Background::Background(WorkerPool& pool, EventBus& bus) : pool_(pool), bus_(bus) {
+  pool_.open(*this);
+}
 
 Background::~Background() { pool_.close(*this); }
 
@@ -51,7 +56,11 @@ bool Background::do_one() {
   }
   job.act = nullptr;  // What it holds is gone when it has ended.
   const std::scoped_lock lock(mutex_);
-  if (error) errors_.push_back(step_error(std::move(job.name), error));
+  if (error) {
+    errors_.push_back(step_error(std::move(job.name), error));
+    if (!failed_) failed_ = std::make_unique<WaitsCutShort>(bus_);
+    failed_->begin();
+  }
   if (--unfinished_ == 0) ended_.notify_all();
   return true;
 }
@@ -69,6 +78,7 @@ std::vector<StepError> Background::finish() {
     do_one();
     lock.lock();
   }
+  failed_.reset();
   return std::exchange(errors_, {});
 }
 

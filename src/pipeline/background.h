@@ -6,11 +6,14 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "pipeline/waits_cut_short.h"
 #include "pipeline/worker_pool.h"
+#include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
 namespace trainyard {
@@ -20,8 +23,8 @@ class Background final : private PooledWork {
   /// So many wait; whoever adds one more does one first.
   static constexpr std::size_t kWaitingMax = 1'024;
 
-  /// `pool` outlives this.
-  explicit Background(WorkerPool& pool);
+  /// Both outlive this. When a job fails, the others wait for no event of the bus any more.
+  Background(WorkerPool& pool, EventBus& bus);
   ~Background() override;
 
   void add(std::string name, std::function<void()> job);
@@ -41,10 +44,12 @@ class Background final : private PooledWork {
   }
 
   WorkerPool& pool_;
+  EventBus& bus_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::deque<Job> waiting_;
   std::vector<StepError> errors_;
+  std::unique_ptr<WaitsCutShort> failed_;
   std::atomic<std::size_t> ready_ = 0;       ///< As many as wait.
   std::atomic<std::size_t> unfinished_ = 0;  ///< Those, and those that are being done.
 };

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <latch>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ namespace trainyard {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr Event<int> kGo{"go"};
 
 TEST(BackgroundJob, IsDoneBeforeTheWayBack) {
   std::atomic<int> done = 0;
@@ -74,6 +77,25 @@ TEST(BackgroundJob, ThatThrowsFailsThePipelineWithAllOthers) {
   EXPECT_EQ(order, "two ~a0 ");
 }
 
+TEST(BackgroundJob, ThatWaitsForAnEventEndsWhenAnotherFails) {
+  Pipeline<Loop> loop({.n_async_workers = 1});
+  std::barrier meet(2);
+  std::optional<NoEvent> why;
+  loop.use([&](Loop&) {
+    loop.async("waits", [&] {
+      auto pending = loop.events().expect(kGo);
+      meet.arrive_and_wait();
+      why = pending.wait(std::chrono::hours(1)).error();
+    });
+    loop.async("fails", [&] {
+      meet.arrive_and_wait();
+      throw std::runtime_error("boom");
+    });
+  });
+  EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
+  EXPECT_EQ(why, NoEvent::Failed);
+}
+
 TEST(BackgroundJob, IsWaitedForWhenAStepFails) {
   bool done = false;
   Pipeline<Loop> loop({.n_async_workers = 0});
@@ -86,7 +108,8 @@ TEST(BackgroundJob, IsWaitedForWhenAStepFails) {
 
 TEST(Background, HoldsSoManyAndThenHasWhoAddsOneDoOne) {
   WorkerPool pool(0);
-  Background background(pool);
+  EventBus bus;
+  Background background(pool, bus);
   int done = 0;
   for (std::size_t i = 0; i < Background::kWaitingMax; ++i) background.add("job", [&] { ++done; });
   EXPECT_EQ(done, 0);
@@ -96,8 +119,6 @@ TEST(Background, HoldsSoManyAndThenHasWhoAddsOneDoOne) {
   EXPECT_EQ(done, 1'025);
   EXPECT_TRUE(background.idle());
 }
-
-constexpr Event<int> kGo{"go"};
 
 TEST(WorkerPool, HasOthersWorkWhileItsThreadsWaitForAnEvent) {
   std::atomic<int> heard = 0;

@@ -254,6 +254,26 @@ EventQueue& BusState::make_queue(std::size_t events_max) {
   return *queues_.emplace_back(std::move(queue));
 }
 
+void BusState::cut_waits_short() {
+  std::stop_source source(std::nostopstate);
+  {
+    const std::scoped_lock lock(mutex_);
+    ++cuts_;
+    source = cut_short_;
+  }
+  source.request_stop();  // Without the lock: it calls those who wait.
+}
+
+void BusState::let_waits_be() {
+  const std::scoped_lock lock(mutex_);
+  if (--cuts_ == 0) cut_short_ = std::stop_source();
+}
+
+std::stop_token BusState::waits_cut_short() {
+  const std::scoped_lock lock(mutex_);
+  return cut_short_.get_token();
+}
+
 void BusState::end() {
   // Without the lock: their listeners may use the bus to the last. Nobody makes more of them now.
   for (const auto& queue : queues_) queue->end();

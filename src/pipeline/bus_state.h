@@ -60,6 +60,11 @@ class BusState {
   void end();
   [[nodiscard]] std::stop_token ended() const { return ended_.get_token(); }
 
+  /// Between these two nobody waits for an event: who does is woken. They nest.
+  void cut_waits_short();
+  void let_waits_be();
+  [[nodiscard]] std::stop_token waits_cut_short();
+
  private:
   /// All that listen to one name.
   struct Channel {
@@ -105,7 +110,9 @@ class BusState {
 
   const EventBus::OnError on_error_;
   std::stop_source ended_;
-  const std::uint64_t id_;  ///< Of no other bus of this process, ever.
+  std::stop_source cut_short_;  ///< Guarded; a new one after each time.
+  int cuts_ = 0;                ///< Guarded.
+  const std::uint64_t id_;      ///< Of no other bus of this process, ever.
   std::atomic<std::uint64_t> changes_ = 1;
   std::atomic<bool> stopped_ = false;
   std::mutex mutex_;

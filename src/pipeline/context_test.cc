@@ -1,6 +1,7 @@
 #include "trainyard/context.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "trainyard/rl_context.h"
 
 namespace trainyard {
 namespace {
@@ -46,8 +49,8 @@ struct NoContext {
   static constexpr auto kept = keep<>;
 };
 
-static_assert(kIsKept<std::remove_cvref_t<decltype(NeedsAnArgument::kept)>> &&
-              kIsKept<std::remove_cvref_t<decltype(NoContext::kept)>>);
+static_assert(kIsKept<std::remove_cvref_t<decltype(NeedsAnArgument::kept)>>);
+static_assert(kIsKept<std::remove_cvref_t<decltype(NoContext::kept)>>);
 static_assert(ContextType<Online> && ContextType<Extended> && ContextType<Forgets>);
 static_assert(!ContextType<Unnamed>, "what is kept must be said");
 static_assert(!ContextType<NeedsAnArgument>, "it is made anew between iterations");
@@ -102,6 +105,38 @@ TEST(Context, CanBuildOnWhatAnotherKeeps) {
 TEST(Context, KnowsTheNamesOfWhatItKeeps) {
   EXPECT_THAT(Extended::kept.kNames, ElementsAre("env_step", "model", "score", "best"));
   EXPECT_TRUE(Forgets::kept.kNames.empty());
+}
+
+TEST(RlContext, KeepsItsCountersAndNotWhatWasEvaluatedNow) {
+  OnlineContext online;
+  online.env_step = 1;
+  online.env_episode = 2;
+  online.train_iter = 3;
+  online.last_eval_iter = 4;
+  online.last_eval_value = 5;
+  online.eval_value = 6;
+  renew(online);
+  EXPECT_EQ(online.env_step, 1);
+  EXPECT_EQ(online.env_episode, 2);
+  EXPECT_EQ(online.train_iter, 3);
+  EXPECT_EQ(online.last_eval_iter, 4);
+  EXPECT_EQ(online.last_eval_value, 5);
+  EXPECT_EQ(online.eval_value, -std::numeric_limits<double>::infinity());
+
+  OfflineContext offline;
+  offline.trained_env_step = 1;
+  offline.train_epoch = 3;
+  offline.train_iter = 2;
+  offline.last_eval_iter = 4;
+  offline.last_eval_value = 5;
+  offline.eval_value = 6;
+  renew(offline);
+  EXPECT_EQ(offline.trained_env_step, 1);
+  EXPECT_EQ(offline.train_epoch, 3);
+  EXPECT_EQ(offline.train_iter, 2);
+  EXPECT_EQ(offline.last_eval_iter, 4);
+  EXPECT_EQ(offline.last_eval_value, 5);
+  EXPECT_EQ(offline.eval_value, -std::numeric_limits<double>::infinity());
 }
 
 bool throws = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)

@@ -61,17 +61,22 @@ std::string_view to_text(NoEvent why) {
       return "stopped";
     case NoEvent::BusStopped:
       return "bus stopped";
+    case NoEvent::Failed:
+      return "failed";
   }
   return "unknown";
 }
 
 struct detail::BusWaiter::State {
+  std::weak_ptr<BusState> bus;
   std::mutex mutex;
   std::condition_variable changed;
   bool came = false;
 };
 
-detail::BusWaiter::BusWaiter() : state_(std::make_shared<State>()) {}
+detail::BusWaiter::BusWaiter(std::weak_ptr<BusState> bus) : state_(std::make_shared<State>()) {
+  state_->bus = std::move(bus);
+}
 
 void detail::BusWaiter::came() const {
   const std::scoped_lock lock(state_->mutex);
@@ -80,11 +85,14 @@ void detail::BusWaiter::came() const {
 }
 
 std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at_most,
-                                                     const std::stop_token& stop,
-                                                     const std::stop_token& ended) const {
+                                                     const std::stop_token& stop) const {
   std::unique_lock lock(state_->mutex);
   if (state_->came) return {};
   lock.unlock();
+  const auto bus = state_->bus.lock();
+  if (!bus) return std::unexpected(NoEvent::BusStopped);
+  const std::stop_token ended = bus->ended();
+  const std::stop_token failed = bus->waits_cut_short();
   const WorkerPool::Blocked blocked;
   const auto wake = [this] {
     const std::scoped_lock locked(state_->mutex);
@@ -92,14 +100,18 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   };
   const std::stop_callback at_stop(stop, wake);
   const std::stop_callback at_end(ended, wake);
+  const std::stop_callback at_failure(failed, wake);
   const auto until = std::chrono::steady_clock::now() + std::min(at_most, kLongest);
   lock.lock();
-  state_->changed.wait_until(
-      lock, until, [&] { return state_->came || stop.stop_requested() || ended.stop_requested(); });
+  state_->changed.wait_until(lock, until, [&] {
+    return state_->came || stop.stop_requested() || ended.stop_requested() ||
+           failed.stop_requested();
+  });
   const bool came = state_->came;
   lock.unlock();  // Before the callbacks go, which take it.
   if (came) return {};
   if (stop.stop_requested()) return std::unexpected(NoEvent::Stopped);
+  if (failed.stop_requested()) return std::unexpected(NoEvent::Failed);
   if (ended.stop_requested()) return std::unexpected(NoEvent::BusStopped);
   return std::unexpected(NoEvent::Deadline);
 }
@@ -152,7 +164,5 @@ EventQueue& EventBus::make_queue(std::size_t events_max) { return state_->make_q
 std::size_t EventBus::stop(std::chrono::nanoseconds drain_at_most) {
   return state_->stop(drain_at_most);
 }
-
-std::stop_token EventBus::ended() const { return state_->ended(); }
 
 }  // namespace trainyard

@@ -26,6 +26,7 @@
 #include "pipeline/raised.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
+#include "pipeline/waits_cut_short.h"
 #include "trainyard/any_step.h"
 #include "trainyard/context.h"
 #include "trainyard/pipeline_base.h"
@@ -92,7 +93,8 @@ PipelineState::PipelineState(PipelineOptions options, Context& context, RenewCon
              .pipeline = this},
       events_([this](std::string_view event, const std::exception_ptr& error) {
         listener_failed(event, error);
-      }) {}
+      }),
+      caller_(events_) {}
 
 PipelineState::~PipelineState() { close(); }
 
@@ -157,7 +159,7 @@ void PipelineState::arrange() {
 PipelineState::Workers& PipelineState::workers() {
   const std::scoped_lock lock(mutex_);
   if (!workers_) {
-    workers_ = std::make_unique<Workers>(std::max(0, options_.n_async_workers));
+    workers_ = std::make_unique<Workers>(std::max(0, options_.n_async_workers), events_);
     caller_.use(&workers_->pool);
   }
   return *workers_;
@@ -350,6 +352,7 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
       std::ranges::all_of(steps_, [](const auto& step) { return step->nested.empty(); })) {
     return listener_failed_ ? fail_by_listener() : true;
   }
+  WaitsCutShort failed(events_);
   const auto one = [&](std::size_t part) {
     PlacedStep& step = *steps_[part];
     if (listener_failed_.load(std::memory_order_relaxed)) return false;
@@ -358,6 +361,7 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
       return true;
     } catch (...) {
       step_errors_[part] = std::current_exception();
+      failed.begin();
       return false;
     }
   };
@@ -411,6 +415,8 @@ void PipelineState::drop_all() noexcept {
   caller_.raised().forget();
   // What was begun beside the steps is theirs.
   if (workers_ && !workers_->background.idle()) {
+    WaitsCutShort failed(events_);
+    failed.begin();
     for (StepError& error : workers_->background.finish()) errors_.push_back(std::move(error));
   }
 }

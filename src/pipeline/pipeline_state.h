@@ -77,7 +77,7 @@ class PipelineState {
     bool two_way;
   };
   struct Workers {
-    explicit Workers(int count) : pool(count), background(pool) {}
+    Workers(int count, EventBus& bus) : pool(count), background(pool, bus) {}
     WorkerPool pool;
     Background background;
   };
@@ -113,7 +113,6 @@ class PipelineState {
   const RenewContext renew_context_;
   StepLock shared_lock_;
   Place place_;
-  StepCaller caller_;
 
   std::vector<std::pair<std::string, detail::StepTree>> added_;  ///< Since the last start.
   std::vector<StepError> mistakes_;  ///< Of steps that cannot be placed; they stay.
@@ -140,6 +139,7 @@ class PipelineState {
   std::atomic<bool> listener_failed_ = false;
 
   EventBus events_;
+  StepCaller caller_;
   std::unique_ptr<Workers> workers_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>

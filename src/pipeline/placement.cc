@@ -108,6 +108,17 @@ void gather_touches(PlacedStep& group) {
   }
 }
 
+/// "serial<collect,2>"; nothing for a single step.
+std::string name_of_group(const StepTree& tree) {
+  if (tree.kind != StepKind::Serial && tree.kind != StepKind::Parallel) return {};
+  std::vector<std::string> parts;
+  for (const StepTree& part : tree.parts) {
+    parts.push_back(part.name.empty() ? std::to_string(parts.size() + 1) : part.name);
+  }
+  return fmt::format("{}<{}>", tree.kind == StepKind::Serial ? "serial" : "parallel",
+                     fmt::join(parts, ","));
+}
+
 bool overlap(const std::vector<Touch>& some, const std::vector<Touch>& others,
              const Context& context) {
   return std::ranges::any_of(some, [&](const Touch& one) {
@@ -178,6 +189,7 @@ std::unique_ptr<PlacedStep> place_step(StepTree tree, std::string path, const Pl
 std::string unused_name(std::string name, const StepTree& tree, std::size_t number,
                         const std::vector<std::string>& taken) {
   if (name.empty()) name = tree.name;
+  if (name.empty()) name = name_of_group(tree);
   if (name.empty()) name = fmt::format("step-{}", number);
   std::string unused = name;
   for (int copy = 2; std::ranges::find(taken, unused) != taken.end(); ++copy) {

@@ -1,6 +1,4 @@
 // Labels and roles: which steps run where. And what steps are called.
-#include "pipeline/placement.h"
-
 #include <string>
 #include <vector>
 
@@ -98,8 +96,8 @@ TEST(Names, AreGivenToStepsThatHaveNone) {
     next();
   });
   EXPECT_TRUE(loop.run({.max_steps = 1}));
-  EXPECT_THAT(names, ElementsAre("step-1", "learn", "learn#2", "named", "step-5", "step-5/1",
-                                 "step-5/x", "step-5/x#2"));
+  EXPECT_THAT(names, ElementsAre("step-1", "learn", "learn#2", "named", "serial<1,x,x>",
+                                 "serial<1,x,x>/1", "serial<1,x,x>/x", "serial<1,x,x>/x#2"));
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "pipeline/placed_step.h"
+#include "pipeline/side_by_side.h"
+#include "pipeline/waits_cut_short.h"
 #include "trainyard/any_step.h"
 #include "trainyard/context.h"
 #include "trainyard/pipeline_base.h"
@@ -77,11 +79,13 @@ void StepCaller::bare(PlacedStep& step, Phase phase, Context& context) {
 }
 
 void StepCaller::all_forward(PlacedStep& group, Context& context) {
+  WaitsCutShort failed(bus_);
   const auto one = [&](std::size_t part) {
     try {
       call(*group.parts[part], Phase::Forward, context);
     } catch (...) {
       group.part_errors[part] = std::current_exception();
+      failed.begin();
     }
     return true;  // The others are called all the same: their errors count, too.
   };

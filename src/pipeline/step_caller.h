@@ -12,12 +12,15 @@
 #include "pipeline/raised.h"
 #include "pipeline/worker_pool.h"
 #include "trainyard/context.h"
+#include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
 namespace trainyard {
 
 class StepCaller {
  public:
+  explicit StepCaller(EventBus& bus) : bus_(bus) {}
+
   using Wrapper = std::function<void(const StepCall&, Context&, const Next&)>;
 
   void add(Wrapper wrapper) { wrappers_.push_back(std::move(wrapper)); }
@@ -44,6 +47,7 @@ class StepCaller {
   // NOLINTNEXTLINE(readability-identifier-naming): a member, which the check takes for a variable
   static inline constinit thread_local PlacedStep* running_ = nullptr;
 
+  EventBus& bus_;
   std::vector<Wrapper> wrappers_;
   Raised raised_;
   WorkerPool* pool_ = nullptr;

@@ -1,8 +1,10 @@
 #include "trainyard/step_timer.h"
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

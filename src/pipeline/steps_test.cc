@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/files.h"
+#include "trainyard/context_json.h"
 #include "trainyard/pipeline.h"
 
 namespace trainyard {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,7 +16,7 @@ namespace trainyard {
 namespace {
 
 /// Writes "[w:step " and "] " around each half.
-auto wrapper(std::string& order, std::string name) {
+auto wrapper(std::string& order, const std::string& name) {
   return [&order, name](const StepCall& call, Loop&, const Next& next) {
     order += "[" + name + ":" + std::string(call.step);
     order += call.phase == Phase::Backward ? "' " : " ";
@@ -71,21 +72,24 @@ TEST(Wrapper, CanLeaveAStepOut) {
 
 TEST(Wrapper, CanCatchWhatAStepThrowsAsItWasThrown) {
   int tries = 0;
+  int caught = 0;
   Pipeline<Loop> loop;
   loop.use("flaky", serial([&](Loop&) {
              if (++tries < 3) throw std::runtime_error("not yet");
            }));
-  loop.wrap([](const StepCall& call, Loop&, const Next& next) {
+  loop.wrap([&](const StepCall& call, Loop&, const Next& next) {
     if (call.step != "flaky") return next();
     for (;;) {
       try {
         return next();
       } catch (const std::runtime_error&) {
+        ++caught;
       }
     }
   });
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(tries, 3);
+  EXPECT_EQ(caught, 2);
 }
 
 TEST(Wrapper, ThatCatchesWhatASecondHalfThrowsEndsIt) {
