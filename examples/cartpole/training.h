@@ -55,7 +55,8 @@ class Training {
   /// To the end; the table of its timer is there then.
   trainyard::RunResult run(const std::stop_token& stop = {});
 
-  /// Emits trainyard::kMetrics: "return", "loss", and the means of the steps' times.
+  /// Emits trainyard::kMetrics when no other step runs: "return", "loss", and the means of the
+  /// steps' times.
   trainyard::EventBus& events() { return loop_.events(); }
   [[nodiscard]] const Train& context() { return loop_.context(); }
   [[nodiscard]] std::string table() const { return timer_.table(); }

@@ -99,6 +99,8 @@ class Context {
   bool last = false;
 
   /// Keeps a member for the next renewal, and no longer: context.keep_once<&Train::trajectories>().
+  /// It changes the context: where steps run side by side, in one that says nothing of what it
+  /// touches.
   template <auto Member>
     requires std::is_member_object_pointer_v<decltype(Member)>
   void keep_once() {

@@ -6,15 +6,18 @@
 //   if (auto done = trainyard::resume(loop, saved); !done) return complain(done.error().message);
 //
 // A member is anything that nlohmann::json can convert. Infinity and NaN, which JSON has no words
-// for, are the texts "inf", "-inf" and "nan"; inside of other values they are an error.
+// for, are the texts "inf", "-inf" and "nan"; inside of other values they are an error. A number
+// that a member cannot hold is an error, too; inside of other values nlohmann::json converts it.
 //
 // Any thread, while no step runs. Includes all of nlohmann/json.
 #pragma once
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <exception>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,6 +63,10 @@ Result<void> member_from_json(std::string_view name, const Json& value, Member& 
     if constexpr (std::floating_point<Member>) {
       const auto number = number_from_json(value);
       if (!number) return std::unexpected(Error{unlike_text(name, value, "no number")});
+      if (std::isfinite(*number) &&
+          std::abs(*number) > static_cast<double>(std::numeric_limits<Member>::max())) {
+        return std::unexpected(Error{unlike_text(name, value, "too large")});
+      }
       member = static_cast<Member>(*number);
     } else if constexpr (std::integral<Member> && !std::same_as<Member, bool>) {
       // The conversion would cut off what does not fit.

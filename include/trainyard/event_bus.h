@@ -107,7 +107,7 @@ class [[nodiscard]] Expectation {
                                  const std::stop_token& stop = {}) {
     const auto came = waiter_.wait(at_most, stop);
     if (!came) return std::unexpected(came.error());
-    return value_->value();
+    return value_->value();  // NOLINT(bugprone-unchecked-optional-access): it came
   }
 
  private:
@@ -156,12 +156,15 @@ class EventBus {
   Subscription on(std::string_view event, JsonListener listener);
   Subscription on(std::string_view event, EventQueue& queue, JsonListener listener);
   Subscription once(std::string_view event, JsonListener listener);
+  Subscription once(std::string_view event, EventQueue& queue, JsonListener listener);
 
-  /// Takes off all listeners of all events whose names match (*, ?, [abc]), and says how many. As
-  /// Subscription::off for each.
+  /// Takes off all listeners of the event of this name, and of those whose names match it as a
+  /// pattern
+  /// (*, ?, [abc]), and says how many. As Subscription::off for each.
   std::size_t off(std::string_view pattern);
 
-  /// Returns how many listeners it was told to, or put into the queue of.
+  /// Returns how many listeners it was told to, or put into the queue of. Does not throw: what goes
+  /// wrong, also when it is copied for a queue, is told to on_error.
   template <class P>
   std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload = {}) {
     return emit(event.name, detail::kPayloadType<P>, &payload);
@@ -179,6 +182,7 @@ class EventBus {
         });
     return pending;
   }
+  Expectation<Json> expect(std::string_view event);
   /// Waits for the next one: for at most so long, or until `stop`. On a worker of a pipeline
   /// another takes its place meanwhile, so that who is to emit is not waited for in vain.
   template <std::copy_constructible P>
@@ -186,6 +190,9 @@ class EventBus {
                                      const std::stop_token& stop = {}) {
     return expect(event).wait(at_most, stop);
   }
+
+  std::expected<Json, NoEvent> wait_for(std::string_view event, std::chrono::nanoseconds at_most,
+                                        const std::stop_token& stop = {});
 
   /// At most `events_max` wait in it, with the one that is being told, or what makes it a power of
   /// two; whoever emits one more waits until there is room. A listener
@@ -215,6 +222,9 @@ class EventBus {
                    EventQueue* queue, bool once);
   std::size_t emit(detail::EventName name, const detail::PayloadType& type, const void* payload);
   friend class WaitsCutShort;
+  friend class PipelineState;
+  /// Stopped, and its queues' threads have ended: waits for the listeners that they call.
+  void end();
 
   std::shared_ptr<detail::BusState> state_;
 };

@@ -71,6 +71,16 @@ class Pipeline : public PipelineBase {
     return *this;
   }
 
+  /// Told of each iteration when it has gone its way back, on the thread that runs the pipeline,
+  /// when no step runs. What it throws fails the pipeline.
+  template <std::invocable<const C&> T>
+  Pipeline& after_iteration(T told) {
+    add_iteration_listener([told = std::move(told)](const Context& context) mutable {
+      told(static_cast<const C&>(context));
+    });
+    return *this;
+  }
+
   /// A step to be called by others (DI-engine `wrap`): its forward half runs at the call, its
   /// backward half when the step that called says so, or after that step's own.
   ///

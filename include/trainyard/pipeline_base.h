@@ -34,8 +34,8 @@ enum class Outcome : std::uint8_t {
 std::string_view to_text(Outcome outcome);
 
 struct StepError {
-  /// "learn", "evaluate/upload"; "event 'job.done'" for a listener; "renew"; "ended" after a name
-  /// for what an object does at the end.
+  /// "learn", "evaluate/upload"; "event 'job.done'" for a listener; "renew", "iteration" for what
+  /// comes between iterations; "learn (ended)" for what an object does at the end.
   std::string step;
   std::string message;
   std::exception_ptr error;  ///< To throw again.
@@ -66,6 +66,7 @@ enum class Phase : std::uint8_t { Forward, Backward };
 struct StepCall {
   std::string_view step;  ///< "evaluate/upload"; as long as the pipeline.
   Phase phase = Phase::Forward;
+  bool is_part = false;  ///< Of a group, or nested: what it takes, another takes, too.
 };
 
 /// Goes on to the next wrapper, and in the end to the step. Valid during the call of the wrapper.
@@ -90,6 +91,9 @@ struct PipelineOptions {
   std::vector<std::string> labels;
   /// None: it has every role.
   std::vector<Role> roles;
+  /// Told at once of what a listener of events() throws, on its thread, and of events that nobody
+  /// could take any more. Empty: that fails the pipeline at its next step.
+  std::function<void(std::string_view event, const std::exception_ptr& error)> on_listener_error;
 };
 
 /// The way back of a nested step. Called, it runs the backward half now; dropped, it leaves it to
@@ -113,13 +117,16 @@ class PipelineBase {
   /// Iterates: all forward halves in order of registration, all backward halves in reverse, then a
   /// new context. Ends between iterations, so what has begun goes its way back. Called again it
   /// goes on: total_step counts over all runs. After a failure the iteration that failed is tried
-  /// again with the context that it left. One run at a time.
+  /// again with the context that it left. One run at a time: in a step of it this throws
+  /// std::logic_error, as driving it by hand does.
   RunResult run(RunLimits limits = {}, const std::stop_token& stop = {});
 
-  /// Ends the run after this iteration. Any thread; the first reason counts. Without a run it does
-  /// nothing.
+  /// Ends the run after this iteration. Any thread; the first reason counts. A run begins by
+  /// forgetting what was said before it.
   void finish(std::string why = {});
   [[nodiscard]] bool finishing() const;
+  /// Asks to stop when the run that goes on is to end: for what a step waits for.
+  [[nodiscard]] std::stop_token ending();
 
   // By hand, when no run is going on: what run() does in turn.
   using Done = std::expected<void, Failure>;
@@ -158,6 +165,7 @@ class PipelineBase {
 
   void add(std::string name, detail::StepTree tree, StepOptions options);
   void add_wrapper(Wrapper wrapper);
+  void add_iteration_listener(std::function<void(const Context&)> told);
   [[nodiscard]] Done forward_one(std::string name, detail::StepTree tree, Context& context);
   std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
   WayBack call_nested(std::size_t nested, Context& context);

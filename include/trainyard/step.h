@@ -12,8 +12,9 @@
 // On the way back the halves run in the reverse order of registration. A backward half is called
 // with nothing or with the context, as it likes. A std::function that is empty has no way back.
 //
-// An object may also have `void ended(Train&)`, called once at the end of a run, however it ends
-// but for a failure: on the way back, as it were, of the whole run.
+// An object may also have `void ended(Train&)`, called once at the end of a run that had an
+// iteration, however it ends but for a failure: on the way back, as it were, of the whole run. No
+// lock is held then, and no wrapper is around it.
 #pragma once
 
 #include <concepts>

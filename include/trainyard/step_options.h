@@ -29,7 +29,7 @@ inline constexpr Role kEvaluator{"evaluator"};
 inline constexpr Role kFetcher{"fetcher"};
 }  // namespace role
 
-/// A part of what steps share: a member of the context, or anything else by a name.
+/// A part of what steps share: a member of this pipeline's context, or anything else by a name.
 class Touch {
  public:
   struct Range {
@@ -76,7 +76,8 @@ inline constexpr SharedLock shared_lock;
 struct StepOptions {
   /// Steps that touch nothing in common, or only read it, may run side by side where the pipeline
   /// is async. One that names nothing may touch everything, and keeps its place in the order.
-  /// `total_step` and `last` need not be named: no step writes them.
+  /// `total_step` and `last` need not be named: no step writes them. What a nested step touches is
+  /// said by the steps that call it.
   std::vector<Touch> reads;
   std::vector<Touch> writes;
   /// {.lock = trainyard::shared_lock}, or {.lock = &mine}.

@@ -97,6 +97,8 @@ struct CheckpointOptions {
   std::uint64_t every = 0;
   /// Saves "best" whenever this is more than ever before. Not a number: not yet known.
   std::function<double(const C&)> score;
+  /// The best so far, of a run that goes on where another ended.
+  double best = -std::numeric_limits<double>::infinity();
   /// Saves "final" when a run ends, whatever ended it but a failure.
   bool final = true;
   /// What is saved. Empty: what the context keeps, as resume() reads it.
@@ -121,8 +123,8 @@ class CheckpointSaver {
     }
     if (!options_.score) return;
     const double score = options_.score(context);
-    if (!(score > best_)) return;
-    best_ = score;
+    if (!(score > options_.best)) return;
+    options_.best = score;
     save("best", context);
   }
   void ended(C& context) {
@@ -136,7 +138,6 @@ class CheckpointSaver {
 
   CheckpointOptions<C> options_;
   std::uint64_t next_ = 0;
-  double best_ = -std::numeric_limits<double>::infinity();
 };
 
 /// Writes what the context keeps into a file when the run ends (DI-engine `final_ctx_saver`).

@@ -13,8 +13,8 @@
 
 namespace {
 
-std::atomic<std::size_t> allocations =
-    0;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+std::atomic<std::size_t> allocations = 0;
 
 void* counted(std::size_t size) {
   ++allocations;

@@ -34,6 +34,7 @@ void Background::add(std::string name, std::function<void()> job) {
     waiting_.push_back({.name = std::move(name), .act = std::move(job)});
     ++ready_;
     ++unfinished_;
+    added_.store(true, std::memory_order_release);
   }
   ended_.notify_all();
   pool_.wake();
@@ -79,6 +80,7 @@ std::vector<StepError> Background::finish() {
     lock.lock();
   }
   failed_.reset();
+  added_ = false;
   return std::exchange(errors_, {});
 }
 

@@ -28,8 +28,8 @@ class Background final : private PooledWork {
   ~Background() override;
 
   void add(std::string name, std::function<void()> job);
-  /// Costs nothing to ask.
-  [[nodiscard]] bool idle() const { return unfinished_.load(std::memory_order_relaxed) == 0; }
+  /// Nothing was added since the last time that it was finished. Costs nothing to ask.
+  [[nodiscard]] bool idle() const { return !added_.load(std::memory_order_acquire); }
   /// Helps until none is left, and returns what went wrong since the last time.
   std::vector<StepError> finish();
 
@@ -50,8 +50,9 @@ class Background final : private PooledWork {
   std::deque<Job> waiting_;
   std::vector<StepError> errors_;
   std::unique_ptr<WaitsCutShort> failed_;
-  std::atomic<std::size_t> ready_ = 0;       ///< As many as wait.
-  std::atomic<std::size_t> unfinished_ = 0;  ///< Those, and those that are being done.
+  std::size_t unfinished_ = 0;          ///< Those that wait, and those that are being done.
+  std::atomic<std::size_t> ready_ = 0;  ///< As many as wait.
+  std::atomic<bool> added_ = false;
 };
 
 }  // namespace trainyard

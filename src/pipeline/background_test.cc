@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cstddef>
 #include <latch>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -75,6 +78,47 @@ TEST(BackgroundJob, ThatThrowsFailsThePipelineWithAllOthers) {
   EXPECT_EQ(loop.run().why,
             "step 'one': std::runtime_error: boom\nstep 'three': std::runtime_error: bang");
   EXPECT_EQ(order, "two ~a0 ");
+}
+
+TEST(BackgroundJob, ThatFailedBeforeAnybodyWaitedFailsThePipelineToo) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<bool> thrown = false;
+    struct Tells {
+      std::atomic<bool>* thrown;
+      ~Tells() { *thrown = true; }
+    };
+    Pipeline<Loop> loop({.n_async_workers = 1});
+    loop.use([&](Loop&) {
+      loop.async("job", [&, tells = std::make_shared<Tells>(&thrown)]() mutable {
+        const auto last = std::move(tells);
+        throw std::runtime_error("boom");
+      });
+      while (!thrown) std::this_thread::yield();
+    });
+    EXPECT_EQ(loop.run().why, "step 'job': std::runtime_error: boom");
+    EXPECT_EQ(loop.events().wait_for(kGo, 1ns).error(), NoEvent::Deadline) << "waits are as ever";
+  }
+}
+
+TEST(BackgroundJob, MayUseWhatTheHalfOfAStepHolds) {
+  Pipeline<Loop> loop({.n_async_workers = 1});
+  std::latch begun(1);
+  int seen = 0;
+  loop.use("holds",
+           [&](Loop&) -> Step {
+             const auto held = std::make_unique<int>(7);
+             loop.async("job", [&, value = held.get()] {
+               begun.count_down();
+               for (int i = 0; i < 1'000; ++i) seen = *value;
+             });
+             co_yield after;
+           })
+      .use("fails", [&](Loop&) {
+        begun.wait();
+        throw std::runtime_error("boom");
+      });
+  EXPECT_FALSE(loop.run());
+  EXPECT_EQ(seen, 7);
 }
 
 TEST(BackgroundJob, ThatWaitsForAnEventEndsWhenAnotherFails) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -145,7 +146,7 @@ std::size_t BusState::off(std::string_view pattern) {
   {
     const std::scoped_lock lock(mutex_);
     std::erase_if(channels_, [&](const auto& entry) {
-      if (fnmatch(glob.c_str(), entry.first.c_str(), 0) != 0) return false;
+      if (entry.first != glob && fnmatch(glob.c_str(), entry.first.c_str(), 0) != 0) return false;
       const auto& listeners = entry.second->listeners;
       gone.insert(gone.end(), listeners.begin(), listeners.end());
       return true;
@@ -169,15 +170,13 @@ const BusState::Channel* BusState::listeners_of(const EventName& name, Recent& r
       recent.channel->name == name.text) {
     return recent.channel.get();
   }
-  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
   const std::scoped_lock lock(mutex_);
   const auto found = channels_.find(name);
   if (found == channels_.end()) return nullptr;
-  if (recent.emissions > 0) {
-    held = found->second;
-    return held.get();
-  }
-  before = std::exchange(recent.channel, found->second);
+  held = found->second;
+  if (recent.emissions > 0) return held.get();
+  // What was remembered goes with `held`, when nothing here is in use any more: it may emit.
+  held = std::exchange(recent.channel, held);
   recent.bus = id_;
   recent.changes = changes_.load();
   recent.hash = name.hash;
@@ -215,7 +214,13 @@ bool BusState::deliver(Listener& listener, const PayloadType& type, const void* 
     call_here(listener, payload);
     return true;
   }
-  const auto taken = listener.queue->push(listener, type, payload);
+  auto taken = EventQueue::Taken::Closed;
+  try {
+    taken = listener.queue->push(listener, type, payload);
+  } catch (...) {
+    tell(listener.event, std::current_exception());
+    return false;
+  }
   if (taken == EventQueue::Taken::Closed) tell(listener.event, "came when its queue was closed");
   if (taken == EventQueue::Taken::WouldWaitForItself) {
     tell(listener.event, "found its queue full, in a listener of that queue");
@@ -225,7 +230,10 @@ bool BusState::deliver(Listener& listener, const PayloadType& type, const void* 
 
 void BusState::call_here(Listener& listener, const void* payload) const {
   const CallHere here(listener);
-  if (here.may()) call(listener, payload);
+  if (!here.may()) return;
+  call(listener, payload);
+  // Nobody calls it again; what it holds goes with this call.
+  if (listener.once) listener.calls.fetch_or(Listener::kOff);
 }
 
 void BusState::call(Listener& listener, const void* payload) const {
@@ -255,13 +263,12 @@ EventQueue& BusState::make_queue(std::size_t events_max) {
 }
 
 void BusState::cut_waits_short() {
-  std::stop_source source(std::nostopstate);
-  {
+  const auto begin = [this] {
     const std::scoped_lock lock(mutex_);
     ++cuts_;
-    source = cut_short_;
-  }
-  source.request_stop();  // Without the lock: it calls those who wait.
+    return cut_short_;
+  };
+  begin().request_stop();  // Without the lock: it calls those who wait.
 }
 
 void BusState::let_waits_be() {
@@ -287,7 +294,8 @@ std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
     if (stopped_.exchange(true)) return 0;
     for (const auto& queue : queues_) queues.push_back(queue.get());
   }
-  const auto until = std::chrono::steady_clock::now() + drain_at_most;
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
+  const auto until = std::chrono::steady_clock::now() + std::min(drain_at_most, kLongest);
   std::size_t left = 0;
   for (EventQueue* queue : queues) {
     const auto rest = std::max<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now(),

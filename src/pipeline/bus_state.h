@@ -97,7 +97,7 @@ class BusState {
   };
   /// Nobody who emits from now on calls it.
   void remove(const Listener& listener);
-  /// Who listens now; nothing when nobody does. `held` has it where `recent` is in use.
+  /// Who listens now; nothing when nobody does. Keep `held` until the emission is over.
   const Channel* listeners_of(const EventName& name, Recent& recent,
                               std::shared_ptr<const Channel>& held);
   static Recent& recent_of_this_thread(const EventName& name);

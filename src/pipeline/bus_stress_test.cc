@@ -27,11 +27,13 @@ constexpr int kThreads = 4;
 constexpr int kEvents = 2'000;
 
 /// Comes and goes while others emit.
-void come_and_go(EventBus& bus, const std::atomic<bool>& ending) {
+void come_and_go(EventBus& bus, EventQueue& queue, const std::atomic<bool>& ending) {
   while (!ending) {
     std::atomic<int> calls = 0;  // On the stack: a call after off() would be seen.
     const Subscription heard = bus.on(kNoise, [&] { ++calls; });
     const Subscription once = bus.once(kNoise, [&] { ++calls; });
+    std::atomic<int> queued = 0;
+    const Subscription in_queue = bus.on(kNoise, queue, [&] { ++queued; });
     bus.emit(kNoise, 1);
   }
 }
@@ -74,7 +76,8 @@ TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
 
   std::atomic<bool> ending = false;
   std::vector<std::jthread> others;
-  others.emplace_back([&] { come_and_go(bus, ending); });
+  others.emplace_back([&] { come_and_go(bus, queue, ending); });
+  others.emplace_back([&] { come_and_go(bus, queue, ending); });
   others.emplace_back([&] { wait_and_clear(bus, ending); });
   emit_all(bus);
   ending = true;

@@ -27,7 +27,7 @@ class Durations {
   static std::size_t bucket_of(std::uint64_t nanoseconds);
   static std::uint64_t middle_of(std::size_t bucket);
 
-  std::array<std::uint32_t, kBuckets> counts_{};
+  std::array<std::uint64_t, kBuckets> counts_{};
   std::uint64_t count_ = 0;
   std::chrono::nanoseconds total_{};
 };

@@ -121,8 +121,10 @@ EventBus::EventBus(OnError on_error)
 
 EventBus::~EventBus() {
   stop(std::chrono::seconds(1));
-  state_->end();
+  end();
 }
+
+void EventBus::end() { state_->end(); }
 
 Subscription EventBus::add(detail::EventName name, const detail::PayloadType& type, Call call,
                            EventQueue* queue, bool once) {
@@ -146,6 +148,26 @@ Subscription EventBus::on(std::string_view event, EventQueue& queue, JsonListene
 
 Subscription EventBus::once(std::string_view event, JsonListener listener) {
   return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), nullptr, true);
+}
+
+Subscription EventBus::once(std::string_view event, EventQueue& queue, JsonListener listener) {
+  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), &queue, true);
+}
+
+Expectation<Json> EventBus::expect(std::string_view event) {
+  Expectation<Json> pending(state_);
+  pending.listener_ =
+      once(event, [waiter = pending.waiter_, value = pending.value_](const Json& payload) {
+        value->emplace(payload);
+        waiter.came();
+      });
+  return pending;
+}
+
+std::expected<Json, NoEvent> EventBus::wait_for(std::string_view event,
+                                                std::chrono::nanoseconds at_most,
+                                                const std::stop_token& stop) {
+  return expect(event).wait(at_most, stop);
 }
 
 std::size_t EventBus::emit(std::string_view event, const Json& payload) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,18 @@ void own_soon([[maybe_unused]] const void* place) {
 #endif
 }
 
+/// One more waits, for as long as it lives: a copy of an event may throw.
+class Waits {
+ public:
+  explicit Waits(std::atomic<int>& count) : count_(count) { ++count_; }
+  Waits(const Waits&) = delete;
+  Waits& operator=(const Waits&) = delete;
+  ~Waits() { --count_; }
+
+ private:
+  std::atomic<int>& count_;
+};
+
 std::chrono::nanoseconds::rep now() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -67,15 +80,18 @@ void EventQueue::end() {
 }
 
 void EventQueue::keep(std::shared_ptr<detail::Listener> listener) {
+  std::vector<Held> gone;  // What they hold is destroyed without the lock.
   const std::scoped_lock lock(mutex_);
-  const std::uint64_t pushes = last_.load() & ~kClosed;
-  std::erase_if(held_, [&](Held& held) {
-    if (held.listener.use_count() > 1) return false;
-    // Nobody else has it, so nobody pushes for it any more; all that was done with it is done.
-    std::shared_ptr(held.listener).reset();
-    if (!held.until) held.until = pushes;
-    return first_.load() >= *held.until;
-  });
+  const auto first_gone = std::ranges::partition(held_, [this](Held& held) {
+                            if (held.listener.use_count() > 1) return true;
+                            // Nobody else has it, so nobody pushes for it any more; this sees all
+                            // that was done with it.
+                            std::shared_ptr(held.listener).reset();
+                            if (!held.until) held.until = last_.load() & ~kClosed;
+                            return first_.load(std::memory_order_acquire) < *held.until;
+                          }).begin();
+  gone.assign(std::make_move_iterator(first_gone), std::make_move_iterator(held_.end()));
+  held_.erase(first_gone, held_.end());
   held_.push_back({.listener = std::move(listener)});
 }
 
@@ -89,12 +105,11 @@ EventQueue::Taken EventQueue::push(detail::Listener& listener, const detail::Pay
   if (pushed == Pushed::Full) {
     if (on_its_thread()) return Taken::WouldWaitForItself;
     std::unique_lock lock(mutex_);
-    ++pushing_;
+    const Waits waits(pushing_);
     went_.wait(lock, [&] {
       pushed = try_push(listener, type, payload);
       return pushed != Pushed::Full;
     });
-    --pushing_;
   }
   if (pushed == Pushed::Closed) return Taken::Closed;
   if (idle_.load()) {
@@ -218,10 +233,10 @@ void EventQueue::enter(const detail::Listener* listener) {
 void EventQueue::free_first() {
   const std::uint64_t number = first_.load(std::memory_order_relaxed);
   ring_[number & mask_].turn.store(number + ring_.size(), std::memory_order_release);
-  first_.store(number + 1, std::memory_order_relaxed);
-  // Not for each place: who waits would be woken for every event. Whoever began to wait just now is
-  // seen with the next one, as the ring is full of them.
-  if (pushing_.load(std::memory_order_relaxed) > 0 && waiting() == ring_.size() / 2) {
+  first_.store(number + 1, std::memory_order_release);
+  // Not for each place: who waits would be woken for every event.
+  if (pushing_.load(std::memory_order_relaxed) > 0 && ++freed_ >= ring_.size() / 2) {
+    freed_ = 0;
     const std::scoped_lock lock(mutex_);
     went_.notify_all();
   }

@@ -104,6 +104,7 @@ class EventQueue {
   std::atomic<const detail::Listener*> in_ = nullptr;
   alignas(64) std::atomic<bool> idle_ = false;  ///< Its thread waits for a push.
   std::atomic<int> pushing_ = 0;                ///< So many wait for room.
+  std::size_t freed_ = 0;  ///< Places, since those who wait for one were told. Its thread's.
   /// When what waits is given up, in the time of the steady clock; as good as never until closed.
   std::atomic<std::chrono::nanoseconds::rep> until_;
 

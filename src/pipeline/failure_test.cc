@@ -3,9 +3,11 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "pipeline/test_loop.h"
 #include "trainyard/event.h"
@@ -115,6 +117,50 @@ TEST(PipelineFailure, IsAContextThatCannotBeRenewed) {
   there_is_room = true;
 }
 
+constexpr Event<int> kTold{"told"};
+
+TEST(PipelineFailure, OfAListenerAtTheEndOfAFinishedRunIsTold) {
+  struct Emits {
+    Pipeline<Loop>* loop;
+    void forward(Loop&) {}
+    void backward(Loop&) { loop->finish("enough"); }
+    void ended(Loop&) {
+      loop->finish("again");
+      loop->events().emit(kTold, 1);
+    }
+  };
+  Pipeline<Loop> loop;
+  const Subscription heard =
+      loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
+  loop.use("emits", Emits{&loop});
+  const RunResult result = loop.run();
+  EXPECT_EQ(result.steps, 1U);
+  EXPECT_EQ(result.why, "event 'told': std::runtime_error: cannot write");
+}
+
+TEST(PipelineFailure, OfAListenerMayBeToldToSomebodyElse) {
+  std::string told;
+  Pipeline<Loop> loop(
+      {.on_listener_error = [&](std::string_view event, const auto&) { told += event; }});
+  const Subscription heard =
+      loop.events().on("x", [](const Json&) { throw std::runtime_error("cannot write"); });
+  loop.use([&](Loop&) { loop.events().emit("x", nullptr); });
+  EXPECT_TRUE(loop.run({.max_steps = 2}));
+  EXPECT_EQ(told, "xx");
+}
+
+TEST(PipelineFailure, OfAWayBackByHandDropsWhatItCalled) {
+  std::string order;
+  Pipeline<Loop> loop;
+  const auto inner = loop.nested("inner", guarded(order, "inner"));
+  EXPECT_TRUE(loop.forward("outer", [&](Loop& context) {
+    inner(context);
+    return [] { throw std::runtime_error("boom"); };
+  }));
+  EXPECT_EQ(loop.backward().error().text(), "step 'outer': std::runtime_error: boom");
+  EXPECT_EQ(order, "~inner0 ");
+}
+
 TEST(PipelineFailure, OfAnEndIsTold) {
   struct Saver {
     void forward(Loop&) {}
@@ -136,8 +182,6 @@ TEST(PipelineFailure, TellsWhatIsNoExceptionToo) {
               ElementsAre(Field(&StepError::message,
                                 "something that is no std::exception was thrown: int")));
 }
-
-constexpr Event<int> kTold{"told"};
 
 TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {
   std::string order;

@@ -37,26 +37,44 @@ NestedCall& NestedSteps::take(std::size_t index, PlacedStep* caller, const Place
   }
   NestedCall& call = take_free(nested, place);
   call.caller = caller;
+  call.step->around = caller;
   ++call.number;
   return call;
+}
+
+void NestedSteps::place_new(const Place& place, std::vector<StepError>& mistakes) {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& nested : all_) {
+    if (std::exchange(nested->placed, true)) continue;
+    auto call = make_call(*nested, place, mistakes);
+    if (call) nested->calls.push_back(std::move(call));
+  }
 }
 
 NestedCall& NestedSteps::take_free(Nested& nested, const Place& place) {
   for (const auto& call : nested.calls) {
     if (!call->taken.exchange(true)) return *call;
   }
-  detail::StepTree tree = nested.make();
-  tree.options = nested.options;
   std::vector<StepError> mistakes;
-  auto step = place_step(std::move(tree), nested.name, place, mistakes);
+  auto call = make_call(nested, place, mistakes);
   if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
-  if (!step) {
+  if (!call) {
     throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
   }
-  auto call = std::make_unique<NestedCall>();
-  call->step = std::move(step);
   call->taken = true;
   return *nested.calls.emplace_back(std::move(call));
+}
+
+std::unique_ptr<NestedCall> NestedSteps::make_call(const Nested& nested, const Place& place,
+                                                   std::vector<StepError>& mistakes) {
+  detail::StepTree tree = nested.make();
+  tree.options = nested.options;
+  auto step = place_step(std::move(tree), nested.name, place, mistakes);
+  if (!step) return nullptr;
+  auto call = std::make_unique<NestedCall>();
+  call->step = std::move(step);
+  call->step->is_part = true;
+  return call;
 }
 
 }  // namespace trainyard

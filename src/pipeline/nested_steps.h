@@ -25,6 +25,9 @@ class NestedSteps {
   std::size_t add(std::string name, MakeTree make, StepOptions options);
   [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
+  /// Puts those that were added since in their place, so that what is wrong is known at the start.
+  void place_new(const Place& place, std::vector<StepError>& mistakes);
+
   /// A copy that nobody uses, as called by that step; it is the caller's until its way back is gone
   /// or dropped. Throws when the step cannot be placed, or when there is no caller.
   NestedCall& take(std::size_t index, PlacedStep* caller, const Place& place);
@@ -35,8 +38,11 @@ class NestedSteps {
     MakeTree make;
     StepOptions options;
     std::vector<std::unique_ptr<NestedCall>> calls;
+    bool placed = false;
   };
   static NestedCall& take_free(Nested& nested, const Place& place);
+  static std::unique_ptr<NestedCall> make_call(const Nested& nested, const Place& place,
+                                               std::vector<StepError>& mistakes);
 
   std::atomic<std::size_t> count_ = 0;  ///< Of all: it is asked in every iteration.
   std::mutex mutex_;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "pipeline/test_loop.h"
@@ -126,6 +127,39 @@ TEST(NestedStep, BelongsToAStep) {
       other.run().why,
       "step 'steals': std::logic_error: nested step 'inner' is called outside of the steps of "
       "its pipeline");
+}
+
+TEST(NestedStep, MayBeCalledAfterAnotherPipelineFailedInItsCaller) {
+  int calls = 0;
+  Pipeline<Loop> loop;
+  const auto inner = loop.nested("inner", [&](Loop&) { ++calls; });
+  loop.use("outer", [&](Loop& context) {
+    Pipeline<Loop> other;
+    other.use([](Loop&) { throw std::runtime_error("boom"); });
+    EXPECT_FALSE(other.run());
+    inner(context);
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 2}));
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(NestedStep, ThatCannotBePlacedIsKnownAtTheStart) {
+  int calls = 0;
+  Pipeline<Loop> loop({.roles = {role::kLearner}});
+  loop.nested("inner", [](Loop&) {}, {.roles = {role::kCollector}});
+  loop.use([&](Loop&) { ++calls; });
+  EXPECT_EQ(loop.run().why,
+            "step 'inner': it is for collector, and this pipeline is learner: nobody runs it");
+  EXPECT_EQ(calls, 0);
+}
+
+TEST(NestedStep, ThatWouldWaitForALockOfItsCallerIsRefused) {
+  Pipeline<Loop> loop;
+  const auto inner = loop.nested(
+      "inner", parallel([](Loop&) {}, named("part", [](Loop&) {}, {.lock = shared_lock})));
+  loop.use("outer", serial(named("calls", [&](Loop& context) { inner(context); })),
+           {.lock = shared_lock});
+  EXPECT_THAT(loop.run().why, testing::HasSubstr("step 'inner/part': its lock is held by 'outer'"));
 }
 
 TEST(NestedStep, FailsWithItsOwnName) {

@@ -40,7 +40,8 @@ std::string Failure::text() const {
   std::string text;
   for (const StepError& error : errors) {
     if (!text.empty()) text += '\n';
-    const bool is_step = !error.step.starts_with("event ") && error.step != "renew";
+    const bool is_step =
+        !error.step.starts_with("event ") && error.step != "renew" && error.step != "iteration";
     text += is_step ? fmt::format("step '{}': {}", error.step, error.message)
                     : fmt::format("{}: {}", error.step, error.message);
   }
@@ -57,6 +58,12 @@ RunResult PipelineBase::run(RunLimits limits, const std::stop_token& stop) {
 }
 
 void PipelineBase::finish(std::string why) { state_->finish(std::move(why)); }
+
+std::stop_token PipelineBase::ending() { return state_->ending(); }
+
+void PipelineBase::add_iteration_listener(std::function<void(const Context&)> told) {
+  state_->add(std::move(told));
+}
 
 bool PipelineBase::finishing() const { return state_->finishing(); }
 

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,6 +39,9 @@ namespace {
 
 using detail::StepKind;
 using detail::StepTree;
+
+/// What a listener throws on and on says nothing new.
+constexpr std::size_t kListenerErrorsMax = 100;
 
 std::vector<std::string> labels_of(const PipelineOptions& options) {
   std::vector<std::string> labels{"standalone", "node.0"};
@@ -101,6 +106,13 @@ PipelineState::~PipelineState() { close(); }
 void PipelineState::close() {
   drop_all();
   events_.stop();
+  events_.end();
+  // Nobody will run it again, to whom they could be told.
+  errors_.clear();
+  take_listener_errors();
+  if (!errors_.empty()) {
+    std::fputs(fmt::format("trainyard: {}\n", Failure{.errors = errors_}.text()).c_str(), stderr);
+  }
 }
 
 void PipelineState::add(std::string name, StepTree tree, StepOptions options) {
@@ -123,6 +135,7 @@ bool PipelineState::start() {
   }
   const bool changed = !added_.empty();
   added_.clear();
+  nested_.place_new(place_, mistakes_);
   if (changed) arrange();
   errors_ = mistakes_;
   return errors_.empty();
@@ -167,25 +180,53 @@ PipelineState::Workers& PipelineState::workers() {
 
 RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
   refuse_in_a_step();
-  finishing_ = false;
+  drop_all();  // What was begun by hand.
   std::uint64_t steps = 0;
-  if (!start()) return failed(steps);
+  if (!start() || !errors_.empty()) return failed(steps);
   if (steps_.empty()) return end(Outcome::Finished, steps, "no step is placed here");
   const Running running(running_);
+  begin_run();
+  const std::stop_callback at_stop(stop, [this] { end_soon(); });
   while (steps < limits.max_steps) {
     if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
     if (done_ && !next_context()) return failed(steps);
     context_.last = steps + 1 == limits.max_steps;
     if (!all_forward() || !sync()) return failed(steps);
     if (finishing() || stop.stop_requested()) context_.last = true;
-    if (!all_backward() || !sync()) return failed(steps);
+    if (!all_backward() || !sync() || !tell_iteration()) return failed(steps);
     done_ = true;
     ++steps;
-    if (!finishing()) continue;
-    const std::scoped_lock lock(mutex_);
-    return end(Outcome::Finished, steps, why_);
+    if (finishing()) return end(Outcome::Finished, steps, why());
   }
   return end(Outcome::MaxSteps, steps, {});
+}
+
+void PipelineState::begin_run() {
+  const std::scoped_lock lock(mutex_);
+  finishing_ = false;
+  if (ending_.stop_requested()) ending_ = std::stop_source();
+}
+
+void PipelineState::end_soon() {
+  const auto now = [this] {
+    const std::scoped_lock lock(mutex_);
+    return ending_;
+  };
+  now().request_stop();  // Without the lock: it calls those who wait.
+}
+
+bool PipelineState::tell_iteration() {
+  // A wrapper may have left a way back out.
+  if (caller_.has_wrappers()) {
+    for (const auto& step : std::views::reverse(steps_)) step->drop();
+  }
+  if (!all_bare()) caller_.raised().forget();
+  try {
+    for (const auto& told : iteration_listeners_) told(context_);
+  } catch (...) {
+    return fail("iteration");
+  }
+  return true;
 }
 
 RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string why) {
@@ -212,10 +253,23 @@ RunResult PipelineState::failed(std::uint64_t steps) {
 }
 
 void PipelineState::finish(std::string why) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (finishing_) return;
+    why_ = std::move(why);
+    finishing_ = true;
+  }
+  end_soon();
+}
+
+std::string PipelineState::why() {
   const std::scoped_lock lock(mutex_);
-  if (finishing_) return;
-  why_ = std::move(why);
-  finishing_ = true;
+  return why_;
+}
+
+std::stop_token PipelineState::ending() {
+  const std::scoped_lock lock(mutex_);
+  return ending_.get_token();
 }
 
 void PipelineState::refuse_in_a_step() const {
@@ -260,7 +314,7 @@ bool PipelineState::forward() {
 bool PipelineState::backward() {
   refuse_in_a_step();
   const Running running(running_);
-  if (!by_hand_backward() || !all_backward()) return false;
+  if (!by_hand_backward() || !all_backward() || !tell_iteration()) return false;
   done_ = true;
   return true;
 }
@@ -274,6 +328,7 @@ bool PipelineState::by_hand_backward() {
     try {
       if (step->waits()) caller_.call(*step, Phase::Backward, *context);
     } catch (...) {
+      step->drop();
       return fail(step->path);
     }
   }
@@ -389,23 +444,31 @@ bool PipelineState::sync() {
 
 bool PipelineState::fail(const std::string& step) {
   errors_ = caller_.raised().errors_of(std::current_exception(), step);
+  if (listener_failed_) take_listener_errors();
   drop_all();
   return false;
 }
 
 bool PipelineState::fail_by_listener() {
-  {
-    const std::scoped_lock lock(mutex_);
-    errors_.insert(errors_.end(), listener_errors_.begin(), listener_errors_.end());
-    listener_errors_.clear();
-    listener_failed_ = false;
-  }
+  take_listener_errors();
   drop_all();
   return false;
 }
 
+void PipelineState::take_listener_errors() {
+  const std::scoped_lock lock(mutex_);
+  std::ranges::move(listener_errors_, std::back_inserter(errors_));
+  listener_errors_.clear();
+  listener_failed_ = false;
+}
+
 void PipelineState::drop_all() noexcept {
-  StepCaller::set_running(nullptr);
+  // What was begun beside the steps may use what they hold.
+  if (workers_ && !workers_->background.idle()) {
+    WaitsCutShort failed(events_);
+    failed.begin();
+    for (StepError& error : workers_->background.finish()) errors_.push_back(std::move(error));
+  }
   while (!by_hand_.empty()) {
     by_hand_.back()->drop();
     by_hand_.pop_back();
@@ -413,17 +476,14 @@ void PipelineState::drop_all() noexcept {
   }
   for (const auto& step : std::views::reverse(steps_)) step->drop();
   caller_.raised().forget();
-  // What was begun beside the steps is theirs.
-  if (workers_ && !workers_->background.idle()) {
-    WaitsCutShort failed(events_);
-    failed.begin();
-    for (StepError& error : workers_->background.finish()) errors_.push_back(std::move(error));
-  }
 }
 
 void PipelineState::listener_failed(std::string_view event, const std::exception_ptr& error) {
+  if (options_.on_listener_error) return options_.on_listener_error(event, error);
   const std::scoped_lock lock(mutex_);
-  listener_errors_.push_back(step_error(fmt::format("event '{}'", event), error));
+  if (listener_errors_.size() < kListenerErrorsMax) {
+    listener_errors_.push_back(step_error(fmt::format("event '{}'", event), error));
+  }
   listener_failed_ = true;
 }
 
@@ -445,9 +505,16 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
   return true;
 }
 
+std::size_t PipelineState::add_nested(std::string name, NestedSteps::MakeTree make,
+                                      StepOptions options) {
+  names_.push_back(unused_name(std::move(name), {}, names_.size() + 1, names_));
+  return nested_.add(names_.back(), std::move(make), std::move(options));
+}
+
 NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
   PlacedStep* const caller = StepCaller::running();
   NestedCall& call = nested_.take(nested, caller, place_);
+  check_locks_of_callers(*call.step);
   if (has_parallel(*call.step)) workers();
   call.context = &context;
   caller->nested.push_back(&call);

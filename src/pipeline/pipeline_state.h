@@ -42,12 +42,14 @@ class PipelineState {
 
   void add(std::string name, detail::StepTree tree, StepOptions options);
   void add(StepCaller::Wrapper wrapper);
-  std::size_t add_nested(std::string name, NestedSteps::MakeTree make, StepOptions options) {
-    return nested_.add(std::move(name), std::move(make), std::move(options));
+  std::size_t add_nested(std::string name, NestedSteps::MakeTree make, StepOptions options);
+  void add(std::function<void(const Context&)> iteration_listener) {
+    iteration_listeners_.push_back(std::move(iteration_listener));
   }
 
   RunResult run(RunLimits limits, const std::stop_token& stop);
   void finish(std::string why);
+  [[nodiscard]] std::stop_token ending();
   [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
 
   // By hand. False: it failed, and what waited for its way back is dropped; take the errors.
@@ -97,6 +99,11 @@ class PipelineState {
   /// The exception that is being handled ends the iteration.
   bool fail(const std::string& step);
   bool fail_by_listener();
+  void take_listener_errors();
+  bool tell_iteration();
+  void begin_run();
+  void end_soon();
+  [[nodiscard]] std::string why();
   void drop_all() noexcept;
   bool forward_in_order();
   bool backward_in_order();
@@ -124,6 +131,7 @@ class PipelineState {
   std::optional<SideBySide> forward_side_by_side_;
   std::optional<SideBySide> backward_side_by_side_;
   NestedSteps nested_;
+  std::vector<std::function<void(const Context&)>> iteration_listeners_;
   std::vector<std::unique_ptr<PlacedStep>> by_hand_;
   std::vector<Context*> contexts_by_hand_;
   bool has_two_way_ = false;
@@ -134,6 +142,7 @@ class PipelineState {
 
   std::mutex mutex_;
   std::string why_;                         ///< Guarded.
+  std::stop_source ending_;                 ///< Guarded.
   std::vector<StepError> listener_errors_;  ///< Guarded.
   std::atomic<bool> finishing_ = false;
   std::atomic<bool> listener_failed_ = false;

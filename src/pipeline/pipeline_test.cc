@@ -1,10 +1,13 @@
 #include "trainyard/pipeline.h"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/test_loop.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
 
 namespace trainyard {
 namespace {
@@ -193,6 +198,35 @@ TEST(Pipeline, StopsBetweenIterationsWhenItIsAskedTo) {
   EXPECT_EQ(result.steps, 2U);
   EXPECT_EQ(order, "a a' a last a' ");
   EXPECT_EQ(loop.run({}, stop.get_token()).steps, 0U) << "it has been asked already";
+}
+
+TEST(Pipeline, WakesAStepThatWaitsWhenTheRunIsToEnd) {
+  constexpr Event<int> kNever{"never"};
+  std::stop_source stop;
+  for (const bool stops : {false, true}) {
+    Pipeline<Loop> loop;
+    std::optional<NoEvent> why;
+    std::jthread ender;
+    loop.use([&](Loop&) {
+      ender = std::jthread([&] { stops ? static_cast<void>(stop.request_stop()) : loop.finish(); });
+      why = loop.events().wait_for(kNever, std::chrono::hours(1), loop.ending()).error();
+    });
+    const RunResult result = loop.run({}, stop.get_token());
+    EXPECT_EQ(why, NoEvent::Stopped);
+    EXPECT_EQ(result.steps, 1U);
+    EXPECT_EQ(result.outcome, stops ? Outcome::Stopped : Outcome::Finished);
+  }
+}
+
+TEST(Pipeline, TellsOfEachIterationWhenItIsOver) {
+  std::string order;
+  Pipeline<Loop> loop;
+  loop.use("a", both(order, "a")).after_iteration([&](const Loop& context) {
+    order += std::to_string(context.total_step) + " ";
+    if (context.total_step == 1) throw std::runtime_error("boom");
+  });
+  EXPECT_EQ(loop.run().why, "iteration: std::runtime_error: boom");
+  EXPECT_EQ(order, "a a' 0 a a' 1 ");
 }
 
 TEST(Pipeline, EndsAtOnceWithoutSteps) {

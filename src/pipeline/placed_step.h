@@ -31,6 +31,9 @@ struct PlacedStep {
   std::vector<Touch> writes;
   bool touches_all = true;
   PipelineState* pipeline = nullptr;
+  /// The group that it is a part of; or the step that called it, while a nested one is called.
+  PlacedStep* around = nullptr;
+  bool is_part = false;  ///< Of a group, or nested.
 
   /// Nested steps that it called and whose way back is still to go, in the order of calls.
   std::vector<NestedCall*> nested;
@@ -50,8 +53,8 @@ struct NestedCall {
   std::unique_ptr<PlacedStep> step;
   PlacedStep* caller = nullptr;  ///< Where it waits for its way back.
   Context* context = nullptr;
-  std::uint64_t number = 0;         ///< Of this call among all that used the copy.
-  std::atomic<bool> taken = false;  ///< All of the above belongs to the thread that took it.
+  std::atomic<std::uint64_t> number = 0;  ///< Of this call among all that used the copy.
+  std::atomic<bool> taken = false;        ///< All of the above belongs to the thread that took it.
 };
 
 }  // namespace trainyard

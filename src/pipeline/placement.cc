@@ -83,6 +83,7 @@ StepLock* lock_of(const StepOptions& options, const Place& place) {
 }
 
 /// A part that runs on another thread than the group that holds its lock would wait for ever.
+/// `step` is around `group`, or is it.
 void check_locks(const PlacedStep& step, const PlacedStep& group, bool apart,
                  std::vector<StepError>& mistakes) {
   const bool beside = apart || group.kind == StepKind::Parallel;
@@ -112,6 +113,7 @@ void gather_touches(PlacedStep& group) {
 std::string name_of_group(const StepTree& tree) {
   if (tree.kind != StepKind::Serial && tree.kind != StepKind::Parallel) return {};
   std::vector<std::string> parts;
+  parts.reserve(tree.parts.size());
   for (const StepTree& part : tree.parts) {
     parts.push_back(part.name.empty() ? std::to_string(parts.size() + 1) : part.name);
   }
@@ -172,7 +174,10 @@ std::unique_ptr<PlacedStep> place_step(StepTree tree, std::string path, const Pl
     names.push_back(unused_name(part.name, part, names.size() + 1, names));
     auto one = place_step(std::move(part), fmt::format("{}/{}", placed->path, names.back()), place,
                           mistakes);
-    if (one) placed->parts.push_back(std::move(one));
+    if (!one) continue;
+    one->around = placed.get();
+    one->is_part = true;
+    placed->parts.push_back(std::move(one));
   }
   if (!placed->node && placed->parts.empty()) return nullptr;
   gather_touches(*placed);
@@ -184,6 +189,14 @@ std::unique_ptr<PlacedStep> place_step(StepTree tree, std::string path, const Pl
     placed->part_errors.resize(placed->parts.size());
   }
   return placed;
+}
+
+void check_locks_of_callers(PlacedStep& nested) {
+  std::vector<StepError> mistakes;
+  for (const PlacedStep* step = nested.around; step != nullptr; step = step->around) {
+    if (step->lock != nullptr) check_locks(*step, nested, false, mistakes);
+  }
+  if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
 }
 
 std::string unused_name(std::string name, const StepTree& tree, std::size_t number,

@@ -31,6 +31,10 @@ bool has_role(const Place& place, Role role);
 std::unique_ptr<PlacedStep> place_step(detail::StepTree tree, std::string path, const Place& place,
                                        std::vector<StepError>& mistakes);
 
+/// A nested step is called: throws when a part of it would wait for a lock that one of those around
+/// the call holds.
+void check_locks_of_callers(PlacedStep& nested);
+
 /// "learn", or "step-3"; "learn#2" when there is one already.
 std::string unused_name(std::string name, const detail::StepTree& tree, std::size_t number,
                         const std::vector<std::string>& taken);

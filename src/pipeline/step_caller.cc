@@ -62,7 +62,8 @@ void StepCaller::call_back(NestedCall& nested) {
 void StepCaller::wrapped(PlacedStep& step, Phase phase, Context& context, std::size_t wrappers) {
   if (wrappers == 0) return bare(step, phase, context);
   const auto further = [&] { wrapped(step, phase, context, wrappers - 1); };
-  wrappers_[wrappers - 1](StepCall{.step = step.path, .phase = phase}, context, Next(further));
+  wrappers_[wrappers - 1](StepCall{.step = step.path, .phase = phase, .is_part = step.is_part},
+                          context, Next(further));
 }
 
 void StepCaller::bare(PlacedStep& step, Phase phase, Context& context) {

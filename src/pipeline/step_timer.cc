@@ -27,22 +27,23 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 struct OfStep {
   std::string step;
   Durations calls;
-  Durations calls_told;  ///< At the last metrics.
-  /// A call that has begun, whose way back may still come.
-  std::chrono::nanoseconds begun{};
-  bool is_begun = false;
+  // At the last metrics.
+  std::uint64_t calls_told = 0;
+  std::chrono::nanoseconds total_told{};
+  bool is_part = false;
+  /// Calls of this iteration whose way back may still come, the last one first.
+  std::vector<std::chrono::nanoseconds> begun;
 
   void add(Phase phase, std::chrono::nanoseconds took) {
-    if (phase == Phase::Forward) end_call();
-    begun += took;
-    is_begun = true;
-    if (phase == Phase::Backward) end_call();
+    if (phase == Phase::Forward) return begun.push_back(took);
+    const bool known = !begun.empty();
+    calls.add(took + (known ? begun.back() : std::chrono::nanoseconds{}));
+    if (known) begun.pop_back();
   }
 
-  void end_call() {
-    if (is_begun) calls.add(begun);
-    begun = {};
-    is_begun = false;
+  void end_calls() {
+    for (const auto took : begun) calls.add(took);
+    begun.clear();
   }
 };
 
@@ -69,7 +70,7 @@ struct StepTimer::State {
   const StepTimerOptions options;
   std::mutex mutex;
   std::vector<std::unique_ptr<OfStep>> steps;  ///< Guarded.
-  std::uint64_t told_at = 0;                   ///< Guarded.
+  std::uint64_t untold = 0;                    ///< Guarded: iterations since the last metrics.
 };
 
 StepTimer::StepTimer(StepTimerOptions options)
@@ -82,21 +83,26 @@ std::chrono::nanoseconds StepTimer::now() const {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
-void StepTimer::begin(const StepCall& call, std::uint64_t total_step, EventBus& bus) {
-  const std::uint64_t every = state_->options.every;
+void StepTimer::begin(const StepCall& call) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->of(call.step).is_part = call.is_part;  // Its place in the order: before its parts.
+}
+
+void StepTimer::end_iteration(std::uint64_t total_step, EventBus& bus) {
   Metrics means{.total_step = total_step, .values = {}};
   {
     const std::scoped_lock lock(state_->mutex);
-    state_->of(call.step);  // Its place in the order: before its parts.
-    if (every == 0 || total_step < state_->told_at + every) return;
-    state_->told_at = total_step;
+    for (const auto& step : state_->steps) step->end_calls();
+    const std::uint64_t every = state_->options.every;
+    if (every == 0 || ++state_->untold < every) return;
+    state_->untold = 0;
     for (const auto& step : state_->steps) {
-      step->end_call();
-      const auto calls = step->calls.count() - step->calls_told.count();
+      const auto calls = step->calls.count() - step->calls_told;
       if (calls == 0) continue;
-      const Milliseconds took = step->calls.total() - step->calls_told.total();
+      const Milliseconds took = step->calls.total() - step->total_told;
       means.values[step->step + " ms"] = took.count() / static_cast<double>(calls);
-      step->calls_told = step->calls;
+      step->calls_told = step->calls.count();
+      step->total_told = step->calls.total();
     }
   }
   bus.emit(kMetrics, means);
@@ -112,8 +118,9 @@ std::vector<StepTimer::Times> StepTimer::times() const {
   std::vector<Times> all;
   for (const auto& step : state_->steps) {
     Durations calls = step->calls;
-    if (step->is_begun) calls.add(step->begun);
+    for (const auto took : step->begun) calls.add(took);
     all.push_back({.step = step->step,
+                   .is_part = step->is_part,
                    .calls = calls.count(),
                    .mean = calls.mean(),
                    .p50 = calls.percentile(50),
@@ -128,7 +135,7 @@ std::string StepTimer::table() const {
   Milliseconds whole{};
   std::size_t width = 4;
   for (const Times& step : all) {
-    if (!step.step.contains('/')) whole += step.total;
+    if (!step.is_part) whole += step.total;
     width = std::max(width, step.step.size());
   }
   std::string text = fmt::format("{:<{}}  {:>9}  {:>9}  {:>9}  {:>9}  share\n", "step", width,

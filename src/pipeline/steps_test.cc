@@ -111,6 +111,20 @@ TEST(CheckpointSaver, SavesEverySoOftenTheBestAndTheFinalOne) {
   EXPECT_EQ(directory.text("iteration_6.txt"), "6");
 }
 
+TEST(CheckpointSaver, KnowsTheBestOfTheRunBefore) {
+  const Directory directory;
+  Pipeline<Train> loop;
+  loop.use("save", CheckpointSaver<Train>({.directory = directory.path(),
+                                           .score = [](const Train& it) { return it.score; },
+                                           .best = 2,
+                                           .final = false}))
+      .use([](Train& context) { context.score = static_cast<double>(context.total_step); });
+  EXPECT_TRUE(loop.run({.max_steps = 3}));
+  EXPECT_THAT(directory.names(), IsEmpty());
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_THAT(directory.names(), ElementsAre("best.json"));
+}
+
 TEST(CheckpointSaver, SavesTheFinalOneHoweverARunEndsButForAFailure) {
   for (const std::string how : {"forward", "backward", "stop", "failure"}) {
     const Directory directory;
