@@ -1,13 +1,11 @@
 #include "pipeline/pipeline_state.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,9 +37,6 @@ namespace {
 
 using detail::StepKind;
 using detail::StepTree;
-
-/// What a listener throws on and on says nothing new.
-constexpr std::size_t kListenerErrorsMax = 100;
 
 std::vector<std::string> labels_of(const PipelineOptions& options) {
   std::vector<std::string> labels{"standalone", "node.0"};
@@ -109,7 +104,7 @@ void PipelineState::close() {
   events_.end();
   // Nobody will run it again, to whom they could be told.
   errors_.clear();
-  take_listener_errors();
+  listener_errors_.take(errors_);
   if (!errors_.empty()) {
     std::fputs(fmt::format("trainyard: {}\n", Failure{.errors = errors_}.text()).c_str(), stderr);
   }
@@ -142,20 +137,13 @@ bool PipelineState::start() {
 }
 
 void PipelineState::arrange() {
-  stops_.clear();
-  for (const auto& step : steps_) {
-    stops_.push_back({.node = step->node.get(),
-                      .step = step.get(),
-                      .bare = step->is_bare(),
-                      .two_way = is_two_way(*step)});
-  }
-  has_two_way_ = std::ranges::any_of(stops_, &Stop::two_way);
+  has_two_way_ = std::ranges::any_of(steps_, [](const auto& step) { return is_two_way(*step); });
   there_.clear();
   back_.clear();
-  if (std::ranges::all_of(stops_, &Stop::bare)) {
-    for (const Stop& stop : stops_) there_.push_back(stop.node);
-    for (const Stop& stop : std::views::reverse(stops_)) {
-      if (stop.two_way) back_.push_back(stop.node);
+  if (std::ranges::all_of(steps_, [](const auto& step) { return step->is_bare(); })) {
+    for (const auto& step : steps_) there_.push_back(step->node.get());
+    for (const auto& step : std::views::reverse(steps_)) {
+      if (step->node->is_two_way()) back_.push_back(step->node.get());
     }
   }
   if (options_.async) {
@@ -185,8 +173,8 @@ RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
   if (!start() || !errors_.empty()) return failed(steps);
   if (steps_.empty()) return end(Outcome::Finished, steps, "no step is placed here");
   const Running running(running_);
-  begin_run();
-  const std::stop_callback at_stop(stop, [this] { end_soon(); });
+  end_.begin_run();
+  const std::stop_callback at_stop(stop, [this] { end_.wake(); });
   while (steps < limits.max_steps) {
     if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
     if (done_ && !next_context()) return failed(steps);
@@ -196,23 +184,9 @@ RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
     if (!all_backward() || !sync() || !tell_iteration()) return failed(steps);
     done_ = true;
     ++steps;
-    if (finishing()) return end(Outcome::Finished, steps, why());
+    if (finishing()) return end(Outcome::Finished, steps, end_.why());
   }
   return end(Outcome::MaxSteps, steps, {});
-}
-
-void PipelineState::begin_run() {
-  const std::scoped_lock lock(mutex_);
-  finishing_ = false;
-  if (ending_.stop_requested()) ending_ = std::stop_source();
-}
-
-void PipelineState::end_soon() {
-  const auto now = [this] {
-    const std::scoped_lock lock(mutex_);
-    return ending_;
-  };
-  now().request_stop();  // Without the lock: it calls those who wait.
 }
 
 bool PipelineState::tell_iteration() {
@@ -238,7 +212,7 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
         errors_.push_back(step_error(step->path + " (ended)", std::current_exception()));
       }
     }
-    if (listener_failed_) fail_by_listener();
+    if (listener_errors_.any()) fail_by_listener();
   }
   if (!errors_.empty()) return failed(steps);
   return {.outcome = outcome, .steps = steps, .why = std::move(why), .errors = {}};
@@ -250,26 +224,6 @@ RunResult PipelineState::failed(std::uint64_t steps) {
           .steps = steps,
           .why = failure.text(),
           .errors = std::move(failure.errors)};
-}
-
-void PipelineState::finish(std::string why) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (finishing_) return;
-    why_ = std::move(why);
-    finishing_ = true;
-  }
-  end_soon();
-}
-
-std::string PipelineState::why() {
-  const std::scoped_lock lock(mutex_);
-  return why_;
-}
-
-std::stop_token PipelineState::ending() {
-  const std::scoped_lock lock(mutex_);
-  return ending_.get_token();
 }
 
 void PipelineState::refuse_in_a_step() const {
@@ -345,7 +299,7 @@ bool PipelineState::forward_in_order() {
   std::size_t at = 0;
   try {
     for (; at < steps_.size(); ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) return fail_by_listener();
+      if (listener_errors_.any()) return fail_by_listener();
       caller_.call(*steps_[at], Phase::Forward, context_);
     }
   } catch (...) {
@@ -359,21 +313,21 @@ bool PipelineState::backward_in_order() {
   std::size_t left = steps_.size();
   try {
     while (left > 0) {
-      if (listener_failed_.load(std::memory_order_relaxed)) return fail_by_listener();
+      if (listener_errors_.any()) return fail_by_listener();
       PlacedStep& step = *steps_[--left];
       if (step.waits()) caller_.call(step, Phase::Backward, context_);
     }
   } catch (...) {
     return fail(steps_[left]->path);
   }
-  return listener_failed_.load(std::memory_order_relaxed) ? fail_by_listener() : true;
+  return listener_errors_.any() ? fail_by_listener() : true;
 }
 
 bool PipelineState::bare_forward() {
   auto at = there_.begin();
   try {
     for (const auto end = there_.end(); at != end; ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]]
+      if (listener_errors_.any()) [[unlikely]]
         return fail_by_listener();
       (*at)->forward(context_);
     }
@@ -387,14 +341,14 @@ bool PipelineState::bare_backward() {
   auto at = back_.begin();
   try {
     for (const auto end = back_.end(); at != end; ++at) {
-      if (listener_failed_.load(std::memory_order_relaxed)) [[unlikely]]
+      if (listener_errors_.any()) [[unlikely]]
         return fail_by_listener();
       (*at)->backward(context_);
     }
   } catch (...) {
     return fail(path_of(**at));
   }
-  return listener_failed_.load(std::memory_order_relaxed) ? fail_by_listener() : true;
+  return listener_errors_.any() ? fail_by_listener() : true;
 }
 
 const std::string& PipelineState::path_of(const detail::StepNode& node) const {
@@ -405,12 +359,12 @@ const std::string& PipelineState::path_of(const detail::StepNode& node) const {
 bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
   if (phase == Phase::Backward && !has_two_way_ &&
       std::ranges::all_of(steps_, [](const auto& step) { return step->nested.empty(); })) {
-    return listener_failed_ ? fail_by_listener() : true;
+    return listener_errors_.any() ? fail_by_listener() : true;
   }
   WaitsCutShort failed(events_);
   const auto one = [&](std::size_t part) {
     PlacedStep& step = *steps_[part];
-    if (listener_failed_.load(std::memory_order_relaxed)) return false;
+    if (listener_errors_.any()) return false;
     try {
       if (phase == Phase::Forward || step.waits()) caller_.call(step, phase, context_);
       return true;
@@ -428,7 +382,7 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
       errors_.push_back(std::move(known));
     }
   }
-  if (listener_failed_) return fail_by_listener();
+  if (listener_errors_.any()) return fail_by_listener();
   if (errors_.empty()) return true;
   drop_all();
   return false;
@@ -444,22 +398,15 @@ bool PipelineState::sync() {
 
 bool PipelineState::fail(const std::string& step) {
   errors_ = caller_.raised().errors_of(std::current_exception(), step);
-  if (listener_failed_) take_listener_errors();
+  if (listener_errors_.any()) listener_errors_.take(errors_);
   drop_all();
   return false;
 }
 
 bool PipelineState::fail_by_listener() {
-  take_listener_errors();
+  listener_errors_.take(errors_);
   drop_all();
   return false;
-}
-
-void PipelineState::take_listener_errors() {
-  const std::scoped_lock lock(mutex_);
-  std::ranges::move(listener_errors_, std::back_inserter(errors_));
-  listener_errors_.clear();
-  listener_failed_ = false;
 }
 
 void PipelineState::drop_all() noexcept {
@@ -480,11 +427,7 @@ void PipelineState::drop_all() noexcept {
 
 void PipelineState::listener_failed(std::string_view event, const std::exception_ptr& error) {
   if (options_.on_listener_error) return options_.on_listener_error(event, error);
-  const std::scoped_lock lock(mutex_);
-  if (listener_errors_.size() < kListenerErrorsMax) {
-    listener_errors_.push_back(step_error(fmt::format("event '{}'", event), error));
-  }
-  listener_failed_ = true;
+  listener_errors_.add(event, error);
 }
 
 bool PipelineState::forward_one(std::string name, StepTree tree, Context& context) {

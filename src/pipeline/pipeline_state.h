@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "pipeline/background.h"
+#include "pipeline/listener_errors.h"
 #include "pipeline/nested_steps.h"
 #include "pipeline/placed_step.h"
 #include "pipeline/placement.h"
+#include "pipeline/run_end.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
 #include "pipeline/worker_pool.h"
@@ -48,9 +50,9 @@ class PipelineState {
   }
 
   RunResult run(RunLimits limits, const std::stop_token& stop);
-  void finish(std::string why);
-  [[nodiscard]] std::stop_token ending();
-  [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
+  void finish(std::string why) { end_.finish(std::move(why)); }
+  [[nodiscard]] std::stop_token ending() const { return end_.token(); }
+  [[nodiscard]] bool finishing() const { return end_.finishing(); }
 
   // By hand. False: it failed, and what waited for its way back is dropped; take the errors.
   bool forward();
@@ -71,13 +73,6 @@ class PipelineState {
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
-  /// What the loop over the steps looks at, side by side in memory.
-  struct Stop {
-    detail::StepNode* node;
-    PlacedStep* step;
-    bool bare;
-    bool two_way;
-  };
   struct Workers {
     Workers(int count, EventBus& bus) : pool(count), background(pool, bus) {}
     WorkerPool pool;
@@ -99,11 +94,7 @@ class PipelineState {
   /// The exception that is being handled ends the iteration.
   bool fail(const std::string& step);
   bool fail_by_listener();
-  void take_listener_errors();
   bool tell_iteration();
-  void begin_run();
-  void end_soon();
-  [[nodiscard]] std::string why();
   void drop_all() noexcept;
   bool forward_in_order();
   bool backward_in_order();
@@ -125,7 +116,6 @@ class PipelineState {
   std::vector<StepError> mistakes_;  ///< Of steps that cannot be placed; they stay.
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<PlacedStep>> steps_;
-  std::vector<Stop> stops_;
   std::vector<detail::StepNode*> there_;  ///< The nodes of all, when each is bare; else none.
   std::vector<detail::StepNode*> back_;   ///< Of those the two-way ones, the last first.
   std::optional<SideBySide> forward_side_by_side_;
@@ -140,15 +130,12 @@ class PipelineState {
   std::vector<StepError> errors_;
   std::vector<std::exception_ptr> step_errors_;  ///< Of steps side by side.
 
-  std::mutex mutex_;
-  std::string why_;                         ///< Guarded.
-  std::stop_source ending_;                 ///< Guarded.
-  std::vector<StepError> listener_errors_;  ///< Guarded.
-  std::atomic<bool> finishing_ = false;
-  std::atomic<bool> listener_failed_ = false;
+  RunEnd end_;
+  ListenerErrors listener_errors_;
 
   EventBus events_;
   StepCaller caller_;
+  std::mutex mutex_;  ///< Of who starts the workers.
   std::unique_ptr<Workers> workers_;
 };
 

@@ -1,0 +1,44 @@
+#include "pipeline/run_end.h"
+
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace trainyard {
+
+void RunEnd::begin_run() {
+  const std::scoped_lock lock(mutex_);
+  finishing_ = false;
+  if (ending_.stop_requested()) ending_ = std::stop_source();
+}
+
+void RunEnd::finish(std::string why) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (finishing_) return;
+    why_ = std::move(why);
+    finishing_ = true;
+  }
+  wake();
+}
+
+std::string RunEnd::why() const {
+  const std::scoped_lock lock(mutex_);
+  return why_;
+}
+
+std::stop_token RunEnd::token() const {
+  const std::scoped_lock lock(mutex_);
+  return ending_.get_token();
+}
+
+void RunEnd::wake() {
+  const auto ending = [this] {
+    const std::scoped_lock lock(mutex_);
+    return ending_;
+  };
+  ending().request_stop();  // Without the lock: it calls those who wait.
+}
+
+}  // namespace trainyard

@@ -1,0 +1,32 @@
+// Whether the run that goes on is to end, and why. Any thread.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+namespace trainyard {
+
+class RunEnd {
+ public:
+  /// A run begins: what was said before does not count.
+  void begin_run();
+  /// The first one counts.
+  void finish(std::string why);
+  [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::string why() const;
+
+  /// Asks to stop from finish() or wake() on.
+  [[nodiscard]] std::stop_token token() const;
+  /// The run is to end for another reason.
+  void wake();
+
+ private:
+  mutable std::mutex mutex_;
+  std::string why_;
+  std::stop_source ending_;
+  std::atomic<bool> finishing_ = false;
+};
+
+}  // namespace trainyard
