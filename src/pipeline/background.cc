@@ -1,5 +1,6 @@
 #include "pipeline/background.h"
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
