@@ -9,31 +9,22 @@
 
 #include <Eigen/Core>
 
+#include "mnist/parameter.h"
 #include "mnist/random.h"
 
 namespace cartpole {
-namespace {
-
-constexpr float kMeanDecay = 0.9F;
-constexpr float kSquareDecay = 0.999F;
-constexpr float kEpsilon = 1e-8F;
-
-}  // namespace
 
 QNetwork::QNetwork(int inputs, int hidden, int actions, mnist::Random& random) {
   const std::array<int, kLayers + 1> sizes{inputs, hidden, hidden, actions};
   for (std::size_t i = 0; i < kLayers; ++i) {
-    const auto make = [](Eigen::Index rows, Eigen::Index columns) {
-      const Eigen::MatrixXf zero = Eigen::MatrixXf::Zero(rows, columns);
-      return Parameter{.value = zero, .gradient = zero, .mean = zero, .square = zero};
-    };
-    layers_.at(i).weights = make(sizes.at(i + 1), sizes.at(i));
-    layers_.at(i).bias = make(sizes.at(i + 1), 1);
+    layers_.push_back({.weights = {sizes.at(i + 1), sizes.at(i)},
+                       .bias = {sizes.at(i + 1), 1},
+                       .output = {},
+                       .error = {}});
     // As torch.nn.Linear begins.
-    const float bound = 1 / std::sqrt(static_cast<float>(sizes.at(i)));
-    for (Parameter* parameter : {&layers_.at(i).weights, &layers_.at(i).bias}) {
-      for (float& value : parameter->value.reshaped()) value = bound * ((2 * random.unit()) - 1);
-    }
+    const float limit = 1 / std::sqrt(static_cast<float>(sizes.at(i)));
+    layers_.back().weights.draw(limit, random);
+    layers_.back().bias.draw(limit, random);
   }
 }
 
@@ -78,12 +69,9 @@ float QNetwork::train(const Batch& states, std::span<const int> actions,
   }
   backward(states);
   ++steps_;
-  const auto steps = static_cast<float>(steps_);
-  const float rate = learning_rate * std::sqrt(1 - std::pow(kSquareDecay, steps)) /
-                     (1 - std::pow(kMeanDecay, steps));
   for (Layer& layer : layers_) {
-    layer.weights.step(rate, kEpsilon);
-    layer.bias.step(rate, kEpsilon);
+    layer.weights.step(steps_, learning_rate);
+    layer.bias.step(steps_, learning_rate);
   }
   return loss / count;
 }
@@ -99,12 +87,6 @@ void QNetwork::backward(const Batch& states) {
   }
 }
 
-void QNetwork::Parameter::step(float rate, float epsilon) {
-  mean = (kMeanDecay * mean) + ((1 - kMeanDecay) * gradient);
-  square = (kSquareDecay * square) + ((1 - kSquareDecay) * gradient.cwiseAbs2());
-  value.array() -= rate * mean.array() / (square.array().sqrt() + epsilon);
-}
-
 void QNetwork::approach(const QNetwork& other, float share) {
   for (std::size_t i = 0; i < kLayers; ++i) {
     Layer& layer = layers_.at(i);
@@ -117,7 +99,7 @@ void QNetwork::approach(const QNetwork& other, float share) {
 std::vector<float> QNetwork::weights() const {
   std::vector<float> all;
   for (const Layer& layer : layers_) {
-    for (const Parameter* parameter : {&layer.weights, &layer.bias}) {
+    for (const mnist::Parameter* parameter : {&layer.weights, &layer.bias}) {
       const auto values = parameter->value.reshaped();
       all.insert(all.end(), values.begin(), values.end());
     }
@@ -127,7 +109,7 @@ std::vector<float> QNetwork::weights() const {
 
 void QNetwork::set_weights(std::span<const float> weights) {
   for (Layer& layer : layers_) {
-    for (Parameter* parameter : {&layer.weights, &layer.bias}) {
+    for (mnist::Parameter* parameter : {&layer.weights, &layer.bias}) {
       const auto count = static_cast<std::size_t>(parameter->value.size());
       std::ranges::copy(weights.first(count), parameter->value.reshaped().begin());
       weights = weights.subspan(count);

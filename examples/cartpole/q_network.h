@@ -4,13 +4,13 @@
 // A value; the same seed gives the same network. One thread at a time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include <Eigen/Core>
 
+#include "mnist/parameter.h"
 #include "mnist/random.h"
 
 namespace cartpole {
@@ -39,16 +39,9 @@ class QNetwork {
   void approach(const QNetwork& other, float share);
 
  private:
-  struct Parameter {
-    Eigen::MatrixXf value;
-    Eigen::MatrixXf gradient;
-    Eigen::MatrixXf mean;
-    Eigen::MatrixXf square;
-    void step(float rate, float epsilon);
-  };
   struct Layer {
-    Parameter weights;
-    Parameter bias;
+    mnist::Parameter weights;
+    mnist::Parameter bias;
     Eigen::MatrixXf output;  ///< After the ReLU, but for the last layer.
     Eigen::MatrixXf error;   ///< Of the loss by the output.
   };
@@ -57,7 +50,7 @@ class QNetwork {
   void forward(const Batch& states);
   void backward(const Batch& states);
 
-  std::array<Layer, kLayers> layers_;
+  std::vector<Layer> layers_;
   std::int64_t steps_ = 0;
 };
 

@@ -9,39 +9,24 @@
 
 #include <Eigen/Core>
 
+#include "mnist/parameter.h"
 #include "mnist/random.h"
 
 namespace mnist {
 namespace {
 
-constexpr float kMeanDecay = 0.9F;
-constexpr float kSquareDecay = 0.999F;
-constexpr float kEpsilon = 1e-8F;
+/// Uniform on [-limit, limit] has variance 2 / inputs, which keeps the signal's size through ReLU.
+float limit_of(int inputs) { return std::sqrt(6.0F / static_cast<float>(inputs)); }
 
 }  // namespace
-
-Network::Parameter::Parameter(Eigen::Index rows, Eigen::Index columns)
-    : value(Eigen::MatrixXf::Zero(rows, columns)), gradient(value), mean(value), square(value) {}
-
-void Network::Parameter::draw(Random& random) {
-  // Uniform on [-limit, limit] has variance 2 / inputs, which keeps the signal's size through ReLU.
-  const float limit = std::sqrt(6.0F / static_cast<float>(value.cols()));
-  for (float& weight : value.reshaped()) weight = limit * (2 * random.unit() - 1);
-}
-
-void Network::Parameter::step(float rate, float epsilon) {
-  mean += (1 - kMeanDecay) * (gradient - mean);
-  square.array() += (1 - kSquareDecay) * (gradient.array().square() - square.array());
-  value.array() -= rate * mean.array() / (square.array().sqrt() + epsilon);
-}
 
 Network::Network(NetworkShape shape, Random& random)
     : weights_in_(shape.hidden, shape.inputs),
       bias_in_(shape.hidden, 1),
       weights_out_(shape.outputs, shape.hidden),
       bias_out_(shape.outputs, 1) {
-  weights_in_.draw(random);
-  weights_out_.draw(random);
+  weights_in_.draw(limit_of(shape.inputs), random);
+  weights_out_.draw(limit_of(shape.hidden), random);
 }
 
 BatchResult Network::forward(const Batch& images, std::span<const std::uint8_t> labels) {
@@ -81,12 +66,8 @@ BatchResult Network::train(const Batch& images, std::span<const std::uint8_t> la
   bias_in_.gradient = hidden_errors_.rowwise().sum();
 
   ++steps_;
-  const auto steps = static_cast<float>(steps_);
-  // Adam's correction for means that began at zero, moved into the rate and the epsilon.
-  const float square_bias = std::sqrt(1 - std::pow(kSquareDecay, steps));
-  const float rate = learning_rate * square_bias / (1 - std::pow(kMeanDecay, steps));
   for (Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
-    parameter->step(rate, kEpsilon * square_bias);
+    parameter->step(steps_, learning_rate);
   }
   return result;
 }

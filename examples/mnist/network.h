@@ -9,6 +9,7 @@
 
 #include <Eigen/Core>
 
+#include "mnist/parameter.h"
 #include "mnist/random.h"
 
 namespace mnist {
@@ -44,18 +45,6 @@ class Network {
   BatchResult evaluate(const Batch& images, std::span<const std::uint8_t> labels);
 
  private:
-  /// A matrix of weights with what Adam remembers about it.
-  struct Parameter {
-    Eigen::MatrixXf value;
-    Eigen::MatrixXf gradient;
-    Eigen::MatrixXf mean;
-    Eigen::MatrixXf square;
-
-    Parameter(Eigen::Index rows, Eigen::Index columns);
-    void draw(Random& random);
-    void step(float rate, float epsilon);
-  };
-
   /// Fills hidden_ and errors_, the latter with probability minus truth.
   BatchResult forward(const Batch& images, std::span<const std::uint8_t> labels);
 
