@@ -1,4 +1,5 @@
 // Steps side by side: the same results as one after another, whatever the steps.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -41,6 +42,8 @@ struct Mixing {
   bool says_so = true;  ///< It names what it touches.
   bool two_way = false;
   bool locked = false;
+  bool nested = false;    ///< Called by a step that says what it touches.
+  std::size_t group = 1;  ///< So many from this one on are one step.
 
   void mix(Numbers& context, std::uint64_t with) const {
     std::uint64_t sum = salt + with;
@@ -63,28 +66,47 @@ std::vector<Mixing> random_steps(std::uint32_t seed) {
     step.says_so = below(8) != 0;
     step.two_way = below(2) == 0;
     step.locked = below(6) == 0;
+    step.nested = below(6) == 0;
+    step.group = below(5) == 0 ? 3 : 1;
   }
   return steps;
 }
 
+StepOptions options_of(const Mixing& step) {
+  StepOptions options;
+  if (step.says_so) {
+    for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers.at(i));
+    for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers.at(i));
+  }
+  if (step.locked) options.lock = shared_lock;
+  return options;
+}
+
+AnyStep<Numbers> make_step(Pipeline<Numbers>& loop, const Mixing& step) {
+  const auto both = [step](Numbers& context) -> Step {
+    step.mix(context, 1);
+    co_yield after;
+    step.mix(context, 2);
+  };
+  if (step.nested) {
+    const auto nested = loop.nested("nested", both);
+    return named("", [nested](Numbers& context) { nested(context); }, options_of(step));
+  }
+  if (step.two_way) return named("", both, options_of(step));
+  return named(
+      "", [step](Numbers& context) { step.mix(context, context.total_step); }, options_of(step));
+}
+
+/// One by one, or a few as a group.
 void use_all(Pipeline<Numbers>& loop, const std::vector<Mixing>& steps) {
-  for (const Mixing& step : steps) {
-    StepOptions options;
-    if (step.says_so) {
-      for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers.at(i));
-      for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers.at(i));
-    }
-    if (step.locked) options.lock = shared_lock;
-    if (step.two_way) {
-      loop.use(
-          [step](Numbers& context) -> Step {
-            step.mix(context, 1);
-            co_yield after;
-            step.mix(context, 2);
-          },
-          options);
+  for (std::size_t i = 0; i < steps.size();) {
+    std::vector<AnyStep<Numbers>> group;
+    const std::size_t end = std::min(steps.size(), i + steps[i].group);
+    for (; i < end; ++i) group.push_back(make_step(loop, steps[i]));
+    if (group.size() == 1) {
+      loop.use(std::move(group.front()));
     } else {
-      loop.use([step](Numbers& context) { step.mix(context, context.total_step); }, options);
+      loop.use(serial(std::move(group)));
     }
   }
 }
