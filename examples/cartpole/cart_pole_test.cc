@@ -47,7 +47,8 @@ TEST(CartPole, FollowsTheEquationsOfThePaper) {
 TEST(CartPole, BeginsNearlyUpright) {
   mnist::Random random(7);
   for (int i = 0; i < 100; ++i) {
-    for (const float value : CartPole(random).state()) EXPECT_LE(std::abs(value), 0.05F);
+    const CartPole world(random);
+    for (const float value : world.state()) EXPECT_LE(std::abs(value), 0.05F);
   }
 }
 
