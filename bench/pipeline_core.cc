@@ -278,17 +278,20 @@ void async(Scale scale) {
 }  // namespace trainyard
 
 int main(int count, char** words) {
-  const std::string_view figure = count == 3 ? words[1] : "";
-  const trainyard::Scale scale{count == 3 ? std::strtod(words[2], nullptr) : 0};
+  const std::map<std::string_view, void (*)(trainyard::Scale)> figures{{"steps", trainyard::steps},
+                                                                       {"bus", trainyard::bus},
+                                                                       {"wake", trainyard::wake},
+                                                                       {"async", trainyard::async}};
+  const auto figure = figures.find(count == 3 ? words[1] : "");
+  if (figure == figures.end()) {
+    fmt::print(stderr, "usage: pipeline_core steps|bus|wake|async SCALE\n");
+    return 2;
+  }
   try {
-    if (figure == "steps") return trainyard::steps(scale), 0;
-    if (figure == "bus") return trainyard::bus(scale), 0;
-    if (figure == "wake") return trainyard::wake(scale), 0;
-    if (figure == "async") return trainyard::async(scale), 0;
+    figure->second({.share = std::strtod(words[2], nullptr)});
   } catch (const std::exception& error) {
     fmt::print(stderr, "pipeline_core: expected {}\n", error.what());
     return 1;
   }
-  fmt::print(stderr, "usage: pipeline_core steps|bus|wake|async SCALE\n");
-  return 2;
+  return 0;
 }

@@ -140,6 +140,16 @@ TEST(BackgroundJob, ThatWaitsForAnEventEndsWhenAnotherFails) {
   EXPECT_EQ(why, NoEvent::Failed);
 }
 
+TEST(BackgroundJob, ThatWasBegunByHandIsAnsweredForByTheNextRun) {
+  int steps = 0;
+  Pipeline<Loop> loop({.n_async_workers = 0});
+  loop.use([&](Loop&) { ++steps; });
+  loop.async("job", [] { throw std::runtime_error("boom"); });
+  EXPECT_EQ(loop.run().why, "step 'job': std::runtime_error: boom");
+  EXPECT_EQ(steps, 0);
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+}
+
 TEST(BackgroundJob, IsWaitedForWhenAStepFails) {
   bool done = false;
   Pipeline<Loop> loop({.n_async_workers = 0});

@@ -132,8 +132,8 @@ bool PipelineState::start() {
   added_.clear();
   nested_.place_new(place_, mistakes_);
   if (changed) arrange();
-  errors_ = mistakes_;
-  return errors_.empty();
+  errors_.insert(errors_.end(), mistakes_.begin(), mistakes_.end());
+  return mistakes_.empty();
 }
 
 void PipelineState::arrange() {
