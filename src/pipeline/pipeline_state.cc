@@ -191,9 +191,7 @@ RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
 
 bool PipelineState::tell_iteration() {
   // A wrapper may have left a way back out.
-  if (caller_.has_wrappers()) {
-    for (const auto& step : std::views::reverse(steps_)) step->drop();
-  }
+  if (caller_.has_wrappers()) drop_steps();
   if (!all_bare()) caller_.raised().forget();
   try {
     for (const auto& told : iteration_listeners_) told(context_);
@@ -261,7 +259,7 @@ bool PipelineState::forward() {
   if (!start()) return false;
   const Running running(running_);
   done_ = false;
-  for (const auto& step : std::views::reverse(steps_)) step->drop();
+  drop_steps();
   return all_forward();
 }
 
@@ -275,10 +273,8 @@ bool PipelineState::backward() {
 
 bool PipelineState::by_hand_backward() {
   while (!by_hand_.empty()) {
-    const std::unique_ptr<PlacedStep> step = std::move(by_hand_.back());
+    const auto [step, context] = std::move(by_hand_.back());
     by_hand_.pop_back();
-    Context* const context = contexts_by_hand_.back();
-    contexts_by_hand_.pop_back();
     try {
       if (step->waits()) caller_.call(*step, Phase::Backward, *context);
     } catch (...) {
@@ -417,12 +413,15 @@ void PipelineState::drop_all() noexcept {
     for (StepError& error : workers_->background.finish()) errors_.push_back(std::move(error));
   }
   while (!by_hand_.empty()) {
-    by_hand_.back()->drop();
+    by_hand_.back().step->drop();
     by_hand_.pop_back();
-    contexts_by_hand_.pop_back();
   }
-  for (const auto& step : std::views::reverse(steps_)) step->drop();
+  drop_steps();
   caller_.raised().forget();
+}
+
+void PipelineState::drop_steps() noexcept {
+  for (const auto& step : std::views::reverse(steps_)) step->drop();
 }
 
 void PipelineState::listener_failed(std::string_view event, const std::exception_ptr& error) {
@@ -438,12 +437,12 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
   if (!errors_.empty()) return false;
   if (!step) return true;
   if (has_parallel(*step)) workers();
-  by_hand_.push_back(std::move(step));
-  contexts_by_hand_.push_back(&context);
+  by_hand_.push_back({.step = std::move(step), .context = &context});
+  PlacedStep& placed = *by_hand_.back().step;
   try {
-    caller_.call(*by_hand_.back(), Phase::Forward, context);
+    caller_.call(placed, Phase::Forward, context);
   } catch (...) {
-    return fail(by_hand_.back()->path);
+    return fail(placed.path);
   }
   return true;
 }
@@ -457,10 +456,10 @@ std::size_t PipelineState::add_nested(std::string name, NestedSteps::MakeTree ma
 NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
   PlacedStep* const caller = StepCaller::running();
   NestedCall& call = nested_.take(nested, caller, place_);
+  call.context = &context;
+  caller->nested.push_back(&call);  // So that it is given back, whatever fails.
   check_locks_of_callers(*call.step);
   if (has_parallel(*call.step)) workers();
-  call.context = &context;
-  caller->nested.push_back(&call);
   caller_.call(*call.step, Phase::Forward, context);
   return call;
 }

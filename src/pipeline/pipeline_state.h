@@ -79,6 +79,12 @@ class PipelineState {
     Background background;
   };
 
+  /// A step that is not registered, and waits for its way back.
+  struct ByHand {
+    std::unique_ptr<PlacedStep> step;
+    Context* context;
+  };
+
   /// Puts what was added since in its place, and starts the workers that it needs.
   bool start();
   bool all_forward();
@@ -96,6 +102,7 @@ class PipelineState {
   bool fail_by_listener();
   bool tell_iteration();
   void drop_all() noexcept;
+  void drop_steps() noexcept;
   bool forward_in_order();
   bool backward_in_order();
   bool bare_forward();
@@ -122,8 +129,7 @@ class PipelineState {
   std::optional<SideBySide> backward_side_by_side_;
   NestedSteps nested_;
   std::vector<std::function<void(const Context&)>> iteration_listeners_;
-  std::vector<std::unique_ptr<PlacedStep>> by_hand_;
-  std::vector<Context*> contexts_by_hand_;
+  std::vector<ByHand> by_hand_;
   bool has_two_way_ = false;
   bool running_ = false;
   bool done_ = false;  ///< The context is that of an iteration that went its way back.
