@@ -1,8 +1,10 @@
 #include "io/arena_exchange.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -57,31 +59,51 @@ Result<std::vector<std::span<const std::byte>>> ArenaExchange::open(const wire::
   std::vector<std::span<const std::byte>> buffers;
   buffers.reserve(frame.shared.size());
   for (const wire::SharedBuffer& buffer : frame.shared) {
-    const Result<const ArenaView*> view = view_of(buffer.arena);
+    const auto view = view_of(buffer);
     if (!view) return std::unexpected(view.error());
-    const std::span<const std::byte> all = (*view)->bytes();
-    if (buffer.offset > all.size() || buffer.bytes > all.size() - buffer.offset) {
-      return std::unexpected(Error{"a buffer that does not lie within its arena"});
-    }
-    buffers.push_back(all.subspan(buffer.offset, buffer.bytes));
+    buffers.push_back(view->bytes);
   }
   return buffers;
 }
 
-Result<const ArenaView*> ArenaExchange::view_of(std::uint64_t arena) {
+Result<ArenaExchange::SharedView> ArenaExchange::view_of(const wire::SharedBuffer& buffer) {
+  auto arena = arena_of(buffer.arena);
+  if (!arena) return std::unexpected(std::move(arena.error()));
+  const std::span<const std::byte> all = (*arena)->bytes();
+  if (buffer.offset > all.size() || buffer.bytes > all.size() - buffer.offset) {
+    return std::unexpected(Error{"a buffer that does not lie within its arena"});
+  }
+  return SharedView{.bytes = all.subspan(buffer.offset, buffer.bytes), .arena = *std::move(arena)};
+}
+
+Result<std::shared_ptr<const ArenaView>> ArenaExchange::arena_of(std::uint64_t arena) {
   const auto found = mapped_.find(arena);
-  if (found != mapped_.end()) return &found->second;
+  if (found != mapped_.end()) {
+    found->second.named = ++names_;
+    return found->second.view;
+  }
   if (unnamed_.empty()) {
     return std::unexpected(Error{fmt::format("arena {} was not handed over", arena)});
-  }
-  if (mapped_.size() == kMappedMax) {
-    return std::unexpected(Error{fmt::format("more than {} arenas", kMappedMax)});
   }
   const Descriptor descriptor = std::move(unnamed_.front());
   unnamed_.pop_front();
   Result<ArenaView> view = ArenaView::map(descriptor, kArenaBytesMax);
   if (!view) return std::unexpected(std::move(view.error()));
-  return &mapped_.emplace(arena, std::move(*view)).first->second;
+  auto shared = std::make_shared<const ArenaView>(std::move(*view));
+  // The pool of the sender is smaller than this: what was not named for so long is no more.
+  if (mapped_.size() == kMappedMax) {
+    mapped_.erase(
+        std::ranges::min_element(mapped_, {}, [](const auto& it) { return it.second.named; }));
+  }
+  mapped_.emplace(arena, Mapped{.view = shared, .named = ++names_});
+  return shared;
+}
+
+Result<Descriptor> ArenaExchange::take_unnamed() {
+  if (unnamed_.empty()) return std::unexpected(Error{"a descriptor did not come"});
+  Descriptor descriptor = std::move(unnamed_.front());
+  unnamed_.pop_front();
+  return descriptor;
 }
 
 }  // namespace trainyard::io

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <vector>
@@ -25,7 +26,8 @@ class ArenaExchange {
  public:
   /// Descriptors that came and that no frame has named yet.
   static constexpr std::size_t kUnnamedMax = wire::kDescriptorsMax;
-  /// Arenas of the other end that are mapped here.
+  /// Arenas of the other end that are mapped here. One more takes the place of the one that was
+  /// named the longest ago.
   static constexpr std::size_t kMappedMax = 64;
   static constexpr std::size_t kArenaBytesMax = std::size_t{64} << 30;
 
@@ -47,14 +49,28 @@ class ArenaExchange {
   /// Where the shared buffers of a frame lie, until they are released. An error: a buffer outside
   /// its arena, or an arena that did not come.
   Result<std::vector<std::span<const std::byte>>> open(const wire::Frame& frame);
+  /// A shared buffer, mapped for as long as somebody has its arena.
+  struct SharedView {
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const ArenaView> arena;
+  };
+  /// The same for one of them, which may outlive this.
+  Result<SharedView> view_of(const wire::SharedBuffer& buffer);
+  /// The first descriptor that no frame has named; an error when there is none.
+  Result<Descriptor> take_unnamed();
 
  private:
-  Result<const ArenaView*> view_of(std::uint64_t arena);
+  Result<std::shared_ptr<const ArenaView>> arena_of(std::uint64_t arena);
 
   std::set<std::uint64_t> sent_;
   std::map<std::uint64_t, int> held_;  ///< By the other end, how often.
   std::deque<Descriptor> unnamed_;
-  std::map<std::uint64_t, ArenaView> mapped_;
+  struct Mapped {
+    std::shared_ptr<const ArenaView> view;
+    std::uint64_t named = 0;  ///< When: a count of names.
+  };
+  std::map<std::uint64_t, Mapped> mapped_;
+  std::uint64_t names_ = 0;
 };
 
 }  // namespace trainyard::io

@@ -52,6 +52,9 @@ class Conversation {
   /// Waits until the other end has released an arena. Any other frame is an error.
   Result<void> wait_for_release();
 
+  /// For who speaks on after the hello in another way. Nothing is done here any more.
+  Descriptor take_socket() { return std::move(socket_); }
+
   [[nodiscard]] std::unexpected<Error> not_understood(const std::string& what) const;
 
  private:

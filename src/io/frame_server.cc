@@ -30,6 +30,7 @@
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/event_loop.h"
+#include "io/frame_connection.h"
 #include "io/outgoing.h"
 #include "io/passing.h"
 #include "io/troubles.h"
@@ -44,19 +45,6 @@ constexpr std::size_t kReadBytes = std::size_t{16} << 10;
 constexpr int kAcceptsATurn = 16;
 /// A process cannot have left more behind than its socket holds.
 constexpr int kReadsToCatchUp = 64;
-
-struct Connection {
-  Descriptor socket;
-  std::int64_t process = 0;
-  std::optional<Duration> deadline;  ///< It ends then, unless it says something before.
-  /// Of a stranger no more is read than of the most modest role.
-  wire::FrameReader reader{wire::kControlLimits};
-  wire::FrameLimits limits = wire::kControlLimits;
-  std::optional<wire::Role> role;  ///< Nothing before its hello.
-  bool may_be_silent = false;
-  Outgoing unread;  ///< What it has not read yet.
-  ArenaExchange arenas;
-};
 
 }  // namespace
 
@@ -451,6 +439,23 @@ void FrameServer::send(ConnectionId connection, const wire::Frame& frame) {
 
 void FrameServer::end(ConnectionId connection, const std::string& why) {
   state_->end(connection, why);
+}
+
+std::int64_t FrameServer::process_of(ConnectionId connection) const {
+  const Connection* const found = state_->find(connection);
+  return found == nullptr ? 0 : found->process;
+}
+
+Result<Descriptor> FrameServer::hand_over(ConnectionId connection) {
+  const auto found = state_->connections.find(connection);
+  if (found == state_->connections.end()) return std::unexpected(Error{"it has gone"});
+  if (found->second.reader.in_frame() || !found->second.unread.empty()) {
+    return std::unexpected(Error{"it says more than its hello"});
+  }
+  state_->loop.unwatch(found->second.socket.get());
+  Descriptor socket = std::move(found->second.socket);
+  state_->connections.erase(found);
+  return socket;
 }
 
 void FrameServer::use(ArenaPool& pool) { state_->pool = &pool; }

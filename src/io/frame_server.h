@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "io/arena_pool.h"
+#include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -92,6 +93,11 @@ class FrameServer {
   void use(ArenaPool& pool);
   /// Where the shared buffers of a frame lie, while its door's on_frame() runs.
   std::vector<std::span<const std::byte>> shared(ConnectionId connection, const wire::Frame& frame);
+  /// Its process, as the kernel says it; 0 when it has gone.
+  [[nodiscard]] std::int64_t process_of(ConnectionId connection) const;
+  /// Whoever takes it speaks to it from now on, and the server forgets it without a word. An error:
+  /// it has gone, or has said more than its hello.
+  Result<Descriptor> hand_over(ConnectionId connection);
   /// Says why, and closes.
   void end(ConnectionId connection, const std::string& why);
   /// One that may not be silent is cut off after `silence_max` without a frame.

@@ -50,6 +50,15 @@ Result<Descriptor> make_log(const std::string& path) {
   return file;
 }
 
+/// The same once more, for the other stream.
+Result<Descriptor> same_log(const Descriptor& log, const std::string& path) {
+  Descriptor file(::fcntl(log.get(), F_DUPFD_CLOEXEC, 0));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  return file;
+}
+
 bool is_program(const std::string& path) {
   struct stat about{};
   return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
@@ -230,7 +239,9 @@ Spawner::Spawner() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     // When the yard is a task of another one, its tasks do not speak for it there.
     const std::string_view name = name_of(*variable);
-    if (name == "TRAINYARD_SOCKET" || name == "TRAINYARD_TOKEN") continue;
+    if (name == "TRAINYARD_SOCKET" || name == "TRAINYARD_TOKEN" || name == "TRAINYARD_RANK") {
+      continue;
+    }
     environment_.emplace_back(*variable);
   }
   for (std::size_t i = 0; i < environment_.size(); ++i) names_.emplace(name_of(environment_[i]), i);
@@ -307,7 +318,8 @@ Result<Logs> Spawner::prepare(const Launch& launch) {
   }
   Result<Descriptor> out = make_log(launch.stdout_path);
   if (!out) return std::unexpected(std::move(out.error()));
-  Result<Descriptor> err = make_log(launch.stderr_path);
+  const bool same = launch.stderr_path == launch.stdout_path;
+  Result<Descriptor> err = same ? same_log(*out, launch.stderr_path) : make_log(launch.stderr_path);
   if (!err) return std::unexpected(std::move(err.error()));
   return Logs{.out = std::move(*out), .err = std::move(*err)};
 }

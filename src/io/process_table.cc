@@ -84,15 +84,38 @@ CpuTicks read_cpu_ticks(const CapacitySources& sources) {
   return ticks;
 }
 
-/// RssAnon, as far as statm tells it: what is resident and not backed by a file or shared.
-Bytes anonymous_memory(const ProcessScan& scan, std::int64_t pid) {
+struct Resident {
+  Bytes anonymous;  ///< RssAnon: neither backed by a file nor shared.
+  Bytes others;     ///< Of files, and of memory that processes share.
+};
+
+/// As far as statm tells it.
+Resident resident_memory(const ProcessScan& scan, std::int64_t pid) {
   static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
   const std::string text = scan.read_text(pid, "statm", 128);
   std::string_view rest = text;
   take_number(rest);  // The size of the address space.
   const std::int64_t resident = take_number(rest);
   const std::int64_t shared = take_number(rest);
-  return {std::max<std::int64_t>(resident - shared, 0) * page};
+  return {.anonymous = {std::max<std::int64_t>(resident - shared, 0) * page},
+          .others = {shared * page}};
+}
+
+/// The number behind the name of a field, in KiB.
+Bytes field_of(std::string_view text, std::string_view name) {
+  const std::size_t field = text.find(name);
+  if (field == std::string_view::npos) return {};
+  text.remove_prefix(field + name.size());
+  while (text.starts_with('\t')) text.remove_prefix(1);
+  return kib(take_number(text));
+}
+
+/// RssShmem: what it has of memory that processes share, as the arenas of ranks. Looked at only
+/// where there can be much of it, as it costs three times as much as the rest.
+Bytes shared_memory(const ProcessScan& scan, std::int64_t pid, const Resident& resident) {
+  constexpr Bytes kWorthALook = mib(16);
+  if (resident.others < kWorthALook) return {};
+  return field_of(scan.read_text(pid, "status", 4096), "\nRssShmem:");
 }
 
 }  // namespace
@@ -134,15 +157,7 @@ Bytes ProcessTable::State::own_memory(std::int64_t pid) {
     known->second.seen = true;
     return known->second.memory;
   }
-  const std::string text = scan.read_text(pid, "smaps_rollup", 4096);
-  constexpr std::string_view kField = "\nPrivate_Dirty:";
-  std::string_view rest = text;
-  const std::size_t field = rest.find(kField);
-  Bytes memory;
-  if (field != std::string_view::npos) {
-    rest.remove_prefix(field + kField.size());
-    memory = kib(take_number(rest));
-  }
+  const Bytes memory = field_of(scan.read_text(pid, "smaps_rollup", 4096), "\nPrivate_Dirty:");
   const auto after = std::chrono::steady_clock::now();
   own.insert_or_assign(
       pid, Own{.memory = memory, .good_until = after + kShareOfTime * (after - before)});
@@ -190,6 +205,7 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
   const std::vector<int> of_us = label_trees(
       processes, [self](const ProcessStat& process) { return process.pid == self ? 0 : kNoTree; });
 
+  std::vector<Bytes> shared(roots.size());
   State::Used used{.machine = read_cpu_ticks(state_->sources), .ours = 0};
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const ProcessStat& process = processes[i];
@@ -199,11 +215,18 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
     if (trees[i] == kNoTree) continue;
     TreeUsage& tree = reading.trees[static_cast<std::size_t>(trees[i])];
     tree.cpu_time += Duration(ticks * 1000 / ticks_per_second());
-    const bool shares = sharing.contains(roots[static_cast<std::size_t>(trees[i])]);
-    tree.memory +=
-        shares ? state_->own_memory(process.pid) : anonymous_memory(state_->scan, process.pid);
     tree.pids.push_back(process.pid);
+    if (sharing.contains(roots[static_cast<std::size_t>(trees[i])])) {
+      tree.memory += state_->own_memory(process.pid);
+      continue;
+    }
+    const Resident resident = resident_memory(state_->scan, process.pid);
+    tree.memory += resident.anonymous;
+    Bytes& largest = shared[static_cast<std::size_t>(trees[i])];
+    largest = std::max(largest, shared_memory(state_->scan, process.pid, resident));
   }
+  // What several of them have mapped is there once: whoever has most has all of it, or nearly so.
+  for (std::size_t i = 0; i < roots.size(); ++i) reading.trees[i].memory += shared[i];
   state_->forget_unseen();
   reading.cpu_used_by_others = state_->used_by_others(used);
   return reading;

@@ -18,7 +18,9 @@
 namespace trainyard::io {
 
 struct TreeUsage {
-  Bytes memory;          ///< Anonymous memory (RssAnon) of all living processes of the tree.
+  /// Anonymous memory (RssAnon) of all living processes of the tree, and once what they share
+  /// (RssShmem), if that is worth counting.
+  Bytes memory;
   Duration cpu_time{0};  ///< User and system of the living and of those they have waited for.
   std::vector<std::int64_t> pids;  ///< Of those that live, in order.
 };

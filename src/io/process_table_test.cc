@@ -53,6 +53,31 @@ TEST(ProcessTable, AddsUpTheMemoryOfAParentWithFourChildren) {
   EXPECT_EQ(reading.cpu_used_by_others, 0);
 }
 
+TEST(ProcessTable, CountsWhatProcessesShareOnce) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.launch({"/usr/bin/python3", "-c",
+                                                   "import mmap,os,time\n"
+                                                   "size = 100_000_000\n"
+                                                   "file = os.memfd_create('arena')\n"
+                                                   "os.ftruncate(file, size)\n"
+                                                   "arena = mmap.mmap(file, size)\n"
+                                                   "arena[:] = b'x' * size\n"
+                                                   "for i in range(3):\n"
+                                                   "  if os.fork() == 0:\n"
+                                                   "    mine = mmap.mmap(file, size)\n"
+                                                   "    for at in range(0, size, 4096): mine[at]\n"
+                                                   "    open(f'ready{i}', 'w').write('yes\\n')\n"
+                                                   "    time.sleep(1000)\n"
+                                                   "time.sleep(1000)\n"}));
+  const std::int64_t root = yard.wait_for_start();
+  for (const char* const file : {"ready0", "ready1", "ready2"}) {
+    ASSERT_TRUE(eventually([&] { return content_of(yard.directory / file) == "yes\n"; }));
+  }
+  const MachineReading reading = ProcessTable().read(std::array{root});
+  EXPECT_GE(reading.trees[0].memory, mb(100));
+  EXPECT_LE(reading.trees[0].memory, mb(180));
+}
+
 TEST(ProcessTable, CountsTheCpuTimeOfTheLivingAndOfThoseTheyWaitedFor) {
   TestYard yard;
   const std::string burn = "import time\nwhile time.process_time() < 0.3: pass\n";

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -31,6 +32,22 @@ std::string hello_of(const std::string& token, wire::Role role = wire::Role::Tas
   return bytes_of(
       {.kind = FrameKind::Hello,
        .fields = wire::to_fields(wire::Hello{.role = role, .program = "test", .token = token})});
+}
+
+std::string hello_of_rank(const std::string& token, std::optional<int> rank,
+                          std::optional<int> ranks) {
+  return bytes_of({.kind = FrameKind::Hello,
+                   .fields = wire::to_fields(wire::Hello{.role = wire::Role::Rank,
+                                                         .program = "test",
+                                                         .token = token,
+                                                         .rank = rank,
+                                                         .ranks = ranks})});
+}
+
+std::string progress(double fraction) {
+  return bytes_of({.kind = FrameKind::Report,
+                   .fields = wire::to_fields(
+                       wire::TaskReport{wire::Progress{.fraction = fraction, .values = {}}})});
 }
 
 std::string report(Said said, const std::string& message = {}) {
@@ -84,7 +101,7 @@ TEST_F(TaskServerTest, HearsAProcessAndTellsItToTrain) {
   EXPECT_TRUE(process->say(report(Said::Loading) + report(Said::Loaded)));
   run_until([&] { return said.size() == 2; });
   EXPECT_THAT(said, ElementsAre("7.1 says loading ", "7.1 says loaded "));
-  tasks->order(first, wire::TrainOrder{.device = "cpu"});
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
   run_until_heard(*process, 1);
   EXPECT_THAT(process->heard,
               ElementsAre(wire::Frame{.kind = FrameKind::Order,
@@ -122,7 +139,7 @@ TEST_F(TaskServerTest, TurnsTheTokenOfAnAttemptAwayThatIsOver) {
   EXPECT_TRUE(late.say(hello_of(token)));
   run_until_cut_off(late);
   EXPECT_THAT(late.heard, ElementsAre(refusal("its token is not that of a running attempt")));
-  tasks->order(first, wire::TrainOrder{.device = "cpu"});
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
 }
 
 TEST_F(TaskServerTest, HearsWhatAProcessSaidBeforeItsEndThoughThatIsKnownFirst) {
@@ -151,6 +168,21 @@ TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
   EXPECT_THAT(said, ElementsAre("7.1 says loading "));
 }
 
+TEST_F(TaskServerTest, TakesNoNumberOfARankFromATaskThatHasNone) {
+  const std::string hello = bytes_of(
+      {.kind = FrameKind::Hello,
+       .fields = wire::to_fields(wire::Hello{
+           .role = wire::Role::Task, .program = "test", .token = token, .rank = 5, .ranks = 9})});
+  Caller numbered(tasks->path());
+  EXPECT_TRUE(numbered.say(hello + report(Said::Loading)));
+  run_until([&] { return !said.empty(); });
+  EXPECT_THAT(said, ElementsAre("7.1 says loading "));
+  Caller second(tasks->path());
+  EXPECT_TRUE(second.say(hello));
+  run_until_cut_off(second);
+  EXPECT_THAT(second.heard, ElementsAre(refusal("somebody speaks for this attempt already")));
+}
+
 TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
   const std::string other_token = tasks->expect({.task = {8}});
   const auto process = speaker();
@@ -169,11 +201,8 @@ TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
 
 TEST_F(TaskServerTest, LetsHelpersSayHowFarItIsAndNothingElse) {
   const auto process = speaker();
-  const std::string progress = bytes_of(
-      {.kind = FrameKind::Report,
-       .fields = wire::to_fields(wire::TaskReport{wire::Progress{.fraction = 0.5, .values = {}}})});
   Caller helper(tasks->path());
-  EXPECT_TRUE(helper.say(hello_of(token, wire::Role::Helper) + progress));
+  EXPECT_TRUE(helper.say(hello_of(token, wire::Role::Helper) + progress(0.5)));
   run_until([&] { return !said.empty(); });
   EXPECT_THAT(said, ElementsAre("7.1 is at 0.5"));
   EXPECT_TRUE(helper.say(report(Said::Trained)));
@@ -217,12 +246,105 @@ TEST_F(TaskServerTest, HearsAThousandReportsOfAnAttemptAndNotMore) {
   }
   EXPECT_TRUE(process->say(report(Said::Loading)));
   run_until_cut_off(*process);
-  EXPECT_THAT(process->heard, ElementsAre(failure("more than 1000 reports of one attempt")));
+  EXPECT_THAT(process->heard, ElementsAre(failure("more than 1000 reports of one process")));
   // The count is that of the attempt: a new connection does not help.
   const auto again = speaker();
   EXPECT_TRUE(again->say(report(Said::Loading)));
   run_until_cut_off(*again);
   EXPECT_THAT(said, SizeIs(TaskServer::kReportsMax));
+}
+
+/// And one of two ranks, the first attempt at the task 9.
+class TaskServerRanks : public TaskServerTest {
+ public:
+  void SetUp() override {
+    TaskServerTest::SetUp();
+    token = tasks->expect(nine, 2);
+  }
+
+  std::unique_ptr<Caller> rank(int number) {
+    auto caller = std::make_unique<Caller>(tasks->path());
+    EXPECT_TRUE(caller->say(hello_of_rank(token, number, 2)));
+    run_until_heard(*caller, 1);
+    EXPECT_THAT(caller->heard, ElementsAre(welcome()));
+    caller->heard.clear();
+    return caller;
+  }
+
+  const AttemptKey nine{.task = {9}, .attempt = 1};
+};
+
+TEST_F(TaskServerRanks, SpeakAsOneTaskAndAreToldToTrainOnADeviceEach) {
+  const auto zero = rank(0);
+  const auto one = rank(1);
+  EXPECT_TRUE(zero->say(report(Said::Loading) + report(Said::Loaded)));
+  run_until([&] { return said.size() == 1; });
+  EXPECT_TRUE(one->say(report(Said::Loading) + report(Said::Loaded)));
+  run_until([&] { return said.size() == 2; });
+  tasks->order(nine, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cuda:3"},
+                                                  wire::TrainOrder{.device = "cuda:5"}});
+  run_until_heard(*zero, 1);
+  run_until_heard(*one, 1);
+  EXPECT_EQ(zero->heard.front().fields, R"({"device":"cuda:3","do":"train"})");
+  EXPECT_EQ(one->heard.front().fields, R"({"device":"cuda:5","do":"train"})");
+  EXPECT_TRUE(one->say(report(Said::Trained)));
+  EXPECT_TRUE(zero->say(report(Said::Trained)));
+  run_until([&] { return said.size() == 3; });
+  EXPECT_THAT(said, ElementsAre("9.1 says loading ", "9.1 says loaded ", "9.1 says trained "));
+  EXPECT_THAT(troubles, IsEmpty());
+}
+
+TEST_F(TaskServerRanks, FailWithTheFirstWhichIsNamed) {
+  const auto zero = rank(0);
+  const auto one = rank(1);
+  EXPECT_TRUE(one->say(report(Said::Loading) + report(Said::OutOfMemory, "CUDA out of memory")));
+  run_until([&] { return said.size() == 2; });
+  EXPECT_TRUE(zero->say(report(Said::Failed, "the connection was closed")));
+  tasks->forget(nine);
+  EXPECT_THAT(
+      said, ElementsAre("9.1 says loading ", "9.1 says out_of_memory rank 1: CUDA out of memory"));
+}
+
+TEST_F(TaskServerRanks, AreNamedWhenTheySpeakOutOfTurn) {
+  const auto one = rank(1);
+  EXPECT_TRUE(one->say(report(Said::Loading) + report(Said::Trained)));
+  run_until([&] { return said.size() == 2; });
+  EXPECT_THAT(said, ElementsAre("9.1 says loading ",
+                                "9.1 says nonsense rank 1 spoke out of turn, and said trained"));
+}
+
+TEST_F(TaskServerRanks, SayHowFarTheTaskIsByTheFirst) {
+  const auto zero = rank(0);
+  const auto one = rank(1);
+  EXPECT_TRUE(one->say(progress(0.9) + report(Said::Loading)));
+  run_until([&] { return said.size() == 1; });
+  EXPECT_TRUE(zero->say(progress(0.5)));
+  run_until([&] { return said.size() == 2; });
+  EXPECT_THAT(said, ElementsAre("9.1 says loading ", "9.1 is at 0.5"));
+}
+
+TEST_F(TaskServerRanks, AreRefusedWithAWrongNumberOrTwiceOrWithoutOne) {
+  const auto one = rank(1);
+  struct Case {
+    std::string hello;
+    std::string_view why;
+  };
+  const std::string of_one_process = tasks->expect({.task = {10}});
+  for (const Case& each : std::vector<Case>{
+           {hello_of_rank(token, 1, 2), "there are two of rank 1"},
+           {hello_of_rank(token, 2, 2), "it is no rank of this task, which has 2"},
+           {hello_of_rank(token, 0, 3), "it is no rank of this task, which has 2"},
+           {hello_of_rank(token, 0, std::nullopt), "it is no rank of this task, which has 2"},
+           {hello_of_rank(token, std::nullopt, 2), "it is no rank of this task, which has 2"},
+           {hello_of(token), "the task has 2 ranks: who speaks must say which it is"},
+           {hello_of_rank(of_one_process, 0, 1),
+            "the task has no ranks: 'ranks' in the job file"}}) {
+    Caller caller(tasks->path());
+    EXPECT_TRUE(caller.say(each.hello + report(Said::Failed)));
+    run_until_cut_off(caller);
+    EXPECT_THAT(caller.heard, ElementsAre(refusal(each.why)));
+  }
+  EXPECT_THAT(said, IsEmpty());
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ struct Launch {
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.
   std::string stdout_path;     ///< Made anew.
-  std::string stderr_path;     ///< Made anew.
+  std::string stderr_path;     ///< Made anew; may be the same.
   bool two_phase = false;      ///< It talks to the yard, and is told where and as whom.
+  int ranks = 0;               ///< How many processes the command starts; 0: it is the process.
   /// Instead of a command: the program itself goes on in a fork of the keeper, which calls the body
   /// that it was made with (io/keeper.h). Its current directory is the task's.
   bool forked = false;

@@ -36,6 +36,9 @@ struct Shape {
   Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
   /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
   bool two_phase = false;
+  /// How many processes each of its tasks has; 0: one, that of its command. Of several none trains
+  /// again when memory ran out, as the others wait for it: all of them start over.
+  int ranks = 0;
   /// A task that takes more memory than it was promised is ended.
   bool memory_hard = false;
   /// It may be interrupted, to be tried again, when the machine's memory runs short.
@@ -62,6 +65,10 @@ struct Plan {
   std::vector<PlannedGroup> groups;
   std::vector<Shape> shapes;       ///< In the order in which the first task of each comes.
   std::vector<PlannedTask> tasks;  ///< In the order of the job file: group by group.
+
+  [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
+    return shapes[tasks[task.value].shape.value];
+  }
 };
 
 /// Which of the GPUs where a task fits it gets: the first by this order.

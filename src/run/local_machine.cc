@@ -32,6 +32,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/rank_share.h"
 #include "run/machine.h"
 #include "wire/memory_text.h"
 #include "wire/result_text.h"
@@ -126,7 +127,8 @@ void LocalMachine::start(const StartAttempt& command) {
     io::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
     launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
-    launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key)));
+    launch.environment.push_back(
+        fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key, launch.ranks)));
   }
   if (command.memory_max > Bytes{}) {
     launch.memory_group = fmt::format("{}/trainyard-{}-{}.{}", options_.delegated_group,
@@ -137,6 +139,7 @@ void LocalMachine::start(const StartAttempt& command) {
                                 .result_path = launch.result_path,
                                 .stderr_path = launch.stderr_path,
                                 .memory_group = launch.memory_group,
+                                .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty()};
   keeper_.start(command.key, launch);
@@ -144,19 +147,21 @@ void LocalMachine::start(const StartAttempt& command) {
 
 /// It sees all GPUs that tasks may have, and gets the places of its own among them.
 void LocalMachine::grant(const GrantDevice& command) {
-  std::string device = "cpu";
-  for (std::size_t i = 0; i < command.gpus.size(); ++i) {
-    device = i == 0 ? fmt::format("cuda:{}", command.gpus[i].value)
-                    : fmt::format("{},cuda:{}", device, command.gpus[i].value);
-  }
   const auto running = running_.find(command.key.task);
-  if (running != running_.end()) {
-    running->second.on_gpus = !command.gpus.empty();
-    if (command.memory_max > Bytes{}) {
-      io::change_memory_limit(running->second.memory_group, command.memory_max);
-    }
+  if (running == running_.end() || running->second.key != command.key) return;
+  Attempt& attempt = running->second;
+  attempt.on_gpus = !command.gpus.empty();
+  if (command.memory_max > Bytes{}) {
+    io::change_memory_limit(attempt.memory_group, command.memory_max);
   }
-  if (tasks_) tasks_->order(command.key, wire::TrainOrder{.device = device});
+  if (!tasks_) return;
+  const int processes = std::max(attempt.ranks, 1);
+  std::vector<wire::TaskOrder> orders;
+  for (int rank = 0; rank < processes; ++rank) {
+    const std::string gpus = device_names(share_of_rank(rank, processes, command.gpus));
+    orders.emplace_back(wire::TrainOrder{.device = gpus.empty() ? "cpu" : gpus});
+  }
+  tasks_->order(command.key, orders);
 }
 
 void LocalMachine::hear_gpus(const std::vector<io::GpuState>& states) {

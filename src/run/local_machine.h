@@ -75,6 +75,7 @@ class LocalMachine final : public Machine {
     std::string result_path;
     std::string stderr_path;
     std::string memory_group;
+    int ranks = 0;        ///< Of each its own device; 0: it is one process.
     bool forked = false;  ///< It shares memory with what it was forked from.
     Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
     bool on_gpus = false;

@@ -1,5 +1,6 @@
 #include "wire/fields.h"
 
+#include <algorithm>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -28,6 +29,14 @@ Result<nlohmann::json> parse_fields(std::string_view text) {
 
 std::string fields_text(const nlohmann::json& fields) {
   return fields.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+bool nests_within(const nlohmann::json& value, int levels) {
+  if (!value.is_structured()) return true;
+  // It goes no deeper than this, however deep the value is.
+  return levels > 0 && std::ranges::all_of(value, [levels](const nlohmann::json& member) {
+           return nests_within(member, levels - 1);
+         });
 }
 
 Result<std::string> text_field(const nlohmann::json& fields, const char* name) {

@@ -18,6 +18,10 @@ Result<nlohmann::json> parse_fields(std::string_view text);
 /// Compact, with U+FFFD for what is not UTF-8.
 std::string fields_text(const nlohmann::json& fields);
 
+/// Whether lists and objects stand in each other no more than `levels` deep: 0 is a plain value,
+/// [] is 1.
+bool nests_within(const nlohmann::json& value, int levels);
+
 /// A member that must be there and be text.
 Result<std::string> text_field(const nlohmann::json& fields, const char* name);
 

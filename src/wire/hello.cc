@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,17 @@ Result<std::string> optional_text(const nlohmann::json& fields, const char* name
   return fields.contains(name) ? text_field(fields, name) : std::string();
 }
 
+/// The same for a number of ranks.
+Result<std::optional<int>> optional_number(const nlohmann::json& fields, const char* name) {
+  constexpr std::int64_t kNumberMax = 1'000'000;
+  const auto member = fields.find(name);
+  if (member == fields.end()) return std::nullopt;
+  if (!member->is_number_integer() || *member < 0 || *member > kNumberMax) {
+    return std::unexpected(Error{fmt::format("'{}' must be a whole number", name)});
+  }
+  return member->get<int>();
+}
+
 Result<Hello> hello_of(std::string_view text) {
   const auto fields = parse_fields(text);
   if (!fields) return std::unexpected(fields.error());
@@ -44,7 +56,7 @@ Result<Hello> hello_of(std::string_view text) {
   if (!role_text) return std::unexpected(role_text.error());
   const auto role = parse_role(*role_text);
   if (!role) return std::unexpected(role.error());
-  Hello hello{.role = *role, .version = 0, .program = {}, .token = {}};
+  Hello hello{.role = *role, .version = 0, .program = {}, .token = {}, .rank = {}, .ranks = {}};
   const auto version = fields->find("version");
   if (version == fields->end()) return std::unexpected(Error{"'version' is missing"});
   constexpr std::int64_t kVersionMax = 1'000'000;
@@ -59,6 +71,11 @@ Result<Hello> hello_of(std::string_view text) {
   if (!token) return std::unexpected(std::move(token.error()));
   if (token->size() > kNameBytesMax) return std::unexpected(Error{"'token' is too long"});
   hello.token = std::move(*token);
+  for (const auto& [name, number] : {std::pair{"rank", &hello.rank}, {"ranks", &hello.ranks}}) {
+    const auto read = optional_number(*fields, name);
+    if (!read) return std::unexpected(read.error());
+    *number = *read;
+  }
   return hello;
 }
 
@@ -96,6 +113,8 @@ std::string to_fields(const Hello& hello) {
   nlohmann::json fields{
       {"role", to_text(hello.role)}, {"version", hello.version}, {"program", hello.program}};
   if (!hello.token.empty()) fields["token"] = hello.token;
+  if (hello.rank) fields["rank"] = *hello.rank;
+  if (hello.ranks) fields["ranks"] = *hello.ranks;
   return fields_text(fields);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,10 @@ std::string_view to_text(Role role);
 struct Hello {
   Role role = Role::Control;
   int version = 1;
-  std::string program;  ///< For logs: "trainyard kill 0.1.0".
-  std::string token;    ///< What a task was given to show that it is one; empty for control.
+  std::string program;       ///< For logs: "trainyard kill 0.1.0".
+  std::string token;         ///< What a task was given to show that it is one; empty for control.
+  std::optional<int> rank;   ///< Which one it is, from 0; of a rank.
+  std::optional<int> ranks;  ///< How many it thinks there are; of a rank.
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -1,0 +1,41 @@
+// What the ranks of a two-phase task say of themselves, made into what the task says: one that has
+// several processes has loaded when all of them have, and has failed with the first.
+//
+// No clock, no messages: who speaks and what is said. Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/event.h"
+
+namespace trainyard {
+
+class StagesOfRanks {
+ public:
+  /// `ranks` is at least 1; none of them has said anything.
+  explicit StagesOfRanks(int ranks);
+
+  /// What the task says by this; nothing while it takes the others to say so, and after the task
+  /// has failed, run out of memory or talked nonsense. Said::Nonsense for what was said out of
+  /// turn: a rank trains only after the task was told to. `rank` is one of them.
+  std::optional<Said> hear(int rank, Said said);
+
+  /// The task was told to train. Only one that has loaded is.
+  void told_to_train() { told_to_train_ = true; }
+
+  [[nodiscard]] int ranks() const { return static_cast<int>(stages_.size()); }
+
+ private:
+  enum class Stage : std::uint8_t { Started, Loading, Loaded, EndTells, Trained };
+
+  [[nodiscard]] bool may_say(Stage stage, Said said) const;
+  [[nodiscard]] bool are_all_in(Stage stage) const;
+
+  std::vector<Stage> stages_;  ///< By rank.
+  bool told_to_train_ = false;
+  bool over_ = false;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,84 @@
+#include "model/stages_of_ranks.h"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "model/event.h"
+
+namespace trainyard {
+namespace {
+
+/// Three ranks that have loaded, and were told to train.
+StagesOfRanks training() {
+  StagesOfRanks stages(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    stages.hear(rank, Said::Loading);
+    stages.hear(rank, Said::Loaded);
+  }
+  stages.told_to_train();
+  return stages;
+}
+
+TEST(StagesOfRanks, LoadWithTheFirstAndHaveLoadedWithTheLast) {
+  StagesOfRanks stages(3);
+  EXPECT_EQ(stages.ranks(), 3);
+  EXPECT_EQ(stages.hear(1, Said::Loading), Said::Loading);
+  EXPECT_EQ(stages.hear(1, Said::Loaded), std::nullopt);
+  EXPECT_EQ(stages.hear(0, Said::Loading), std::nullopt);
+  EXPECT_EQ(stages.hear(2, Said::Loading), std::nullopt);
+  EXPECT_EQ(stages.hear(2, Said::Loaded), std::nullopt);
+  EXPECT_EQ(stages.hear(0, Said::Loaded), Said::Loaded);
+}
+
+TEST(StagesOfRanks, HaveTrainedWithTheLast) {
+  StagesOfRanks stages = training();
+  EXPECT_EQ(stages.hear(2, Said::Trained), std::nullopt);
+  EXPECT_EQ(stages.hear(0, Said::Trained), std::nullopt);
+  EXPECT_EQ(stages.hear(1, Said::Trained), Said::Trained);
+}
+
+TEST(StagesOfRanks, LeaveItToTheirEndWhenOneOfThemDoes) {
+  StagesOfRanks stages = training();
+  EXPECT_EQ(stages.hear(1, Said::Training), Said::Training);
+  EXPECT_EQ(stages.hear(2, Said::Training), std::nullopt);
+  EXPECT_EQ(stages.hear(0, Said::Trained), std::nullopt);
+}
+
+TEST(StagesOfRanks, FailWithTheFirstThatDoesAndSayNothingAfterIt) {
+  for (const Said said : {Said::Failed, Said::OutOfMemory, Said::Nonsense}) {
+    StagesOfRanks stages = training();
+    EXPECT_EQ(stages.hear(1, said), said) << to_text(said);
+    EXPECT_EQ(stages.hear(0, Said::Failed), std::nullopt);
+    EXPECT_EQ(stages.hear(2, Said::Trained), std::nullopt);
+  }
+}
+
+TEST(StagesOfRanks, MayFailBeforeTheyHaveSaidAnythingElse) {
+  StagesOfRanks stages(2);
+  EXPECT_EQ(stages.hear(0, Said::OutOfMemory), Said::OutOfMemory);
+}
+
+TEST(StagesOfRanks, TalkNonsenseWhenOneSpeaksOutOfTurn) {
+  StagesOfRanks early(2);
+  EXPECT_EQ(early.hear(0, Said::Loaded), Said::Nonsense);
+  EXPECT_EQ(early.hear(1, Said::Loading), std::nullopt);
+
+  StagesOfRanks twice(2);
+  EXPECT_EQ(twice.hear(0, Said::Loading), Said::Loading);
+  EXPECT_EQ(twice.hear(0, Said::Loading), Said::Nonsense);
+
+  for (const Said said : {Said::Training, Said::Trained}) {
+    StagesOfRanks untold(1);
+    untold.hear(0, Said::Loading);
+    untold.hear(0, Said::Loaded);
+    EXPECT_EQ(untold.hear(0, said), Said::Nonsense) << to_text(said);
+  }
+
+  StagesOfRanks again = training();
+  EXPECT_EQ(again.hear(0, Said::Trained), std::nullopt);
+  EXPECT_EQ(again.hear(0, Said::Trained), Said::Nonsense);
+}
+
+}  // namespace
+}  // namespace trainyard
