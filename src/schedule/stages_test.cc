@@ -139,6 +139,26 @@ TEST(Stages, StartATaskAnewWhenItRunsOutOfMemoryInTrainingAndNoMoreIsFree) {
   EXPECT_THAT(commands(yard.ended(1, at(5))), ElementsAre("start 0#2 with 6 GB"));
 }
 
+TEST(Stages, StartATaskOfRanksAnewWhenOneOfThemRunsOutOfMemoryThoughMoreIsFree) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase().ranks(4));
+  static_cast<void>(yard.loaded(0, at(1)));
+  const Decision told = yard.says(0, at(2), Said::OutOfMemory, "rank 2: CUDA out of memory");
+  EXPECT_THAT(changes(told), IsEmpty());
+  EXPECT_THAT(commands(told), IsEmpty());
+  const Decision again = yard.ended(0, at(3), ExitedWith{1});
+  EXPECT_THAT(changes(again),
+              Contains("0#1 INTERRUPT OUT_OF_MEMORY: rank 2: CUDA out of memory; tried again with "
+                       "1.2 GB"));
+  EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1.2 GB"));
+}
+
+TEST(Stages, EndRanksThatStayAfterOneOfThemRanOutOfMemory) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).two_phase().ranks(2));
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.says(0, at(2), Said::OutOfMemory, "CUDA out of memory"));
+  EXPECT_THAT(commands(yard.on(at(12), TimePassed{})), ElementsAre("stop 0#1"));
+}
+
 TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
   Limits limits = kNoLimits;
   limits.train_retries = 2;

@@ -42,8 +42,7 @@ std::vector<std::pair<TaskIndex, TaskIndex>> members_by_group(const Plan& plan) 
   std::uint32_t next = 0;
   for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
     members[group].first = {next};
-    while (next < plan.tasks.size() &&
-           plan.shapes[plan.tasks[next].shape.value].group.value == group) {
+    while (next < plan.tasks.size() && plan.shape_of(TaskIndex{next}).group.value == group) {
       ++next;
     }
     members[group].second = {next};

@@ -123,7 +123,7 @@ void Scheduler::State::trained(Running& running, Instant at, Decision& out) {
 void Scheduler::State::ran_out_of_memory(Running& running, const std::string& message, Instant at,
                                          Decision& out) {
   const TaskIndex task = running.key.task;
-  if (running.stage == Stage::Load) {
+  if (running.stage == Stage::Load || shape_of(task).ranks > 0) {
     return say_last(running, {.said = Said::OutOfMemory, .message = message}, at, out);
   }
   Request again = running.promise;

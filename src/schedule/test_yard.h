@@ -132,6 +132,11 @@ class PlanBuilder {
     request.gpu = which;
     return *this;
   }
+  /// The tasks added last have so many processes each.
+  PlanBuilder& ranks(int count) {
+    plan_.shapes.back().ranks = count;
+    return *this;
+  }
   /// The tasks added last are ended when they take more than they ask for.
   PlanBuilder& memory_hard() {
     plan_.shapes.back().memory_hard = true;

@@ -63,11 +63,12 @@ void Checkers::stage_reported(const StageReported& news) {
     outside_.wait_for_device(index, now_);
   } else if (is(Said::Training, Status::Training)) {
     attempt.end_tells = true;
-  } else if (is(Said::OutOfMemory, Status::Training)) {
+  } else if (is(Said::OutOfMemory, Status::Training) && outside_.shape_of(index).ranks == 0) {
     attempt.out_of_gpu = news.of_gpu && !outside_.gpus.shares_of(index).empty();
     ran_out_of_memory(attempt);
   } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
-             news.said == Said::Failed) {
+             is(Said::OutOfMemory, Status::Training) || news.said == Said::Failed) {
+    attempt.out_of_gpu = news.of_gpu && !outside_.gpus.shares_of(index).empty();
     if (news.said == Said::Trained) expected_.statuses = {Status::Finished};
     outside_.stop_waiting_for_device(index);
     attempt.word = news.said;

@@ -30,6 +30,7 @@ enum class Fault : std::uint8_t {
   // Of a two-phase task.
   LoadOutOfMemory,   ///< Says so itself.
   TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
+  RanksStartOver,    ///< Of several processes one says so, and all of them end.
   StageFails,        ///< An exception.
   Nonsense,          ///< Says what nobody understands, or speaks out of turn.
   NeverTrains,       ///< Ends well without having asked for a device.

@@ -97,7 +97,7 @@ void MadeUpMachine::start(const StartAttempt& command) {
     return;
   }
   const TaskIndex task = command.key.task;
-  const Shape& shape = workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value];
+  const Shape& shape = shape_of(task);
   const std::uint64_t own_seed = (seed_ << 20U) ^ (std::uint64_t{task.value} << 1U) ^ 1U;
   Process process{.key = command.key,
                   .behaviour = make_behaviour(Random(own_seed), workload_.odds, shape,
@@ -137,7 +137,7 @@ void MadeUpMachine::come_alive(TaskIndex task, std::uint64_t number) {
   } else {
     counts_.count(Fault::NeverSaysStarted);
   }
-  if (workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].two_phase) {
+  if (shape_of(task).two_phase) {
     begin_loading(process);
   } else {
     end_at(now_ + behaviour.runs, process, behaviour.end);
@@ -264,8 +264,7 @@ Sampled MadeUpMachine::read() {
     process.late_seen = true;
     if (behaviour.curve == Curve::Late) counts_.count(Fault::LateAllocation);
     if (behaviour.curve == Curve::Spike) counts_.count(Fault::Spike);
-    const Request& asked =
-        workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value].request;
+    const Request& asked = shape_of(task).request;
     if (memory > asked.memory) counts_.count(Fault::OverPromise);
   }
   return reading;

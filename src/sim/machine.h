@@ -16,6 +16,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "run/machine.h"
 #include "sim/behaviour.h"
@@ -76,6 +77,7 @@ class MadeUpMachine final : public Machine {
   void end_loading(TaskIndex task, std::uint64_t number);
   void end_training(TaskIndex task, std::uint64_t number);
   void say(const Process& process, Said said, std::string message = {});
+  void start_over(const Process& process);
   /// Does what comes next in its life, unless it has ended by then.
   void next(Instant when, const Process& process,
             void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number));
@@ -110,6 +112,9 @@ class MadeUpMachine final : public Machine {
   void lose_keeper();
   void ask_to_kill(const Trouble& trouble);
 
+  [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
+    return workload_.plan.shape_of(task);
+  }
   void tell(What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
 
   const Workload& workload_;

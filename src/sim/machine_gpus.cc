@@ -73,20 +73,21 @@ void MadeUpMachine::run_out_of_gpu(TaskIndex task) {
   counts_.count(Fault::GpuOutOfMemory);
   Process& process = processes_.at(task);
   if (process.killed) return die(task, process.number, KilledBy{.signal = kSigkill});
-  const Shape& shape = workload_.plan.shapes[workload_.plan.tasks[task.value].shape.value];
+  const Shape& shape = shape_of(task);
   if (!shape.two_phase || process.waits) {
     process.out_of_gpu = !shape.two_phase;
     return die(task, process.number, ExitedWith{1});
   }
   // What was planned for it before does not happen.
   process.number = next_number_++;
-  process.waits = true;
   // It gives back what it has until it trains again.
   process.gpus_since = now_ + Duration{1'000'000'000};
   tell(StageReported{.key = process.key,
                      .said = Said::OutOfMemory,
                      .message = "CUDA out of memory",
                      .of_gpu = true});
+  if (shape.ranks > 0) return start_over(process);
+  process.waits = true;
 }
 
 void MadeUpMachine::leave_gpus(const Process& process) {

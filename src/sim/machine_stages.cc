@@ -95,13 +95,21 @@ void MadeUpMachine::grant(const GrantDevice& command) {
   next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }
 
+/// Of several ranks one said that it ran out of memory: all of them end, some of them when they are
+/// told to.
+void MadeUpMachine::start_over(const Process& process) {
+  counts_.count(Fault::RanksStartOver);
+  if (!random_.one_in(4)) end_at(now_ + kLeaving, process, ExitedWith{1});
+}
+
 void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
   Process& process = *living(task, number);
   const Behaviour& behaviour = process.behaviour;
   if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
     counts_.count(Fault::TrainOutOfMemory);
-    process.waits = true;
     say(process, Said::OutOfMemory, "CUDA out of memory");
+    if (shape_of(task).ranks > 0) return start_over(process);
+    process.waits = true;
     // Nobody made it wait for its device: it may as well leave, and has not trained then.
     if (behaviour.end_tells && random_.one_in(2)) {
       end_at(now_ + (random_.one_in(2) ? kLeaving : Duration{0}), process, ExitedWith{0});

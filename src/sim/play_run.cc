@@ -102,9 +102,7 @@ class PlayedMachine final : public Machine {
   };
 
   const Course& course_of(TaskIndex task) const { return courses_[task.value]; }
-  const Shape& shape_of(TaskIndex task) const {
-    return plan_.shapes[plan_.tasks[task.value].shape.value];
-  }
+  const Shape& shape_of(TaskIndex task) const { return plan_.shape_of(task); }
   void tell(What what) {
     last_news_ = now_;
     inbox_.push_back({.at = now_, .what = std::move(what)});

@@ -240,6 +240,7 @@ void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex g
       const bool two_phase = random.one_in(3);
       found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
       add_manners(made.plan.shapes.back(), random);
+      if (two_phase && random.one_in(4)) made.plan.shapes.back().ranks = 2;
     }
     add_tasks(made.plan, found->second, 1);
   }
