@@ -91,9 +91,18 @@ std::string group_text(const Job& job, std::size_t number) {
                        : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
 }
 
+std::string ranks_text(const Shape& shape) {
+  const int ranks = shape.ranks;
+  const int gpus = shape.request.gpus;
+  if (gpus == 0) return fmt::format("{} processes", ranks);
+  if (gpus < ranks) return fmt::format("{} processes that share the GPUs", ranks);
+  const auto each = counted(static_cast<std::size_t>(gpus / ranks), "GPU");
+  return fmt::format("{} processes with {} each", ranks, each);
+}
+
 std::string task_text(const Job& job, AttemptKey key) {
   const Launch launch = job.launch(key);
-  const Shape& shape = job.plan().shapes[job.plan().tasks[key.task.value].shape.value];
+  const Shape& shape = job.plan().shape_of(key.task);
   std::string text = fmt::format("  task {}\n", job.task_id(key.task));
   const auto line = [&text](std::string_view name, std::string_view value) {
     text += fmt::format("    {:<12} {}\n", name, value);
@@ -102,6 +111,7 @@ std::string task_text(const Job& job, AttemptKey key) {
   line("command", command_line(launch));
   line("directory", launch.working_directory);
   line("asks for", request_text(shape));
+  if (shape.ranks > 0) line("ranks", ranks_text(shape));
   line("time limit", shape.time_limit.count() == 0 ? "none" : to_text(shape.time_limit));
   if (shape.early_signal.number != 0) line("signal", to_text(shape.early_signal));
   if (shape.two_phase) line("phases", "loads, then waits for a device to train on");
@@ -152,7 +162,7 @@ Json gpus_json(const Capacity& machine, const Limits& limits) {
 
 Json task_json(const Job& job, AttemptKey key) {
   const Launch launch = job.launch(key);
-  const Shape& shape = job.plan().shapes[job.plan().tasks[key.task.value].shape.value];
+  const Shape& shape = job.plan().shape_of(key.task);
   Json matrix = Json::object();
   for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
   Json environment = Json::object();
@@ -182,6 +192,7 @@ Json task_json(const Job& job, AttemptKey key) {
           {"signal",
            shape.early_signal.number == 0 ? Json(nullptr) : Json(to_text(shape.early_signal))},
           {"two_phase", shape.two_phase},
+          {"ranks", shape.ranks > 0 ? Json(shape.ranks) : Json(nullptr)},
           {"preload", launch.preload.modules}};
 }
 

@@ -166,12 +166,12 @@ Limits Job::limits() const { return trainyard::limits(state_->configuration, sta
 
 GroupIndex Job::group_of(TaskIndex task) const {
   check(task.value < state_->plan.tasks.size(), "a task of this job");
-  return state_->plan.shapes[state_->plan.tasks[task.value].shape.value].group;
+  return state_->plan.shape_of(task).group;
 }
 
 Job::State::Bound Job::State::bind(TaskIndex index) const {
   check(index.value < plan.tasks.size(), "a task of this job");
-  const std::uint32_t number = plan.shapes[plan.tasks[index.value].shape.value].group.value;
+  const std::uint32_t number = plan.shape_of(index).group.value;
   Bound bound;
   bound.group = &spec.groups[number];
   const TaskOrigin origin = origin_of(*bound.group, index.value - group_starts[number]);

@@ -11,12 +11,14 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/result.h"
 #include "config/file_name.h"
 #include "config/gpu_variables.h"
 #include "config/job.h"
 #include "config/job_binding.h"
 #include "config/job_spec.h"
 #include "config/job_state.h"
+#include "config/own_program.h"
 #include "config/placeholder.h"
 #include "config/python_command.h"
 #include "config/setting_value.h"
@@ -110,12 +112,34 @@ void add_preload(const GroupSpec& group, bool in_shell, const std::string& run_d
   }
 }
 
+/// What is exec'ed. That of a task of ranks is one of this program, which runs it so often.
+std::vector<std::string> command_of(const GroupSpec& group, const TaskSpec& task,
+                                    const Bindings& bindings, int ranks) {
+  std::vector<std::string> command;
+  if (ranks > 0) {
+    command = {own_program().value_or("trainyard"), "ranks", "--ranks", fmt::to_string(ranks)};
+    const auto& launcher = task.wants.launcher ? task.wants.launcher : group.wants.launcher;
+    if (launcher) command.insert(command.end(), {"--launcher", *launcher});
+    command.emplace_back("--");
+  }
+  if (task.in_shell) command.insert(command.end(), {"/bin/sh", "-c"});
+  for (const Template& argument : task.arguments) command.push_back(argument.fill(bindings));
+  return command;
+}
+
+/// How many threads a process may have for itself.
+std::string threads_of(const Request& request, int ranks) {
+  const std::int64_t cpus_of_each = request.cpus.milli / 1000 / std::max(ranks, 1);
+  return fmt::to_string(std::max<std::int64_t>(1, cpus_of_each));
+}
+
 }  // namespace
 
 Launch Job::launch(AttemptKey key, const std::vector<GpuIndex>& gpus) const {
   State::Bound bound = state_->bind(key.task);
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;
+  const Shape& shape = state_->plan.shape_of(key.task);
   Launch launch;
   launch.task_directory = state_->directory_of(group, bound.id);
   launch.stdout_path = attempt_file(launch.task_directory, "stdout", "log", key.attempt);
@@ -124,10 +148,7 @@ Launch Job::launch(AttemptKey key, const std::vector<GpuIndex>& gpus) const {
   bound.bindings[kTaskDirSlot] = launch.task_directory;
   bound.bindings[kRunDirSlot] = state_->places.run_directory;
 
-  if (task.in_shell) launch.arguments = {"/bin/sh", "-c"};
-  for (const Template& argument : task.arguments) {
-    launch.arguments.push_back(argument.fill(bound.bindings));
-  }
+  launch.arguments = command_of(group, task, bound.bindings, shape.ranks);
   const auto& directory = first_said(task.wants.working_directory, group.wants.working_directory);
   launch.working_directory = state_->places.directory;
   if (directory) {
@@ -154,10 +175,9 @@ Launch Job::launch(AttemptKey key, const std::vector<GpuIndex>& gpus) const {
   add("TRAINYARD_TASK_DIR", launch.task_directory);
   add("TRAINYARD_RESULT", launch.result_path);
   add("TRAINYARD_ATTEMPT", fmt::to_string(key.attempt));
-  const Shape& shape = state_->plan.shapes[state_->plan.tasks[key.task.value].shape.value];
   launch.two_phase = shape.two_phase;
-  const Request& request = shape.request;
-  const std::string threads = fmt::to_string(std::max<std::int64_t>(1, request.cpus.milli / 1000));
+  launch.ranks = shape.ranks;
+  const std::string threads = threads_of(shape.request, shape.ranks);
   for (const std::string_view name :
        {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
     add_unless_set(name, threads);
@@ -213,6 +233,11 @@ std::uint64_t Job::fingerprint(TaskIndex task) const {
                         [](int value) { return std::int64_t{value}; }));
   print.add(said_number(first_said(own.cpus, all.cpus), bound.bindings, parse_cpus,
                         [](Cpus value) { return value.milli; }));
+  if (const int ranks = state_->plan.shape_of(task).ranks; ranks > 0) {
+    print.add("ranks");
+    print.add(std::int64_t{ranks});
+    print.add(own.launcher.value_or(all.launcher.value_or("built-in")));
+  }
   return print.value();
 }
 

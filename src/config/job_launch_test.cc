@@ -97,6 +97,35 @@ TEST(Launch, SetsNumbersOfThreadsToTheCpusOfTheTask) {
   EXPECT_EQ(threads("0"), "OMP_NUM_THREADS=1");
 }
 
+TEST(Launch, RunsEachCombinationAsSoManyProcessesAsItSays) {
+  const Job job = job_of(
+      "groups: [{name: g, matrix: {n: [1, 4]}, ranks: '{n}', launcher: mpirun, cpus: 4,\n"
+      "  tasks: [{command: [train, '{n}']}]}]",
+      in_job_directory());
+  for (const std::uint32_t task : {0U, 1U}) {
+    const std::string ranks = task == 0 ? "1" : "4";
+    const Launch launch = job.launch({.task = {task}, .attempt = 1});
+    EXPECT_EQ(launch.ranks, std::stoi(ranks));
+    EXPECT_EQ(job.plan().shape_of({task}).ranks, launch.ranks);
+    EXPECT_THAT(
+        std::vector(launch.arguments.begin() + 1, launch.arguments.end()),
+        ElementsAre("ranks", "--ranks", ranks, "--launcher", "mpirun", "--", "train", ranks));
+    EXPECT_EQ(launch.environment[6], task == 0 ? "OMP_NUM_THREADS=4" : "OMP_NUM_THREADS=1");
+  }
+}
+
+TEST(Launch, GivesRanksACpuEachUnlessSomethingElseIsSaid) {
+  const Job job = job_of(
+      "groups: [{name: g, tasks: [{id: a, ranks: 3, command: x},"
+      " {id: b, ranks: 3, cpus: 1, command: x}, {id: c, command: x}]}]",
+      in_job_directory());
+  std::vector<std::int64_t> cpus;
+  for (const std::uint32_t task : {0U, 1U, 2U}) {
+    cpus.push_back(job.plan().shape_of({task}).request.cpus.milli);
+  }
+  EXPECT_THAT(cpus, ElementsAre(3'000, 1'000, 1'000));
+}
+
 TEST(Launch, LeavesWhatTheUserSet) {
   constexpr std::string_view kText =
       "groups: [{name: g, cpus: 2, env: {OMP_NUM_THREADS: 8, PYTHONUNBUFFERED: ''}, "

@@ -1,10 +1,10 @@
 #include "config/job_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,6 +32,7 @@
 #include "config/mistake.h"
 #include "config/placeholder.h"
 #include "config/setting_value.h"
+#include "config/wanted.h"
 #include "config/yaml_reader.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -41,19 +42,10 @@
 namespace trainyard {
 namespace {
 
-struct Wanted {
-  Request request;
-  Duration time_limit{0};
-  bool two_phase = false;
-  bool memory_hard = false;
-  bool preemptible = true;
-  EarlySignal early_signal;
-  bool learns_memory = false;
-  bool learns_gpu_memory = false;
-  Duration load_expected{0};
-  Duration train_expected{0};
-  friend auto operator<=>(const Wanted&, const Wanted&) = default;
-};
+/// The texts that a shape is made of: where one depends on the matrix, so does the shape.
+constexpr std::array kOfTheShape{&Wants::memory,     &Wants::gpu_memory, &Wants::gpus,
+                                 &Wants::device,     &Wants::cpus,       &Wants::duration,
+                                 &Wants::time_limit, &Wants::ranks};
 
 class PlanMaker {
  public:
@@ -159,11 +151,11 @@ class PlanMaker {
                            combination_text(group, bindings_)));
     };
     for (const auto* wants : {&group.wants, &task.wants}) {
-      for (const auto* text :
-           {&wants->memory, &wants->gpu_memory, &wants->gpus, &wants->device, &wants->cpus,
-            &wants->duration, &wants->time_limit, &wants->working_directory}) {
-        if (*text) look((*text)->text, (*text)->place);
-      }
+      const auto look_at = [&](const std::optional<Text>& text) {
+        if (text) look(text->text, text->place);
+      };
+      for (const auto which : kOfTheShape) look_at(wants->*which);
+      look_at(wants->working_directory);
       for (const auto& [name, text] : wants->environment) look(text.text, text.place);
     }
     for (const Template& argument : task.arguments) look(argument, task.command_place);
@@ -193,11 +185,9 @@ class PlanMaker {
   }
 
   static bool wants_depend(const Wants& wants) {
-    return std::ranges::any_of(
-        std::initializer_list<const std::optional<Text>*>{&wants.memory, &wants.gpu_memory,
-                                                          &wants.gpus, &wants.device, &wants.cpus,
-                                                          &wants.duration, &wants.time_limit},
-        [](const std::optional<Text>* text) { return *text && (*text)->text.uses_any(); });
+    return std::ranges::any_of(kOfTheShape, [&](const auto which) {
+      return wants.*which && (wants.*which)->text.uses_any();
+    });
   }
 
   void check_id(const GroupSpec& group, TaskOrigin origin, const std::string& id) {
@@ -241,6 +231,7 @@ class PlanMaker {
                                   .request = wanted.request,
                                   .time_limit = wanted.time_limit,
                                   .two_phase = wanted.two_phase,
+                                  .ranks = wanted.ranks,
                                   .memory_hard = wanted.memory_hard,
                                   .preemptible = wanted.preemptible,
                                   .early_signal = wanted.early_signal,
@@ -278,7 +269,9 @@ class PlanMaker {
       return value_of(group, origin, first_said(own.*which, all.*which), key, parse);
     };
     Wanted wanted;
-    wanted.request.cpus = value(&Wants::cpus, "cpus", parse_cpus).value_or(cpus(1));
+    wanted.ranks = value(&Wants::ranks, "ranks", parse_ranks).value_or(0);
+    const Cpus usual = cpus(std::max(wanted.ranks, 1));
+    wanted.request.cpus = value(&Wants::cpus, "cpus", parse_cpus).value_or(usual);
     const auto memory = value(&Wants::memory, "memory", parse_bytes);
     wanted.learns_memory = !memory.has_value();
     wanted.request.memory =
@@ -301,6 +294,10 @@ class PlanMaker {
                too_early_text(wanted.time_limit, wanted.early_signal));
     }
     wanted.two_phase = own.two_phase.value_or(all.two_phase.value_or(false));
+    const auto& ranks = first_said(own.ranks, all.ranks);
+    if (ranks && !group.preload.empty() && first_time(origin.task, "ranks")) {
+      complain(ranks->place, group, "ranks: a task with 'preload' is one process");
+    }
     add_learned(group, wanted);
     return wanted;
   }
@@ -312,8 +309,14 @@ class PlanMaker {
                            auto parse) {
       return value_of(group, origin, first_said(own.*which, all.*which), key, parse);
     };
+    const bool wants_memory = first_said(own.gpu_memory, all.gpu_memory).has_value();
+    std::optional<int> gpus = value(&Wants::gpus, "gpus", parse_count);
+    // A GPU for each rank, unless something else is said.
+    if (!gpus && wants_memory && !first_said(own.device, all.device)) {
+      gpus = value(&Wants::ranks, "ranks", parse_ranks);
+    }
     const GpuWish wish{
-        .gpus = value(&Wants::gpus, "gpus", parse_count),
+        .gpus = gpus,
         .memory = value(&Wants::gpu_memory, "gpu-memory", parse_gpu_memory).value_or(GpuMemory{}),
         .device = value(&Wants::device, "device", parse_device),
         .device_goes_first = own.device && !own.gpus && !own.gpu_memory};

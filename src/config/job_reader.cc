@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -19,6 +20,7 @@
 #include "config/file_name.h"
 #include "config/job_spec.h"
 #include "config/key_reader.h"
+#include "config/launcher_text.h"
 #include "config/matrix_reader.h"
 #include "config/mistake.h"
 #include "config/placeholder.h"
@@ -31,15 +33,16 @@ namespace trainyard {
 namespace {
 
 constexpr std::array<std::string_view, 4> kJobKeys{"name", "run-dir", "config", "groups"};
-constexpr std::array<std::string_view, 20> kGroupKeys{
-    "memory-limit", "preempt",   "signal",   "name",       "needs",      "matrix",
-    "max-parallel", "fail-fast", "tasks",    "memory",     "gpu-memory", "gpus",
-    "device",       "cpus",      "duration", "time-limit", "env",        "working-directory",
-    "two-phase",    "preload"};
-constexpr std::array<std::string_view, 15> kTaskKeys{
-    "memory-limit", "preempt", "signal", "id",       "command",    "memory", "gpu-memory",
-    "gpus",         "device",  "cpus",   "duration", "time-limit", "env",    "working-directory",
-    "two-phase"};
+constexpr std::array<std::string_view, 22> kGroupKeys{
+    "ranks",     "launcher", "memory-limit", "preempt",      "signal",
+    "name",      "needs",    "matrix",       "max-parallel", "fail-fast",
+    "tasks",     "memory",   "gpu-memory",   "gpus",         "device",
+    "cpus",      "duration", "time-limit",   "env",          "working-directory",
+    "two-phase", "preload"};
+constexpr std::array<std::string_view, 17> kTaskKeys{
+    "ranks",  "launcher",          "memory-limit", "preempt", "signal", "id",       "command",
+    "memory", "gpu-memory",        "gpus",         "device",  "cpus",   "duration", "time-limit",
+    "env",    "working-directory", "two-phase"};
 
 constexpr std::array<Elsewhere, 3> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
@@ -299,6 +302,10 @@ class GroupReader {
     if (const YamlNode* directory = node.find("working-directory")) {
       wants.working_directory = read_text(to, *directory, "working-directory", names(false));
     }
+    wants.ranks = read_checked(to, node, "ranks", parse_ranks);
+    if (const YamlNode* launcher = node.find("launcher")) {
+      wants.launcher = read_launcher(to, *launcher);
+    }
     if (const YamlNode* phases = node.find("two-phase")) {
       wants.two_phase = read_value<bool>(to, *phases, "two-phase", parse_flag);
     }
@@ -313,6 +320,20 @@ class GroupReader {
     }
     if (const YamlNode* env = node.find("env")) wants.environment = read_environment(to, *env);
     return wants;
+  }
+
+  /// A name, or a list; as text that parse_launcher() reads.
+  static std::optional<std::string> read_launcher(const Complainer& to, const YamlNode& node) {
+    std::string text = node.text;
+    if (node.kind == YamlKind::List) {
+      nlohmann::json list = nlohmann::json::array();
+      for (const YamlNode* const item : node.items) list.push_back(item->text);
+      text = list.dump();
+    }
+    const auto launcher = parse_launcher(text);
+    if (launcher) return text;
+    to.complain(node, fmt::format("launcher: {}", launcher.error().message));
+    return std::nullopt;
   }
 
   std::vector<std::pair<std::string, Text>> read_environment(const Complainer& to,

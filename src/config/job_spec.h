@@ -38,6 +38,8 @@ struct Wants {
   std::optional<Text> duration;
   std::optional<Text> time_limit;
   std::optional<Text> working_directory;
+  std::optional<Text> ranks;            ///< How many processes the command is; nothing: it is one.
+  std::optional<std::string> launcher;  ///< As parse_launcher() reads it.
   std::optional<bool> two_phase;
   std::optional<bool> memory_hard;  ///< memory-limit: hard
   std::optional<bool> preempt;

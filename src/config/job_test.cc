@@ -35,7 +35,7 @@ using testing_only::small_machine;
 using testing_only::TestDirectory;
 
 const Shape& shape_of(const Job& job, std::uint32_t task) {
-  return job.plan().shapes[job.plan().tasks[task].shape.value];
+  return job.plan().shape_of(TaskIndex{task});
 }
 
 TEST(Job, HasDefaultsForAllButTheCommand) {
@@ -77,7 +77,7 @@ groups:
   std::vector<bool> two_phase;
   for (std::uint32_t task = 0; task < 4; ++task) {
     two_phase.push_back(job.launch({.task = {task}}).two_phase);
-    EXPECT_EQ(job.plan().shapes[job.plan().tasks[task].shape.value].two_phase, two_phase.back());
+    EXPECT_EQ(job.plan().shape_of(TaskIndex{task}).two_phase, two_phase.back());
   }
   EXPECT_THAT(two_phase, ElementsAre(true, false, false, true));
 }

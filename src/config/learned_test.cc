@@ -94,7 +94,7 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   const auto job = Job::load(options, testing_only::small_machine());
   ASSERT_TRUE(job);
   const auto shape = [&](std::uint32_t task) -> const Shape& {
-    return job->plan().shapes[job->plan().tasks[task].shape.value];
+    return job->plan().shape_of(TaskIndex{task});
   };
   EXPECT_EQ(shape(0).request.memory, mb(110));
   EXPECT_EQ(shape(1).request.memory, mb(1100));

@@ -121,6 +121,13 @@ Result<int> parse_count(std::string_view text) {
   return number;
 }
 
+Result<int> parse_ranks(std::string_view text) {
+  const Result<int> number = parse_count(text);
+  if (number && *number >= 1 && *number <= kRanksMax) return *number;
+  return std::unexpected(
+      Error{fmt::format("'{}' is not a whole number from 1 to {}", text, kRanksMax)});
+}
+
 Result<Duration> parse_seconds(std::string_view text) {
   const auto number = number_in(text);
   if (!number) return parse_duration(text);

@@ -22,6 +22,9 @@ Result<double> parse_share(std::string_view text);
 
 /// A whole number from 0 to 1,000,000,000.
 Result<int> parse_count(std::string_view text);
+/// How many processes a task is: from 1 to kRanksMax.
+constexpr int kRanksMax = 4'096;
+Result<int> parse_ranks(std::string_view text);
 
 /// A bare number is seconds; else as parse_duration().
 Result<Duration> parse_seconds(std::string_view text);

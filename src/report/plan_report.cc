@@ -32,7 +32,7 @@ constexpr std::size_t kReasonsShown = 10;
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1000; }
 
 const Shape& shape_of(const Plan& plan, std::size_t task) {
-  return plan.shapes[plan.tasks[task].shape.value];
+  return plan.shape_of(TaskIndex{static_cast<std::uint32_t>(task)});
 }
 
 /// From when to when a task was on a device.

@@ -230,7 +230,7 @@ Launch GroupRun::launch(AttemptKey key, const Capacity& capacity) const {
                         "TRAINYARD_TASK_DIR=" + launch.task_directory,
                         "TRAINYARD_RESULT=" + launch.result_path,
                         fmt::format("TRAINYARD_ATTEMPT={}", key.attempt)};
-  const Shape& shape = plan_.shapes[plan_.tasks[key.task.value].shape.value];
+  const Shape& shape = plan_.shape_of(key.task);
   for (const auto& [name, value] : gpu_variables(capacity, shape, {})) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
   }
