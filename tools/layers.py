@@ -8,7 +8,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "pipeline", "sim", "config", "report", "yard", "cli"]
+LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "pipeline", "sim", "config", "report", "ranks", "yard", "cli"]
 QUIET = {"base", "model", "schedule", "wire", "sim"}
 LINES_MAX = 500
 ONLY_HERE = {
@@ -17,7 +17,7 @@ ONLY_HERE = {
     "yaml-cpp/": {"config"},
     "CLI/": {"cli"},
     "spdlog/": {"run", "cli"},
-    "<thread>": {"io", "pipeline", "yard"},
+    "<thread>": {"io", "pipeline", "ranks", "yard"},
 }
 # What the quiet half may not have: the doors to the machine.
 LOUD_HEADERS = re.compile(

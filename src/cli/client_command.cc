@@ -19,6 +19,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/version.h"
+#include "config/setting_value.h"
 #include "io/conversation.h"
 #include "io/files.h"
 #include "model/event.h"
@@ -39,14 +40,29 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+/// One that is a whole number.
+std::optional<int> number(const char* name) {
+  const Result<int> value = parse_count(variable(name));
+  return value ? std::optional(*value) : std::nullopt;
+}
+
 struct Place {
   std::string socket;
   std::string token;
+  /// Where the task has ranks: which of how many asks (`trainyard ranks` has told it).
+  std::optional<int> rank;
+  std::optional<int> ranks;
 };
+
+/// How far a task is, and what it comes to, says one of its processes.
+bool speaks_for_all() { return number("TRAINYARD_RANK").value_or(0) == 0; }
 
 /// Where the yard is; nothing outside of one.
 std::optional<Place> place() {
-  Place found{.socket = variable("TRAINYARD_SOCKET"), .token = variable("TRAINYARD_TOKEN")};
+  Place found{.socket = variable("TRAINYARD_SOCKET"),
+              .token = variable("TRAINYARD_TOKEN"),
+              .rank = number("TRAINYARD_RANK"),
+              .ranks = number("WORLD_SIZE")};
   if (found.socket.empty() || found.token.empty()) return std::nullopt;
   return found;
 }
@@ -59,7 +75,9 @@ Result<io::Conversation> meet(const Place& yard, wire::Role role, std::optional<
     met = conversation.greet({.role = role,
                               .version = wire::kProtocolVersion,
                               .program = std::string(kProgram),
-                              .token = yard.token});
+                              .token = yard.token,
+                              .rank = role == wire::Role::Rank ? yard.rank : std::nullopt,
+                              .ranks = role == wire::Role::Rank ? yard.ranks : std::nullopt});
   }
   if (!met) return std::unexpected(std::move(met.error()));
   return conversation;
@@ -101,7 +119,8 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
     print("cpu\n");
     return ExitCode::Success;
   }
-  Result<io::Conversation> conversation = meet(*yard, wire::Role::Task, std::nullopt);
+  const wire::Role role = yard->rank ? wire::Role::Rank : wire::Role::Task;
+  Result<io::Conversation> conversation = meet(*yard, role, std::nullopt);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
   Result<void> said;
   if (options.after_out_of_memory) {
@@ -111,6 +130,9 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
     if (said) said = say(*conversation, Said::Loaded);
   }
   if (!said) return fail(said.error(), ExitCode::TaskFailed);
+  if (options.after_out_of_memory && yard->rank) {
+    return fail(Error{"out of memory in one rank: all of them start again"}, ExitCode::TaskFailed);
+  }
   const Result<wire::Frame> frame = conversation->hear(wire::FrameKind::Order);
   if (!frame) return fail(frame.error(), ExitCode::TaskFailed);
   const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
@@ -126,7 +148,7 @@ ExitCode client_progress_command(const ClientProgressOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
   const std::optional<Place> yard = place();
-  if (!yard) return ExitCode::Success;
+  if (!yard || !speaks_for_all()) return ExitCode::Success;
   Result<io::Conversation> conversation = meet(*yard, wire::Role::Helper, kTellWithin);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
   const Result<void> told =
@@ -138,6 +160,7 @@ ExitCode client_progress_command(const ClientProgressOptions& options) {
 ExitCode client_result_command(const ClientResultOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
+  if (!speaks_for_all()) return ExitCode::Success;
   const std::string path = variable("TRAINYARD_RESULT");
   if (path.empty()) {
     print(fmt::format("result: {}\n", text_of(*values)));

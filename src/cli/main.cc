@@ -13,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
 #include "cli/exit_code.h"
+#include "cli/ranks_words.h"
 #include "cli/version.h"
 #include "io/descriptor.h"
 
@@ -169,6 +170,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   ClientWords client(app);
+  const RanksWords ranks(app);
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
   config->require_subcommand(1);
   CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
@@ -183,7 +185,9 @@ ExitCode main(int argc, const char* const* argv) {
   init_options->add_flag("--force", line.config.force, "Write over one that is there");
 
   try {
-    app.parse(argc, argv);
+    const std::vector<const char*> words =
+        RanksWords::without_separator({argv, static_cast<std::size_t>(argc)});
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);
@@ -211,6 +215,8 @@ ExitCode main(int argc, const char* const* argv) {
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = client.run()) return *done;
+  // It has the exit code of the command.
+  if (const std::optional<int> code = ranks.run()) return static_cast<ExitCode>(*code);
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
 }
 

@@ -267,6 +267,69 @@ groups:
         self.sweep("gpus: 1", 1)
         self.assertNotIn("XLA_", self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
 
+    def test_are_dealt_to_the_ranks_of_a_task(self):
+        self.show([self.card(f"GPU-{letter * 4}", number) for number, letter in enumerate("abcd")])
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks:
+      - id: each
+        ranks: 3
+        gpu-memory: 3GB
+        command: echo $TRAINYARD_DEVICE of $CUDA_VISIBLE_DEVICES >$TRAINYARD_TASK_DIR/rank.$RANK
+      - id: more
+        ranks: 2
+        gpus: 4
+        command: echo $TRAINYARD_DEVICE >$TRAINYARD_TASK_DIR/rank.$RANK
+      - id: fewer
+        ranks: 2
+        gpus: 1
+        command: echo $TRAINYARD_DEVICE >$TRAINYARD_TASK_DIR/rank.$RANK
+""")
+        shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+        self.assertEqual([(task["ranks"], task["gpus"]) for task in shown["tasks"]], [(3, 3), (2, 4), (2, 1)])
+        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
+        self.assertEqual([line.split(None, 1)[1] for line in text.splitlines() if line.strip().startswith("ranks")],
+                         ["3 processes with 1 GPU each", "2 processes with 2 GPUs each",
+                          "2 processes that share the GPUs"])
+        self.trainyard("run", "job.yaml", "--set", "gpu-priority.strategy=PCI", expect=0)
+        self.assertEqual([self.text(f"runs/job/g/each/rank.{rank}") for rank in range(3)],
+                         [f"cuda:{rank} of GPU-aaaa,GPU-bbbb,GPU-cccc\n" for rank in range(3)])
+        self.assertEqual([self.text(f"runs/job/g/more/rank.{rank}") for rank in range(2)],
+                         ["cuda:0,cuda:1\n", "cuda:2,cuda:3\n"])
+        self.assertEqual([self.text(f"runs/job/g/fewer/rank.{rank}") for rank in range(2)], ["cuda:0\n"] * 2)
+        self.assertEqual(self.rows()["each"]["gpus"], ["0", "1", "2"])
+
+    def test_of_two_phase_ranks_are_dealt_when_they_train(self):
+        client = pathlib.Path(__file__).resolve().parents[2] / "python"
+        self.write("phases.py", f"""
+import os, pathlib, sys
+sys.path[:0] = [{str(HERE)!r}, {str(client)!r}]
+import fake_gpu, trainyard
+for attempt in trainyard.attempts():
+    with attempt as device:
+        taken = fake_gpu.take(10**9, int(device.partition(":")[2]))
+        said = [device, os.environ.get("TRAINYARD_DEVICE", "")]
+        pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "rank." + os.environ["RANK"]).write_text(repr(said))
+""")
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    two-phase: true
+    tasks: [{id: t, ranks: 2, gpu-memory: 2GB, command: /usr/bin/python3 phases.py}]
+""")
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 7 * GB}]),
+                   self.card("GPU-bbbb", 2), self.card("GPU-cccc", 3)])
+        self.trainyard("run", "job.yaml", "--set", "gpu-priority.strategy=PCI", expect=0)
+        self.assertEqual([self.text(f"runs/job/g/t/rank.{rank}") for rank in range(2)],
+                         ["['cuda:1', '']", "['cuda:2', '']"])
+
     def test_a_two_phase_task_sees_all_cards_and_gets_the_place_of_its_own(self):
         client = pathlib.Path(__file__).resolve().parents[2] / "python"
         self.write("phases.py", f"""

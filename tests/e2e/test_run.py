@@ -45,7 +45,7 @@ groups:
   - name: g
     env: {WHO: 'me {task_id}', OMP_NUM_THREADS: '7'}
     tasks:
-      - {id: a, cpus: 2, command: [sh, -c, 'pwd; env | grep -E "^(TRAINYARD_|OMP|OPENBLAS|MKL|PYTHONUNB|WHO)" | sort']}
+      - {id: a, cpus: 2, command: [sh, -c, 'pwd; env | grep -E "^(TRAINYARD_|[A-Z]*_NUM_THREADS|PYTHONUNB|WHO)" | sort']}
 """)
         self.trainyard("run", "job.yaml", expect=0, env={"MKL_NUM_THREADS": "3"})
         run = self.directory.resolve() / "runs/job"

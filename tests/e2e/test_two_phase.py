@@ -4,7 +4,6 @@ They are Python scripts with the client as a user has it, and one client written
 page alone, which says what the Python client never would.
 """
 import pathlib
-import sqlite3
 
 from yard import TRAINYARD, YardTest, json, os, processes_with, signal, subprocess
 
@@ -58,22 +57,6 @@ class TwoPhase(YardTest):
             self.write(f"{name}.py", script if script.startswith(RAW) else HEAD + script)
             text += f"      - {{id: {name}, command: [/usr/bin/python3, {name}.py]}}\n"
         self.job(text)
-
-    def life(self, name, run="runs/job"):
-        """The statuses of a task, in order, as the journal has them."""
-        path = self.directory / run / "journal.db"
-        if not path.exists():
-            return []
-        journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            (number,) = journal.execute("SELECT number FROM tasks WHERE id = ?", (name,)).fetchone()
-            rows = journal.execute("SELECT data FROM events ORDER BY seq").fetchall()
-        except sqlite3.OperationalError:
-            return []  # It is being made.
-        finally:
-            journal.close()
-        changes = [change for (data,) in rows for change in json.loads(data).get("changes", [])]
-        return [change["status"] for change in changes if change.get("task") == number]
 
     def rows(self):
         return {row["id"]: row for row in self.status()["tasks"]}
@@ -382,12 +365,13 @@ assert worker.returncode == 0
         self.assertEqual(self.words(), {"g/forks": "FINISHED", "g/imports": "FINISHED"})
 
     def test_a_yard_in_a_task_does_not_hand_on_what_it_was_told(self):
-        self.write("plain.py", "import os\nassert 'TRAINYARD_TOKEN' not in os.environ\n")
+        self.write("plain.py", "import os\nassert not {'TRAINYARD_TOKEN', 'TRAINYARD_RANK'} & set(os.environ)\n")
         self.job("name: inner\ngroups: [{name: p, tasks: [{id: a, command: [/usr/bin/python3, plain.py]}]}]\n",
                  name="inner.yaml")
         self.scripts(outer=f"""
 import subprocess
-subprocess.run([{TRAINYARD!r}, "run", "inner.yaml", "--set", "utilization-limit.cpu=100%"], check=True)
+subprocess.run([{TRAINYARD!r}, "run", "inner.yaml", "--set", "utilization-limit.cpu=100%"], check=True,
+               env=dict(os.environ, TRAINYARD_RANK="1"))
 """ + GOOD)
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(self.words("runs/inner"), {"p/a": "FINISHED"})

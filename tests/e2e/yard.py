@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -109,6 +110,22 @@ class YardTest(unittest.TestCase):
     def words(self, run="runs/job"):
         """What a person reads for each task: {"train/a": "FINISHED"}."""
         return {f'{task["group"]}/{task["id"]}': task["word"] for task in self.status(run)["tasks"]}
+
+    def life(self, name, run="runs/job"):
+        """The statuses of a task, in order, as the journal has them."""
+        path = self.directory / run / "journal.db"
+        if not path.exists():
+            return []
+        journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            (number,) = journal.execute("SELECT number FROM tasks WHERE id = ?", (name,)).fetchone()
+            rows = journal.execute("SELECT data FROM events ORDER BY seq").fetchall()
+        except sqlite3.OperationalError:
+            return []  # It is being made.
+        finally:
+            journal.close()
+        changes = [change for (data,) in rows for change in json.loads(data).get("changes", [])]
+        return [change["status"] for change in changes if change.get("task") == number]
 
     def text(self, name):
         return (self.directory / name).read_text()

@@ -1,0 +1,110 @@
+#include "cli/ranks_words.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <expected>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/console.h"
+#include "config/launcher_text.h"
+#include "config/own_program.h"
+#include "config/setting_value.h"
+#include "io/files.h"
+#include "ranks/command_ranks.h"
+#include "trainyard/launcher.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr double kGraceMax = 86'400;
+
+/// Beside the other files of a task, or where we are.
+std::string usual_logs() {
+  const char* const task = std::getenv("TRAINYARD_TASK_DIR");  // NOLINT(concurrency-mt-unsafe)
+  return task != nullptr && *task != '\0' ? task : ".";
+}
+
+}  // namespace
+
+RanksWords::RanksWords(CLI::App& app) {
+  ranks_ = app.add_subcommand("ranks", "Run a command as several ranks, ended together");
+  ranks_->add_option("-n,--ranks", count_, "How many")->required()->check(CLI::Range(1, kRanksMax));
+  ranks_->add_option("--launcher", launcher_,
+                     "built-in, mpirun, torchrun, srun, or a JSON list with \"{command}\" in it");
+  ranks_->add_option("--logs", logs_,
+                     "Where rank-1.log and so on go (default: the task's directory, else here)");
+  ranks_->add_option("--grace", grace_, "Seconds between TERM and KILL (default: 10)")
+      ->check(CLI::Range(0.0, kGraceMax));
+  ranks_->prefix_command();
+  ranks_->footer(
+      "Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its "
+      "environment,\n"
+      "as torchrun sets them, and TRAINYARD_DEVICE where it has GPUs. Rank 0 writes to the "
+      "terminal.\n"
+      "When one fails the others get TERM, then KILL; nothing that they have started is left.\n"
+      "A job file says the same with 'ranks: 4'.\n"
+      "Examples:\n"
+      "  trainyard ranks -n 4 -- python3 train.py --lr 0.1\n"
+      "  trainyard ranks -n 8 --launcher srun -- ./train\n"
+      "  trainyard ranks -n 4 --launcher '[\"mpirun\", \"-n\", \"{ranks}\", \"{command}\"]' -- "
+      "./train\n"
+      "Exit codes: 0 all ranks ended well, else that of the first that failed (128 and the signal\n"
+      "for one that was killed); 2 nothing was run.");
+  rank_ = app.add_subcommand("rank", "");
+  rank_->group("");
+  rank_->prefix_command();
+}
+
+std::vector<const char*> RanksWords::without_separator(std::span<const char* const> words) {
+  std::vector<const char*> kept(words.begin(), words.end());
+  const std::string_view command = kept.size() > 1 ? kept[1] : "";
+  if (command != "ranks" && command != "rank") return kept;
+  const auto separator = std::ranges::find(kept, std::string_view("--"),
+                                           [](const char* word) { return std::string_view(word); });
+  if (separator != kept.end()) kept.erase(separator);
+  return kept;
+}
+
+std::optional<int> RanksWords::run() const {
+  if (ranks_->parsed()) return run_them();
+  if (!rank_->parsed()) return std::nullopt;
+  const Error why = become_rank(rank_->remaining());
+  std::cerr << "trainyard rank: " << why.message << '\n' << std::flush;
+  return EXIT_FAILURE;
+}
+
+int RanksWords::run_them() const {
+  const std::vector<std::string> command = ranks_->remaining();
+  if (command.empty()) {
+    return static_cast<int>(fail("which command? 'trainyard ranks -n 4 -- python3 train.py'"));
+  }
+  const Result<Launcher> launcher = parse_launcher(launcher_);
+  if (!launcher) return static_cast<int>(fail(launcher.error()));
+  const auto here = io::current_directory();
+  if (!here) return static_cast<int>(fail(here.error()));
+  const Result<int> code = run_ranks(
+      {.ranks = count_,
+       .launcher = *launcher,
+       .command = command,
+       .log_directory = io::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
+       .self = own_program().value_or("trainyard"),
+       .grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(grace_)),
+       .say = [](std::string_view what) {
+         std::cerr << "trainyard ranks: " << what << '\n' << std::flush;
+       }});
+  if (!code) return static_cast<int>(fail(code.error()));
+  return *code;
+}
+
+}  // namespace trainyard::cli

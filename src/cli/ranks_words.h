@@ -1,0 +1,38 @@
+// `trainyard ranks` and, for launchers, `trainyard rank`: what they are called with, and what they
+// do.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class App;
+}
+
+namespace trainyard::cli {
+
+class RanksWords {
+ public:
+  /// Adds both to the command line.
+  explicit RanksWords(CLI::App& app);
+
+  /// The command line, without the first -- of these two: what follows is their command anyway.
+  static std::vector<const char*> without_separator(std::span<const char* const> words);
+
+  /// Does what was typed, if that was one of them: the exit code, which may be the command's own.
+  [[nodiscard]] std::optional<int> run() const;
+
+ private:
+  [[nodiscard]] int run_them() const;
+
+  CLI::App* ranks_ = nullptr;
+  CLI::App* rank_ = nullptr;
+  int count_ = 0;
+  std::string launcher_ = "built-in";
+  std::string logs_;
+  double grace_ = 10;
+};
+
+}  // namespace trainyard::cli

@@ -1,0 +1,48 @@
+// The inside of a RankContext, for who sends contexts to others: what changed goes out as text, and
+// comes in as text.
+//
+//   {"set": {"rate": [0.1, 3]}, "remove": ["round"]}    flags: 1 private, 2 sticky
+//
+// Any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainyard/rank_context.h"
+
+namespace trainyard {
+
+/// What the other end of a channel knows of the properties here. Each value that was ever set has a
+/// number of its own.
+using ContextMirror = std::map<std::string, std::uint64_t, std::less<>>;
+
+/// Why an event cannot be sent; nothing when it can.
+std::optional<EventOutcome> refused(std::string_view event, const Json& data);
+
+class ContextAccess {
+ public:
+  /// What the other end must change to have the transferable properties that this context shows.
+  /// It keeps those that are sticky once, however many connections lead to it.
+  static std::string changes(const RankContext& context, ContextMirror& mirror,
+                             ContextMirror& sticky);
+
+  /// What was set and removed in this context since it was made or copied.
+  static std::string own_changes(const RankContext& context);
+
+  /// Another one with all the same properties.
+  static RankContext copy(const RankContext& context);
+
+  /// Takes in what the other end has changed; as its own changes those do not count. Returns what
+  /// was refused: a reserved name, other flags, a live value under that name.
+  static std::vector<std::string> merge(RankContext& context, std::string_view changes);
+
+  static void place(RankContext& context, detail::RankPlace place);
+  static const detail::RankPlace& place(const RankContext& context);
+};
+
+}  // namespace trainyard

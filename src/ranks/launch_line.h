@@ -1,0 +1,41 @@
+// What a launcher is to run, and what ranks find in their environment. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "trainyard/launcher.h"
+
+namespace trainyard {
+
+/// What is run as a rank.
+struct RankCommand {
+  std::vector<std::string> line;
+  /// Of one in Python, where no other launcher starts it: it is a fork of a process that has
+  /// imported these.
+  Preload preload;
+};
+
+struct RankPlan {
+  int ranks = 1;
+  int port = 0;                      ///< MASTER_PORT
+  std::vector<std::string> command;  ///< Of each rank.
+};
+
+/// The command line of the launcher, which must not be the built-in one. An error: it does not say
+/// where the command goes.
+Result<std::vector<std::string>> launch_line(const Launcher& launcher, const RankPlan& plan);
+
+/// Descent from the launcher means nothing where others start the processes.
+bool starts_descendants(const Launcher& launcher);
+
+/// What is the same for all ranks, and for the launcher: NAME=value. Numbers of ranks that this
+/// process itself was given are taken out (set to nothing).
+std::vector<std::string> common_environment(const RankPlan& plan);
+
+/// What the built-in launcher adds for one.
+std::vector<std::string> rank_environment(int rank, int ranks);
+
+}  // namespace trainyard

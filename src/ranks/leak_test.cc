@@ -1,0 +1,126 @@
+// Nothing is left of a group, however often there was one, and however its parent went.
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/time.h"
+#include "io/control_socket.h"
+#include "io/descriptor.h"
+#include "io/frame_socket.h"
+#include "io/pidfd.h"
+#include "ranks/test_components.h"
+#include "ranks/test_options.h"
+#include "trainyard/component.h"
+#include "trainyard/rank_context.h"
+#include "trainyard/rank_executor.h"
+#include "trainyard/return_code.h"
+#include "trainyard/shareable.h"
+
+namespace trainyard {
+namespace {
+
+/// What can be left: descriptors, threads, children, directories of sockets and logs.
+struct Possessions {
+  std::vector<std::string> descriptors;
+  std::ptrdiff_t threads = 0;
+  std::vector<std::string> directories;
+  bool children = false;
+
+  friend bool operator==(const Possessions&, const Possessions&) = default;
+};
+
+Possessions possessions() {
+  namespace fs = std::filesystem;
+  Possessions found;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    found.descriptors.push_back(fs::read_symlink(entry.path(), error).string());
+  }
+  found.threads =
+      std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+  for (const std::string& parent : io::socket_parents()) {
+    if (!fs::exists(parent)) continue;
+    for (const auto& entry : fs::directory_iterator(parent)) {
+      const std::string name = entry.path().filename();
+      const bool ours = name.starts_with("trainyard-") && name != "trainyard-ports";
+      if (ours) found.directories.push_back(name);
+    }
+  }
+  std::ranges::sort(found.descriptors);
+  std::ranges::sort(found.directories);
+  found.children = ::waitpid(-1, nullptr, WNOHANG) != -1;
+  return found;
+}
+
+TEST(RankExecutorLeaves, NothingAfterAThousandLaunches) {
+  const Possessions before = possessions();
+  for (int cycle = 0; cycle < 1'000; ++cycle) {
+    RankExecutor executor(test_options(1), test_registry());
+    RankContext context;
+    const Shareable reply = executor.execute("get", {}, context);
+    ASSERT_EQ(reply.code(), ReturnCode::Ok) << cycle << ": " << reply.message();
+  }
+  EXPECT_EQ(possessions(), before);
+}
+
+TEST(RankExecutorLeaves, NothingOfSixtyFourRanks) {
+  const Possessions before = possessions();
+  {
+    RankExecutorOptions options = test_options(64);
+    options.result = RankResult::Sum;
+    RankExecutor executor(options, test_registry());
+    RankContext context;
+    Shareable task;
+    task.set("count", 1'000);
+    const Shareable reply = executor.execute("fill", task, context);
+    ASSERT_EQ(reply.code(), ReturnCode::Ok) << reply.message();
+    EXPECT_THAT(reply.buffer("filled")->as<float>(), testing::Each(64.0F * 65 / 2));
+  }
+  EXPECT_EQ(possessions(), before);
+}
+
+TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {
+  // A parent of its own, which says who its ranks are and then waits to be killed.
+  auto ends = io::socket_pair().value();
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    RankExecutor executor(test_options(2), test_registry());
+    executor.on_event([&](const RankEvent& event, RankContext&) {
+      const auto pid = event.data.at("pid").get<pid_t>();
+      static_cast<void>(::send(ends.second.get(), &pid, sizeof pid, 0));
+    });
+    RankContext context;
+    executor.execute("pid_and_hang", {}, context);
+    ::_exit(1);
+  }
+  std::vector<io::Descriptor> ranks;
+  for (int i = 0; i < 2; ++i) {
+    pid_t pid = 0;
+    ASSERT_EQ(::recv(ends.first.get(), &pid, sizeof pid, MSG_WAITALL),
+              static_cast<ssize_t>(sizeof pid));
+    ranks.push_back(io::open_pidfd(pid));
+    ASSERT_TRUE(ranks.back().is_open());
+  }
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  for (const io::Descriptor& rank : ranks) {
+    EXPECT_TRUE(io::wait_until_ended(rank, Duration(10'000)));
+  }
+}
+
+}  // namespace
+}  // namespace trainyard

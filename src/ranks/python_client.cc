@@ -1,0 +1,117 @@
+#include "ranks/python_client.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <expected>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "io/files.h"
+#include "ranks/launch_line.h"
+#include "ranks/python_client_source.h"
+
+namespace trainyard {
+namespace {
+
+constexpr const char* kBecomeRank =
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import trainyard; trainyard._run_as_rank()";
+
+/// How many words of a command line are the interpreter's.
+constexpr std::size_t kInterpreter = 2;
+
+/// What all ranks import, as a module.
+constexpr const char* kCommon = "trainyard_ranks";
+constexpr std::string_view kCommonSource =
+    "import trainyard\n"
+    "trainyard._import_for_ranks()\n"
+    "try:\n"
+    "    import numpy\n"
+    "except Exception:\n"
+    "    pass  # Who needs it is told so by his own import.\n";
+
+/// Puts a text there, unless it is.
+Result<void> put(const std::string& path, std::string_view text) {
+  const auto there = io::read_file(path, Bytes(static_cast<std::int64_t>(text.size())));
+  if (there && *there == text) return {};
+  return io::replace_file(path, text);
+}
+
+/// The directory.
+Result<std::string> client_in(std::string directory) {
+  Result<void> written = put(directory + "/trainyard.py", kPythonClientSource);
+  if (written) written = put(fmt::format("{}/{}.py", directory, kCommon), kCommonSource);
+  if (!written) return std::unexpected(std::move(written.error()));
+  return directory;
+}
+
+/// Where the user's programs keep what they can make again: what Python compiles stays there, which
+/// takes it 30 ms.
+Result<std::string> client_in_cache() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");  // NOLINT(concurrency-mt-unsafe)
+  const char* const home = std::getenv("HOME");             // NOLINT(concurrency-mt-unsafe)
+  std::string directory = cache != nullptr ? cache : "";
+  if (directory.empty() && home != nullptr && *home != '\0')
+    directory = fmt::format("{}/.cache", home);
+  if (directory.empty()) return std::unexpected(Error{"there is no home directory"});
+  directory +=
+      fmt::format("/trainyard/client-{:016x}", std::hash<std::string_view>()(kPythonClientSource));
+  if (Result<void> made = io::make_directories(directory); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  struct stat about{};
+  if (::stat(directory.c_str(), &about) != 0 || about.st_uid != ::geteuid() ||
+      (about.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return std::unexpected(Error{"others can write to " + directory});
+  }
+  return client_in(std::move(directory));
+}
+
+/// PYTHONPATH with this directory first: it is looked at also where Python is told not to look into
+/// the current one.
+std::string search_path(const std::string& directory, const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = "PYTHONPATH=";
+  const char* const inherited = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
+  std::string before = inherited == nullptr ? "" : inherited;
+  for (const std::string& each : environment) {
+    if (each.starts_with(kName)) before = each.substr(kName.size());
+  }
+  return fmt::format("{}{}{}{}", kName, directory, before.empty() ? "" : ":", before);
+}
+
+}  // namespace
+
+Result<RankCommand> python_rank(const std::string& components, std::string_view executor,
+                                const std::string& directory,
+                                const std::vector<std::string>& environment) {
+  auto place = client_in_cache();
+  if (!place) place = client_in(directory);
+  if (!place) return std::unexpected(std::move(place.error()));
+  const nlohmann::json list = nlohmann::json::parse(components);
+  for (const auto& each : list) {
+    if (each.at("id") != executor) continue;
+    RankCommand rank;
+    rank.line = {each.at("args").at("python").get<std::string>(), "-u", "-c", kBecomeRank, *place};
+    rank.preload = {.modules = {kCommon},
+                    .interpreter = kInterpreter,
+                    .path = io::current_directory().value_or("/"),
+                    .environment = environment,
+                    .log_path = directory + "/import.log"};
+    rank.preload.environment.push_back(search_path(*place, environment));
+    return rank;
+  }
+  return std::unexpected(Error{"there is no executor"});
+}
+
+}  // namespace trainyard

@@ -1,0 +1,32 @@
+// The two connections to one rank, as the parent sees them. Guarded by the lock of its group.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/descriptor.h"
+#include "io/frame_socket.h"
+#include "ranks/context_access.h"
+#include "wire/frame.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+
+struct RankChannel {
+  RankChannel(io::FrameSocket first, io::FrameSocket second, io::Descriptor theirs)
+      : requests(std::move(first)), words(std::move(second)), their_words(std::move(theirs)) {}
+
+  io::FrameSocket requests;
+  io::FrameSocket words;
+  io::Descriptor their_words;  ///< Until it has gone to the rank, with the first request.
+  std::vector<std::string> listens;
+  /// Of the last request, until it is replied to.
+  std::vector<wire::SharedBuffer> reads;
+  /// What it knows of contexts, by each of its connections, and by both.
+  ContextMirror request_mirror;
+  ContextMirror word_mirror;
+  ContextMirror sticky_mirror;
+};
+
+}  // namespace trainyard

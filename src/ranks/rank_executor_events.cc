@@ -1,0 +1,167 @@
+// Events of a rank executor: down to its ranks, and up to its handlers.
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "pipeline/trouble.h"
+#include "ranks/context_access.h"
+#include "ranks/group.h"
+#include "ranks/rank_executor_state.h"
+#include "ranks/rank_group.h"
+#include "ranks/shared_arenas.h"
+#include "trainyard/buffer.h"
+#include "trainyard/component.h"
+#include "trainyard/component_registry.h"
+#include "trainyard/rank_context.h"
+#include "trainyard/rank_executor.h"
+#include "trainyard/return_code.h"
+#include "trainyard/shareable.h"
+#include "wire/fields.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+namespace {
+
+/// Handlers that wait for what they have fired, each within the one before.
+constexpr int kHandlingMax = 100;
+
+std::string text_of(const Json& value) {
+  return value.is_null() ? std::string() : wire::fields_text(value);
+}
+
+/// What a context that handlers get is connected by.
+class ParentLink final : public detail::RankLink {
+ public:
+  ParentLink(std::function<EventOutcome(RankContext&, std::string_view, const Json&)> fire,
+             std::shared_ptr<SharedArenas> arenas)
+      : fire_(std::move(fire)), arenas_(std::move(arenas)) {}
+  Result<Buffer> alloc(DType type, Dimensions shape) override {
+    return arenas_->alloc(type, std::move(shape));
+  }
+  EventOutcome fire(RankContext& context, std::string_view event, const Json& data,
+                    Audience) override {
+    return fire_(context, event, data);
+  }
+
+ private:
+  std::function<EventOutcome(RankContext&, std::string_view, const Json&)> fire_;
+  std::shared_ptr<SharedArenas> arenas_;
+};
+
+}  // namespace
+
+std::shared_ptr<RankGroup> RankExecutor::State::current() {
+  const std::scoped_lock lock(mutex);
+  return group;
+}
+
+EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
+                                       RankContext& context) {
+  if (auto why_not = refused(event, data)) return *std::move(why_not);
+  // What a handler fires, by its context or by us, is in reaction to what it handles.
+  const detail::RankPlace& place = ContextAccess::place(context);
+  const int depth = place.link == nullptr ? 0 : place.depth + 1;
+  if (depth > wire::kEventDepthMax) {
+    return {.code = ReturnCode::ExecutionException,
+            .message = fmt::format("event '{}': a cycle of events", event),
+            .errors = {}};
+  }
+  const std::shared_ptr<RankGroup> to = current();
+  if (to == nullptr) return {};
+  RankGroup::Heard heard = to->fire({.name = std::string(event),
+                                     .data = text_of(data),
+                                     .context = {},
+                                     .depth = depth,
+                                     .from_rank = std::nullopt},
+                                    context, std::nullopt);
+  take_in(context, heard.changes);
+  return {.code = heard.verdict.code,
+          .message = std::move(heard.verdict.why),
+          .errors = std::move(heard.errors)};
+}
+
+EventOutcome RankExecutor::State::fire_from_outside(std::string_view event, const Json& data,
+                                                    RankContext& context) {
+  if (event == kStartRun || event == kEndRun) {
+    return {.code = ReturnCode::BadTaskData,
+            .message = fmt::format("event '{}': it is fired by start() and finalize()", event),
+            .errors = {}};
+  }
+  return has_started ? fire(event, data, context) : EventOutcome{};
+}
+
+/// Counts those within.
+class RankExecutor::State::Within {
+ public:
+  explicit Within(State& state) : state_(state), too_deep_(one_more(state) > kHandlingMax) {}
+  Within(Within&&) = delete;
+  Within& operator=(Within&&) = delete;
+  ~Within() {
+    const std::scoped_lock lock(state_.mutex);
+    --state_.handling;
+    state_.handled.notify_all();
+  }
+  /// A handler that fires with a context of its own begins a cycle anew each time.
+  [[nodiscard]] bool too_deep() const { return too_deep_; }
+
+ private:
+  static int one_more(State& state) {
+    const std::scoped_lock lock(state.mutex);
+    return ++state.handling;
+  }
+  State& state_;
+  bool too_deep_;
+};
+
+wire::EventDone RankExecutor::State::heard(int rank, const wire::EventWord& word) {
+  const Within within(*this);
+  wire::EventDone done;
+  if (within.too_deep()) {
+    done.errors.push_back(fmt::format("event '{}': a cycle of events", word.name));
+    return done;
+  }
+  RankContext context = run_context.sibling();
+  done.errors = ContextAccess::merge(context, word.context);
+  ContextAccess::place(context, {.rank = std::nullopt,
+                                 .ranks = options.ranks,
+                                 .from_rank = rank,
+                                 .depth = word.depth,
+                                 .link = std::make_shared<ParentLink>(
+                                     [this](RankContext& from, std::string_view event,
+                                            const Json& data) { return fire(event, data, from); },
+                                     arenas)});
+  const Json data =
+      word.data.empty() ? Json() : Json::parse(word.data, nullptr, /*allow_exceptions=*/false);
+  for (const Handler& handler : handlers) {
+    try {
+      handler({.name = word.name, .data = data, .from_rank = rank}, context);
+    } catch (...) {
+      done.errors.push_back(trouble_of(std::current_exception()).message);
+    }
+  }
+  if (const std::shared_ptr<RankGroup> to = current(); word.to_group && to != nullptr) {
+    wire::EventWord onwards = word;
+    onwards.from_rank = rank;
+    RankGroup::Heard others = to->fire(std::move(onwards), context, rank);
+    take_in(context, others.changes);
+    if (others.verdict.code != ReturnCode::Ok) done.errors.push_back(others.verdict.why);
+    std::ranges::move(others.errors, std::back_inserter(done.errors));
+  }
+  done.context = ContextAccess::own_changes(context);
+  return done;
+}
+
+}  // namespace trainyard

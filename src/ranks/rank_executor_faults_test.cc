@@ -1,0 +1,129 @@
+// What threads that meet, words that are too long and events that lead to others do to an executor.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "ranks/test_components.h"
+#include "ranks/test_options.h"
+#include "trainyard/component.h"
+#include "trainyard/rank_context.h"
+#include "trainyard/rank_executor.h"
+#include "trainyard/return_code.h"
+#include "trainyard/shareable.h"
+
+namespace trainyard {
+namespace {
+
+TEST(RankExecutor, TellsARankWhatItDidNotGetWithATaskThatWasTooLong) {
+  constexpr ContextKey<std::int64_t> kRound{.name = "round", .sticky = true};
+  RankExecutor executor(test_options(2), test_registry());
+  RankContext context;
+  ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+  ASSERT_TRUE(context.set(kRound, 7).has_value());
+  const Shareable too_long = with({{"text", std::string(std::size_t{2} << 20, 'x')}});
+  EXPECT_EQ(executor.execute("get", too_long, context).code(), ReturnCode::BadTaskData);
+  EXPECT_EQ(executor.execute("get", {}, context).get("round"), 7);
+}
+
+TEST(RankExecutor, TakesWhatRankZeroChangesWhenItHearsAnEvent) {
+  constexpr ContextKey<std::string> kGreeting{.name = "greeting"};
+  RankExecutor executor(test_options(2, kWithRecorder), test_registry());
+  RankContext context;
+  ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+  EXPECT_EQ(executor.fire("greet", {}, context).code, ReturnCode::Ok);
+  EXPECT_EQ(context.get(kGreeting), "from rank");
+}
+
+TEST(RankExecutor, LetsAnEventLeadToOthersInAnyRank) {
+  RankExecutor executor(test_options(3, kWithRecorder), test_registry());
+  int heard = 0;
+  executor.on_event([&](const RankEvent& event, RankContext& context) {
+    ++heard;
+    // Down again, to those who wait for this very answer.
+    if (event.name == "reacted") context.fire("round", {});
+  });
+  RankContext context;
+  ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+  const EventOutcome outcome = executor.fire("react", {}, context);
+  EXPECT_EQ(outcome.code, ReturnCode::Ok) << outcome.message;
+  EXPECT_THAT(outcome.errors, testing::IsEmpty());
+  EXPECT_EQ(heard, 3);
+}
+
+TEST(RankExecutor, SaysAtOnceThatAnEventIsTooLong) {
+  RankExecutor executor(test_options(1, kWithRecorder), test_registry());
+  RankContext context;
+  ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+  const EventOutcome outcome =
+      executor.fire("round", std::string(std::size_t{2} << 20, 'x'), context);
+  EXPECT_EQ(outcome.code, ReturnCode::Ok) << outcome.message;  // It did not wait for its limit.
+  ASSERT_EQ(outcome.errors.size(), 1U);
+  EXPECT_THAT(outcome.errors[0],
+              testing::HasSubstr("bytes of fields, at most 1048576 are allowed"));
+  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
+}
+
+TEST(RankExecutor, CanBeFinalizedByAHandlerOfAnEventForTheGroup) {
+  RankExecutor executor(test_options(2, kWithRecorder), test_registry());
+  executor.on_event([&](const RankEvent&, RankContext&) { executor.finalize(); });
+  RankContext context;
+  EXPECT_EQ(executor.execute("fire", with({{"group", true}}), context).code(),
+            ReturnCode::TaskAborted);
+}
+
+TEST(RankExecutor, AbortsWithTheReasonThatWasGiven) {
+  RankExecutor executor(test_options(2), test_registry());
+  // The other rank's event may be heard when the next task runs.
+  std::atomic<bool> aborted{false};
+  executor.on_event([&](const RankEvent&, RankContext&) {
+    if (!aborted.exchange(true)) executor.abort("enough");
+  });
+  RankContext context;
+  const Shareable reply = executor.execute("fire", {}, context);
+  EXPECT_EQ(reply.code(), ReturnCode::TaskAborted);
+  EXPECT_EQ(reply.message(), "enough");
+  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
+}
+
+TEST(RankExecutor, IsBroughtUpOnceByThreadsThatAskAtTheSameTime) {
+  RankExecutor executor(test_options(2), test_registry());
+  std::vector<std::jthread> threads;
+  std::atomic<int> good{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      RankContext context;
+      good += executor.start(context).code() == ReturnCode::Ok ? 1 : 0;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(good, 4);
+}
+
+TEST(RankExecutor, LaunchesAgainAfterItsKeeperWasKilled) {
+  RankExecutor executor(test_options(1), test_registry());
+  RankContext context;
+  const Shareable reply = executor.execute("kill_parent", {}, context);  // That is the keeper.
+  EXPECT_EQ(reply.code(), ReturnCode::RankDied);
+  EXPECT_THAT(reply.message(), testing::HasSubstr("was killed by signal 9"));
+  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
+}
+
+TEST(RankExecutor, CarriesAConfigurationLargerThanASocketHolds) {
+  const std::string padding(700'000, 'x');
+  RankExecutor executor(
+      test_options(2, "[{id: tester, type: tester, args: {padding: " + padding + "}}]"),
+      test_registry());
+  RankContext context;
+  const Shareable reply = executor.execute("get", {}, context);
+  EXPECT_EQ(reply.code(), ReturnCode::Ok) << reply.message();
+}
+
+}  // namespace
+}  // namespace trainyard

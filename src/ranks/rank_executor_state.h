@@ -1,0 +1,87 @@
+// The inside of a RankExecutor: what its calls and its handlers share.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "io/arena_pool.h"
+#include "ranks/component_config.h"
+#include "ranks/group.h"
+#include "ranks/launch_line.h"
+#include "ranks/rank_group.h"
+#include "ranks/shared_arenas.h"
+#include "trainyard/component_registry.h"
+#include "trainyard/rank_context.h"
+#include "trainyard/rank_executor.h"
+#include "trainyard/shareable.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+
+class RankExecutor::State {
+ public:
+  State(RankExecutorOptions with, ComponentRegistry of)
+      : options(std::move(with)), registry(std::move(of)) {}
+
+  /// An error tells all that is wrong, a mistake a line.
+  [[nodiscard]] Result<CheckedComponents> check() const;
+  [[nodiscard]] Result<CheckedComponents> check_components_of_options() const;
+  Result<void> make_group();
+  [[nodiscard]] Result<RankCommand> command(const CheckedComponents& checked);
+  struct Up {
+    Shareable reply;
+    std::shared_ptr<RankGroup> group;
+  };
+  Up bring_up(RankContext& context, const std::stop_token& stop);
+  /// Its launch, and kStartRun.
+  Shareable launch(RankGroup& to, RankContext& context, const std::stop_token& stop);
+  std::vector<Shareable> execute(std::string_view task, const Shareable& input,
+                                 RankContext& context, const std::stop_token& stop);
+  [[nodiscard]] Shareable reply_of(const ranks::Verdict& verdict,
+                                   const std::string& traceback) const;
+  std::vector<Shareable> replies_of(RankGroup::Execution done);
+  std::shared_ptr<RankGroup> current();
+  void take_in(RankContext& context, const std::string& changes);
+  EventOutcome fire(std::string_view event, const Json& data, RankContext& context);
+  /// What somebody outside fires, which must not come before kStartRun.
+  EventOutcome fire_from_outside(std::string_view event, const Json& data, RankContext& context);
+  wire::EventDone heard(int rank, const wire::EventWord& word);
+  void finalize();
+  void note(const std::string& what) const;
+  /// Until no handler is called any more: one may have ended the group.
+  void wait_for_handlers();
+  class Within;
+  class NotBusy;
+  class Abortable;
+
+  RankExecutorOptions options;
+  ComponentRegistry registry;
+  std::vector<Handler> handlers;
+  std::atomic<bool> busy{false};
+  std::atomic<bool> has_started{false};  ///< All ranks of this launch have heard kStartRun.
+  std::mutex launching;  ///< Held while the group is brought up, which may take minutes.
+
+  std::mutex mutex;  ///< Of what follows. Not held while ranks are waited for.
+  std::shared_ptr<RankGroup> group;
+  std::shared_ptr<SharedArenas> arenas =
+      std::make_shared<SharedArenas>(io::ArenaPool::Options{.arenas_max = 32});
+  RankContext run_context;  ///< Whose siblings the handlers get.
+  std::string directory;
+  bool own_directory = false;
+  bool failed = false;  ///< Something went wrong: the logs stay.
+  std::uint64_t last_task = 0;
+  int handling = 0;                    ///< Calls of handlers.
+  std::vector<Abortable*> abortables;  ///< What abort() ends.
+  std::condition_variable handled;
+};
+
+}  // namespace trainyard

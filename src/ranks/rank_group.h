@@ -1,0 +1,101 @@
+// A group of ranks on this machine, brought up, asked and ended: what carries out the commands of
+// ranks/group.h.
+//
+// Three kinds of threads meet here. The *group's thread* starts the processes, lets them in, hears
+// their words and their ends, and keeps the time. Whoever *calls* execute() talks to the ranks
+// itself while it waits, so that a small task takes no other thread's turn. A *thread for events*
+// calls the handler for what ranks fire. One lock guards all that they share.
+//
+// Any thread may call anything but the constructor and the destructor.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ranks/group.h"
+#include "ranks/launch_line.h"
+#include "ranks/shared_arenas.h"
+#include "trainyard/launcher.h"
+#include "trainyard/rank_context.h"
+#include "trainyard/shareable.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+
+class RankGroup {
+ public:
+  class State;  ///< ranks/rank_group_state.h
+
+  struct Options {
+    ranks::Group::Options group;
+    Launcher launcher;
+    RankCommand command;
+    std::vector<std::string> environment;
+    std::string directory;   ///< For logs; it is there.
+    std::string components;  ///< As check_components() gives them.
+    std::string executor;
+    /// Of what is sent; buffers in them go without a copy.
+    std::shared_ptr<SharedArenas> arenas;
+    bool all_results = false;  ///< Each rank's result is wanted, not that of rank 0 alone.
+    /// Called by the thread for events. What it throws is told to the rank.
+    std::function<wire::EventDone(int rank, const wire::EventWord&)> on_event;
+    /// What is worth knowing and no answer to anything. Any thread.
+    std::function<void(const std::string&)> note;
+  };
+
+  explicit RankGroup(Options options);
+  RankGroup(RankGroup&&) = delete;
+  RankGroup& operator=(RankGroup&&) = delete;
+  /// Closes, and waits until nothing is left.
+  ~RankGroup();
+
+  /// Whether it can be asked for something, once what was told to stop has done so.
+  [[nodiscard]] bool is_up() const;
+
+  struct Launched {
+    ranks::Verdict verdict;
+    std::string traceback;  ///< Of a component that could not be made.
+  };
+  /// Brings the group up, after the end of what there was before. All ranks have made their
+  /// components when it returns Ok.
+  Launched launch(const RankContext& context, const std::stop_token& stop);
+
+  struct Execution {
+    ranks::Verdict verdict;
+    bool again = false;      ///< A rank died, and it is to be tried once more.
+    bool not_begun = false;  ///< The group went down before it was sent.
+    /// By rank, as far as they have replied; of those whose result is not wanted empty ones.
+    std::vector<std::optional<Shareable>> replies;
+    std::string traceback;
+    std::string changes;  ///< Of the context, by rank 0.
+  };
+  /// The group must be up; one at a time. `id` is that of a task, and the same when it is tried
+  /// again.
+  Execution execute(std::uint64_t id, std::string_view task, const Shareable& input,
+                    const RankContext& context, const std::stop_token& stop);
+
+  struct Heard {
+    ranks::Verdict verdict;
+    std::vector<std::string> errors;
+    std::string changes;  ///< Of the context, by rank 0.
+  };
+  /// Tells the ranks that listen, but for `except`, and waits until they have heard it, or until
+  /// it is told to stop waiting.
+  Heard fire(wire::EventWord event, const RankContext& context, std::optional<int> except,
+             const std::stop_token& stop = {});
+
+  /// Ends the group, cleanly if it can be, and waits until it is down.
+  void close();
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace trainyard

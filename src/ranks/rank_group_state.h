@@ -1,0 +1,187 @@
+// The inside of a RankGroup: what its threads share, and what belongs to the group's thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "io/arena_exchange.h"
+#include "io/descriptor.h"
+#include "io/event_loop.h"
+#include "io/frame_server.h"
+#include "io/keeper.h"
+#include "model/ids.h"
+#include "ranks/group.h"
+#include "ranks/rank_channel.h"
+#include "ranks/rank_group.h"
+#include "ranks/shared_arenas.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+
+/// The reply in a frame, and what is needed to read its buffers later.
+struct ReplyFrame {
+  wire::RankReply reply;
+  wire::Frame frame;
+  std::vector<io::ArenaExchange::SharedView> views;
+};
+
+/// An error: it is no reply to that request.
+Result<ReplyFrame> read_reply(RankChannel& channel, wire::Frame frame, std::uint64_t request);
+
+class RankGroup::State : public std::enable_shared_from_this<State> {
+ public:
+  using Lock = std::unique_lock<std::mutex>;
+  using Job = std::move_only_function<void()>;
+
+  explicit State(RankGroup::Options with);
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+  ~State();
+
+  // --- any thread, with the lock ---
+
+  void handle(const ranks::GroupEvent& event);
+  /// For the group's thread to do, soon.
+  void post(Job job);
+  void note(std::string what);
+  [[nodiscard]] bool on_own_thread() const { return std::this_thread::get_id() == thread_id_; }
+  /// An error: the word is too long.
+  Result<void> send_word(const std::shared_ptr<RankChannel>& channel, wire::FrameKind kind,
+                         std::uint64_t sequence, const wire::RankWord& word);
+
+  void give_back_read(RankChannel& channel);
+  struct Fired;
+  /// Until all have heard it. The thread for events tells others meanwhile: one of them may be what
+  /// those wait for who are to hear this one.
+  void wait_for_event(Lock& lock, const Fired& event);
+  static void release(RankChannel& channel, std::uint64_t arena);
+
+  // --- any thread, without it ---
+
+  Result<void> start_threads();
+  void end_threads();
+
+  // --- the group's thread ---
+
+  struct Machinery;  ///< Loop, keeper, server: made and ended there.
+  void run();
+  /// Of those who have not replied while somebody waited for it.
+  void read_late_replies();
+  Result<void> make_machinery();
+  void do_inbox();
+
+  RankGroup::Options options;
+
+  std::mutex mutex;
+  /// Of anything below; whoever waits looks again.
+  std::condition_variable changed;
+  ranks::Group group;
+  int closing = 0;           ///< So many wait for its end; it is not launched then.
+  bool keeper_gone = false;  ///< A new one is made for the next launch.
+  bool settled_down = true;  ///< It is down, and nothing is left of the last launch.
+  std::vector<std::shared_ptr<RankChannel>> channels;  ///< By rank; null: has not joined.
+  std::uint32_t epoch = 0;
+  std::vector<std::string> tokens;  ///< One for each rank, or one for the launcher.
+  std::set<int> joining;            ///< Let in, and not taken over yet.
+  std::optional<ranks::Verdict> launched;
+  std::string launch_traceback;  ///< Of the first that could not make its components.
+  std::string first_changes;     ///< Of the context, for those who join.
+  ContextMirror first_mirror;
+  ContextMirror first_sticky;
+
+  struct Answer {
+    ranks::Verdict verdict;
+    bool again = false;
+  };
+  bool executing = false;  ///< Somebody is in execute(), and reads the replies.
+  std::optional<Answer> executed;
+  std::uint64_t request = 0;   ///< The sequence of the last one.
+  std::uint64_t requests = 0;  ///< How many there were.
+  io::Descriptor caller_wake;  ///< Written to when `executed` is there.
+
+  struct Fired {
+    bool over = false;
+    ranks::Verdict verdict;
+    std::vector<std::string> errors;
+    std::string changes;
+  };
+  std::map<std::uint64_t, Fired> fired;
+  std::uint64_t last_event = 0;
+
+  struct Risen {
+    std::shared_ptr<RankChannel> channel;
+    int rank = 0;
+    std::uint64_t sequence = 0;
+    wire::EventWord event;
+  };
+  std::deque<Risen> risen;  ///< What ranks have fired and the thread for events has not taken.
+
+  std::deque<Job> inbox;
+  io::Descriptor inbox_wake;
+  std::optional<Duration> sleeps_until;  ///< The group's thread; nothing: without end.
+  bool quit = false;
+  bool running = false;
+  std::optional<Error> broken;  ///< Why the group's thread could not begin.
+
+ private:
+  void carry_out(const ranks::GroupCommand& command);
+  void carry_out_here(const ranks::GroupCommand& command);
+  [[nodiscard]] static bool needs_own_thread(const ranks::GroupCommand& command);
+
+  void start_processes();
+  void launch_process(std::optional<int> rank, std::vector<std::string> command,
+                      std::vector<std::string> environment);
+  void signal_processes(int signal);
+  [[nodiscard]] AttemptKey key_of(std::optional<int> rank) const;
+  void send_initialise(int rank);
+  void take_keeper_news(const io::KeeperNews& news);
+  void clear_away(const std::string& left);
+
+  [[nodiscard]] Result<void> admit(io::ConnectionId connection, const wire::Hello& hello);
+  [[nodiscard]] Result<int> rank_of(const wire::Hello& hello) const;
+  [[nodiscard]] Result<void> check_descent(io::ConnectionId connection) const;
+  void take_over(io::ConnectionId connection, int rank, std::uint32_t of_epoch);
+  void watch_requests(int rank);
+  void unwatch_requests();
+  void read_requests(int rank);
+  void take_late_reply(int rank, RankChannel& channel, const ReplyFrame& reply, bool first);
+  void read_words(int rank);
+  [[nodiscard]] Result<void> take_word(int rank, const std::shared_ptr<RankChannel>& channel,
+                                       const wire::Frame& frame);
+  void flush_words(const std::shared_ptr<RankChannel>& channel);
+  void wake_thread() const;
+
+  void tell_events();
+  /// The first of those that have risen.
+  void tell_one(Lock& lock);
+  void flush_requests(const std::shared_ptr<RankChannel>& channel);
+  Result<void> make_keeper();
+
+  std::thread own_thread_;
+  std::thread::id thread_id_;
+  std::thread event_thread_;
+  std::unique_ptr<Machinery> machinery_;
+
+  friend class RankGroup;
+};
+
+/// What the reply says of how it went.
+ranks::Verdict verdict_of(const wire::RankOutcome& outcome);
+
+}  // namespace trainyard

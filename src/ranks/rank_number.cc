@@ -1,0 +1,87 @@
+#include "ranks/rank_number.h"
+
+#include <array>
+#include <charconv>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+
+namespace trainyard {
+namespace {
+
+constexpr int kRanksMax = 1'000'000;
+
+struct Source {
+  const char* rank;
+  const char* ranks;
+  const char* local_rank;
+};
+
+constexpr std::array<Source, 6> kSources{{
+    {.rank = "TRAINYARD_RANK", .ranks = "WORLD_SIZE", .local_rank = "LOCAL_RANK"},
+    {.rank = "RANK", .ranks = "WORLD_SIZE", .local_rank = "LOCAL_RANK"},
+    {.rank = "OMPI_COMM_WORLD_RANK",
+     .ranks = "OMPI_COMM_WORLD_SIZE",
+     .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {.rank = "PMIX_RANK",
+     .ranks = "OMPI_COMM_WORLD_SIZE",
+     .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {.rank = "PMI_RANK", .ranks = "PMI_SIZE", .local_rank = "MPI_LOCALRANKID"},
+    {.rank = "SLURM_PROCID", .ranks = "SLURM_NTASKS", .local_rank = "SLURM_LOCALID"},
+}};
+
+/// Nothing when it is not set; an error when it is no number from 0 on.
+Result<std::optional<int>> number_in(const Lookup& environment, const char* name) {
+  const std::optional<std::string> text = environment(name);
+  if (!text || text->empty()) return std::nullopt;
+  int number = -1;
+  const char* const end = text->data() + text->size();
+  const auto [rest, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc{} || rest != end || number < 0 || number > kRanksMax) {
+    return std::unexpected(Error{fmt::format("{}='{}' is no number of a rank", name, *text)});
+  }
+  return number;
+}
+
+}  // namespace
+
+Result<RankNumber> rank_number(const Lookup& environment) {
+  std::string several;  ///< What says that there are several.
+  for (const Source& source : kSources) {
+    const auto rank = number_in(environment, source.rank);
+    if (!rank) return std::unexpected(rank.error());
+    const auto ranks = number_in(environment, source.ranks);
+    if (!ranks) return std::unexpected(ranks.error());
+    const bool of_slurm = std::string_view(source.rank) == "SLURM_PROCID";
+    if (const int said = ranks->value_or(1); said > 1 && several.empty()) {
+      several = fmt::format("{} is {}", source.ranks, said);
+    }
+    const std::optional<int>& found = *rank;
+    if (!found || (of_slurm && ranks->value_or(1) <= 1)) continue;
+    const auto local = number_in(environment, source.local_rank);
+    if (!local) return std::unexpected(local.error());
+    return RankNumber{.rank = *found, .local_rank = local->value_or(*found), .ranks = *ranks};
+  }
+  if (several.empty()) return RankNumber{.rank = 0, .local_rank = 0, .ranks = std::nullopt};
+  return std::unexpected(Error{fmt::format(
+      "{}, and nothing says which rank this is (RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, "
+      "SLURM_PROCID)",
+      several)});
+}
+
+std::vector<std::pair<std::string, std::string>> torch_environment(const RankNumber& number,
+                                                                   int ranks) {
+  return {{"RANK", std::to_string(number.rank)},
+          {"LOCAL_RANK", std::to_string(number.local_rank)},
+          {"WORLD_SIZE", std::to_string(ranks)}};
+}
+
+}  // namespace trainyard

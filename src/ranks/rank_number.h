@@ -1,0 +1,36 @@
+// Which rank a process is, by what its launcher has put into its environment.
+//
+// Looked for in this order: TRAINYARD_RANK, RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI),
+// PMIX_RANK, PMI_RANK, SLURM_PROCID (where SLURM_NTASKS says that there are several). A variable
+// that is empty is none. Pure; any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard {
+
+struct RankNumber {
+  int rank = 0;
+  int local_rank = 0;
+  std::optional<int> ranks;  ///< As far as its environment says.
+
+  friend bool operator==(const RankNumber&, const RankNumber&) = default;
+};
+
+using Lookup = std::function<std::optional<std::string>(const char* name)>;
+
+/// Rank 0 of 1 where nothing speaks of ranks. An error: something says that there are several, and
+/// nothing which one this is; or a number is none.
+Result<RankNumber> rank_number(const Lookup& environment);
+
+/// What PyTorch and others look for, NAME=value: for launchers that have not set it.
+std::vector<std::pair<std::string, std::string>> torch_environment(const RankNumber& number,
+                                                                   int ranks);
+
+}  // namespace trainyard

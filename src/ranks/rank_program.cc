@@ -1,0 +1,112 @@
+#include "trainyard/rank_program.h"
+
+#include <cstdlib>
+#include <expected>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/result.h"
+#include "io/conversation.h"
+#include "io/descriptor.h"
+#include "io/frame_socket.h"
+#include "ranks/log_end.h"
+#include "ranks/rank_number.h"
+#include "ranks/rank_process.h"
+#include "trainyard/component_registry.h"
+#include "wire/control.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/rank.h"
+
+namespace trainyard {
+namespace {
+
+/// The value, which is gone from the environment then: what this process starts is no rank.
+std::optional<std::string> take_variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): first thing.
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  std::string taken = value;
+  ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return taken;
+}
+
+std::optional<std::string> variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// For launchers that mix what their ranks print.
+void write_to_log(const std::string& directory, int rank) {
+  const std::string path = log_of_rank(directory, rank);
+  const io::Descriptor log(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (!log.is_open()) return;
+  ::dup2(log.get(), STDOUT_FILENO);
+  ::dup2(log.get(), STDERR_FILENO);
+}
+
+int complain(const std::string& what) {
+  std::cerr << "trainyard: " << what << '\n' << std::flush;
+  return EXIT_FAILURE;
+}
+
+/// Says who we are. An error says why we are not let in.
+Result<void> greet(io::FrameSocket& requests, const wire::Hello& hello) {
+  Result<void> said =
+      requests.send({.kind = wire::FrameKind::Hello, .fields = wire::to_fields(hello)});
+  if (!said) return said;
+  const auto frame = requests.wait_for_frame();
+  if (!frame) return std::unexpected(Error{"the executor of this rank: " + frame.error().message});
+  if (frame->kind == wire::FrameKind::Failure) {
+    return std::unexpected(Error{"refused: " + wire::read_failure(frame->fields)});
+  }
+  const auto welcome = wire::read_welcome(frame->fields);
+  if (!welcome) return std::unexpected(welcome.error());
+  if (!welcome->ok) return std::unexpected(Error{"refused: " + welcome->error});
+  return {};
+}
+
+}  // namespace
+
+std::optional<int> run_as_rank(const ComponentRegistry& registry) {
+  const auto socket = take_variable("TRAINYARD_RANK_SOCKET");
+  const auto token = take_variable("TRAINYARD_RANK_TOKEN");
+  const auto logs = take_variable("TRAINYARD_RANK_LOGS");
+  if (!socket || !token) return std::nullopt;
+  const Result<RankNumber> number = rank_number(variable);
+  if (number && logs) write_to_log(*logs, number->rank);
+  io::Conversation conversation(
+      {.with = "the executor of this rank", .within = std::nullopt, .limits = wire::kRankLimits});
+  if (const Result<void> there = conversation.connect(*socket); !there) {
+    return complain(there.error().message);
+  }
+  wire::Hello hello{.role = wire::Role::Rank,
+                    .version = 1,
+                    .program = number ? "trainyard" : number.error().message,
+                    .token = *token,
+                    .rank = std::nullopt,
+                    .ranks = std::nullopt};
+  if (number) {
+    hello.rank = number->rank;
+    hello.ranks = number->ranks;
+  }
+  // What the parent requests may come together with its welcome.
+  io::FrameSocket requests(conversation.take_socket(), wire::kRankLimits);
+  if (const Result<void> welcome = greet(requests, hello); !welcome) {
+    return complain(welcome.error().message);
+  }
+  if (!number) return complain(number.error().message);
+  for (const auto& [name, value] : torch_environment(*number, number->ranks.value_or(1))) {
+    ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);  // NOLINT(concurrency-mt-unsafe)
+  }
+  RankProcess rank(std::move(requests), registry);
+  const Result<void> done = rank.run();
+  return done ? EXIT_SUCCESS : complain(done.error().message);
+}
+
+}  // namespace trainyard

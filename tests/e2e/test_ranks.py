@@ -1,0 +1,228 @@
+"""Tasks of several processes, and `trainyard ranks` by hand."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from yard import YardTest, alive, json
+
+PROGRAM = os.environ["TRAINYARD"]
+
+
+CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python"
+TWO_PHASES = f"""
+import os, pathlib, sys, time
+sys.path.insert(0, {str(CLIENT)!r})
+rank, attempt_number = int(os.environ["RANK"]), int(os.environ["TRAINYARD_ATTEMPT"])
+there = pathlib.Path(os.environ["TRAINYARD_TASK_DIR"])
+def meet(what):
+    (there / f"{{what}}.{{rank}}").touch()
+    while len(list(there.glob(what + ".*"))) < 3:
+        time.sleep(0.01)
+"""
+
+
+class Ranks(YardTest):
+    def two_phases(self, script, wants="ranks: 3"):
+        self.write("rank.py", TWO_PHASES + script)
+        self.job(f"""
+name: job
+groups:
+  - name: g
+    memory: 60MB
+    cpus: 0
+    two-phase: true
+    tasks:
+      - id: t
+        {wants}
+        command: [/usr/bin/python3, rank.py]
+""")
+
+    def sweep(self, command, wants="ranks: 3"):
+        self.job(f"""
+name: job
+groups:
+  - name: g
+    memory: 60MB
+    cpus: 0
+    tasks:
+      - id: t
+        {wants}
+        command: |
+          {command}
+""")
+
+    def report(self):
+        return json.loads(self.text("runs/job/reports/g.json"))
+
+    def test_a_task_is_as_many_processes_as_it_says(self):
+        self.sweep('echo rank $RANK of $WORLD_SIZE local $LOCAL_RANK $MASTER_ADDR; '
+                   'test -n "$MASTER_PORT"')
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.text("runs/job/g/t/stdout.log"), "rank 0 of 3 local 0 127.0.0.1\n")
+        for rank in (1, 2):
+            self.assertEqual(self.text(f"runs/job/g/t/rank-{rank}.log"),
+                             f"rank {rank} of 3 local {rank} 127.0.0.1\n")
+
+    def test_it_fails_as_its_first_rank_that_fails_and_says_why(self):
+        self.sweep('if [ $RANK = 2 ]; then echo no such data; exit 7; fi; exec sleep 1000')
+        self.trainyard("run", "job.yaml", expect=1)
+        row = self.status()["tasks"][0]
+        self.assertEqual(row["word"], "EXIT 7")
+        self.assertIn("rank 2 exited with code 7", self.text("runs/job/g/t/stderr.log"))
+        self.assertIn("no such data", self.text("runs/job/g/t/stderr.log"))
+
+    def test_out_of_memory_in_one_rank_tries_the_task_again(self):
+        self.sweep('if [ $RANK = 1 ] && [ $TRAINYARD_ATTEMPT = 1 ]; then '
+                   'echo "torch.cuda.OutOfMemoryError: CUDA out of memory."; exit 1; fi')
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("RETRYING", done.stderr)
+        self.assertEqual([(row["attempt"], row["failure"]) for row in self.report()["attempts"]],
+                         [(1, "OUT_OF_MEMORY"), (2, None)])
+
+    def test_its_ranks_share_its_cpus_and_are_admitted_together(self):
+        self.sweep("echo $OMP_NUM_THREADS", wants="ranks: 2\n        cpus: 2")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.text("runs/job/g/t/stdout.log"), "1\n")
+        dry = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+        self.assertEqual(dry["tasks"][0]["cpus"], 2)
+        self.assertEqual(dry["tasks"][0]["command"][1:4], ["ranks", "--ranks", "2"])
+
+    def test_a_kill_ends_all_ranks_and_what_they_have_started(self):
+        self.sweep('setsid sleep 54321 & echo $$ > $TRAINYARD_TASK_DIR/pid.$RANK; wait')
+        run = self.start("run", "job.yaml")
+        there = [self.directory / f"runs/job/g/t/pid.{rank}" for rank in range(3)]
+        self.until("all ranks", lambda: all(path.exists() and path.read_text() for path in there))
+        self.trainyard("kill", "t", expect=0)
+        self.assertEqual(run.wait(30), 1)
+        for path in there:
+            self.assertFalse(pathlib.Path(f"/proc/{path.read_text().strip()}").exists())
+        self.assertEqual(subprocess.run(["pgrep", "-f", "sleep 54321"], stdout=subprocess.DEVNULL).returncode, 1)
+
+    def test_others_may_start_them(self):
+        self.sweep("echo rank $RANK of $WORLD_SIZE", wants="ranks: 2\n        launcher: mpirun")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.text("runs/job/g/t/stdout.log"), "rank 0 of 2\n")
+        self.assertEqual(self.text("runs/job/g/t/rank-1.log"), "rank 1 of 2\n")
+
+    def test_mistakes_name_their_place(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    tasks:
+      - {id: a, ranks: 0, command: "true"}
+      - {id: b, ranks: 2, launcher: mpirum, command: "true"}
+      - {id: c, ranks: 2, launcher: [mpirun, -n, "2"], command: "true"}
+  - name: p
+    preload: [json]
+    tasks: [{id: d, ranks: 2, command: [/usr/bin/python3, x.py]}]
+""")
+        said = self.trainyard("run", "job.yaml", "--dry-run", expect=2).stderr
+        self.assertIn("job.yaml:6:24: group 'g': task 'a': ranks: '0' is not a whole number from 1 to 4096", said)
+        self.assertIn("launcher: unknown launcher 'mpirum', did you mean 'mpirun'?", said)
+        self.assertIn("launcher: a launcher must say where the command goes", said)
+        self.assertIn("job.yaml:11:28: group 'p': ranks: a task with 'preload' is one process", said)
+
+    def test_two_phases_are_those_of_all_ranks(self):
+        self.two_phases("""
+import trainyard
+for attempt in trainyard.attempts():
+    with attempt as device:
+        meet("training")
+        trainyard.progress((rank + 1) / 10)
+        trainyard.result(device=device, rank=rank)
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("t"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        row = self.status()["tasks"][0]
+        self.assertEqual((row["result"], row["progress"]), ({"device": "cpu", "rank": 0}, 0.1))
+
+    def test_two_phases_start_over_when_one_rank_runs_out_of_memory(self):
+        self.two_phases("""
+import trainyard
+for attempt in trainyard.attempts():
+    with attempt as device:
+        meet("training")
+        if attempt_number == 1 and rank == 2:
+            raise MemoryError("no room for 3 GB")
+        if attempt_number == 1:
+            time.sleep(1000)
+""")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("rank 2: MemoryError: no room for 3 GB", done.stderr)
+        self.assertEqual(self.life("t"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "INTERRUPT",
+                                          "AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+
+    def test_two_phases_fail_with_the_first_rank_and_name_it(self):
+        self.two_phases("""
+import trainyard
+if rank == 1:
+    raise ValueError("no such data")
+for attempt in trainyard.attempts():
+    with attempt as device:
+        pass
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        row = self.status()["tasks"][0]
+        self.assertEqual((row["word"], row["message"]), ("ERROR", "rank 1: ValueError: no such data"))
+
+    def test_two_phases_in_a_shell_and_with_another_launcher(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 60MB
+    cpus: 0
+    two-phase: true
+    tasks:
+      - id: t
+        ranks: 2
+        launcher: mpirun
+        command: |
+          device=$($TRAINYARD client wait-device) || exit
+          $TRAINYARD client result device=$device rank=$RANK
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("t"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(self.status()["tasks"][0]["result"], {"device": "cpu", "rank": 0})
+
+    def test_by_hand_ctrl_c_ends_all(self):
+        process = subprocess.Popen([PROGRAM, "ranks", "-n", "2", "--", "sh", "-c", "echo up; exec sleep 1000"],
+                                   cwd=self.directory, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "up\n")
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        self.assertEqual(process.wait(20), 130)
+        self.assertLess(time.monotonic() - began, 10)
+        process.stdout.close()
+
+    def test_by_hand_nothing_is_left_when_it_is_killed(self):
+        for launcher in ("built-in", "mpirun"):
+            there = [self.directory / f"{launcher}.{rank}" for rank in range(2)]
+            process = subprocess.Popen(
+                [PROGRAM, "ranks", "-n", "2", "--launcher", launcher, "--", "sh", "-c",
+                 f"echo $$ > {launcher}.$RANK; exec sleep 1000"], cwd=self.directory)
+            self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
+            process.kill()
+            process.wait()
+            for path in there:
+                self.until("the end of a rank", lambda: not alive(path.read_text().strip()))
+
+    def test_by_hand_a_launcher_must_start_each_rank_once(self):
+        for line, why in ((["sh", "-c", 'RANK=0 WORLD_SIZE=3 exec "$@"', "-", "{command}"],
+                           "rank 0 was started as one of 3, and there must be 2"),
+                          (["sh", "-c", 'RANK=2 WORLD_SIZE=2 exec "$@"', "-", "{command}"],
+                           "rank 2 is there, and the last of 2 is 1"),
+                          (["sh", "-c", 'RANK=0 "$@"; RANK=0 exec "$@"', "-", "{command}"],
+                           "there are two of rank 0")):
+            with self.subTest(why):
+                done = self.trainyard("ranks", "-n", "2", "--launcher", json.dumps(line), "--", "true")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(why, done.stderr)
+
+    def test_by_hand_a_rank_that_does_not_stop_is_killed(self):
+        said = self.trainyard("ranks", "-n", "2", "--grace", "0.2", "--", "sh", "-c",
+                              'trap "" TERM; [ $RANK = 1 ] && exit 5; while :; do sleep 1; done', expect=5)
+        self.assertIn("rank 1 exited with code 5; the others are ended", said.stderr)
