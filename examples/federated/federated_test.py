@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM, TRAINYARD, EXAMPLE = sys.argv[1:]
+PROGRAM, EXECUTORS, TRAINYARD, EXAMPLE = sys.argv[1:]
 DATA = str(pathlib.Path(EXAMPLE).parent / "mnist/data")
 
 
@@ -49,3 +49,9 @@ def last_of(split):
 uniform, by_label = last_of("uniform"), last_of("label")
 assert uniform > 85, uniform
 assert 60 < by_label <= uniform + 1, by_label
+
+# An executor for each client learns as the tasks do.
+told = run([EXECUTORS, "--data", DATA, "--clients", "4", "--rounds", "3"], "/")
+rounds = [float(found) for found in re.findall(r"test ([0-9.]+) %", told)]
+print("executors", rounds)
+assert len(rounds) == 3 and rounds[0] < rounds[-1] and rounds[-1] > 80, rounds

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <ios>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -204,6 +205,12 @@ Result<Dataset> load_dataset(const std::string& directory, const std::string& pa
   Result<Dataset> dataset = make_dataset(*std::move(images), *std::move(labels));
   if (!dataset) return error(base + ": " + dataset.error());
   return dataset;
+}
+
+Dataset need_dataset(const std::string& directory, const std::string& part) {
+  Result<Dataset> data = load_dataset(directory, part);
+  if (!data) throw std::runtime_error(data.error());
+  return *std::move(data);
 }
 
 }  // namespace mnist

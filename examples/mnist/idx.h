@@ -55,5 +55,7 @@ Result<Dataset> make_dataset(IdxArray images, IdxArray labels);
 /// Reads `<directory>/<part>-images-idx3-ubyte` and `-labels-idx1-ubyte`, plain or with `.gz`.
 /// `part` is "train" or "t10k".
 Result<Dataset> load_dataset(const std::string& directory, const std::string& part);
+/// The same; what is wrong is thrown, as a std::runtime_error.
+Dataset need_dataset(const std::string& directory, const std::string& part);
 
 }  // namespace mnist

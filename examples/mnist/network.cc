@@ -55,6 +55,12 @@ BatchResult Network::forward(const Batch& images, std::span<const std::uint8_t> 
 
 BatchResult Network::train(const Batch& images, std::span<const std::uint8_t> labels,
                            float learning_rate) {
+  const BatchResult result = find_gradients(images, labels);
+  step(learning_rate);
+  return result;
+}
+
+BatchResult Network::find_gradients(const Batch& images, std::span<const std::uint8_t> labels) {
   const BatchResult result = forward(images, labels);
   errors_ /= static_cast<float>(images.cols());
 
@@ -64,12 +70,39 @@ BatchResult Network::train(const Batch& images, std::span<const std::uint8_t> la
   bias_out_.gradient = errors_.rowwise().sum();
   weights_in_.gradient.noalias() = hidden_errors_ * images.transpose();
   bias_in_.gradient = hidden_errors_.rowwise().sum();
+  return result;
+}
 
+void Network::step(float learning_rate) {
   ++steps_;
   for (Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
     parameter->step(steps_, learning_rate);
   }
-  return result;
+}
+
+void Network::gradients(std::span<float> into) const {
+  for (const Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    const Eigen::MatrixXf& gradient = parameter->gradient;
+    const auto size = static_cast<std::size_t>(gradient.size());
+    std::copy_n(gradient.data(), size, into.begin());
+    into = into.subspan(size);
+  }
+}
+
+void Network::set_gradients(std::span<const float> gradients) {
+  for (Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    const auto size = static_cast<std::size_t>(parameter->gradient.size());
+    std::ranges::copy(gradients.first(size), parameter->gradient.data());
+    gradients = gradients.subspan(size);
+  }
+}
+
+std::size_t Network::size() const {
+  std::size_t all = 0;
+  for (const Parameter* parameter : {&weights_in_, &bias_in_, &weights_out_, &bias_out_}) {
+    all += static_cast<std::size_t>(parameter->value.size());
+  }
+  return all;
 }
 
 std::vector<float> Network::weights() const {

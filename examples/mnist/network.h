@@ -3,6 +3,7 @@
 // Not a library: just enough to be worth a sweep. One thread; the same seed gives the same network.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,6 +37,16 @@ class Network {
 
   /// One step of Adam on the mean cross-entropy of the batch. `labels` has one entry a column.
   BatchResult train(const Batch& images, std::span<const std::uint8_t> labels, float learning_rate);
+
+  /// The two halves of train(): what the batch asks for, the mean over its images, and a step of
+  /// Adam along it. Between them it may become the mean over several such batches.
+  BatchResult find_gradients(const Batch& images, std::span<const std::uint8_t> labels);
+  void step(float learning_rate);
+
+  /// Parameter after parameter, as many as weights().
+  void gradients(std::span<float> into) const;
+  void set_gradients(std::span<const float> gradients);
+  [[nodiscard]] std::size_t size() const;
 
   /// All that was learned, parameter after parameter; and to go on from that, with Adam as new.
   [[nodiscard]] std::vector<float> weights() const;

@@ -115,6 +115,13 @@ double train_epoch(Network& network, const Dataset& data, std::span<const std::s
       .accuracy;
 }
 
+BatchResult find_gradients(Network& network, const Dataset& data,
+                           std::span<const std::size_t> picks) {
+  Batches batches(data);
+  batches.gather(picks);
+  return network.find_gradients(batches.images(), batches.labels());
+}
+
 double accuracy_of(Network& network, const Dataset& data) {
   return measure(network, data, data.size()).accuracy;
 }

@@ -44,6 +44,10 @@ Network make_network(const Dataset& data, int hidden, std::uint64_t seed);
 double train_epoch(Network& network, const Dataset& data, std::span<const std::size_t> order,
                    double learning_rate);
 
+/// What those images ask the network for, as Network::find_gradients() says.
+BatchResult find_gradients(Network& network, const Dataset& data,
+                           std::span<const std::size_t> picks);
+
 /// The share of all images that the network gets right.
 double accuracy_of(Network& network, const Dataset& data);
 
