@@ -93,7 +93,7 @@ bool read(const char* path, Work& work) {
 Duration bound(const Work& work) {
   std::vector<Prospect> prospects;
   for (std::size_t i = 0; i < work.courses.size(); ++i) {
-    Request request = work.plan.shapes[work.plan.tasks[i].shape.value].request;
+    Request request = work.plan.shape_of(TaskIndex{static_cast<std::uint32_t>(i)}).request;
     request.gpu_memory = work.courses[i].gpu_memory;
     prospects.push_back({.load = work.courses[i].load,
                          .train = work.courses[i].train,

@@ -14,6 +14,8 @@ import harness
 import pipeline_async
 import pipeline_events
 import pipeline_steps
+import ranks_life
+import ranks_tasks
 import rows
 import tasks_library
 import tasks_python
@@ -31,7 +33,7 @@ GROUPS = {
     "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling,
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
-    "ranks": {},
+    "ranks": {"tasks": ranks_tasks, "life": ranks_life},
 }
 
 
