@@ -693,11 +693,10 @@ class _Stop:
 class _Rank:
     """A rank: executes on the main thread, hears words of the parent on one, tells events on another."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, local_rank):
         self.requests, self.words = channel, None
         self.arenas = _Arenas()
-        self.rank = self.local_rank = 0
-        self.ranks = 1
+        self.rank, self.local_rank, self.ranks = 0, local_rank, 1
         self.sticky, self.known = {}, {}
         self._request_base, self._word_base = {}, {}
         self._mapped = {}
@@ -734,8 +733,8 @@ class _Rank:
     def _initialise(self, frame):
         fields = frame.fields
         self.words = _Channel(socket.socket(fileno=self.requests.descriptors.pop(0)))
-        self.rank, self.local_rank = fields.get("rank", 0), fields.get("local_rank", 0)
-        self.ranks, self._wanted = fields.get("ranks", 1), fields.get("result", False)
+        self.rank, self.ranks = fields.get("rank", 0), fields.get("ranks", 1)
+        self._wanted = fields.get("result", False)
         self._event_s = fields.get("event_ms", 30000) / 1000
         self.merge(self._request_base, fields.get("context", {}))
         self._begin(0)
@@ -1121,9 +1120,9 @@ def _run_as_rank():
         sys.exit("trainyard: refused: " + welcome.fields.get("error", "no reason was given"))
     if rank is None:
         sys.exit("trainyard: " + unknown)
-    os.environ.update(RANK=str(rank), LOCAL_RANK=str(local_rank), WORLD_SIZE=str(ranks or 1))
+    os.environ.update(TRAINYARD_RANK=str(rank), RANK=str(rank), LOCAL_RANK=str(local_rank), WORLD_SIZE=str(ranks or 1))
     try:
-        _Rank(channel).run()
+        _Rank(channel, local_rank).run()
     except (OSError, Refused) as why:
         print("trainyard: %s" % why, file=sys.stderr)
         sys.stderr.flush()

@@ -140,6 +140,7 @@ class RankContext {
 
   /// Nothing outside of a rank.
   [[nodiscard]] std::optional<int> rank() const;
+  /// Which it is on its machine, as its launcher says.
   [[nodiscard]] int local_rank() const;
   /// How many there are.
   [[nodiscard]] int ranks() const;

@@ -2,7 +2,6 @@
 // yard the same script just goes on.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <expected>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "cli/version.h"
 #include "config/setting_value.h"
 #include "io/conversation.h"
+#include "io/environment.h"
 #include "io/files.h"
 #include "model/event.h"
 #include "wire/frame.h"
@@ -34,15 +34,11 @@ namespace {
 constexpr Duration kTellWithin{10'000};
 
 /// A variable of the environment, or empty.
-std::string variable(const char* name) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment of this program.
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
+std::string text(const char* name) { return io::variable(name).value_or(""); }
 
 /// One that is a whole number.
 std::optional<int> number(const char* name) {
-  const Result<int> value = parse_count(variable(name));
+  const Result<int> value = parse_count(text(name));
   return value ? std::optional(*value) : std::nullopt;
 }
 
@@ -59,8 +55,8 @@ bool speaks_for_all() { return number("TRAINYARD_RANK").value_or(0) == 0; }
 
 /// Where the yard is; nothing outside of one.
 std::optional<Place> place() {
-  Place found{.socket = variable("TRAINYARD_SOCKET"),
-              .token = variable("TRAINYARD_TOKEN"),
+  Place found{.socket = text("TRAINYARD_SOCKET"),
+              .token = text("TRAINYARD_TOKEN"),
               .rank = number("TRAINYARD_RANK"),
               .ranks = number("WORLD_SIZE")};
   if (found.socket.empty() || found.token.empty()) return std::nullopt;
@@ -161,7 +157,7 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
   if (!speaks_for_all()) return ExitCode::Success;
-  const std::string path = variable("TRAINYARD_RESULT");
+  const std::string path = text("TRAINYARD_RESULT");
   if (path.empty()) {
     print(fmt::format("result: {}\n", text_of(*values)));
     return ExitCode::Success;

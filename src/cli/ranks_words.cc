@@ -1,7 +1,9 @@
 #include "cli/ranks_words.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <expected>
 #include <iostream>
@@ -20,6 +22,7 @@
 #include "config/launcher_text.h"
 #include "config/own_program.h"
 #include "config/setting_value.h"
+#include "io/environment.h"
 #include "io/files.h"
 #include "ranks/command_ranks.h"
 #include "trainyard/launcher.h"
@@ -28,12 +31,12 @@ namespace trainyard::cli {
 namespace {
 
 constexpr double kGraceMax = 86'400;
+/// Those of our options whose value is the next word.
+constexpr std::array<std::string_view, 5> kWithValue{"-n", "--ranks", "--launcher", "--logs",
+                                                     "--grace"};
 
 /// Beside the other files of a task, or where we are.
-std::string usual_logs() {
-  const char* const task = std::getenv("TRAINYARD_TASK_DIR");  // NOLINT(concurrency-mt-unsafe)
-  return task != nullptr && *task != '\0' ? task : ".";
-}
+std::string usual_logs() { return io::variable("TRAINYARD_TASK_DIR").value_or("."); }
 
 }  // namespace
 
@@ -70,9 +73,16 @@ std::vector<const char*> RanksWords::without_separator(std::span<const char* con
   std::vector<const char*> kept(words.begin(), words.end());
   const std::string_view command = kept.size() > 1 ? kept[1] : "";
   if (command != "ranks" && command != "rank") return kept;
-  const auto separator = std::ranges::find(kept, std::string_view("--"),
-                                           [](const char* word) { return std::string_view(word); });
-  if (separator != kept.end()) kept.erase(separator);
+  // Before the command are options; one further on belongs to the command.
+  for (std::size_t at = 2; at < kept.size(); ++at) {
+    const std::string_view word = kept[at];
+    if (word == "--") {
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(at));
+      break;
+    }
+    if (!word.starts_with('-')) break;
+    if (std::ranges::find(kWithValue, word) != kWithValue.end()) ++at;
+  }
   return kept;
 }
 

@@ -18,7 +18,7 @@ class RanksWords {
   /// Adds both to the command line.
   explicit RanksWords(CLI::App& app);
 
-  /// The command line, without the first -- of these two: what follows is their command anyway.
+  /// The command line, without the -- between the options of these two and their command.
   static std::vector<const char*> without_separator(std::span<const char* const> words);
 
   /// Does what was typed, if that was one of them: the exit code, which may be the command's own.

@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "io/descriptor.h"
+#include "io/environment.h"
 
 namespace trainyard::io {
 namespace {
@@ -85,9 +86,7 @@ const sockaddr* generic(const sockaddr_un& address) {
 std::vector<std::string> socket_parents() {
   std::vector<std::string> parents;
   for (const char* const name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
-    // Nobody changes our environment.
-    const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-    if (value != nullptr && *value != '\0') parents.emplace_back(value);
+    if (auto value = variable(name)) parents.push_back(*std::move(value));
   }
   parents.emplace_back("/tmp");
   return parents;

@@ -29,14 +29,6 @@ constexpr int kWriteWaitMs = 30'000;
 
 }  // namespace
 
-Result<std::pair<Descriptor, Descriptor>> socket_pair() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return std::unexpected(system_error("cannot make a pair of sockets", errno));
-  }
-  return std::pair{Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
 void FrameSocket::shut_down() const { ::shutdown(socket_.get(), SHUT_RDWR); }
 
 Result<void> FrameSocket::send(const wire::Frame& frame, ArenaPool* pool) {

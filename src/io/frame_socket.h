@@ -21,16 +21,12 @@
 
 namespace trainyard::io {
 
-/// Two connected ends.
-Result<std::pair<Descriptor, Descriptor>> socket_pair();
-
 class FrameSocket {
  public:
   FrameSocket(Descriptor socket, const wire::FrameLimits& limits)
       : socket_(std::move(socket)), limits_(limits), reader_(limits) {}
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
   /// Nothing more goes either way, here and at the other end; the descriptor stays.
   void shut_down() const;
 

@@ -14,6 +14,7 @@
 
 #include "io/arena_pool.h"
 #include "io/descriptor.h"
+#include "io/passing.h"
 #include "wire/frame.h"
 
 namespace trainyard::io {

@@ -31,6 +31,7 @@
 #include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "io/gpu_driver.h"
+#include "io/passing.h"
 #include "model/resources.h"
 
 namespace trainyard::io {
@@ -306,13 +307,11 @@ void GpuWatch::State::give_up() {
 }
 
 Result<GpuWatch> GpuWatch::start(const GpuSources& sources) {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return std::unexpected(system_error("cannot look at the GPUs", errno));
-  }
+  auto ends = socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the GPUs"));
   auto state = std::make_unique<State>();
-  state->socket = Descriptor(ends[0]);
-  Descriptor other(ends[1]);
+  state->socket = std::move(ends->first);
+  Descriptor other = std::move(ends->second);
   const auto pid = ::fork();
   if (pid < 0) return std::unexpected(system_error("cannot look at the GPUs", errno));
   if (pid == 0) become_watch(other.get(), sources);

@@ -35,6 +35,7 @@
 #include "io/keeper_message.h"
 #include "io/keeper_process.h"
 #include "io/keeper_spawn.h"
+#include "io/passing.h"
 #include "io/pidfd.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -274,19 +275,15 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
     Result<void> single = check_that_there_is_one_thread();
     if (!single) return std::unexpected(std::move(single).error());
   }
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return std::unexpected(system_error("cannot make a socket for the keeper", errno));
-  }
-  Descriptor ours(ends[0]);
-  Descriptor its(ends[1]);
+  auto ends = socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot start the keeper"));
   const pid_t pid = ::fork();
   if (pid < 0) return std::unexpected(system_error("cannot fork the keeper", errno));
   if (pid == 0) {
-    become_keeper(std::move(its), std::move(options));
+    become_keeper(std::move(ends->second), std::move(options));
     ::_exit(0);
   }
-  return Keeper(std::make_unique<State>(std::move(ours), pid, options.stop_grace));
+  return Keeper(std::make_unique<State>(std::move(ends->first), pid, options.stop_grace));
 }
 
 std::int64_t Keeper::pid() const { return state_->pid; }

@@ -1,10 +1,13 @@
 #include "io/passing.h"
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <expected>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/socket.h>
@@ -12,6 +15,7 @@
 #include <sys/uio.h>
 
 #include "base/check.h"
+#include "base/result.h"
 #include "io/descriptor.h"
 #include "wire/frame.h"
 
@@ -24,6 +28,14 @@ struct Control {
 };
 
 }  // namespace
+
+Result<std::pair<Descriptor, Descriptor>> socket_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return std::unexpected(system_error("cannot make a pair of sockets", errno));
+  }
+  return std::pair{Descriptor(ends[0]), Descriptor(ends[1])};
+}
 
 ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags) {
   if (descriptors.empty()) return ::send(socket, bytes.data(), bytes.size(), flags);

@@ -1,15 +1,20 @@
-// Bytes over a Unix socket, and with the first of them descriptors (SCM_RIGHTS).
+// Unix sockets: bytes, and with the first of them descriptors (SCM_RIGHTS).
 #pragma once
 
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "base/result.h"
 #include "io/descriptor.h"
 
 namespace trainyard::io {
+
+/// Two connected ends of a stream.
+Result<std::pair<Descriptor, Descriptor>> socket_pair();
 
 /// As send(2) with these flags, and the descriptors with the first byte; at most
 /// wire::kDescriptorsMax. They stay open here.

@@ -62,14 +62,6 @@ Result<Descriptor> file_with(std::string_view text) {
   return file;
 }
 
-Result<std::array<Descriptor, 2>> socket_pair() {
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return std::unexpected(system_error("cannot make a socket for the importing process", errno));
-  }
-  return std::array<Descriptor, 2>{Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
 /// What the task is to become, as become_task() in preload_server.py reads it.
 std::string text_of(const Launch& launch, const std::vector<char*>& environment) {
   std::string text = launch.working_directory + '\0' + fmt::to_string(launch.preload.interpreter) +
@@ -107,8 +99,8 @@ Result<PreloadServer> PreloadServer::start(Spawner& spawner, const Launch& launc
   server.log_size_ = static_cast<std::size_t>(std::max<off_t>(::lseek(log.get(), 0, SEEK_END), 0));
   const Result<Descriptor> source = file_with(kPreloadSource);
   if (!source) return std::unexpected(source.error());
-  Result<std::array<Descriptor, 2>> ends = socket_pair();
-  if (!ends) return std::unexpected(ends.error());
+  auto ends = socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()));
 
   Launch own;
   own.arguments.assign(launch.arguments.begin(),
@@ -121,11 +113,11 @@ Result<PreloadServer> PreloadServer::start(Spawner& spawner, const Launch& launc
   own.environment = preload.environment;
   own.working_directory = launch.working_directory;
   Result<Spawned> spawned = spawner.start(
-      own, {.in = source->get(), .out = log.get(), .err = log.get(), .third = ends->back().get()});
+      own, {.in = source->get(), .out = log.get(), .err = log.get(), .third = ends->second.get()});
   if (!spawned) return std::unexpected(std::move(spawned).error());
   server.pid_ = spawned->pid;
   server.pidfd_ = std::move(spawned->pidfd);
-  server.socket_ = std::move(ends->front());
+  server.socket_ = std::move(ends->first);
   return server;
 }
 
@@ -134,15 +126,15 @@ Result<void> PreloadServer::launch(Spawner& spawner, const Launch& launch) {
   if (!logs) return std::unexpected(logs.error());
   const Result<Descriptor> text = file_with(text_of(launch, spawner.environment_of(launch)));
   if (!text) return std::unexpected(text.error());
-  Result<std::array<Descriptor, 2>> ends = socket_pair();
-  if (!ends) return std::unexpected(ends.error());
+  auto ends = socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()));
   Result<MemoryGroup> group = Spawner::make_group(launch);
   if (!group) return std::unexpected(std::move(group).error());
   group_ = std::move(*group);
-  permission_ = std::move(ends->front());
+  permission_ = std::move(ends->first);
   // If this fails it is about to end, or ends now, and its end tells why.
   const std::array<int, 4> descriptors{text->get(), logs->out.get(), logs->err.get(),
-                                       ends->back().get()};
+                                       ends->second.get()};
   if (send_with(socket_.get(), "l", descriptors, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) kill();
   return {};
 }

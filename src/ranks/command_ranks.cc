@@ -27,6 +27,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "io/descriptor.h"
+#include "io/environment.h"
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/port_lease.h"
@@ -45,17 +46,12 @@ constexpr int kSignalled = 128;
 constexpr int kLookAgainMs = 20;
 constexpr Duration kSweepMax{5'000};
 
-std::optional<std::string> variable(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread.
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-}
-
 /// The GPUs that this process has been given, as far as it says. One of two phases sees all that
 /// there are, and hears from the yard which it has.
 std::vector<GpuIndex> gpus_given() {
-  if (variable("TRAINYARD_TOKEN")) return {};
+  if (io::variable("TRAINYARD_TOKEN")) return {};
   for (const char* const name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
-    const std::string value = variable(name).value_or("");
+    const std::string value = io::variable(name).value_or("");
     if (value.empty() || value == "-1") continue;
     std::vector<GpuIndex> gpus{{0}};
     for (std::uint32_t i = 0; i < std::ranges::count(value, ','); ++i) gpus.push_back({i + 1});
@@ -79,18 +75,6 @@ Result<io::Descriptor> make_log(const std::string& directory, int rank) {
     return std::unexpected(Error{fmt::format("there are two of rank {}", rank)});
   }
   return std::unexpected(io::system_error(fmt::format("cannot write '{}'", path), errno));
-}
-
-void put(const std::string& name_and_value) {
-  const std::size_t equals = name_and_value.find('=');
-  const std::string name = name_and_value.substr(0, equals);
-  // NOLINTBEGIN(concurrency-mt-unsafe): one thread.
-  if (equals + 1 == name_and_value.size()) {
-    ::unsetenv(name.c_str());
-  } else {
-    ::setenv(name.c_str(), name_and_value.c_str() + equals + 1, /*overwrite=*/1);
-  }
-  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 [[noreturn]] void become(const std::vector<std::string>& command) {
@@ -179,15 +163,15 @@ Result<void> Ranks::start() {
   } else {
     options_.say(lease.error().message + ": there is no MASTER_PORT");
   }
-  for (const std::string& each : common_environment(plan)) put(each);
+  for (const std::string& each : common_environment(plan)) io::set_variable(each);
   if (options_.launcher.arguments.empty()) {
     for (int rank = 0; rank < options_.ranks; ++rank) {
       if (Result<void> started = start_one(options_.command, rank); !started) return started;
     }
     return {};
   }
-  put("TRAINYARD_RANK_LOGS=" + options_.log_directory);
-  put(fmt::format("TRAINYARD_RANKS={}", options_.ranks));
+  io::set_variable("TRAINYARD_RANK_LOGS=" + options_.log_directory);
+  io::set_variable(fmt::format("TRAINYARD_RANKS={}", options_.ranks));
   plan.command.insert(plan.command.begin(), {options_.self, "rank", "--"});
   const auto line = launch_line(options_.launcher, plan);
   if (!line) return std::unexpected(line.error());
@@ -214,8 +198,10 @@ Result<void> Ranks::start_one(const std::vector<std::string>& command, std::opti
       ::dup2(log.get(), STDERR_FILENO);
     }
     if (rank) {
-      for (const std::string& each : rank_environment(*rank, options_.ranks)) put(each);
-      put("TRAINYARD_DEVICE=" + device_of(*rank, options_.ranks));
+      for (const std::string& each :
+           rank_environment({.rank = *rank, .local_rank = *rank, .ranks = {}}, options_.ranks))
+        io::set_variable(each);
+      io::set_variable("TRAINYARD_DEVICE=" + device_of(*rank, options_.ranks));
     }
     become(command);
   }
@@ -324,20 +310,13 @@ Result<int> run_ranks(const CommandRanks& ranks) { return Ranks(ranks).run(); }
 Error become_rank(const std::vector<std::string>& command) {
   // Nor are the ranks of a launcher that is killed.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const Result<RankNumber> number = rank_number(variable);
+  const Result<RankNumber> number = rank_number(io::variable);
   if (!number) return number.error();
-  const auto logs = variable("TRAINYARD_RANK_LOGS");
-  const auto wanted = variable("TRAINYARD_RANKS");
+  const auto logs = io::variable("TRAINYARD_RANK_LOGS");
+  const auto wanted = io::variable("TRAINYARD_RANKS");
   if (!logs || !wanted) return {"this is for 'trainyard ranks --launcher' to call"};
   const int ranks = std::atoi(wanted->c_str());  // NOLINT(cert-err34-c): we have written it.
-  if (const int said = number->ranks.value_or(ranks); said != ranks) {
-    return {fmt::format("rank {} was started as one of {}, and there must be {}", number->rank,
-                        said, ranks)};
-  }
-  if (number->rank >= ranks) {
-    return {
-        fmt::format("rank {} is there, and the last of {} is {}", number->rank, ranks, ranks - 1)};
-  }
+  if (Result<void> known = check_rank(*number, ranks); !known) return std::move(known.error());
   // The one who makes it is the rank, any other is one too many.
   auto log = make_log(*logs, number->rank);
   if (!log) return std::move(log.error());
@@ -345,10 +324,8 @@ Error become_rank(const std::vector<std::string>& command) {
     ::dup2(log->get(), STDOUT_FILENO);
     ::dup2(log->get(), STDERR_FILENO);
   }
-  for (const auto& [name, value] : torch_environment(*number, ranks))
-    put(fmt::format("{}={}", name, value));
-  put(fmt::format("TRAINYARD_RANK={}", number->rank));
-  put("TRAINYARD_DEVICE=" + device_of(number->local_rank, ranks));
+  for (const std::string& each : rank_environment(*number, ranks)) io::set_variable(each);
+  io::set_variable("TRAINYARD_DEVICE=" + device_of(number->local_rank, ranks));
   become(command);
 }
 

@@ -70,9 +70,4 @@ std::vector<std::string> common_environment(const RankPlan& plan) {
   return environment;
 }
 
-std::vector<std::string> rank_environment(int rank, int ranks) {
-  return {fmt::format("TRAINYARD_RANK={}", rank), fmt::format("RANK={}", rank),
-          fmt::format("LOCAL_RANK={}", rank), fmt::format("WORLD_SIZE={}", ranks)};
-}
-
 }  // namespace trainyard

@@ -35,7 +35,4 @@ bool starts_descendants(const Launcher& launcher);
 /// process itself was given are taken out (set to nothing).
 std::vector<std::string> common_environment(const RankPlan& plan);
 
-/// What the built-in launcher adds for one.
-std::vector<std::string> rank_environment(int rank, int ranks);
-
 }  // namespace trainyard

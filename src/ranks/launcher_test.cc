@@ -77,6 +77,20 @@ TEST(Launcher, MayBeAnyCommand) {
       "command");
 }
 
+TEST(Launcher, SaysWhichOfItsMachineARankIs) {
+  RankExecutorOptions options = test_options(2);
+  options.result = RankResult::All;
+  options.launcher = Launcher::command(
+      {"/bin/sh", "-c", "for r in 0 1; do RANK=$r LOCAL_RANK=$((r + 4)) \"$@\" & done; wait",
+       "launch", "{command}"});
+  RankExecutor executor(options, test_registry());
+  RankContext context;
+  const std::vector<Shareable> replies = executor.execute_all("get", {}, context);
+  ASSERT_EQ(replies.size(), 2U);
+  EXPECT_EQ(replies[0].get("local_rank"), 4) << replies[0].message();
+  EXPECT_EQ(replies[1].get("local_rank"), 5) << replies[1].message();
+}
+
 TEST(Launcher, ThatEndsEndsTheLaunch) {
   RankExecutorOptions options = test_options(2);
   options.launcher = Launcher::command({"/bin/sh", "-c", "echo no hosts; exit 3", "{command}"});

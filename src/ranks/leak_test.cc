@@ -21,6 +21,7 @@
 #include "io/control_socket.h"
 #include "io/descriptor.h"
 #include "io/frame_socket.h"
+#include "io/passing.h"
 #include "io/pidfd.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,23 +41,6 @@ Json object_of(const std::string& text) {
   return text.empty() ? Json::object() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-/// A buffer of a frame that has come.
-class RawMemory final : public detail::BufferMemory {
- public:
-  explicit RawMemory(std::string_view bytes)
-      : words_((bytes.size() + sizeof(double) - 1) / sizeof(double)), size_(bytes.size()) {
-    const std::span<const std::byte> from = std::as_bytes(std::span(bytes));
-    std::ranges::copy(from, std::as_writable_bytes(std::span(words_)).begin());
-  }
-  [[nodiscard]] std::span<const std::byte> bytes() const override {
-    return std::as_bytes(std::span(words_)).first(size_);
-  }
-
- private:
-  std::vector<double> words_;  ///< So that it lies well for every type.
-  std::size_t size_;
-};
-
 /// Copies those buffers into one arena.
 Result<void> copy_together(const std::vector<const Buffer*>& buffers, SharedArenas& arenas,
                            Parcel& parcel) {
@@ -80,6 +62,10 @@ Result<void> copy_together(const std::vector<const Buffer*>& buffers, SharedAren
   }
   parcel.held.push_back(std::move(*memory));
   return {};
+}
+
+Error wrong_size(const std::string& name, std::size_t bytes, std::size_t needed) {
+  return {fmt::format("the buffer '{}' has {} bytes, and its shape needs {}", name, bytes, needed)};
 }
 
 }  // namespace
@@ -159,20 +145,23 @@ Result<Shareable> unpack(wire::Payload payload, wire::Frame frame, const OpenSha
       return std::unexpected(
           Error{fmt::format("the buffer '{}' makes no sense or did not come", named.name)});
     }
-    std::shared_ptr<detail::BufferMemory> memory;
+    const std::size_t needed = *count * bytes_of(*type);
     if (named.shared) {
-      auto opened = open(frame.shared[shared++]);
-      if (!opened) return std::unexpected(std::move(opened.error()));
-      memory = std::move(*opened);
+      auto memory = open(frame.shared[shared++]);
+      if (!memory) return std::unexpected(std::move(memory.error()));
+      const std::size_t bytes = (*memory)->bytes().size();
+      if (bytes != needed) return std::unexpected(wrong_size(named.name, bytes, needed));
+      shareable.set_buffer(std::move(named.name),
+                           Buffer(*type, std::move(named.shape), std::move(*memory)));
     } else {
-      memory = std::make_shared<RawMemory>(frame.buffers[raw++]);
+      const std::string& bytes = frame.buffers[raw++];
+      if (bytes.size() != needed) {
+        return std::unexpected(wrong_size(named.name, bytes.size(), needed));
+      }
+      Buffer buffer(*type, std::move(named.shape));
+      std::ranges::copy(std::as_bytes(std::span(bytes)), buffer.writable().begin());
+      shareable.set_buffer(std::move(named.name), std::move(buffer));
     }
-    if (memory->bytes().size() != *count * bytes_of(*type)) {
-      return std::unexpected(
-          Error{fmt::format("the buffer '{}' has {} bytes, and its shape needs {}", named.name,
-                            memory->bytes().size(), *count * bytes_of(*type))});
-    }
-    shareable.set_buffer(std::move(named.name), Buffer(*type, std::move(named.shape), memory));
   }
   return shareable;
 }

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <expected>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "io/environment.h"
 #include "io/files.h"
 #include "ranks/launch_line.h"
 #include "ranks/python_client_source.h"
@@ -59,14 +60,11 @@ Result<std::string> client_in(std::string directory) {
 /// Where the user's programs keep what they can make again: what Python compiles stays there, which
 /// takes it 30 ms.
 Result<std::string> client_in_cache() {
-  const char* const cache = std::getenv("XDG_CACHE_HOME");  // NOLINT(concurrency-mt-unsafe)
-  const char* const home = std::getenv("HOME");             // NOLINT(concurrency-mt-unsafe)
-  std::string directory = cache != nullptr ? cache : "";
-  if (directory.empty() && home != nullptr && *home != '\0')
-    directory = fmt::format("{}/.cache", home);
-  if (directory.empty()) return std::unexpected(Error{"there is no home directory"});
-  directory +=
-      fmt::format("/trainyard/client-{:016x}", std::hash<std::string_view>()(kPythonClientSource));
+  std::optional<std::string> cache = io::variable("XDG_CACHE_HOME");
+  if (const auto home = io::variable("HOME"); !cache && home) cache = *home + "/.cache";
+  if (!cache) return std::unexpected(Error{"there is no home directory"});
+  std::string directory = fmt::format("{}/trainyard/client-{:016x}", *cache,
+                                      std::hash<std::string_view>()(kPythonClientSource));
   if (Result<void> made = io::make_directories(directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
@@ -82,8 +80,7 @@ Result<std::string> client_in_cache() {
 /// the current one.
 std::string search_path(const std::string& directory, const std::vector<std::string>& environment) {
   constexpr std::string_view kName = "PYTHONPATH=";
-  const char* const inherited = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
-  std::string before = inherited == nullptr ? "" : inherited;
+  std::string before = io::variable("PYTHONPATH").value_or("");
   for (const std::string& each : environment) {
     if (each.starts_with(kName)) before = each.substr(kName.size());
   }

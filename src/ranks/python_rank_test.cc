@@ -17,6 +17,7 @@
 #include "ranks/test_options.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
+#include "trainyard/launcher.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
@@ -45,6 +46,15 @@ TEST(PythonRank, ExecutesATask) {
   EXPECT_EQ(reply.code(), ReturnCode::Ok) << reply.message() << reply.traceback();
   EXPECT_EQ(reply.values(),
             (Json{{"rank", 0}, {"answer", 7}, {"greeting", "none"}, {"round", -1}}));
+}
+
+TEST(PythonRank, KnowsWhichOfItsMachineItIs) {
+  RankExecutorOptions options = python(1);
+  options.launcher = Launcher::command({"/usr/bin/env", "RANK=0", "LOCAL_RANK=5", "{command}"});
+  RankExecutor executor(options);
+  RankContext context;
+  const Shareable reply = executor.execute("local-rank", {}, context);
+  EXPECT_EQ(reply.values(), (Json{{"local-rank", 5}})) << reply.message() << reply.traceback();
 }
 
 TEST(PythonRank, ReadsBuffersAsArraysAndCannotWriteThem) {
@@ -151,19 +161,17 @@ TEST(PythonRank, SaysWhatWentWrong) {
 }
 
 TEST(PythonRank, IsToldToStop) {
-  RankExecutor executor(python(2, "{}", kRecorder));
-  RankContext context;
   for (const char* const task : {"wait", "spin"}) {
-    ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+    RankExecutor executor(python(2));
+    RankContext context;
+    const Json pid = executor.execute("pid", {}, context).get("pid");
     std::stop_source stop;
-    std::jthread later([&] {
-      executor.fire("round", {}, context);
-      stop.request_stop();
-    });
+    executor.on_event([&](const RankEvent&, RankContext&) { stop.request_stop(); });
     EXPECT_EQ(executor.execute(task, {}, context, stop.get_token()).code(),
               ReturnCode::TaskAborted);
+    // It ended by itself: those who do not are killed, and others take their place.
+    EXPECT_EQ(executor.execute("pid", {}, context).get("pid"), pid);
   }
-  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
 TEST(PythonRank, SaysWhyAComponentCouldNotBeMade) {

@@ -17,12 +17,15 @@
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "config/test_directory.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
 #include "trainyard/buffer.h"
@@ -270,13 +273,13 @@ TEST(RankExecutor, AbortsATaskAndKeepsItsRanks) {
 
 TEST(RankExecutor, EndsRanksThatDoNotStopAndSaysSo) {
   RankExecutorOptions short_limits = test_options(2);
-  short_limits.limits.execute = 100ms;
+  short_limits.limits.execute = 1s;
   short_limits.limits.stop = 200ms;
   RankExecutor executor(short_limits, test_registry());
   RankContext context;
   const Shareable reply = executor.execute("hang", with({{"rank", 1}}), context);
   EXPECT_EQ(reply.code(), ReturnCode::Timeout);
-  EXPECT_EQ(reply.message(), "rank 1 did not end within 0.1 s (limit 'execute')");
+  EXPECT_EQ(reply.message(), "rank 1 did not end within 1.0 s (limit 'execute')");
   EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
@@ -311,11 +314,11 @@ TEST(RankExecutor, SaysWhyAComponentCouldNotBeMade) {
 TEST(RankExecutor, NamesTheLimitThatEndedALaunch) {
   RankExecutorOptions slow =
       test_options(2, "[{id: tester, type: tester, args: {fault: wait, fault_rank: 1}}]");
-  slow.limits.initialise = 200ms;
+  slow.limits.initialise = 1s;
   RankExecutor executor(slow, test_registry());
   RankContext context;
   EXPECT_EQ(executor.start(context).message(),
-            "rank 1 did not make all components within 0.2 s (limit 'initialise')");
+            "rank 1 did not make all components within 1.0 s (limit 'initialise')");
   slow.limits.launch = 200ms;
   slow.program = {"/bin/sleep", "1000"};
   RankExecutor silent(slow, test_registry());
@@ -336,14 +339,21 @@ TEST(RankExecutor, SaysWhatProgramThereIsNot) {
 
 TEST(RankExecutor, AbortsALaunch) {
   for (const char* const fault : {"wait", "hang"}) {
-    RankExecutorOptions slow =
-        test_options(2, std::string("[{id: tester, type: tester, args: {fault: ") + fault +
-                            ", fault_rank: 1}}]");
+    const testing_only::TestDirectory directory;
+    const std::string here = directory.path() + "/here";
+    ASSERT_EQ(::mkfifo(here.c_str(), 0600), 0);
+    RankExecutorOptions slow = test_options(
+        2,
+        fmt::format("[{{id: tester, type: tester, args: {{fault: {}, fault_rank: 1, here: {}}}}}]",
+                    fault, here));
     slow.limits.stop = 200ms;
     RankExecutor executor(slow, test_registry());
     RankContext context;
     std::stop_source stop;
-    std::jthread later([&] { stop.request_stop(); });
+    const std::jthread later([&] {
+      std::ifstream(here).get();
+      stop.request_stop();
+    });
     EXPECT_EQ(executor.start(context, stop.get_token()).code(), ReturnCode::TaskAborted);
   }
 }

@@ -335,9 +335,7 @@ RankGroup::Heard RankGroup::fire(wire::EventWord event, const RankContext& conte
   for (std::size_t rank = 0; rank < state_->channels.size(); ++rank) {
     const auto& channel = state_->channels[rank];
     if (channel == nullptr || except == static_cast<int>(rank)) continue;
-    for (const std::string& name : channel->listens) {
-      if (name == "*" || name == event.name) listening.insert(static_cast<int>(rank));
-    }
+    if (wire::hears(channel->listens, event.name)) listening.insert(static_cast<int>(rank));
   }
   const std::uint64_t id = ++state_->last_event;
   State::Fired& fired = state_->fired[id];

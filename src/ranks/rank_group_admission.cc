@@ -15,6 +15,7 @@
 #include "io/descriptor.h"
 #include "io/frame_server.h"
 #include "io/frame_socket.h"
+#include "io/passing.h"
 #include "io/process_scan.h"
 #include "io/token.h"
 #include "ranks/group.h"
@@ -23,6 +24,7 @@
 #include "ranks/rank_group.h"
 #include "ranks/rank_group_machinery.h"
 #include "ranks/rank_group_state.h"
+#include "ranks/rank_number.h"
 #include "trainyard/return_code.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -70,20 +72,14 @@ Result<void> RankGroup::State::admit(io::ConnectionId connection, const wire::He
 
 /// Which one it is; an error that ends the launch, as it will be as wrong the next time.
 Result<int> RankGroup::State::rank_of(const wire::Hello& hello) const {
-  const int ranks = options.group.ranks;
   if (!hello.rank) {
     return std::unexpected(
         Error{fmt::format("a process of the launcher does not know which rank it is{}",
                           hello.program.empty() ? "" : fmt::format(" ({})", hello.program))});
   }
-  if (hello.ranks && *hello.ranks != ranks) {
-    return std::unexpected(
-        Error{fmt::format("rank {} was started as one of {}, and there must be {}", *hello.rank,
-                          *hello.ranks, ranks)});
-  }
-  if (*hello.rank >= ranks) {
-    return std::unexpected(Error{
-        fmt::format("rank {} is there, and the last of {} is {}", *hello.rank, ranks, ranks - 1)});
+  const RankNumber said{.rank = *hello.rank, .local_rank = 0, .ranks = hello.ranks};
+  if (Result<void> known = check_rank(said, options.group.ranks); !known) {
+    return std::unexpected(std::move(known.error()));
   }
   if (channels.at(static_cast<std::size_t>(*hello.rank)) != nullptr ||
       joining.contains(*hello.rank)) {
@@ -134,7 +130,6 @@ void RankGroup::State::send_initialise(int rank) {
   const wire::InitialiseRequest first{.components = options.components,
                                       .executor = options.executor,
                                       .rank = rank,
-                                      .local_rank = rank,
                                       .ranks = options.group.ranks,
                                       .result_wanted = rank == 0 || options.all_results,
                                       .event_ms = static_cast<int>(std::min<Duration::rep>(

@@ -44,6 +44,7 @@
 #include "ranks/rank_group.h"
 #include "ranks/rank_group_machinery.h"
 #include "ranks/rank_group_state.h"
+#include "ranks/rank_number.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
@@ -303,7 +304,8 @@ void RankGroup::State::start_processes() {
   if (own) {
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<std::string> of_rank = environment;
-      std::ranges::move(rank_environment(rank, ranks), std::back_inserter(of_rank));
+      std::ranges::move(rank_environment({.rank = rank, .local_rank = rank, .ranks = {}}, ranks),
+                        std::back_inserter(of_rank));
       of_rank.push_back("TRAINYARD_RANK_TOKEN=" + tokens[static_cast<std::size_t>(rank)]);
       launch_process(rank, plan.command, std::move(of_rank));
     }

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "io/arena_pool.h"
 #include "io/frame_socket.h"
+#include "pipeline/trouble.h"
 #include "ranks/group.h"
 #include "ranks/rank_channel.h"
 #include "ranks/rank_group.h"
@@ -257,10 +258,8 @@ void RankGroup::State::tell_one(Lock& lock) {
   wire::EventDone done;
   try {
     done = options.on_event(next.rank, next.event);
-  } catch (const std::exception& error) {
-    done.errors.emplace_back(error.what());
   } catch (...) {
-    done.errors.emplace_back("something that is no exception was thrown");
+    done.errors.push_back(trouble_of(std::current_exception()).message);
   }
   lock.lock();
   if (send_word(next.channel, wire::FrameKind::Order, next.sequence, done)) return;

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,7 +16,8 @@
 namespace trainyard {
 namespace {
 
-constexpr int kRanksMax = 1'000'000;
+/// Of any program of the field.
+constexpr int kNumberMax = 1'000'000;
 
 struct Source {
   const char* rank;
@@ -45,7 +45,7 @@ Result<std::optional<int>> number_in(const Lookup& environment, const char* name
   int number = -1;
   const char* const end = text->data() + text->size();
   const auto [rest, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc{} || rest != end || number < 0 || number > kRanksMax) {
+  if (error != std::errc{} || rest != end || number < 0 || number > kNumberMax) {
     return std::unexpected(Error{fmt::format("{}='{}' is no number of a rank", name, *text)});
   }
   return number;
@@ -77,11 +77,19 @@ Result<RankNumber> rank_number(const Lookup& environment) {
       several)});
 }
 
-std::vector<std::pair<std::string, std::string>> torch_environment(const RankNumber& number,
-                                                                   int ranks) {
-  return {{"RANK", std::to_string(number.rank)},
-          {"LOCAL_RANK", std::to_string(number.local_rank)},
-          {"WORLD_SIZE", std::to_string(ranks)}};
+Result<void> check_rank(const RankNumber& number, int ranks) {
+  if (const int said = number.ranks.value_or(ranks); said != ranks) {
+    return std::unexpected(Error{fmt::format(
+        "rank {} was started as one of {}, and there must be {}", number.rank, said, ranks)});
+  }
+  if (number.rank < ranks) return {};
+  return std::unexpected(Error{
+      fmt::format("rank {} is there, and the last of {} is {}", number.rank, ranks, ranks - 1)});
+}
+
+std::vector<std::string> rank_environment(const RankNumber& number, int ranks) {
+  return {fmt::format("TRAINYARD_RANK={}", number.rank), fmt::format("RANK={}", number.rank),
+          fmt::format("LOCAL_RANK={}", number.local_rank), fmt::format("WORLD_SIZE={}", ranks)};
 }
 
 }  // namespace trainyard

@@ -8,7 +8,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,8 +28,10 @@ using Lookup = std::function<std::optional<std::string>(const char* name)>;
 /// nothing which one this is; or a number is none.
 Result<RankNumber> rank_number(const Lookup& environment);
 
-/// What PyTorch and others look for, NAME=value: for launchers that have not set it.
-std::vector<std::pair<std::string, std::string>> torch_environment(const RankNumber& number,
-                                                                   int ranks);
+/// An error: it is not one of so many, or was told of another number of them.
+Result<void> check_rank(const RankNumber& number, int ranks);
+
+/// By which it finds itself, and PyTorch and others do: NAME=value.
+std::vector<std::string> rank_environment(const RankNumber& number, int ranks);
 
 }  // namespace trainyard

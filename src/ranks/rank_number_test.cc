@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/result.h"
@@ -45,6 +46,20 @@ TEST(RankNumber, IsMissingWhereSomethingSaysThatThereAreSeveral) {
   EXPECT_EQ(number({{"WORLD_SIZE", "4"}}).error().message,
             "WORLD_SIZE is 4, and nothing says which rank this is (RANK, OMPI_COMM_WORLD_RANK, "
             "PMIX_RANK, PMI_RANK, SLURM_PROCID)");
+}
+
+TEST(RankNumber, MustBeOneOfThoseThatThereAre) {
+  EXPECT_TRUE(check_rank({.rank = 3, .local_rank = 0, .ranks = 4}, 4).has_value());
+  EXPECT_TRUE(check_rank({.rank = 0, .local_rank = 0, .ranks = {}}, 1).has_value());
+  EXPECT_EQ(check_rank({.rank = 0, .local_rank = 0, .ranks = 3}, 4).error().message,
+            "rank 0 was started as one of 3, and there must be 4");
+  EXPECT_EQ(check_rank({.rank = 4, .local_rank = 0, .ranks = {}}, 4).error().message,
+            "rank 4 is there, and the last of 4 is 3");
+}
+
+TEST(RankNumber, IsFoundAgainInTheEnvironmentItIsWrittenTo) {
+  EXPECT_THAT(rank_environment({.rank = 3, .local_rank = 1, .ranks = {}}, 4),
+              testing::ElementsAre("TRAINYARD_RANK=3", "RANK=3", "LOCAL_RANK=1", "WORLD_SIZE=4"));
 }
 
 TEST(RankNumber, MustBeANumber) {

@@ -60,11 +60,6 @@ wire::RankOutcome outcome_of(const Trouble& trouble) {
           .traceback = trouble.traceback};
 }
 
-bool hears(const std::vector<std::string>& listens, std::string_view event) {
-  return std::ranges::any_of(
-      listens, [event](const std::string& each) { return each == "*" || each == event; });
-}
-
 }  // namespace
 
 /// What contexts in this process are connected by.
@@ -83,9 +78,11 @@ class RankProcess::Link final : public detail::RankLink {
   RankProcess& process_;
 };
 
-RankProcess::RankProcess(io::FrameSocket requests, const ComponentRegistry& registry)
+RankProcess::RankProcess(io::FrameSocket requests, const ComponentRegistry& registry,
+                         int local_rank)
     : requests_(std::move(requests)),
       registry_(registry),
+      local_rank_(local_rank),
       arenas_(std::make_shared<SharedArenas>(io::ArenaPool::Options{.arenas_max = kArenasMax})),
       link_(std::make_shared<Link>(*this)),
       word_base_(request_base_.sibling()) {}
@@ -155,7 +152,7 @@ Result<void> RankProcess::initialise(const wire::Frame& frame,
   first_ = request;
   for (RankContext* const base : {&request_base_, &word_base_}) {
     ContextAccess::place(*base, {.rank = request.rank,
-                                 .local_rank = request.local_rank,
+                                 .local_rank = local_rank_,
                                  .ranks = request.ranks,
                                  .from_rank = std::nullopt,
                                  .link = link_});
@@ -359,7 +356,7 @@ wire::EventDone RankProcess::tell(const wire::EventWord& event) {
 void RankProcess::tell_components(const RankEvent& event, RankContext& context,
                                   std::vector<std::string>& errors) {
   for (std::size_t i = 0; i < components_.all.size(); ++i) {
-    if (!hears(listens_[i], event.name)) continue;
+    if (!wire::hears(listens_[i], event.name)) continue;
     try {
       components_.all[i].component->handle_event(event, context);
     } catch (...) {

@@ -32,8 +32,8 @@ namespace trainyard {
 
 class RankProcess {
  public:
-  /// `requests` has been welcomed.
-  RankProcess(io::FrameSocket requests, const ComponentRegistry& registry);
+  /// `requests` has been welcomed. `local_rank`: on its machine, which only its launcher knows.
+  RankProcess(io::FrameSocket requests, const ComponentRegistry& registry, int local_rank);
   RankProcess(RankProcess&&) = delete;
   RankProcess& operator=(RankProcess&&) = delete;
   ~RankProcess();
@@ -82,6 +82,7 @@ class RankProcess {
 
   io::FrameSocket requests_;
   const ComponentRegistry& registry_;
+  int local_rank_;
   std::shared_ptr<SharedArenas> arenas_;
   std::shared_ptr<Link> link_;
   wire::InitialiseRequest first_;

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "io/conversation.h"
 #include "io/descriptor.h"
+#include "io/environment.h"
 #include "io/frame_socket.h"
 #include "ranks/log_end.h"
 #include "ranks/rank_number.h"
@@ -27,17 +28,10 @@ namespace trainyard {
 namespace {
 
 /// The value, which is gone from the environment then: what this process starts is no rank.
-std::optional<std::string> take_variable(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): first thing.
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  std::string taken = value;
-  ::unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+std::optional<std::string> take_variable(const std::string& name) {
+  auto taken = io::variable(name.c_str());
+  io::set_variable(name + "=");
   return taken;
-}
-
-std::optional<std::string> variable(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
-  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 /// For launchers that mix what their ranks print.
@@ -78,7 +72,7 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
   const auto token = take_variable("TRAINYARD_RANK_TOKEN");
   const auto logs = take_variable("TRAINYARD_RANK_LOGS");
   if (!socket || !token) return std::nullopt;
-  const Result<RankNumber> number = rank_number(variable);
+  const Result<RankNumber> number = rank_number(io::variable);
   if (number && logs) write_to_log(*logs, number->rank);
   io::Conversation conversation(
       {.with = "the executor of this rank", .within = std::nullopt, .limits = wire::kRankLimits});
@@ -101,10 +95,10 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
     return complain(welcome.error().message);
   }
   if (!number) return complain(number.error().message);
-  for (const auto& [name, value] : torch_environment(*number, number->ranks.value_or(1))) {
-    ::setenv(name.c_str(), value.c_str(), /*overwrite=*/1);  // NOLINT(concurrency-mt-unsafe)
+  for (const std::string& each : rank_environment(*number, number->ranks.value_or(1))) {
+    io::set_variable(each);
   }
-  RankProcess rank(std::move(requests), registry);
+  RankProcess rank(std::move(requests), registry, number->local_rank);
   const Result<void> done = rank.run();
   return done ? EXIT_SUCCESS : complain(done.error().message);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -200,12 +201,15 @@ std::vector<std::string> hostile(const std::string& python) {
 }
 
 TEST(Rank, ThatSaysNonsenseEndsTheLaunchWithTheReason) {
-  for (const auto& [python, why] : std::vector<std::pair<std::string, std::string>>{
-           {"answer()\nconnection.sendall(b'x' * 100)", "no frame"},
-           {"answer()\nconnection.sendall(frame(4, 0, {}))", "reply: 'code' is missing"},
+  for (const auto& [python, code, why] :
+       std::vector<std::tuple<std::string, ReturnCode, std::string>>{
+           {"answer()\nconnection.sendall(b'x' * 100)", ReturnCode::CommunicationError,
+            "rank 0 speaks nonsense: "},
+           {"answer()\nconnection.sendall(frame(4, 0, {}))", ReturnCode::CommunicationError,
+            "reply: 'code' is missing"},
            {"answer()\nconnection.sendall(frame(4, 7, {'code': 'ok'}))",
-            "it replies to what it was not asked"},
-           {"answer()\nconnection.sendall(frame(4, 0, {'code': 'fine'}))",
+            ReturnCode::CommunicationError, "it replies to what it was not asked"},
+           {"answer()\nconnection.sendall(frame(4, 0, {'code': 'fine'}))", ReturnCode::InitFailed,
             "it replied 'fine', which nobody understands"}}) {
     RankExecutorOptions options = test_options(1);
     options.program = hostile(python);
@@ -213,9 +217,8 @@ TEST(Rank, ThatSaysNonsenseEndsTheLaunchWithTheReason) {
     RankExecutor executor(options, test_registry());
     RankContext context;
     const Shareable reply = executor.start(context);
-    EXPECT_NE(reply.code(), ReturnCode::Ok);
-    EXPECT_THAT(reply.message(),
-                testing::HasSubstr(why == "no frame" ? "rank 0 speaks nonsense: " : why));
+    EXPECT_EQ(reply.code(), code);
+    EXPECT_THAT(reply.message(), testing::HasSubstr(why));
   }
 }
 

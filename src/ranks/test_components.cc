@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <initializer_list>
 #include <iostream>
 #include <memory>
@@ -101,6 +102,9 @@ class Tester final : public Executor {
     if (fault.empty() || given.get<int>("fault_rank") != at) return;
     if (fault == "throw") throw std::runtime_error("no such file");
     if (fault == "exit") ::_exit(7);
+    if (const auto here = given.get<std::string>("here"); !here.empty()) {
+      std::ofstream(here) << '\n';
+    }
     if (fault == "wait") wait_for_stop(given.stop());
     if (fault == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
   }
@@ -216,7 +220,7 @@ ComponentRegistry test_registry() {
   ComponentRegistry registry;
   registry.add<Tester>("tester",
                        {argument("answer", 42), argument("fault", ""), argument("fault_rank", 0),
-                        argument("padding", ""), component("recorder")});
+                        argument("here", ""), argument("padding", ""), component("recorder")});
   registry.add<Recorder>("recorder", {argument("events", ArgumentKind::List)});
   return registry;
 }

@@ -35,10 +35,17 @@ class Tester:
                     "large": numpy.ones((data.values["round"] + 1) * 20_000)}
         if task == "long":
             return {"filled": context.alloc((100_000,)), "text": "x" * (2 << 20)}
+        if task == "local-rank":
+            return {"local-rank": context.local_rank}
         if task == "echo":
             return trainyard.Shareable(data.values, data.buffers)
         if task == "heard":
             return {"heard": HEARD}
+        if task == "pid":
+            return {"pid": os.getpid()}
+        if task in ("wait", "spin"):
+            # Beside what it does: the answer comes when it is over.
+            threading.Thread(target=context.fire, args=("begun",)).start()
         if task == "wait" and mine:
             stop.wait()
         if task == "spin" and mine:

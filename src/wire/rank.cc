@@ -1,5 +1,6 @@
 #include "wire/rank.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -27,7 +28,6 @@ constexpr std::size_t kShownBytesMax = 64;
 constexpr std::size_t kMessageBytesMax = 4'000;
 constexpr std::size_t kTracebackBytesMax = 64'000;
 constexpr std::int64_t kNumberMax = 1'000'000'000;
-constexpr int kEventMs = 30'000;
 constexpr std::size_t kDimensionsMax = 32;
 
 /// Writes one object. JSON that is text already goes in as it is: it was written by one of us.
@@ -211,7 +211,6 @@ std::string fields_of(const InitialiseRequest& request) {
   to.raw("components", request.components);
   to.text("executor", request.executor);
   to.number("rank", request.rank);
-  to.number("local_rank", request.local_rank);
   to.number("ranks", request.ranks);
   to.flag("result", request.result_wanted);
   to.number("event_ms", request.event_ms);
@@ -278,19 +277,24 @@ std::string to_fields(const RankWord& word) {
   return match(word, [](const auto& it) { return fields_of(it); });
 }
 
+bool hears(const std::vector<std::string>& listens, std::string_view event) {
+  return std::ranges::any_of(
+      listens, [event](const std::string& each) { return each == "*" || each == event; });
+}
+
 Result<RankRequest> read_rank_request(std::string_view fields) {
   ObjectReader from(fields);
   const std::string what = from.needed_text("do");
   RankRequest request = CloseRequest{};
   if (what == "initialise") {
-    request = InitialiseRequest{.components = from.list("components"),
-                                .executor = from.needed_text("executor"),
-                                .rank = from.number("rank").value_or(0),
-                                .local_rank = from.number("local_rank").value_or(0),
-                                .ranks = from.number("ranks").value_or(1),
-                                .result_wanted = from.flag("result"),
-                                .event_ms = from.number("event_ms").value_or(kEventMs),
-                                .context = from.object("context")};
+    request = InitialiseRequest{
+        .components = from.list("components"),
+        .executor = from.needed_text("executor"),
+        .rank = from.number("rank").value_or(0),
+        .ranks = from.number("ranks").value_or(1),
+        .result_wanted = from.flag("result"),
+        .event_ms = from.number("event_ms").value_or(InitialiseRequest().event_ms),
+        .context = from.object("context")};
   } else if (what == "execute") {
     request = ExecuteRequest{.task = from.needed_text("task"),
                              .payload = payload_of(from),

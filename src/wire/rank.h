@@ -71,7 +71,6 @@ struct InitialiseRequest {
   std::string components;  ///< A JSON list of {"id", "type", "args"}.
   std::string executor;    ///< The id of one of them.
   int rank = 0;
-  int local_rank = 0;
   int ranks = 1;
   bool result_wanted = true;  ///< Of this rank; of the others only how it went.
   int event_ms = 30'000;      ///< How long it waits for the answer to an event.
@@ -100,6 +99,9 @@ struct RankReply {
 
   friend bool operator==(const RankReply&, const RankReply&) = default;
 };
+
+/// Whether who listens to these hears it.
+bool hears(const std::vector<std::string>& listens, std::string_view event);
 
 /// An event, in either direction.
 struct EventWord {

@@ -19,7 +19,6 @@ TEST(RankRequest, IsReadAsItWasWritten) {
   const RankRequest initialise = InitialiseRequest{.components = R"([{"id":"a","type":"t"}])",
                                                    .executor = "a",
                                                    .rank = 2,
-                                                   .local_rank = 1,
                                                    .ranks = 4,
                                                    .result_wanted = false,
                                                    .event_ms = 7,
@@ -30,6 +29,13 @@ TEST(RankRequest, IsReadAsItWasWritten) {
   EXPECT_EQ(read_rank_request(to_fields(execute)).value(), execute);
   EXPECT_EQ(read_rank_request(to_fields(RankRequest{CloseRequest{}})).value(),
             RankRequest{CloseRequest{}});
+}
+
+TEST(RankReply, SaysWhichEventsAreHeard) {
+  EXPECT_TRUE(hears({"start-run", "round"}, "round"));
+  EXPECT_FALSE(hears({"start-run", "round"}, "rounds"));
+  EXPECT_TRUE(hears({"*"}, "rounds"));
+  EXPECT_FALSE(hears({}, "round"));
 }
 
 TEST(RankReply, IsReadAsItWasWritten) {
