@@ -3,7 +3,7 @@ import os
 import pathlib
 import sys
 
-from yard import YardTest, json
+from yard import CLIENT, YardTest, json
 
 FAKE = pathlib.Path(os.environ["TRAINYARD_FAKE_NVML_DIR"])
 HERE = pathlib.Path(__file__).resolve().parent.parent / "fake_nvml"
@@ -304,10 +304,9 @@ groups:
         self.assertEqual(self.rows()["each"]["gpus"], ["0", "1", "2"])
 
     def test_of_two_phase_ranks_are_dealt_when_they_train(self):
-        client = pathlib.Path(__file__).resolve().parents[2] / "python"
         self.write("phases.py", f"""
 import os, pathlib, sys
-sys.path[:0] = [{str(HERE)!r}, {str(client)!r}]
+sys.path[:0] = [{str(HERE)!r}, {str(CLIENT)!r}]
 import fake_gpu, trainyard
 for attempt in trainyard.attempts():
     with attempt as device:
@@ -331,10 +330,9 @@ groups:
                          ["['cuda:1', '']", "['cuda:2', '']"])
 
     def test_a_two_phase_task_sees_all_cards_and_gets_the_place_of_its_own(self):
-        client = pathlib.Path(__file__).resolve().parents[2] / "python"
         self.write("phases.py", f"""
 import os, sys
-sys.path[:0] = [{str(HERE)!r}, {str(client)!r}]
+sys.path[:0] = [{str(HERE)!r}, {str(CLIENT)!r}]
 import fake_gpu, trainyard
 for attempt in trainyard.attempts():
     with attempt as device:

@@ -1,9 +1,6 @@
 """`preload`: Python tasks that are forks of a process that has imported for them."""
-import pathlib
+from yard import CLIENT, YardTest, alive, json, os, signal
 
-from yard import YardTest, alive, json, os, signal
-
-CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python" / "trainyard.py"
 JOB = """
 name: job
 groups:
@@ -36,7 +33,7 @@ for attempt in trainyard.attempts():
 
 class Preload(YardTest):
     def prepare(self, train=TRAIN, modules="mydata", n="0..7"):
-        (self.directory / "trainyard.py").write_bytes(CLIENT.read_bytes())
+        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard.py").read_bytes())
         self.write("mydata.py", MYDATA)
         self.write("train.py", train)
         self.job(JOB.format(modules=modules, n=n))

@@ -5,9 +5,8 @@ page alone, which says what the Python client never would.
 """
 import pathlib
 
-from yard import TRAINYARD, YardTest, json, os, processes_with, signal, subprocess
+from yard import CLIENT, TRAINYARD, YardTest, json, os, processes_with, signal, subprocess
 
-CLIENT = pathlib.Path(__file__).resolve().parents[2] / "python"
 JOB = """
 name: job
 groups:

@@ -14,6 +14,8 @@ import time
 import unittest
 
 TRAINYARD = os.environ.get("TRAINYARD", "trainyard")
+# The folder of the Python client.
+CLIENT = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
 # Other tests run at the same time: what they use of the CPUs must not hold this yard up.
 SETTINGS = ["--set", "utilization-limit.cpu=100%"]
 PATIENCE_S = 60
@@ -151,4 +153,4 @@ def processes_with(text):
     return found
 
 
-__all__ = ["TRAINYARD", "YardTest", "alive", "processes_with", "json", "os", "signal", "subprocess"]
+__all__ = ["CLIENT", "TRAINYARD", "YardTest", "alive", "processes_with", "json", "os", "signal", "subprocess"]
