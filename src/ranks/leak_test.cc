@@ -20,7 +20,6 @@
 #include "base/time.h"
 #include "io/control_socket.h"
 #include "io/descriptor.h"
-#include "io/frame_socket.h"
 #include "io/passing.h"
 #include "io/pidfd.h"
 #include "ranks/test_components.h"

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <thread>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <pwd.h>
