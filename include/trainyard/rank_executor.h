@@ -104,7 +104,8 @@ class RankExecutor final : public Executor {
   [[nodiscard]] std::vector<std::string> listens_to() const override { return {"*"}; }
 
   /// Called for each event that a rank fires, in order; the rank waits for it. To be set before
-  /// start().
+  /// start(). What a rank fired as its task was aborted may come until finalize(), or the
+  /// destructor, has returned: what the handler refers to must outlive the executor.
   void on_event(Handler handler);
 
   /// A buffer to be filled in place and sent without a copy.

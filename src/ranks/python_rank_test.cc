@@ -113,8 +113,8 @@ TEST(PythonRank, SharesItsContext) {
 }
 
 TEST(PythonRank, HearsEventsAndFiresThem) {
-  RankExecutor executor(python(2, "{}", kRecorder));
   std::vector<int> from;
+  RankExecutor executor(python(2, "{}", kRecorder));
   executor.on_event([&](const RankEvent& event, RankContext& context) {
     from.push_back(event.from_rank.value());
     EXPECT_TRUE(context.set(ContextKey<std::string>{.name = "greeting"}, "of the parent"));
@@ -161,11 +161,11 @@ TEST(PythonRank, SaysWhatWentWrong) {
 
 TEST(PythonRank, IsToldToStop) {
   for (const char* const task : {"wait", "spin"}) {
+    std::stop_source stop;
     RankExecutor executor(python(2));
+    executor.on_event([&](const RankEvent&, RankContext&) { stop.request_stop(); });
     RankContext context;
     const Json pid = executor.execute("pid", {}, context).get("pid");
-    std::stop_source stop;
-    executor.on_event([&](const RankEvent&, RankContext&) { stop.request_stop(); });
     EXPECT_EQ(executor.execute(task, {}, context, stop.get_token()).code(),
               ReturnCode::TaskAborted);
     // It ended by itself: those who do not are killed, and others take their place.
@@ -237,8 +237,8 @@ TEST(PythonRank, MayBeAFunction) {
 }
 
 TEST(PythonRank, LetsAnEventLeadToOthersInAnyRank) {
-  RankExecutor executor(python(3, "{}", kRecorder));
   int heard = 0;
+  RankExecutor executor(python(3, "{}", kRecorder));
   executor.on_event([&](const RankEvent& event, RankContext& context) {
     ++heard;
     if (event.name == "reacted") context.fire("round", {});

@@ -42,8 +42,8 @@ TEST(RankExecutor, TakesWhatRankZeroChangesWhenItHearsAnEvent) {
 }
 
 TEST(RankExecutor, LetsAnEventLeadToOthersInAnyRank) {
-  RankExecutor executor(test_options(3, kWithRecorder), test_registry());
   int heard = 0;
+  RankExecutor executor(test_options(3, kWithRecorder), test_registry());
   executor.on_event([&](const RankEvent& event, RankContext& context) {
     ++heard;
     // Down again, to those who wait for this very answer.
@@ -79,9 +79,9 @@ TEST(RankExecutor, CanBeFinalizedByAHandlerOfAnEventForTheGroup) {
 }
 
 TEST(RankExecutor, AbortsWithTheReasonThatWasGiven) {
-  RankExecutor executor(test_options(2), test_registry());
   // The other rank's event may be heard when the next task runs.
   std::atomic<bool> aborted{false};
+  RankExecutor executor(test_options(2), test_registry());
   executor.on_event([&](const RankEvent&, RankContext&) {
     if (!aborted.exchange(true)) executor.abort("enough");
   });

@@ -80,9 +80,9 @@ TEST(RankRun, KeepsTheBuffersOfAReplyForAsLongAsSomebodyHasThem) {
 
 TEST(RankRun, EndsACycleThatAHandlerKeepsUpWithItsContextOrAnyOther) {
   for (const bool own : {true, false}) {
-    RankExecutor executor(recording(1, "ping"), test_registry());
     int handled = 0;
     std::vector<std::string> troubles;
+    RankExecutor executor(recording(1, "ping"), test_registry());
     executor.on_event([&](const RankEvent& event, RankContext& context) {
       EXPECT_EQ(event.name, "pong");
       ++handled;

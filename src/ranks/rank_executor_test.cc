@@ -164,8 +164,8 @@ TEST(RankExecutor, TellsRanksOfTheEventsThatTheyListenTo) {
 
 TEST(RankExecutor, HearsTheEventsOfRanksAndAnswersThem) {
   constexpr ContextKey<std::string> kGreeting{.name = "greeting"};
-  RankExecutor executor(test_options(2, kWithRecorder), test_registry());
   std::vector<int> from;
+  RankExecutor executor(test_options(2, kWithRecorder), test_registry());
   executor.on_event([&](const RankEvent& event, RankContext& context) {
     EXPECT_EQ(event.name, "progress");
     EXPECT_EQ(event.data.at("rank"), event.from_rank.value());
@@ -258,11 +258,11 @@ TEST(RankExecutor, TriesATaskAgainAfterADeathAsOftenAsItIsAsked) {
 }
 
 TEST(RankExecutor, AbortsATaskAndKeepsItsRanks) {
+  std::stop_source stop;
   RankExecutor executor(test_options(2), test_registry());
+  executor.on_event([&](const RankEvent&, RankContext&) { stop.request_stop(); });
   RankContext context;
   ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
-  std::stop_source stop;
-  executor.on_event([&](const RankEvent&, RankContext&) { stop.request_stop(); });
   const Json pid = executor.execute("pid", {}, context).get("pid");
   Shareable reply = executor.execute("fire", {}, context, stop.get_token());
   EXPECT_EQ(reply.code(), ReturnCode::TaskAborted);
@@ -284,13 +284,13 @@ TEST(RankExecutor, EndsRanksThatDoNotStopAndSaysSo) {
 }
 
 TEST(RankExecutor, DoesOneTaskAtATime) {
-  RankExecutor executor(test_options(1), test_registry());
-  RankContext context;
   Shareable second;
+  RankExecutor executor(test_options(1), test_registry());
   executor.on_event([&](const RankEvent&, RankContext&) {
     RankContext other;
     second = executor.execute("get", {}, other);
   });
+  RankContext context;
   EXPECT_EQ(executor.execute("fire", {}, context).code(), ReturnCode::Ok);
   EXPECT_EQ(second.code(), ReturnCode::Busy);
 }
