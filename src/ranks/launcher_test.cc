@@ -2,7 +2,6 @@
 #include "trainyard/launcher.h"
 
 #include <cstddef>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -13,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "config/test_directory.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
 #include "trainyard/rank_context.h"
@@ -24,12 +24,12 @@ namespace trainyard {
 namespace {
 
 /// Runs three tasks on ranks started by it, one of which kills a rank, and looks at their logs.
-void expect_to_work(const Launcher& launcher, const std::string& name) {
+void expect_to_work(const Launcher& launcher) {
+  const testing_only::TestDirectory logs;
   RankExecutorOptions options = test_options(2);
   options.launcher = launcher;
   options.result = RankResult::All;
-  options.log_directory = testing::TempDir() + "launched-by-" + name;
-  std::filesystem::remove_all(options.log_directory);
+  options.log_directory = logs.path();
   RankExecutor executor(options, test_registry());
   RankContext context;
   Shareable task;
@@ -61,20 +61,16 @@ void expect_to_work(const Launcher& launcher, const std::string& name) {
   EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
-TEST(Launcher, MayBeMpirun) { expect_to_work(Launcher::mpirun(), "mpirun"); }
+TEST(Launcher, MayBeMpirun) { expect_to_work(Launcher::mpirun()); }
 
 // What Debian's PyTorch needs for its Python beside it.
-TEST(Launcher, MayBeTorchrun) {
-  expect_to_work(Launcher::torchrun({"-r", "0:1", "-t", "0:1"}), "torchrun");
-}
+TEST(Launcher, MayBeTorchrun) { expect_to_work(Launcher::torchrun({"-r", "0:1", "-t", "0:1"})); }
 
 TEST(Launcher, MayBeAnyCommand) {
-  expect_to_work(
-      Launcher::command(
-          {"/bin/sh", "-c",
-           "for r in $(seq 0 $(({ranks} - 1))); do RANK=$r LOCAL_RANK=$r \"$@\" & done; wait",
-           "launch", "{command}"}),
-      "command");
+  expect_to_work(Launcher::command(
+      {"/bin/sh", "-c",
+       "for r in $(seq 0 $(({ranks} - 1))); do RANK=$r LOCAL_RANK=$r \"$@\" & done; wait", "launch",
+       "{command}"}));
 }
 
 TEST(Launcher, SaysWhichOfItsMachineARankIs) {

@@ -400,8 +400,9 @@ TEST(RankExecutor, CanBeFinalizedByAHandler) {
 }
 
 TEST(RankExecutor, KeepsALogOfEachRank) {
+  const testing_only::TestDirectory logs;
   RankExecutorOptions logged = test_options(2);
-  logged.log_directory = testing::TempDir() + "logs-of-ranks";
+  logged.log_directory = logs.path();
   RankExecutor executor(logged, test_registry());
   RankContext context;
   executor.execute("print", {}, context);
