@@ -204,8 +204,19 @@ Result<void> RankExecutor::State::make_group() {
       .arenas = arenas,
       .all_results = options.result != RankResult::First,
       .on_event = [this](int rank, const wire::EventWord& word) { return heard(rank, word); },
-      .note = [this](const std::string& what) { note(what); }});
+      .note = [this](const std::string& what) { note(what); },
+      .alive = one_more_group()});
   return {};
+}
+
+/// With the lock.
+std::shared_ptr<const void> RankExecutor::State::one_more_group() {
+  ++groups;
+  return {nullptr, [this](const void*) {
+            const std::scoped_lock lock(mutex);
+            --groups;
+            over.notify_all();
+          }};
 }
 
 // --- up ---
@@ -368,9 +379,9 @@ void RankExecutor::State::finalize() {
   std::filesystem::remove_all(printed, ignored);
 }
 
-void RankExecutor::State::wait_for_handlers() {
+void RankExecutor::State::wait_for_the_rest() {
   std::unique_lock lock(mutex);
-  handled.wait(lock, [this] { return handling == 0; });
+  over.wait(lock, [this] { return handling == 0 && groups == 0; });
 }
 
 // --- what is public ---
@@ -380,7 +391,7 @@ RankExecutor::RankExecutor(RankExecutorOptions options, ComponentRegistry regist
 
 RankExecutor::~RankExecutor() {
   state_->finalize();
-  state_->wait_for_handlers();
+  state_->wait_for_the_rest();
 }
 
 Result<void> RankExecutor::validate() const {

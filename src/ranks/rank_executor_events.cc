@@ -112,7 +112,7 @@ class RankExecutor::State::Within {
   ~Within() {
     const std::scoped_lock lock(state_.mutex);
     --state_.handling;
-    state_.handled.notify_all();
+    state_.over.notify_all();
   }
   /// A handler that fires with a context of its own begins a cycle anew each time.
   [[nodiscard]] bool too_deep() const { return too_deep_; }

@@ -57,8 +57,9 @@ class RankExecutor::State {
   wire::EventDone heard(int rank, const wire::EventWord& word);
   void finalize();
   void note(const std::string& what) const;
-  /// Until no handler is called any more: one may have ended the group.
-  void wait_for_handlers();
+  [[nodiscard]] std::shared_ptr<const void> one_more_group();
+  /// Until no handler is called any more, and nothing is left of a group that one has ended.
+  void wait_for_the_rest();
   class Within;
   class NotBusy;
   class Abortable;
@@ -80,8 +81,9 @@ class RankExecutor::State {
   bool failed = false;  ///< Something went wrong: the logs stay.
   std::uint64_t last_task = 0;
   int handling = 0;                    ///< Calls of handlers.
+  int groups = 0;                      ///< Those of which something is left.
   std::vector<Abortable*> abortables;  ///< What abort() ends.
-  std::condition_variable handled;
+  std::condition_variable over;        ///< A call of a handler, or a group.
 };
 
 }  // namespace trainyard

@@ -393,10 +393,14 @@ TEST(RankExecutor, LeavesNothingBehind) {
 }
 
 TEST(RankExecutor, CanBeFinalizedByAHandler) {
-  RankExecutor executor(test_options(2), test_registry());
-  executor.on_event([&](const RankEvent&, RankContext&) { executor.finalize(); });
-  RankContext context;
-  EXPECT_EQ(executor.execute("fire", {}, context).code(), ReturnCode::TaskAborted);
+  const std::vector<std::string> before = names_of_descriptors();
+  {
+    RankExecutor executor(test_options(2), test_registry());
+    executor.on_event([&](const RankEvent&, RankContext&) { executor.finalize(); });
+    RankContext context;
+    EXPECT_EQ(executor.execute("fire", {}, context).code(), ReturnCode::TaskAborted);
+  }
+  EXPECT_EQ(names_of_descriptors(), before);
 }
 
 TEST(RankExecutor, KeepsALogOfEachRank) {

@@ -48,6 +48,9 @@ class RankGroup {
     std::function<wire::EventDone(int rank, const wire::EventWord&)> on_event;
     /// What is worth knowing and no answer to anything. Any thread.
     std::function<void(const std::string&)> note;
+    /// Let go of when nothing of the group is left: where a handler has ended it, that is after its
+    /// destructor.
+    std::shared_ptr<const void> alive;
   };
 
   explicit RankGroup(Options options);

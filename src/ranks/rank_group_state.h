@@ -86,6 +86,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   Result<void> make_machinery();
   void do_inbox();
 
+  std::shared_ptr<const void> alive;  ///< The first member, which goes last.
   RankGroup::Options options;
 
   std::mutex mutex;

@@ -67,7 +67,8 @@ void drain(const io::Descriptor& wake) {
 }  // namespace
 
 RankGroup::State::State(RankGroup::Options with)
-    : options(std::move(with)),
+    : alive(std::move(with.alive)),
+      options(std::move(with)),
       group(options.group),
       channels(static_cast<std::size_t>(options.group.ranks)),
       caller_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
