@@ -1,5 +1,5 @@
 """Tasks of several processes, and `trainyard ranks` by hand."""
-from yard import CLIENT, YardTest, alive, json, processes_with, signal
+from yard import CLIENT, YardTest, alive, json, os, processes_with, signal
 
 TWO_PHASES = f"""
 import os, pathlib, sys, time
@@ -85,10 +85,13 @@ groups:
         run = self.start("run", "job.yaml")
         there = [self.directory / f"runs/job/g/t/pid.{rank}" for rank in range(3)]
         self.until("all ranks", lambda: all(path.exists() and path.read_text() for path in there))
+        theirs = f"TRAINYARD_TASK_DIR={self.directory}/runs/job/g/t"
+        self.until("what they have started", lambda: len(processes_with(theirs)) >= 6)
         self.trainyard("kill", "t", expect=0)
         self.assertEqual(run.wait(30), 1)
-        self.assertEqual([path.name for path in there if alive(path.read_text().strip())], [])
-        self.assertEqual(processes_with(f"TRAINYARD_TASK_DIR={self.directory}/runs/job/g/t"), [])
+        # Not even one that nobody has waited for.
+        self.assertEqual([path.name for path in there if os.path.exists(f"/proc/{path.read_text().strip()}")], [])
+        self.assertEqual(processes_with(theirs), [])
 
     def test_others_may_start_them(self):
         self.sweep("echo rank $RANK of $WORLD_SIZE", wants="ranks: 2\n        launcher: mpirun")
@@ -185,7 +188,9 @@ groups:
 
     def test_by_hand_ctrl_c_ends_all(self):
         there = [self.directory / f"pid.{rank}" for rank in range(2)]
-        process = self.start("ranks", "-n", "2", "--", "sh", "-c", "echo $$ > pid.$RANK; exec sleep 1000")
+        # They end by TERM: nobody waits here for the end of the grace.
+        process = self.start("ranks", "-n", "2", "--grace", "1000", "--", "sh", "-c",
+                             "echo $$ > pid.$RANK; exec sleep 1000")
         self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
         process.send_signal(signal.SIGINT)
         self.end_of(process, expect=130)
