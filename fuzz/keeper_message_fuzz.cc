@@ -23,7 +23,8 @@ std::string said_again(const KeeperMessage& message) {
       },
       [&](const SignalMessage& it) { append_signal(bytes, it); },
       [&](const ProcessStarted& it) { append_started(bytes, it); },
-      [&](const ProcessEnded& it) { append_ended(bytes, it); });
+      [&](const ProcessEnded& it) { append_ended(bytes, it); },
+      [&](const KeeperNote& it) { append_note(bytes, it); });
   return bytes;
 }
 

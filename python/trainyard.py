@@ -30,7 +30,7 @@ import threading
 import time
 import traceback
 
-__all__ = ["attempts", "is_out_of_memory", "main", "progress", "result", "send", "Context",
+__all__ = ["attempts", "is_out_of_memory", "main", "on_fork", "progress", "result", "send", "Context",
            "EventOutcome", "Refused", "Shareable", "Task"]
 
 _PREFIX = struct.Struct("<4sBBHQQIIIIQ")
@@ -381,6 +381,35 @@ def _connect():
     else:
         sys.excepthook = _at_uncaught
         os.register_at_fork(after_in_child=_forget_in_child)
+
+
+_on_fork = []  # In the order in which they were given.
+
+
+def on_fork(function):
+    """Has a function called in each task that is a fork of a process that has imported this module
+    for it (`preload`), before its script runs. There it seeds what the module has made, which would
+    be the same in every task otherwise:
+
+        rng = numpy.random.default_rng()
+
+        @trainyard.on_fork
+        def renew():
+            global rng
+            rng = numpy.random.default_rng(int(os.environ["TRAINYARD_SEED"]))
+
+    What it raises fails the task. Returns the function."""
+    if not callable(function):
+        raise TypeError("on_fork() takes a function, not %r" % (function,))
+    _on_fork.append(function)
+    return function
+
+
+def _begin_fork():
+    """Called by the process that imports for tasks, in each of its forks."""
+    _connect()
+    for function in _on_fork:
+        function()
 
 
 # --- ranks: what a RankExecutor of the C++ library starts (docs/ranks.md) ---

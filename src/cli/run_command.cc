@@ -235,6 +235,10 @@ ExitCode Session::run() {
                 view_->note(fmt::format("{}: sends '{}', and nobody listens",
                                         job_.task_id(key.task), message.command));
               },
+          .on_note =
+              [this](const std::string& text) {
+                if (view_) view_->note(text);
+              },
           .delegated_group = group_.path,
           .gpus = gpus_ ? &*gpus_ : nullptr});
   watch_signals();

@@ -58,6 +58,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "                 TRAINYARD_TASK_DIR=/job/runs/sweep/prepare/get\n"
             "                 TRAINYARD_RESULT=/job/runs/sweep/prepare/get/result.json\n"
             "                 TRAINYARD_ATTEMPT=1\n"
+            "                 TRAINYARD_SEED=1543793850\n"
             "                 OMP_NUM_THREADS=1\n"
             "                 OPENBLAS_NUM_THREADS=1\n"
             "                 MKL_NUM_THREADS=1\n"
@@ -78,6 +79,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "                 TRAINYARD_TASK_DIR=/job/runs/sweep/train/lr=1e-3\n"
             "                 TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.json\n"
             "                 TRAINYARD_ATTEMPT=1\n"
+            "                 TRAINYARD_SEED=1252252158\n"
             "                 OMP_NUM_THREADS=2\n"
             "                 OPENBLAS_NUM_THREADS=2\n"
             "                 MKL_NUM_THREADS=2\n"
@@ -139,7 +141,7 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(task["matrix"], nlohmann::json::parse(R"({"lr": "1e-3"})"));
   EXPECT_EQ(task["command"], nlohmann::json::parse(R"(["/bin/sh", "-c", "./train --lr 1e-3"])"));
   EXPECT_EQ(task["environment"]["NOTE"], "lr is 1e-3");
-  EXPECT_EQ(task["environment"].size(), 11U);
+  EXPECT_EQ(task["environment"].size(), 12U);
   EXPECT_EQ(task["working_directory"], "/job");
   EXPECT_EQ(task["memory_bytes"], mb(500).count);
   EXPECT_EQ(task["cpus"], 2);

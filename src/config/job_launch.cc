@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/fingerprint.h"
 #include "base/result.h"
 #include "config/file_name.h"
 #include "config/gpu_variables.h"
@@ -26,6 +27,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/task_seed.h"
 
 namespace trainyard {
 namespace {
@@ -56,28 +58,6 @@ std::string attempt_file(const std::string& directory, std::string_view name,
   if (attempt == 1) return fmt::format("{}/{}.{}", directory, name, ending);
   return fmt::format("{}/{}.{}.{}", directory, name, attempt, ending);
 }
-
-/// FNV-1a, 64 bits: the same on every machine, unlike std::hash.
-class Fingerprint {
- public:
-  void add(std::string_view text) {
-    for (const char byte : text) add_byte(static_cast<std::uint8_t>(byte));
-    add_byte(0xFF);  // In no UTF-8 text: "ab","c" is not "a","bc".
-  }
-  void add(std::int64_t number) {
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-      add_byte(static_cast<std::uint8_t>(static_cast<std::uint64_t>(number) >> shift));
-    }
-  }
-  [[nodiscard]] std::uint64_t value() const { return value_; }
-
- private:
-  void add_byte(std::uint8_t byte) {
-    value_ ^= byte;
-    value_ *= 0x100000001b3U;
-  }
-  std::uint64_t value_ = 0xcbf29ce484222325U;
-};
 
 /// A number that the job file says; -1 where it says nothing.
 template <class Parse, class Number>
@@ -175,6 +155,7 @@ Launch Job::launch(AttemptKey key, const std::vector<GpuIndex>& gpus) const {
   add("TRAINYARD_TASK_DIR", launch.task_directory);
   add("TRAINYARD_RESULT", launch.result_path);
   add("TRAINYARD_ATTEMPT", fmt::to_string(key.attempt));
+  add("TRAINYARD_SEED", fmt::to_string(task_seed(group.name, bound.id, key.attempt)));
   launch.two_phase = shape.two_phase;
   launch.ranks = shape.ranks;
   const std::string threads = threads_of(shape.request, shape.ranks);

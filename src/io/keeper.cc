@@ -225,6 +225,7 @@ void Keeper::State::read() {
     return match(
         std::move(message), [&](ProcessStarted it) { return news.emplace_back(it), true; },
         [&](ProcessEnded it) { return news.emplace_back(std::move(it)), true; },
+        [&](KeeperNote it) { return news.emplace_back(std::move(it)), true; },
         [](const auto&) { return false; });
   };
   std::string broken;

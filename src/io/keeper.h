@@ -35,11 +35,15 @@ struct ProcessEnded {
   Usage
       usage;  ///< From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
 };
+/// Something that people should know, in one line.
+struct KeeperNote {
+  std::string text;
+};
 /// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
 struct KeeperGone {
   std::string why;
 };
-using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperGone>;
+using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperNote, KeeperGone>;
 
 struct KeeperOptions {
   /// What a launch that is `forked` does, in a process of its own that has all that this one has

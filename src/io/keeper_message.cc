@@ -26,7 +26,7 @@
 namespace trainyard::io {
 namespace {
 
-enum class Kind : std::uint8_t { Start = 1, Signal = 2, Started = 3, Ended = 4 };
+enum class Kind : std::uint8_t { Start = 1, Signal = 2, Started = 3, Ended = 4, Note = 5 };
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
 
@@ -173,6 +173,8 @@ KeeperMessage read_message(Reader& reader) {
                           .end = std::move(end),
                           .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)}};
     }
+    case Kind::Note:
+      return KeeperNote{.text = reader.text()};
   }
   reader.refuse();
   return SignalMessage{};
@@ -260,6 +262,12 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
       });
   writer.number(message.usage.memory_peak.count);
   writer.number(std::int64_t{message.usage.cpu_time.count()});
+  writer.finish();
+}
+
+void append_note(std::string& bytes, const KeeperNote& message) {
+  Writer writer(bytes, Kind::Note, {});
+  writer.text(message.text);
   writer.finish();
 }
 

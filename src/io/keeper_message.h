@@ -28,7 +28,8 @@ struct SignalMessage {
 };
 
 /// In both directions. Who gets one that is not for it has a broken partner.
-using KeeperMessage = std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded>;
+using KeeperMessage =
+    std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -39,6 +40,7 @@ Result<void> append_start(std::string& bytes, AttemptKey key, const Launch& laun
 void append_signal(std::string& bytes, const SignalMessage& message);
 void append_started(std::string& bytes, const ProcessStarted& message);
 void append_ended(std::string& bytes, const ProcessEnded& message);
+void append_note(std::string& bytes, const KeeperNote& message);
 
 /// Cuts a stream of bytes into messages.
 class KeeperMessageReader {

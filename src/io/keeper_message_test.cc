@@ -48,11 +48,12 @@ std::string some_messages() {
   append_ended(bytes, {.key = kKey,
                        .end = KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
                        .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)}});
+  append_note(bytes, {.text = "mydata.rng"});
   return bytes;
 }
 
 void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
-  for (std::size_t i = from; i < 4; ++i) {
+  for (std::size_t i = from; i < 5; ++i) {
     const auto message = reader.next();
     ASSERT_TRUE(message && *message) << i;
     ASSERT_EQ((*message)->index(), i);
@@ -83,6 +84,9 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(ended->usage.memory_peak, mib(5));
       EXPECT_EQ(ended->usage.cpu_time, Duration(12));
     }
+    if (const auto* note = std::get_if<KeeperNote>(&**message)) {
+      EXPECT_EQ(note->text, "mydata.rng");
+    }
   }
   EXPECT_EQ(reader.next().value(), std::nullopt);
   EXPECT_FALSE(reader.holds_a_part());
@@ -106,7 +110,7 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
       if (!*message) break;
       ++taken;
     }
-    ASSERT_LE(taken, 4U);
+    ASSERT_LE(taken, 5U);
     reader.add(std::string_view(bytes).substr(cut));
     expect_some_messages(reader, taken);
   }

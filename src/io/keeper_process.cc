@@ -172,8 +172,9 @@ void KeeperProcess::take_messages() {
 void KeeperProcess::take(KeeperMessage message) {
   match(
       std::move(message), [this](const StartMessage& it) { start(it.key, it.launch); },
-      [this](SignalMessage it) { signals_.push_back(it); }, [](const ProcessStarted&) {},
-      [](const ProcessEnded&) {});
+      [this](SignalMessage it) { signals_.push_back(it); },
+      // Nobody says these to the keeper.
+      [](const ProcessStarted&) {}, [](const ProcessEnded&) {}, [](const KeeperNote&) {});
 }
 
 void KeeperProcess::start(AttemptKey key, const Launch& launch) {
@@ -186,6 +187,10 @@ void KeeperProcess::start(AttemptKey key, const Launch& launch) {
 }
 
 void KeeperProcess::take_preloaded() {
+  for (std::string& note : preloads_.take_notes()) {
+    append_note(outgoing_, {.text = std::move(note)});
+    flush_at_ = Clock::now();
+  }
   for (Preloads::Outcome& outcome : preloads_.take_outcomes()) {
     if (!outcome.process) {
       tell_end({.key = outcome.key, .end = std::move(outcome.process).error(), .usage = {}});

@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,6 +47,8 @@ namespace {
 constexpr int kLetGoMax = 1000;
 /// How long it may go on without its socket.
 constexpr Duration kEndMax{1000};
+/// The longest text of an answer: _TEXT_MAX in preload_server.py.
+constexpr std::size_t kTextMax = 4096;
 /// How much of the log is searched for what went wrong.
 constexpr std::size_t kLogEnd = 16384;
 
@@ -139,29 +143,56 @@ Result<void> PreloadServer::launch(Spawner& spawner, const Launch& launch) {
   return {};
 }
 
-std::optional<Result<Spawned>> PreloadServer::hear() {
-  std::int64_t answer = 0;
-  const ssize_t got = ::recv(socket_.get(), &answer, sizeof(answer), MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  if (got == sizeof(answer) && answer == 0 && !ready_) {
-    ready_ = true;
+/// Cuts the next whole answer off what has been heard.
+std::optional<PreloadServer::Answer> PreloadServer::take_answer() {
+  std::int64_t number = 0;
+  std::uint32_t length = 0;
+  constexpr std::size_t kHead = sizeof(number) + sizeof(length);
+  if (heard_.size() < kHead) return std::nullopt;
+  std::memcpy(&number, heard_.data(), sizeof(number));
+  std::memcpy(&length, heard_.data() + sizeof(number), sizeof(length));
+  if (length > kTextMax) {
+    kill();
     return std::nullopt;
   }
+  if (heard_.size() - kHead < length) return std::nullopt;
+  Answer answer{.number = number, .text = heard_.substr(kHead, length)};
+  heard_.erase(0, kHead + length);
+  return answer;
+}
+
+std::optional<Result<Spawned>> PreloadServer::hear() {
+  std::array<char, kTextMax> bytes{};
+  const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (got == 0) {
     // It is about to end, and its exit code should tell why.
     if (!wait_until_ended(pidfd_, kEndMax)) kill();
     return std::nullopt;
   }
-  if (got != sizeof(answer) || answer == 0 || !is_busy()) {
+  if (got > 0) heard_.append(bytes.data(), static_cast<std::size_t>(got));
+  const std::optional<Answer> whole = take_answer();
+  if (!whole) {
+    if (got < 0) kill();
+    return std::nullopt;
+  }
+  if (whole->number == 0 && !ready_) {
+    ready_ = true;
+    for (const auto line : std::views::split(whole->text, '\n')) {
+      if (!line.empty()) notes_.emplace_back(line.begin(), line.end());
+    }
+    return std::nullopt;
+  }
+  if (whole->number == 0 || !is_busy()) {
     kill();
     return std::nullopt;
   }
   const Descriptor permission = std::move(permission_);
-  if (answer < 0) {
+  if (whole->number < 0) {
     return std::unexpected(
-        system_error("cannot fork the process of the task", static_cast<int>(-answer)));
+        system_error("cannot fork the process of the task", static_cast<int>(-whole->number)));
   }
-  return let_go(static_cast<pid_t>(answer), permission);
+  return let_go(static_cast<pid_t>(whole->number), permission);
 }
 
 /// The process waits until we know it, as it could end without anybody to see it otherwise.

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -32,6 +34,8 @@ class PreloadServer {
 
   /// Everything has been imported.
   [[nodiscard]] bool is_ready() const { return ready_; }
+  /// What people should know of what it has imported, in lines. Once it is ready.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// A task has been asked for, and hear() has not told of it yet.
   [[nodiscard]] bool is_busy() const { return permission_.is_open(); }
 
@@ -54,7 +58,13 @@ class PreloadServer {
   [[nodiscard]] Ended bury() const;
 
  private:
+  struct Answer {
+    std::int64_t number = 0;
+    std::string text;
+  };
+
   PreloadServer() = default;
+  [[nodiscard]] std::optional<Answer> take_answer();
   [[nodiscard]] Result<Spawned> let_go(pid_t pid, const Descriptor& permission);
 
   pid_t pid_ = 0;
@@ -62,7 +72,9 @@ class PreloadServer {
   Descriptor socket_;
   Descriptor permission_;  ///< The other end is with the task that was asked for.
   MemoryGroup group_;      ///< What that task is to be in.
+  std::string heard_;      ///< Of an answer that has not come whole yet.
   bool ready_ = false;
+  std::vector<std::string> notes_;
   std::string modules_;
   std::string log_path_;
   std::size_t log_size_ = 0;  ///< What was in the log before it.

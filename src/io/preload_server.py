@@ -4,18 +4,21 @@
 
 Descriptor 0 is this text, 3 a socket to the keeper, who sends for each task one byte with four
 descriptors: what is to run, its standard output and error, and a socket to wait at until the keeper
-knows it. The answer is the number of the task's process, or the errno of what went wrong, negative.
-A first answer of 0 says that everything is imported.
+knows it. An answer is a number and a text: that of the task's process, or the errno of what went
+wrong, negative. The first answer is 0, when everything is imported; its text are lines for people.
 
 A task is forked twice, so that the keeper, as the subreaper of all that it starts, is its parent,
-and it outlives this process.
+and it outlives this process. It has all that this process has but the state of the generators of
+random numbers: those that frameworks share with everybody are seeded anew in each task.
 """
 import array
 import atexit
+import functools
 import gc
 import importlib
 import io
 import os
+import random
 import runpy
 import signal
 import socket
@@ -28,15 +31,150 @@ try:
 except ImportError:
     ctypes = None
 
-_ANSWER = struct.Struct("=q")
+_ANSWER = struct.Struct("=qI")  # A number, and how many bytes of text follow.
+_NUMBER = struct.Struct("=q")
+_TEXT_MAX = 4096  # Of an answer.
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
+# The generators of random numbers that a process has one of: the module that defines it, what people
+# call it, and its functions that put it into a state of somebody's choice.
+_GLOBAL_GENERATORS = {
+    "random": ("random", ("seed", "setstate")),
+    "numpy.random": ("numpy.random", ("seed", "set_state")),
+    "torch.random": ("torch", ("manual_seed", "set_rng_state")),
+    "tensorflow.python.framework.random_seed": ("tensorflow", ("set_seed", "set_random_seed")),
+}
+_NAMED_MAX = 5  # Generators of modules in a warning.
 
-def answer(keeper, number):
-    keeper.sendall(_ANSWER.pack(number))
+
+def answer(keeper, number, text=""):
+    text = text.encode("utf-8", "replace")[:_TEXT_MAX]
+    keeper.sendall(_ANSWER.pack(number, len(text)) + text)
 
 
-def import_all(path, modules):
+class Seeds:
+    """Hears who chooses the state of a global generator while modules are imported, from the moment
+    that the generator's own module is there."""
+
+    def __init__(self):
+        self.chosen = {}  # By generator: the module that has seeded it on purpose.
+        self._replaced = []
+        self._listening = True
+        for name in _GLOBAL_GENERATORS:
+            if name in sys.modules:
+                self._listen_to(name, sys.modules[name])
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name, path=None, target=None):
+        """As one of sys.meta_path: finds what the others find, and listens to it once it is made."""
+        if name not in _GLOBAL_GENERATORS:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is None or not hasattr(spec.loader, "exec_module"):
+                continue
+            execute = spec.loader.exec_module
+
+            def execute_and_listen(module):
+                execute(module)
+                self._listen_to(name, module)
+            spec.loader.exec_module = execute_and_listen
+            return spec
+        return None
+
+    def _listen_to(self, name, module):
+        for function in _GLOBAL_GENERATORS[name][1]:
+            original = getattr(module, function, None)
+            if original is not None:
+                heard = self._heard(name, original)
+                setattr(module, function, heard)
+                self._replaced.append((function, heard, original))
+
+    def _heard(self, name, original):
+        @functools.wraps(original)
+        def choose(*values, **named):
+            if self._listening:
+                value = values[0] if values else next(iter(named.values()), None)
+                if value is None:  # Left to chance.
+                    self.chosen.pop(name, None)
+                else:
+                    self.chosen[name] = sys._getframe(1).f_globals.get("__name__", "a module")
+            return original(*values, **named)
+        return choose
+
+    def stop_listening(self):
+        """Leaves the functions as they were, wherever a framework's modules have taken them over."""
+        self._listening = False
+        sys.meta_path.remove(self)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] not in ("random", "numpy", "torch", "tensorflow"):
+                continue
+            for function, heard, original in self._replaced:
+                if getattr(module, "__dict__", {}).get(function) is heard:
+                    setattr(module, function, original)
+        # Python itself seeds this one in each fork.
+        self._of_python = random.getstate()
+
+    def renew(self):
+        """In a task: from the system's entropy, but for those whose state was chosen."""
+        if "random" in self.chosen:
+            random.setstate(self._of_python)
+        modules = {name: sys.modules[name] for name in _GLOBAL_GENERATORS
+                   if name in sys.modules and name not in self.chosen}
+        if "numpy.random" in modules:
+            modules["numpy.random"].seed()
+        if "torch.random" in modules:
+            modules["torch.random"].seed()  # And CUDA's, when it is made.
+        if "tensorflow.python.framework.random_seed" in modules:
+            modules["tensorflow.python.framework.random_seed"].set_seed(
+                int.from_bytes(os.urandom(4), "little"))
+
+    def notes(self):
+        return ["%s seeds %s when it is imported: all tasks begin with the same random numbers of it"
+                % (who, _GLOBAL_GENERATORS[name][0]) for name, who in self.chosen.items()]
+
+
+def owned_generators():
+    """The generators that modules have made for themselves: (module, "rng (numpy.random.Generator)").
+    Those inside of other objects are not found."""
+    kinds, shared = [random.Random], [random._inst]
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    tensorflow = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
+    if numpy is not None:
+        kinds += [numpy.random.Generator, numpy.random.RandomState]
+        shared.append(numpy.random.mtrand._rand)
+    if torch is not None:
+        kinds.append(torch.Generator)
+        shared.append(torch.default_generator)
+    if tensorflow is not None:
+        kinds.append(tensorflow.Generator)
+    seen = {id(one) for one in shared}
+    found = []
+    for module_name, module in list(sys.modules.items()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            kind = type(value)  # Asking the object itself could run code of its own.
+            if id(value) in seen or not issubclass(kind, tuple(kinds)) or issubclass(kind, random.SystemRandom):
+                continue
+            seen.add(id(value))
+            found.append((module_name, "%s (%s.%s)" % (name, kind.__module__, kind.__name__)))
+    return found
+
+
+def notes_on_generators():
+    client = sys.modules.get("trainyard")
+    renewed = {function.__module__ for function in getattr(client, "_on_fork", ())}
+    found = ["%s.%s" % (module, name) for module, name in owned_generators() if module not in renewed]
+    if not found:
+        return []
+    named = ", ".join(found[:_NAMED_MAX])
+    if len(found) > _NAMED_MAX:
+        named += " and %d more" % (len(found) - _NAMED_MAX)
+    return ["generators in the same state in every task: %s; seed them from TRAINYARD_SEED in a function that you"
+            " give to trainyard.on_fork()" % named]
+
+
+def import_all(path, modules, seeds):
+    """Returns what people should know of it, in lines."""
     if sys.path and sys.path[0] == "":  # Not so when it is to look at nothing but what is installed.
         sys.path[0] = path
     sys.argv = [""]
@@ -46,16 +184,20 @@ def import_all(path, modules):
         importlib.import_module("trainyard")  # Its client, where the tasks have it.
     except ImportError:
         pass
+    seeds.stop_listening()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         sys.exit("ImportError: importing has initialised CUDA, which does not work in forks")
+    notes = seeds.notes() + notes_on_generators()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
-        print("trainyard: importing has left %d threads, which are not there in the tasks" % threads,
-              file=sys.stderr)
+        notes.append("importing has left %d threads, which are not there in the tasks" % threads)
+    for note in notes:
+        print("trainyard: " + note, file=sys.stderr)
     # What is there now stays where it is, shared by all.
     gc.collect()
     gc.freeze()
+    return notes
 
 
 def receive(keeper):
@@ -85,19 +227,19 @@ def fork_twice():
         try:
             grandchild = os.fork()
         except OSError as error:
-            os.write(writer, _ANSWER.pack(-error.errno))
+            os.write(writer, _NUMBER.pack(-error.errno))
             os._exit(0)
         if grandchild != 0:
             os._exit(0)
-        os.write(writer, _ANSWER.pack(os.getpid()))
+        os.write(writer, _NUMBER.pack(os.getpid()))
         os.close(reader)
         os.close(writer)
         return 0
     os.close(writer)
-    told = os.read(reader, _ANSWER.size)
+    told = os.read(reader, _NUMBER.size)
     os.close(reader)
     os.waitpid(child, 0)
-    return _ANSWER.unpack(told)[0] if len(told) == _ANSWER.size else -11  # EAGAIN
+    return _NUMBER.unpack(told)[0] if len(told) == _NUMBER.size else -11  # EAGAIN
 
 
 def serve(keeper):
@@ -149,14 +291,12 @@ def become_task(keeper, launch, out, err, permission):
     return command[interpreter:]
 
 
-def renew():
+def renew(seeds):
     """What a process that has just been started would not have in common with all others."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed()
+    seeds.renew()
     client = sys.modules.get("trainyard")
-    if hasattr(client, "_connect"):
-        client._connect()
+    if hasattr(client, "_begin_fork"):
+        client._begin_fork()
 
 
 def new_main(file):
@@ -255,13 +395,14 @@ def main():
     os.dup2(nothing, 0)
     os.close(nothing)
     keeper, keeper_process = socket.socket(fileno=3), os.getppid()
-    import_all(sys.argv[1], sys.argv[2:])
-    answer(keeper, 0)
+    seeds = Seeds()
+    notes = import_all(sys.argv[1], sys.argv[2:], seeds)
+    answer(keeper, 0, "\n".join(notes))
     arguments = become_task(keeper_process, *serve(keeper))
     modules_before = set(sys.modules)
     code, interrupted = 0, False
     try:
-        renew()
+        renew(seeds)
         run(arguments)
     except BaseException as error:
         interrupted = isinstance(error, KeyboardInterrupt)

@@ -182,12 +182,16 @@ void Preloads::about(std::uint64_t number, Clock::time_point now) {
   // One that is to end may have forked a task for nobody, which ends without its permission to go
   // on.
   const bool deaf = server.ending || server.killed;
+  const bool ready_before = server.process->is_ready();
   if (auto told = deaf ? std::nullopt : server.process->hear()) {
     if (*told) {
       finish(server, std::move(**told));
     } else {
       finish(server, std::unexpected(End(NotStarted{std::move(told->error()).message})));
     }
+  }
+  if (server.process->is_ready() && !ready_before) {
+    for (const std::string& note : server.process->notes()) notes_.push_back("preload: " + note);
   }
   if (!deaf) ask(server);
   if (server.process->has_ended()) {
@@ -223,6 +227,7 @@ void Preloads::refuse_all(Server& server, const std::string& why) {
 }
 
 std::vector<Preloads::Outcome> Preloads::take_outcomes() { return std::exchange(outcomes_, {}); }
+std::vector<std::string> Preloads::take_notes() { return std::exchange(notes_, {}); }
 
 void Preloads::look_at_the_clock(Clock::time_point now) {
   for (Server& server : servers_) {

@@ -77,6 +77,9 @@ class Preloads {
   };
   std::vector<Outcome> take_outcomes();
 
+  /// What people should know of what has been imported since this was asked last, in lines.
+  std::vector<std::string> take_notes();
+
   /// Ends what nobody has used for a while, and what does not answer.
   void look_at_the_clock(Clock::time_point now);
   /// When it must be looked at.
@@ -123,6 +126,7 @@ class Preloads {
   std::uint64_t last_number_ = 0;
   std::map<AttemptKey, std::uint64_t> server_of_;  ///< By attempt, while it runs.
   std::vector<Outcome> outcomes_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace trainyard::io

@@ -274,6 +274,9 @@ void LocalMachine::hear(std::span<const io::KeeperNews> news) {
           inbox_.push_back({.at = now(), .what = AttemptStarted{.key = it.key, .pid = it.pid}});
         },
         [this](const io::ProcessEnded& it) { hear_end(it); },
+        [this](const io::KeeperNote& it) {
+          if (options_.on_note) options_.on_note(it.text);
+        },
         [this](const io::KeeperGone& it) { lose_everything(it.why); });
   }
 }

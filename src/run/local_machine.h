@@ -48,6 +48,8 @@ class LocalMachine final : public Machine {
     /// none.
     io::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
+    /// Told what people should know of the processes that are started, in a line. May be missing.
+    std::move_only_function<void(const std::string&)> on_note = nullptr;
     /// The control group in which attempts get one of their own that have a limit of memory.
     std::string delegated_group;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.

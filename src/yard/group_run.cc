@@ -45,6 +45,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/task_seed.h"
 #include "model/turn.h"
 #include "report/places.h"
 #include "report/write_reports.h"
@@ -224,12 +225,14 @@ Launch GroupRun::launch(AttemptKey key, const Capacity& capacity) const {
                            : fmt::format("{}/result.{}.json", launch.task_directory, key.attempt);
   launch.two_phase = true;
   launch.forked = true;
-  launch.environment = {"TRAINYARD_TASK_ID=" + id,
-                        "TRAINYARD_GROUP=" + group_.name(),
-                        "TRAINYARD_RUN_DIR=" + options_.directory,
-                        "TRAINYARD_TASK_DIR=" + launch.task_directory,
-                        "TRAINYARD_RESULT=" + launch.result_path,
-                        fmt::format("TRAINYARD_ATTEMPT={}", key.attempt)};
+  launch.environment = {
+      "TRAINYARD_TASK_ID=" + id,
+      "TRAINYARD_GROUP=" + group_.name(),
+      "TRAINYARD_RUN_DIR=" + options_.directory,
+      "TRAINYARD_TASK_DIR=" + launch.task_directory,
+      "TRAINYARD_RESULT=" + launch.result_path,
+      fmt::format("TRAINYARD_ATTEMPT={}", key.attempt),
+      fmt::format("TRAINYARD_SEED={}", task_seed(group_.name(), id, key.attempt))};
   const Shape& shape = plan_.shape_of(key.task);
   for (const auto& [name, value] : gpu_variables(capacity, shape, {})) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
