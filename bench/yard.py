@@ -59,12 +59,16 @@ class Live:
         self._process = self._shop.start(self._command, "live")
         self.pid = self._process.pid
         harness.wait_until(self._all_run, "for the tasks to run", seconds_max=300)
-        children = [pid for pid, parent in harness.descendants(self.pid).items()
-                    if parent == self.pid]
-        if len(children) != 1:
-            raise harness.BenchmarkError(f"the yard has {len(children)} children, not its keeper")
-        self.keeper = children[0]
+        # The yard's only child is the guard, and the guard's is the keeper.
+        self.guard = self._only_child(self.pid)
+        self.keeper = self._only_child(self.guard)
         return self
+
+    def _only_child(self, pid):
+        children = [child for child, parent in harness.descendants(pid).items() if parent == pid]
+        if len(children) != 1:
+            raise harness.BenchmarkError(f"process {pid} of the yard has {len(children)} children")
+        return children[0]
 
     def _all_run(self):
         if self._process.poll() is not None:

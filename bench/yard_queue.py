@@ -19,7 +19,8 @@ class Sight:
         time.sleep(shop.size(SETTLE_SECONDS, tiny=0.2))
         self.steady = harness.status_field(live.pid, "VmRSS") / 1024
         self.peak = harness.status_field(live.pid, "VmHWM") / 1024
-        self.keeper = harness.status_field(live.keeper, "VmRSS") / 1024
+        # The keeper and the process behind it.
+        self.keeper = sum(harness.status_field(pid, "VmRSS") for pid in (live.keeper, live.guard)) / 1024
         walls = []
         for _ in range(shop.rounds(11)):
             began = time.monotonic()
@@ -70,8 +71,8 @@ def memory_rows(shop, some, many):
     for waiting, sight in ((0, empty), (some, queued), (many, crowded)):
         yield rows.told(group, f"{waiting:,} waiting: RSS of the yard", sight["steady"], "MiB")
         yield rows.told(group, f"{waiting:,} waiting: its peak", sight["peak"], "MiB")
-        yield rows.told(group, f"{waiting:,} waiting: RSS of the keeper", sight["keeper"], "MiB")
-    yield rows.told(group, f"{some:,} waiting: yard + keeper", queued["steady"] + queued["keeper"],
+        yield rows.told(group, f"{waiting:,} waiting: RSS of keeper and guard", sight["keeper"], "MiB")
+    yield rows.told(group, f"{some:,} waiting: yard + keeper + guard", queued["steady"] + queued["keeper"],
                     "MiB", "GNU parallel in all", gnu_parallel_memory(shop, some))
     for waiting, sight in ((some, queued), (many, crowded)):
         yield rows.within(group, f"{waiting:,} waiting: status", sight["status"], "ms", 50)

@@ -32,6 +32,7 @@
 #include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "io/files.h"
+#include "io/guard.h"
 #include "io/keeper_message.h"
 #include "io/keeper_process.h"
 #include "io/keeper_spawn.h"
@@ -97,7 +98,7 @@ Descriptor keep_only(Descriptor socket) {
   return Descriptor(kSocket);
 }
 
-void become_keeper(Descriptor socket, KeeperOptions options) {
+void become_keeper(Descriptor socket, pid_t guard, KeeperOptions options) {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
   for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
   sigset_t none{};
@@ -108,21 +109,34 @@ void become_keeper(Descriptor socket, KeeperOptions options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
-  KeeperProcess(keep_only(std::move(socket)), std::move(options)).run();
+  socket = keep_only(std::move(socket));
+  Descriptor behind = open_pidfd(guard);
+  // It may have died before it was watched.
+  if (::getppid() != guard) behind.close();
+  KeeperProcess(std::move(socket), std::move(behind), std::move(options)).run();
 }
 
-std::string how_it_ended(pid_t pid, int status) {
-  if (WIFSIGNALED(status)) {
-    return fmt::format("the keeper (process {}) was killed by signal {}", pid, WTERMSIG(status));
+std::string how_it_ended(const Guarded& processes, int guard_status) {
+  if (WIFSIGNALED(guard_status)) {
+    return fmt::format("the guard of the keeper (process {}) was killed by signal {}",
+                       processes.guard, WTERMSIG(guard_status));
   }
-  return fmt::format("the keeper (process {}) has ended", pid);
+  if (const std::optional<int> signal = signal_of_keeper(guard_status)) {
+    return fmt::format("the keeper (process {}) was killed by signal {}", processes.keeper,
+                       *signal);
+  }
+  return fmt::format("the keeper (process {}) has ended", processes.keeper);
 }
 
 }  // namespace
 
 struct Keeper::State {
-  State(Descriptor its_socket, pid_t its_pid, Duration its_grace)
-      : socket(std::move(its_socket)), pid(its_pid), stop_grace(its_grace) {}
+  State(Descriptor its_socket, Guarded its_processes, Duration its_grace)
+      : socket(std::move(its_socket)),
+        processes(its_processes),
+        guard_ended(open_pidfd(processes.guard)),
+        keeper_ended(open_pidfd(processes.keeper)),
+        stop_grace(its_grace) {}
   State(State&&) = delete;
   State& operator=(State&&) = delete;
   ~State();
@@ -133,10 +147,12 @@ struct Keeper::State {
   void read();
   void tell_own_news();
   void be_gone(std::vector<KeeperNews>& news, std::string why);
-  std::optional<int> wait_for_end(Duration most);
+  std::optional<int> wait_for_guard(Duration most);
 
   Descriptor socket;
-  pid_t pid = 0;
+  Guarded processes;
+  Descriptor guard_ended;
+  Descriptor keeper_ended;  ///< The keeper is no child of ours. Closed when it was gone already.
   Duration stop_grace;
   EventLoop* loop = nullptr;
   Listener listener;
@@ -145,7 +161,7 @@ struct Keeper::State {
   std::vector<KeeperNews> own_news;  ///< What did not come from the keeper.
   bool flush_planned = false;
   bool gone = false;
-  bool reaped = false;
+  bool guard_reaped = false;
   /// Shared, so that a callback that the loop still holds can see that this is no more.
   std::shared_ptr<State*> alive = std::make_shared<State*>(this);
 };
@@ -153,16 +169,22 @@ struct Keeper::State {
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
   socket.close();
-  if (reaped || wait_for_end(2 * stop_grace + kKeeperLast)) return;
-  ::kill(pid, SIGKILL);
-  static_cast<void>(::waitpid(pid, nullptr, 0));
+  const Duration most = 2 * stop_grace + kKeeperLast;
+  if (!keeper_ended.is_open() || wait_until_ended(keeper_ended, most)) {
+    // The guard goes after it, with what it may have left.
+    if (guard_reaped || wait_for_guard(kKeeperLast)) return;
+  }
+  send_signal(keeper_ended, SIGKILL);
+  if (guard_reaped) return;
+  ::kill(processes.guard, SIGKILL);
+  static_cast<void>(::waitpid(processes.guard, nullptr, 0));
 }
 
-std::optional<int> Keeper::State::wait_for_end(Duration most) {
-  if (!wait_until_ended(open_pidfd(pid), most)) return std::nullopt;
+std::optional<int> Keeper::State::wait_for_guard(Duration most) {
+  if (!wait_until_ended(guard_ended, most)) return std::nullopt;
   int status = 0;
-  if (::waitpid(pid, &status, WNOHANG) == 0) return std::nullopt;
-  reaped = true;
+  if (::waitpid(processes.guard, &status, WNOHANG) == 0) return std::nullopt;
+  guard_reaped = true;
   return status;
 }
 
@@ -200,7 +222,8 @@ void Keeper::State::wait_for_room() {
   while (outgoing.size() > kOutgoingMax / 2 && !gone) {
     pollfd waiting{.fd = socket.get(), .events = POLLOUT, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(kPatience.count())) == 0) {
-      be_gone(own_news, fmt::format("the keeper (process {}) does not listen any more", pid));
+      be_gone(own_news,
+              fmt::format("the keeper (process {}) does not listen any more", processes.keeper));
       tell_own_news();
       return;
     }
@@ -234,9 +257,10 @@ void Keeper::State::read() {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) break;
     if (got <= 0) {
-      const std::optional<int> status = wait_for_end(Duration(1000));
-      broken = status ? how_it_ended(pid, *status)
-                      : fmt::format("the keeper (process {}) has closed its socket", pid);
+      const std::optional<int> status = wait_for_guard(Duration(1000));
+      broken = status
+                   ? how_it_ended(processes, *status)
+                   : fmt::format("the keeper (process {}) has closed its socket", processes.keeper);
       break;
     }
     reader.add({buffer.data(), static_cast<std::size_t>(got)});
@@ -247,7 +271,7 @@ void Keeper::State::read() {
         if (!whole) break;
         if (take(*std::move(whole))) continue;
       }
-      broken = fmt::format("the keeper (process {}) has sent nonsense", pid);
+      broken = fmt::format("the keeper (process {}) has sent nonsense", processes.keeper);
       break;
     }
     if (got < static_cast<ssize_t>(buffer.size())) break;
@@ -278,16 +302,16 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   }
   auto ends = socket_pair();
   if (!ends) return std::unexpected(std::move(ends.error()).in("cannot start the keeper"));
-  const pid_t pid = ::fork();
-  if (pid < 0) return std::unexpected(system_error("cannot fork the keeper", errno));
-  if (pid == 0) {
-    become_keeper(std::move(ends->second), std::move(options));
-    ::_exit(0);
-  }
-  return Keeper(std::make_unique<State>(std::move(ends->first), pid, options.stop_grace));
+  const Result<Guarded> processes =
+      fork_guarded(std::move(ends->second), [&options](Descriptor socket, pid_t guard) {
+        become_keeper(std::move(socket), guard, std::move(options));
+      });
+  if (!processes) return std::unexpected(processes.error());
+  return Keeper(std::make_unique<State>(std::move(ends->first), *processes, options.stop_grace));
 }
 
-std::int64_t Keeper::pid() const { return state_->pid; }
+std::int64_t Keeper::pid() const { return state_->processes.keeper; }
+std::int64_t Keeper::guard_pid() const { return state_->processes.guard; }
 
 void Keeper::listen(EventLoop& loop, Listener listener) {
   State* const state = state_.get();

@@ -2,7 +2,8 @@
 //
 // It is forked off before SQLite, sockets and threads exist, so that no task inherits anything of
 // the yard. It is the subreaper of everything the tasks start; when the yard's end of its socket
-// closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes.
+// closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes. Behind
+// it stands the guard (io/guard.h), so that the tasks do not outlive a keeper that is killed.
 //
 // Belongs to one thread.
 #pragma once
@@ -54,13 +55,14 @@ struct KeeperOptions {
   bool beside_threads = false;
   /// How long a process that has imported for tasks stays when none of them is left.
   Duration preload_idle_max{30'000};
-  Duration stop_grace{10'000};  ///< Between TERM and KILL when the yard is gone.
+  /// Between TERM and KILL when the yard is gone; half a second at most when the guard is.
+  Duration stop_grace{10'000};
 };
 
 class Keeper {
  public:
-  /// Forks the keeper. Call it first thing: there must be no other thread, unless the options say
-  /// so. Tasks find the environment and the resource limits that this process has now.
+  /// Forks the guard and the keeper. Call it first thing: there must be no other thread, unless the
+  /// options say so. Tasks find the environment and the resource limits that this process has now.
   static Result<Keeper> fork(KeeperOptions options);
 
   Keeper(Keeper&&) noexcept;
@@ -71,6 +73,8 @@ class Keeper {
   ~Keeper();
 
   [[nodiscard]] std::int64_t pid() const;
+  /// Of the process behind it (io/guard.h).
+  [[nodiscard]] std::int64_t guard_pid() const;
 
   /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
   /// call. `loop` must outlive this, and the listener may not destroy it.

@@ -1,8 +1,6 @@
 #include "io/keeper_attempts.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -12,23 +10,18 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fmt/format.h>
-
 #include "base/bytes.h"
 #include "base/time.h"
-#include "io/descriptor.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
@@ -49,11 +42,6 @@ constexpr Duration kOomCountAge{1000};
 
 std::uint64_t packed(AttemptKey key) {
   return (std::uint64_t{key.task.value} << 32U) | key.attempt;
-}
-
-Descriptor open_children_list() {
-  return Descriptor(
-      ::open(fmt::format("/proc/self/task/{}/children", ::gettid()).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 /// The two variables that tell an attempt from all others, in the order of their names.
@@ -81,8 +69,6 @@ Usage usage_from(const rusage& used) {
 }
 
 }  // namespace
-
-KeeperAttempts::KeeperAttempts() : children_(open_children_list()) {}
 
 void KeeperAttempts::prepare(Clock::time_point now) {
   if (now - oom_read_at_ < kOomCountAge) return;
@@ -146,40 +132,12 @@ End KeeperAttempts::how_it_ended(const Attempt& attempt, int status) const {
 
 void KeeperAttempts::look_around() {
   // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
-  for (const pid_t pid : list_children()) {
+  for (const pid_t pid : children_.read()) {
     if (!leaders_.contains(pid) && !orphans_.contains(pid)) adopt(pid);
   }
   if (orphans_.empty()) return;
   reap_orphans();
   find_owners();
-}
-
-std::vector<pid_t> KeeperAttempts::list_children() {
-  std::vector<pid_t> children;
-  if (!children_.is_open()) {
-    // A kernel without CONFIG_PROC_CHILDREN.
-    for (const ProcessStat& process : scan_.read_all()) {
-      if (process.parent == ::getpid()) children.push_back(static_cast<pid_t>(process.pid));
-    }
-    return children;
-  }
-  std::string text;
-  std::array<char, 4096> chunk{};
-  for (;;) {
-    const ssize_t got =
-        ::pread(children_.get(), chunk.data(), chunk.size(), static_cast<off_t>(text.size()));
-    if (got <= 0) break;
-    text.append(chunk.data(), static_cast<std::size_t>(got));
-  }
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    pid_t pid = 0;
-    const auto [rest, error] = std::from_chars(at, end, pid);
-    if (error == std::errc{}) children.push_back(pid);
-    at = rest + 1;
-  }
-  return children;
 }
 
 void KeeperAttempts::adopt(pid_t pid) {

@@ -16,6 +16,7 @@
 
 #include <sys/types.h>
 
+#include "io/children.h"
 #include "io/descriptor.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
@@ -33,8 +34,6 @@ class KeeperAttempts {
  public:
   using Clock = std::chrono::steady_clock;
   using Number = std::uint64_t;  ///< Attempts in the order in which they were started, from 1.
-
-  KeeperAttempts();
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
@@ -97,7 +96,6 @@ class KeeperAttempts {
   };
 
   [[nodiscard]] End how_it_ended(const Attempt& attempt, int status) const;
-  std::vector<pid_t> list_children();
   void adopt(pid_t pid);
   [[nodiscard]] Number owner_of(const ProcessStat& process) const;
   void reap_orphans();
@@ -116,7 +114,7 @@ class KeeperAttempts {
   std::set<pid_t> set_aside_;
   std::vector<Number> clearing_;  ///< Those that are not running any more.
 
-  Descriptor children_;  ///< /proc/self/task/<tid>/children.
+  ChildList children_;
   ProcessScan scan_;
   OomWatch oom_;
   std::int64_t oom_kills_ = 0;  ///< As of `oom_read_at_`.

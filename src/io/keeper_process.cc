@@ -42,11 +42,15 @@ namespace {
 /// How long the word that a process has started may be held back, so that it travels with the word
 /// that it has ended when that comes soon.
 constexpr Duration kStartedHeldBack{2};
+/// How long tasks have after SIGTERM when nobody stands behind us any more: we could be killed,
+/// too.
+constexpr Duration kUnguardedGrace{500};
 /// How long they have after SIGKILL when the yard is gone.
 constexpr Duration kGiveUpAfterKill{4000};
 // What an event is about: an attempt by its number (from 1), or one of these.
 constexpr std::uint64_t kSocketEvent = 0;
 constexpr std::uint64_t kChildEvent = ~std::uint64_t{0};
+constexpr std::uint64_t kGuardEvent = ~std::uint64_t{1};
 
 bool watch(const Descriptor& epoll, const Descriptor& what, std::uint64_t about) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = about}};
@@ -63,14 +67,16 @@ Descriptor open_child_signals() {
 
 }  // namespace
 
-KeeperProcess::KeeperProcess(Descriptor socket, KeeperOptions options)
+KeeperProcess::KeeperProcess(Descriptor socket, Descriptor guard, KeeperOptions options)
     : options_(std::move(options)),
       socket_(std::move(socket)),
+      guard_(std::move(guard)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(open_child_signals()),
       preloads_(spawner_, preload_options()) {
   check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent),
         "descriptors for the keeper");
+  if (!guard_.is_open() || !watch(epoll_, guard_, kGuardEvent)) guard_has_gone();
 }
 
 Preloads::Options KeeperProcess::preload_options() {
@@ -115,6 +121,8 @@ void KeeperProcess::wait_for_events() {
     const std::uint64_t about = event.data.u64;  // A copy: the kernel's struct is packed.
     if (about == kChildEvent) {
       look_ = true;
+    } else if (about == kGuardEvent) {
+      guard_has_gone();
     } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
       preloads_.about(about, Clock::now());
       look_ = true;
@@ -265,6 +273,16 @@ void KeeperProcess::yard_has_gone() {
   preloads_.end_all();
   attempts_.signal_everything(SIGTERM);
   look_ = true;
+}
+
+void KeeperProcess::guard_has_gone() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guard_.get(), nullptr);
+  guard_.close();
+  options_.stop_grace = std::min(options_.stop_grace, kUnguardedGrace);
+  if (!yard_gone_) yard_has_gone();
+  kill_at_ = std::min(kill_at_, Clock::now() + options_.stop_grace);
+  // The yard is told at once, so that it takes no task for one that failed.
+  socket_.close();
 }
 
 void KeeperProcess::end_everything() {

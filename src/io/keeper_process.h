@@ -25,7 +25,9 @@ namespace trainyard::io {
 class KeeperProcess {
  public:
   /// Turns this process, which must be a fresh fork, into the keeper at the other end of `socket`.
-  KeeperProcess(Descriptor socket, KeeperOptions options);
+  /// `guard` is the process behind it: a descriptor that is readable when that has ended, or closed
+  /// when it has already.
+  KeeperProcess(Descriptor socket, Descriptor guard, KeeperOptions options);
 
   /// Returns when the yard has gone and every process has been ended.
   void run();
@@ -46,6 +48,7 @@ class KeeperProcess {
   void see_what_has_ended();
 
   void yard_has_gone();
+  void guard_has_gone();
   void end_everything();
 
   void flush();
@@ -55,6 +58,7 @@ class KeeperProcess {
 
   KeeperOptions options_;
   Descriptor socket_;
+  Descriptor guard_;
   Descriptor epoll_;
   Descriptor child_signals_;  ///< SIGCHLD: an orphan may have ended.
   Spawner spawner_;

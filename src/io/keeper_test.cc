@@ -28,6 +28,7 @@
 #include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "io/keeper_process.h"
+#include "io/pidfd.h"
 #include "io/process_scan.h"
 #include "io/test_yard.h"
 #include "model/event.h"
@@ -224,7 +225,7 @@ TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {
     const pid_t keeper = ::fork();
     if (keeper == 0) {
       ours.close();
-      KeeperProcess(std::move(its), {.stop_grace = Duration(100)}).run();
+      KeeperProcess(std::move(its), open_pidfd(::getppid()), {.stop_grace = Duration(100)}).run();
       ::_exit(0);
     }
     its.close();

@@ -1,9 +1,12 @@
 """What becomes of processes: none of a run outlives it, however it ends."""
+import fcntl
 import os
+import pty
 import signal
 import subprocess
+import termios
 
-from yard import YardTest, alive, processes_with
+from yard import TRAINYARD, YardTest, alive, guard_of, keeper_of, processes_with
 
 # A grandchild in a session of its own, as a badly behaved data loader or server would be.
 DAEMON = "[sh, -c, 'setsid sh -c \"sleep 1000 & echo \\$! > daemon.pid; wait\" & while ! test -s daemon.pid; do :; done; {then}']"
@@ -97,11 +100,78 @@ class Processes(YardTest):
         self.job(job_of("[sleep, '1000']") + "      - {id: b, command: ['true']}\n")
         yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
         self.running()
-        keeper = int(subprocess.run(["pgrep", "-P", str(yard.pid)], capture_output=True, text=True).stdout.split()[0])
-        os.kill(keeper, signal.SIGKILL)
+        os.kill(keeper_of(yard.pid), signal.SIGKILL)
         _, errors = self.end_of(yard, expect=1)
         self.assertIn("keeper", errors)
         self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
+        self.nobody_is_left()
+
+    def test_the_death_of_the_guard_ends_the_run_with_what_it_knows(self):
+        self.job(job_of("[sleep, '1000']") + "      - {id: b, command: ['true']}\n")
+        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
+        self.running()
+        os.kill(guard_of(yard.pid), signal.SIGKILL)
+        _, errors = self.end_of(yard, expect=1)
+        self.assertIn("keeper", errors)
+        self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
+        self.nobody_is_left()
+
+    def run_away(self):
+        """A run with a task that ends on TERM, and a daemon of it that hides whose it is."""
+        self.job(job_of(DAEMON.replace("setsid sh", "env -i PATH=/bin:/usr/bin setsid sh")
+                        .replace("{then}", "sleep 1000")))
+
+    def the_daemon_is_gone(self):
+        self.until("the daemon's end", lambda: not alive(int(self.text("daemon.pid"))))
+
+    def test_nothing_outlives_a_yard_and_a_keeper_that_are_killed_at_once(self):
+        self.run_away()
+        yard = self.start("run", "job.yaml")
+        self.until_file("daemon.pid")
+        for pid in (yard.pid, keeper_of(yard.pid)):
+            os.kill(pid, signal.SIGKILL)
+        yard.wait()
+        self.the_daemon_is_gone()
+        self.nobody_is_left()
+
+    def test_nothing_outlives_a_kill_by_name(self):
+        # In a world of its own, where nobody else's processes have that name, and the first process
+        # cannot be killed.
+        world = ["unshare", "--pid", "--mount-proc", "--fork"] + (["-Ur"] if os.getuid() else [])
+        self.run_away()
+        self.write("kill.sh", """
+"$1" run job.yaml --run-dir "$2" --set utilization-limit.cpu=100% 2>/dev/null &
+until test -s daemon.pid; do sleep 0.01; done
+ps -e -o comm= > before
+/usr/bin/pkill -9 $3 trainyard
+wait
+for try in $(seq 3000); do
+  ps -e -o comm= | grep -v -x -E 'sh|ps|grep' > left || break
+  sleep 0.01
+done
+""")
+        for option in ("", "-f"):
+            subprocess.run([*world, "sh", "kill.sh", TRAINYARD, "runs/by-name" + option, option], cwd=self.directory,
+                           env=self.environment, timeout=120, check=True)
+            for name in ("trainyard", "trainyard-keep", "yard-guard", "sleep"):
+                self.assertIn(name, self.text("before").split())
+            self.assertEqual(self.text("left"), "", option)
+            (self.directory / "daemon.pid").unlink()
+
+    def test_nothing_outlives_a_kill_of_its_terminal(self):
+        self.run_away()
+        terminal, its_end = pty.openpty()
+        yard = subprocess.Popen([TRAINYARD, "run", "job.yaml", "--set", "utilization-limit.cpu=100%"], cwd=self.directory,
+                                env=self.environment, stdin=its_end, stdout=its_end, stderr=its_end,
+                                preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
+        self.started.append(yard)
+        self.until_file("daemon.pid")
+        # Whoever kills a terminal kills what belongs to it.
+        subprocess.run(["pkill", "-9", "-t", os.ttyname(its_end).removeprefix("/dev/")], check=True)
+        yard.wait(60)
+        for end in (terminal, its_end):
+            os.close(end)
+        self.the_daemon_is_gone()
         self.nobody_is_left()
 
     def test_the_peak_of_a_task_is_that_of_its_whole_tree(self):

@@ -7,7 +7,7 @@ import sqlite3
 import unittest
 from contextlib import closing
 
-from yard import SETTINGS, YardTest, json, processes_with
+from yard import SETTINGS, YardTest, guard_of, json, keeper_of, processes_with
 
 SANITIZED = "TRAINYARD_SANITIZED" in os.environ
 
@@ -83,10 +83,10 @@ groups:
         yard = self.start("run", "job.yaml")
         self.until_file("pids")
         marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
-        # Both at once: neither can end what the other leaves.
-        both = [*self.children(yard.pid), yard.pid]
+        # All three at once: none can end what the others leave.
+        all_three = [guard_of(yard.pid), keeper_of(yard.pid), yard.pid]
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in both:
+            for pid in all_three:
                 os.kill(pid, number)
         yard.wait()
         self.assertTrue(processes_with(marker))
@@ -95,11 +95,6 @@ groups:
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertFalse(processes_with(marker))
         self.assertEqual(list(self.sockets.iterdir()), [])
-
-    @staticmethod
-    def children(pid):
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(word) for word in file.read().split()]
 
     def test_says_so_when_there_is_nothing_to_go_on_with(self):
         (self.directory / "empty").mkdir()

@@ -141,6 +141,23 @@ def alive(pid):
         return False
 
 
+def keeper_of(yard):
+    """The keeper of the yard with this pid: the child of its guard."""
+    for guard in _children(yard):
+        if pathlib.Path(f"/proc/{guard}/comm").read_text() == "yard-guard\n":
+            return _children(guard)[0]
+    raise AssertionError(f"process {yard} has no guard")
+
+
+def guard_of(yard):
+    keeper = keeper_of(yard)
+    return next(guard for guard in _children(yard) if keeper in _children(guard))
+
+
+def _children(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def processes_with(text):
     """The living processes whose environment holds `text`."""
     found = []
@@ -153,4 +170,4 @@ def processes_with(text):
     return found
 
 
-__all__ = ["CLIENT", "TRAINYARD", "YardTest", "alive", "processes_with", "json", "os", "signal", "subprocess"]
+__all__ = ["CLIENT", "TRAINYARD", "YardTest", "alive", "guard_of", "keeper_of", "processes_with", "json", "os", "signal", "subprocess"]
