@@ -24,7 +24,8 @@ std::string said_again(const KeeperMessage& message) {
       [&](const SignalMessage& it) { append_signal(bytes, it); },
       [&](const ProcessStarted& it) { append_started(bytes, it); },
       [&](const ProcessEnded& it) { append_ended(bytes, it); },
-      [&](const KeeperNote& it) { append_note(bytes, it); });
+      [&](const KeeperNote& it) { append_note(bytes, it); },
+      [&](const Pulse&) { append_pulse(bytes); });
   return bytes;
 }
 

@@ -362,7 +362,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
     if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
   }
   const ExitCode result = show_results(job_.places().run_directory, options_.json);
-  if (keeper_gone) {
+  if (keeper_gone && !interrupted_) {
     return fail("the keeper of the task processes died; go on with 'trainyard run --resume'",
                 ExitCode::TaskFailed);
   }

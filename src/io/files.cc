@@ -68,6 +68,21 @@ Result<void> sync_directory_of(const std::string& path) {
 
 std::string lock_path(const std::string& run_directory) { return run_directory + "/lock"; }
 
+/// Without waiting for anybody, whatever stands there. An error when it is no plain file.
+Result<Descriptor> open_lock(const std::string& path, int flags) {
+  Descriptor file(
+      ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644));
+  const int error = errno;
+  struct stat about{};
+  const bool plain = file.is_open() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
+  if (plain) return file;
+  if (file.is_open() || error == ELOOP || error == ENXIO) {
+    return std::unexpected(Error{fmt::format(
+        "'{}' is no plain file: remove it, if no run of trainyard is at work there", path)});
+  }
+  return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
+}
+
 /// A lock of the open file, not of the process (F_OFD_*): it is not lost when something else in
 /// this process opens and closes the same file, and it can be asked about without being taken.
 struct flock whole_file_lock() {
@@ -107,13 +122,24 @@ Result<std::string> read_file(const std::string& path, Bytes at_most) {
   return read_to_end(file, path, at_most);
 }
 
-Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most) {
-  // Not blocking, as opening a fifo waits for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) {
-    if (errno == ENOENT) return std::nullopt;
-    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+namespace {
+
+/// Closed, with errno, when it cannot be opened. Not blocking, as opening a fifo waits for a
+/// writer.
+Descriptor open_without_waiting(const std::string& path, Links links) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  return Descriptor(::open(path.c_str(), links == Links::Refuse ? flags | O_NOFOLLOW : flags));
+}
+
+Error cannot_read(const std::string& path, Links links, int error) {
+  if (error == ELOOP && links == Links::Refuse) {
+    return {fmt::format("'{}' is a link, and not a plain file", path)};
   }
+  return system_error(fmt::format("cannot read '{}'", path), error);
+}
+
+/// How large it is.
+Result<std::int64_t> size_of_plain(const Descriptor& file, const std::string& path) {
   struct stat about{};
   if (::fstat(file.get(), &about) != 0) {
     return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
@@ -124,22 +150,34 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
   if (!S_ISREG(about.st_mode)) {
     return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
   }
-  if (about.st_size > at_most.count) {
-    const Bytes size{about.st_size};
+  return about.st_size;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
+                                                   Links links) {
+  const Descriptor file = open_without_waiting(path, links);
+  if (!file.is_open()) {
+    if (errno == ENOENT) return std::nullopt;
+    return std::unexpected(cannot_read(path, links, errno));
+  }
+  const Result<std::int64_t> count = size_of_plain(file, path);
+  if (!count) return std::unexpected(count.error());
+  if (*count > at_most.count) {
+    const Bytes size{*count};
     return std::unexpected(Error{fmt::format("'{}' has {}, more than the {} it may have", path,
                                              to_text(size, at_most), to_text(at_most, size))});
   }
   return read_to_end(file, path, at_most);
 }
 
-Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat about{};
-  if (!file.is_open() || ::fstat(file.get(), &about) != 0) {
-    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
-  }
-  if (!S_ISREG(about.st_mode)) return std::unexpected(Error{fmt::format("'{}' is no file", path)});
-  const auto size = static_cast<std::size_t>(std::max<off_t>(about.st_size, 0));
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {
+  const Descriptor file = open_without_waiting(path, links);
+  if (!file.is_open()) return std::unexpected(cannot_read(path, links, errno));
+  const Result<std::int64_t> count = size_of_plain(file, path);
+  if (!count) return std::unexpected(count.error());
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
   const std::size_t from = size - std::min(size, at_most);
   std::string text(size - from, '\0');
   const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
@@ -147,38 +185,60 @@ Result<std::string> read_end_of_file(const std::string& path, std::size_t at_mos
   return text;
 }
 
-namespace {
-
-enum class Sync : std::uint8_t { No, Yes };
-
-Result<void> write_and_rename(const std::string& path, std::string_view text, Sync sync) {
+Result<FreshFile> FreshFile::make(const std::string& path) {
   const std::string fresh = path + ".new";
-  Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  // What is left of another try; and what would not be a file of ours, as a pipe or a link.
+  static_cast<void>(::unlink(fresh.c_str()));
+  Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open()) {
     return std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
   }
-  Result<void> written = write_all(file, text, fresh);
-  if (written && sync == Sync::Yes && ::fsync(file.get()) != 0) {
-    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
+  return FreshFile(path, std::move(file));
+}
+
+FreshFile::~FreshFile() {
+  if (file_.is_open()) static_cast<void>(::unlink(fresh().c_str()));
+}
+
+Result<void> FreshFile::write(std::string_view text) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+  buffer_ += text;
+  return buffer_.size() < kAtOnce ? Result<void>{} : flush();
+}
+
+Result<void> FreshFile::flush() { return write_all(file_, std::exchange(buffer_, {}), fresh()); }
+
+Result<void> FreshFile::put_in_place(Lasting lasting) {
+  Result<void> written = flush();
+  const bool on_disk = lasting == Lasting::ThroughCrash;
+  if (written && on_disk && ::fsync(file_.get()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh()), errno));
   }
-  if (written && ::rename(fresh.c_str(), path.c_str()) != 0) {
-    written = std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  if (written && ::rename(fresh().c_str(), path_.c_str()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", path_), errno));
   }
-  if (!written) {
-    static_cast<void>(::unlink(fresh.c_str()));
-    return written;
-  }
-  return sync == Sync::Yes ? sync_directory_of(path) : written;
+  if (!written) return written;
+  file_.close();
+  return on_disk ? sync_directory_of(path_) : written;
+}
+
+namespace {
+
+Result<void> replace(const std::string& path, std::string_view text, FreshFile::Lasting lasting) {
+  Result<FreshFile> file = FreshFile::make(path);
+  if (!file) return std::unexpected(std::move(file).error());
+  Result<void> written = file->write(text);
+  return written ? file->put_in_place(lasting) : written;
 }
 
 }  // namespace
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {
-  return write_and_rename(path, text, Sync::Yes);
+  return replace(path, text, FreshFile::Lasting::ThroughCrash);
 }
 
 Result<void> replace_file(const std::string& path, std::string_view text) {
-  return write_and_rename(path, text, Sync::No);
+  return replace(path, text, FreshFile::Lasting::WhileWeRun);
 }
 
 Result<void> make_directories(const std::string& path) {
@@ -248,10 +308,9 @@ std::string host_name() {
 
 Result<RunLock> RunLock::take(const std::string& run_directory) {
   const std::string path = lock_path(run_directory);
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file.is_open()) {
-    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
-  }
+  Result<Descriptor> opened = open_lock(path, O_RDWR | O_CREAT);
+  if (!opened) return std::unexpected(std::move(opened).error());
+  Descriptor file = std::move(*opened);
   struct flock lock = whole_file_lock();
   if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
@@ -273,13 +332,13 @@ Result<RunLock> RunLock::take(const std::string& run_directory) {
 }
 
 std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
-  const Descriptor file(::open(lock_path(run_directory).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return std::nullopt;
+  const Result<Descriptor> file = open_lock(lock_path(run_directory), O_RDONLY);
+  if (!file) return std::nullopt;
   struct flock lock = whole_file_lock();
   // Whether a lock for reading could be had: for writing, the file would have to be writable.
   lock.l_type = F_RDLCK;
-  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
-  return pid_in(file);
+  if (::fcntl(file->get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return pid_in(*file);
 }
 
 }  // namespace trainyard::io

@@ -3,6 +3,7 @@
 // Not for data sets or logs: nothing here streams. Any thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,8 +17,12 @@
 
 namespace trainyard::io {
 
-/// The last bytes of a plain file, at most so many.
-Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most);
+/// Whether a file may be somebody else's by a symbolic link in its place.
+enum class Links : std::uint8_t { Follow, Refuse };
+
+/// The last bytes of a plain file, at most so many. Waits for nobody who would write it.
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most,
+                                     Links links = Links::Follow);
 
 /// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file. A larger
 /// one is an error, and no more of it than that is read.
@@ -25,10 +30,37 @@ Result<std::string> read_file(const std::string& path, Bytes at_most);
 
 /// The same for a file that somebody we do not trust left: it must be a plain file, so that reading
 /// it neither waits nor has an effect. Nothing when there is no such file.
-Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most);
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
+                                                   Links links = Links::Follow);
 
 /// Writes all of it where the file stands. `path` is for the error.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
+
+/// A file that takes the place of another one once it is whole; until then it is <path>.new, made
+/// anew whatever stands there. Is taken away again when it is not put in its place.
+class FreshFile {
+ public:
+  /// For whom it is whole at every moment: for who reads it meanwhile, or also after a crash of the
+  /// machine, which costs ten times as much.
+  enum class Lasting : std::uint8_t { WhileWeRun, ThroughCrash };
+
+  static Result<FreshFile> make(const std::string& path);
+  FreshFile(FreshFile&&) noexcept = default;
+  FreshFile& operator=(FreshFile&&) = delete;
+  ~FreshFile();
+
+  Result<void> write(std::string_view text);
+  Result<void> put_in_place(Lasting lasting);
+
+ private:
+  FreshFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  [[nodiscard]] std::string fresh() const { return path_ + ".new"; }
+  Result<void> flush();
+
+  std::string path_;
+  Descriptor file_;  ///< Closed when it is in its place.
+  std::string buffer_;
+};
 
 /// Puts `text` in the place of whatever is at `path`: after a crash of the machine at any moment,
 /// either the old or the new is there, whole. Writes <path>.new first.

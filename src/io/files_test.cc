@@ -57,6 +57,59 @@ TEST(Files, TakesOnlyAPlainFileFromATask) {
   EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message, HasSubstr("not a plain file"));
 }
 
+TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "a", "mine"));
+  std::filesystem::create_symlink(place / "a", place / "link");
+  std::filesystem::create_symlink(place / "none", place / "broken");
+  EXPECT_EQ(read_plain_file(place / "link", mib(1)).value(), "mine");
+  EXPECT_EQ(read_plain_file(place / "broken", mib(1)).value(), std::nullopt);
+  EXPECT_EQ(read_end_of_file(place / "link", 2).value(), "ne");
+  for (const std::string name : {"link", "broken"}) {
+    const std::string refused =
+        "'" + place.path() + "/" + name + "' is a link, and not a plain file";
+    EXPECT_EQ(read_plain_file(place / name, mib(1), Links::Refuse).error().message, refused);
+    EXPECT_EQ(read_end_of_file(place / name, 2, Links::Refuse).error().message, refused);
+  }
+}
+
+TEST(Files, WritesAnewWhateverStandsInTheWay) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
+  ASSERT_EQ(::mkfifo((place / "a.new").c_str(), 0600), 0);
+  std::filesystem::create_symlink(place / "mine", place / "b.new");
+  ASSERT_EQ(::mkfifo((place / "b").c_str(), 0600), 0);
+  for (const std::string name : {"a", "b"}) {
+    ASSERT_TRUE(replace_file(place / name, "new"));
+    EXPECT_EQ(content_of(place / name), "new");
+  }
+  EXPECT_EQ(content_of(place / "mine"), "mine");
+
+  // One that is given up leaves what was there.
+  {
+    auto file = FreshFile::make(place / "a").value();
+    ASSERT_TRUE(file.write(std::string(1'000'000, 'x')));
+  }
+  EXPECT_EQ(content_of(place / "a"), "new");
+  EXPECT_THAT(names_in(place.path()), UnorderedElementsAre("a", "b", "mine"));
+}
+
+TEST(RunLock, WaitsForNobodyWhateverStandsInItsPlace) {
+  const TemporaryDirectory place;
+  const std::string told = "'" + place.path() +
+                           "/lock' is no plain file: remove it, if no run of trainyard is at work "
+                           "there";
+  ASSERT_EQ(::mkfifo((place / "lock").c_str(), 0600), 0);
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  std::filesystem::remove(place / "lock");
+  std::filesystem::create_symlink(place / "elsewhere", place / "lock");
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
+  std::filesystem::remove(place / "lock");
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
 TEST(Files, RefusesAHugeFileWithoutReadingIt) {
   const TemporaryDirectory place;
   ASSERT_TRUE(write_file_atomically(place / "huge", ""));

@@ -7,14 +7,12 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <expected>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,6 +29,7 @@
 #include "io/descriptor.h"
 #include "io/event_loop.h"
 #include "io/gpu_driver.h"
+#include "io/packing.h"
 #include "io/passing.h"
 #include "model/resources.h"
 
@@ -39,57 +38,6 @@ namespace {
 
 /// No answer is longer: of so many GPUs and processes nobody has heard.
 constexpr std::size_t kAnswerMax = std::size_t{4} << 20U;
-constexpr std::size_t kTextMax = 4096;
-
-/// Puts plain numbers and texts behind each other, and takes them out again. Both ends are this
-/// program.
-class Packing {
- public:
-  template <class Number>
-    requires std::is_arithmetic_v<Number>
-  void add(Number number) {
-    std::array<char, sizeof(Number)> bytes{};
-    std::memcpy(bytes.data(), &number, sizeof(number));
-    text_.append(bytes.data(), bytes.size());
-  }
-  void add(std::string_view text) {
-    const std::string_view cut = text.substr(0, kTextMax);
-    add(static_cast<std::uint32_t>(cut.size()));
-    text_ += cut;
-  }
-  [[nodiscard]] std::string take() && { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-class Unpacking {
- public:
-  explicit Unpacking(std::string_view text) : rest_(text) {}
-
-  template <class Number>
-  Number number() {
-    Number value{};
-    if (rest_.size() < sizeof(value)) {
-      rest_ = {};
-      return value;
-    }
-    std::memcpy(&value, rest_.data(), sizeof(value));
-    rest_.remove_prefix(sizeof(value));
-    return value;
-  }
-  std::string text() {
-    const std::size_t size = std::min<std::size_t>(number<std::uint32_t>(), rest_.size());
-    std::string value(rest_.substr(0, size));
-    rest_.remove_prefix(size);
-    return value;
-  }
-  /// How many come next; never more than there can be.
-  std::size_t count() { return std::min<std::size_t>(number<std::uint32_t>(), rest_.size()); }
-
- private:
-  std::string_view rest_;
-};
 
 std::string pack(const GpuList& list) {
   Packing packing;
@@ -159,31 +107,15 @@ std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {
   return states;
 }
 
-bool send_all(int socket, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t put = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return true;
-}
-
-bool send_answer(int socket, const std::string& text) {
-  Packing head;
-  head.add(static_cast<std::uint32_t>(text.size()));
-  return send_all(socket, std::move(head).take() + text);
-}
-
 /// What the process does from its beginning to its end.
 void watch(int socket, const GpuSources& sources) {
   Gpus gpus(sources);
-  if (!send_answer(socket, pack(gpus.list())) || gpus.list().gpus.empty()) return;
+  if (!send_packed(socket, pack(gpus.list())) || gpus.list().gpus.empty()) return;
   char word = 0;
   while (true) {
     const ssize_t got = ::recv(socket, &word, 1, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got != 1 || !send_answer(socket, pack(gpus.look()))) return;
+    if (got != 1 || !send_packed(socket, pack(gpus.look()))) return;
   }
 }
 
@@ -225,8 +157,7 @@ struct GpuWatch::State {
   std::int64_t pid = 0;
   Descriptor socket;
   GpuList list;
-  std::string buffer;
-  bool broken = false;
+  PackedReader answers{kAnswerMax};
   bool asked = false;
   bool overdue = false;  ///< It was asked, and does not answer.
   EventLoop* loop = nullptr;
@@ -251,24 +182,8 @@ void GpuWatch::State::end() {
 }
 
 std::optional<std::string> GpuWatch::State::receive() {
-  std::array<char, 65536> bytes{};
-  while (!broken) {
-    const ssize_t got = ::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) break;
-    if (got <= 0) {
-      broken = true;
-      break;
-    }
-    buffer.append(bytes.data(), static_cast<std::size_t>(got));
-    if (buffer.size() > kAnswerMax) broken = true;
-  }
-  if (buffer.size() < sizeof(std::uint32_t)) return std::nullopt;
-  const std::size_t size = Unpacking(buffer).number<std::uint32_t>();
-  if (buffer.size() - sizeof(std::uint32_t) < size) return std::nullopt;
-  std::string answer = buffer.substr(sizeof(std::uint32_t), size);
-  buffer.erase(0, sizeof(std::uint32_t) + size);
-  return answer;
+  answers.read(socket.get());
+  return answers.next();
 }
 
 std::optional<std::string> GpuWatch::State::wait_for_answer(Duration most) {
@@ -276,7 +191,7 @@ std::optional<std::string> GpuWatch::State::wait_for_answer(Duration most) {
   while (true) {
     if (auto answer = receive()) return answer;
     const auto left = std::chrono::ceil<Duration>(end - std::chrono::steady_clock::now());
-    if (broken || left <= Duration{0}) return std::nullopt;
+    if (answers.broken() || left <= Duration{0}) return std::nullopt;
     pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
     ::poll(&waiting, 1, static_cast<int>(left.count()));
   }
@@ -294,7 +209,7 @@ void GpuWatch::State::hear() {
     overdue = false;
     listener(unpack_states(*answer, list.gpus.size()));
   }
-  if (!broken) return;
+  if (!answers.broken()) return;
   loop->unwatch(socket.get());
   if (std::exchange(asked, false)) loop->cancel(timer);
   listener(nothing_there());
@@ -321,8 +236,8 @@ Result<GpuWatch> GpuWatch::start(const GpuSources& sources) {
   if (const auto answer = state->wait_for_answer(kListMax)) {
     state->list = unpack_list(*answer);
   } else {
-    state->list.none_reason =
-        state->broken ? "the driver crashed whoever asked it" : "the driver does not answer";
+    state->list.none_reason = state->answers.broken() ? "the driver crashed whoever asked it"
+                                                      : "the driver does not answer";
   }
   if (state->list.gpus.empty()) state->end();
   return GpuWatch(std::move(state));
@@ -347,17 +262,17 @@ void GpuWatch::ask() {
   State& state = *state_;
   if (state.pid == 0 || state.loop == nullptr) return;
   // Whoever asks is told each time, as he counts for how long.
-  if (state.broken || state.overdue) return state.listener(state.nothing_there());
+  if (state.answers.broken() || state.overdue) return state.listener(state.nothing_there());
   if (state.asked) return;
   state.asked = true;
-  static_cast<void>(send_all(state.socket.get(), "l"));
+  static_cast<void>(::send(state.socket.get(), "l", 1, MSG_NOSIGNAL));
   state.timer = state.loop->after(kLookMax, [&state] { state.give_up(); });
 }
 
 std::vector<GpuState> GpuWatch::look_now() {
   State& state = *state_;
   if (state.pid == 0) return {};
-  static_cast<void>(send_all(state.socket.get(), "l"));
+  static_cast<void>(::send(state.socket.get(), "l", 1, MSG_NOSIGNAL));
   const auto answer = state.wait_for_answer(kLookMax);
   return answer ? unpack_states(*answer, state.list.gpus.size()) : state.nothing_there();
 }

@@ -1,6 +1,5 @@
 #include "io/guard.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -9,14 +8,17 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "io/children.h"
 #include "io/descriptor.h"
+#include "io/pidfd.h"
 #include "io/process_name.h"
 
 namespace trainyard::io {
@@ -24,6 +26,11 @@ namespace {
 
 /// The exit code of a guard whose keeper was killed by a signal is this and the signal.
 constexpr int kKilled = 128;
+/// Who it works for, and how long the keeper has to end everything when that is gone.
+struct Yard {
+  pid_t pid = 0;
+  Duration patience{0};
+};
 /// How often it looks again while something is left that does not end.
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
 
@@ -46,8 +53,18 @@ void close_everything() {
   ::close_range(STDERR_FILENO + 1, ~0U, 0);
 }
 
-/// Returns the exit code that tells how the keeper ended.
-int wait_for(pid_t keeper) {
+/// Waits for the end of the keeper, and sees to it that it comes: one that is stopped would not
+/// hear that its yard is gone. Returns the exit code that tells how it ended.
+int wait_for(pid_t keeper, const Yard& yard) {
+  const Descriptor keeper_ended = open_pidfd(keeper);
+  const Descriptor yard_ended = open_pidfd(yard.pid);
+  std::array<pollfd, 2> ends{{{.fd = keeper_ended.get(), .events = POLLIN, .revents = 0},
+                              {.fd = yard_ended.get(), .events = POLLIN, .revents = 0}}};
+  while (::poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (ends[0].revents == 0 && !wait_until_ended(keeper_ended, yard.patience)) {
+    ::kill(keeper, SIGKILL);
+  }
   int status = 0;
   while (::waitpid(keeper, &status, 0) < 0 && errno == EINTR) {
   }
@@ -72,7 +89,8 @@ void end_all_children() {
   }
 }
 
-[[noreturn]] void become_guard(Descriptor socket, Descriptor tell, const KeeperBody& body) {
+[[noreturn]] void become_guard(Descriptor socket, Descriptor tell, const Yard& yard,
+                               const KeeperBody& body) {
   const pid_t guard = ::getpid();
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -92,7 +110,7 @@ void end_all_children() {
   static_cast<void>(tell.release());
   close_everything();
   if (keeper < 0) ::_exit(0);
-  const int code = wait_for(keeper);
+  const int code = wait_for(keeper, yard);
   end_all_children();
   ::_exit(code);
 }
@@ -101,14 +119,15 @@ Error cannot_start(int error) { return system_error("cannot fork the keeper", er
 
 }  // namespace
 
-Result<Guarded> fork_guarded(Descriptor socket, const KeeperBody& keeper) {
+Result<Guarded> fork_guarded(Descriptor socket, Duration patience, const KeeperBody& keeper) {
+  const Yard yard{.pid = ::getpid(), .patience = patience};
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(cannot_start(errno));
   const Descriptor told(ends[0]);
   Descriptor tell(ends[1]);
   const pid_t guard = ::fork();
   if (guard < 0) return std::unexpected(cannot_start(errno));
-  if (guard == 0) become_guard(std::move(socket), std::move(tell), keeper);
+  if (guard == 0) become_guard(std::move(socket), std::move(tell), yard, keeper);
   tell.close();
   pid_t answer = 0;
   ssize_t got = 0;

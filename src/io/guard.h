@@ -4,7 +4,8 @@
 //
 // Both are subreapers. What a dead keeper leaves, the kernel hands to the guard, however often it
 // has changed its session, its group or its environment; the guard kills it until nothing is left.
-// When the guard dies, the keeper ends everything. It has a session of its own, and a name and a
+// A keeper that does not end though the yard is gone (it is stopped) is killed, too. When the guard
+// dies, the keeper ends everything. It has a session of its own, and a name and a
 // command line without the program's, so that what kills the program by name leaves it.
 //
 // Not a second keeper: it starts nothing, and gives nobody time to save anything. What it cannot
@@ -18,6 +19,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "io/descriptor.h"
 
 namespace trainyard::io {
@@ -34,8 +36,9 @@ struct Guarded {
 using KeeperBody = std::function<void(Descriptor socket, pid_t guard)>;
 
 /// Forks the guard, which forks the keeper: that ends when `keeper` returns. Returns in this
-/// process alone, once both are there.
-Result<Guarded> fork_guarded(Descriptor socket, const KeeperBody& keeper);
+/// process alone, once both are there. When this process is gone, the keeper has `patience` to end
+/// as well, and is killed then.
+Result<Guarded> fork_guarded(Descriptor socket, Duration patience, const KeeperBody& keeper);
 
 /// Which signal killed the keeper, from the status of a guard that has ended; nothing when none
 /// did, or when the guard itself was killed.

@@ -42,9 +42,9 @@ constexpr const char* kStubborn = "trap '' TERM; echo $$ > stubborn; while :; do
 /// A yard in a process of its own, that leads a group, with tasks that run.
 class Family {
  public:
-  explicit Family(bool stubborn) {
+  explicit Family(bool stubborn, Duration grace = kGrace) {
     yard_ = ::fork();
-    if (yard_ == 0) be_a_yard(stubborn);
+    if (yard_ == 0) be_a_yard(stubborn, grace);
     for (const char* const name : {"plain", "hidden", "child", "parent", "guard", "keeper"}) {
       pids_.push_back(pid_in(place_ / name));
     }
@@ -83,10 +83,10 @@ class Family {
  private:
   static constexpr Duration kGrace{30'000};
 
-  [[noreturn]] void be_a_yard(bool stubborn) const {
+  [[noreturn]] void be_a_yard(bool stubborn, Duration grace) const {
     ::setpgid(0, 0);
     ::setenv("TMPDIR", place_.path().c_str(), 1);  // So that what it leaves goes with ours.
-    TestYard yard({.stop_grace = kGrace});
+    TestYard yard({.stop_grace = grace});
     std::vector<std::string> tasks{kPlain, kHidden, kParent};
     if (stubborn) tasks.emplace_back(kStubborn);
     for (std::uint32_t i = 0; i < tasks.size(); ++i) {
@@ -140,6 +140,13 @@ TEST(Guard, LeavesNothingWhenTwoOfTheThreeAreKilledWhicheverIsFirst) {
 TEST(Guard, LeavesNothingWhenTheGroupOfTheYardIsKilled) {
   Family family(false);
   ::kill(-family.yard(), SIGKILL);
+  EXPECT_TRUE(family.nobody_is_left());
+}
+
+TEST(Guard, EndsAKeeperThatIsStoppedWhenTheYardIsGone) {
+  Family family(true, Duration(10));
+  ::kill(family.keeper(), SIGSTOP);
+  family.end_yard();
   EXPECT_TRUE(family.nobody_is_left());
 }
 

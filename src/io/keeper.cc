@@ -145,6 +145,9 @@ struct Keeper::State {
   void flush();
   void wait_for_room();
   void read();
+  void has_answered(std::vector<KeeperNews>& news);
+  void ask_for_a_pulse();
+  void look();
   void tell_own_news();
   void be_gone(std::vector<KeeperNews>& news, std::string why);
   std::optional<int> wait_for_guard(Duration most);
@@ -160,6 +163,9 @@ struct Keeper::State {
   std::string outgoing;
   std::vector<KeeperNews> own_news;  ///< What did not come from the keeper.
   bool flush_planned = false;
+  Duration heard_at = EventLoop::now();
+  std::optional<Duration> asked_at;  ///< For a pulse that has not come back.
+  bool silent = false;
   bool gone = false;
   bool guard_reaped = false;
   /// Shared, so that a callback that the loop still holds can see that this is no more.
@@ -169,6 +175,7 @@ struct Keeper::State {
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
   socket.close();
+  if (silent) send_signal(keeper_ended, SIGKILL);
   const Duration most = 2 * stop_grace + kKeeperLast;
   if (!keeper_ended.is_open() || wait_until_ended(keeper_ended, most)) {
     // The guard goes after it, with what it may have left.
@@ -249,7 +256,7 @@ void Keeper::State::read() {
         std::move(message), [&](ProcessStarted it) { return news.emplace_back(it), true; },
         [&](ProcessEnded it) { return news.emplace_back(std::move(it)), true; },
         [&](KeeperNote it) { return news.emplace_back(std::move(it)), true; },
-        [](const auto&) { return false; });
+        [](Pulse) { return true; }, [](const auto&) { return false; });
   };
   std::string broken;
   while (broken.empty()) {
@@ -263,6 +270,7 @@ void Keeper::State::read() {
                    : fmt::format("the keeper (process {}) has closed its socket", processes.keeper);
       break;
     }
+    has_answered(news);
     reader.add({buffer.data(), static_cast<std::size_t>(got)});
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader.next();
@@ -278,6 +286,33 @@ void Keeper::State::read() {
   }
   if (!broken.empty()) be_gone(news, std::move(broken));
   if (!news.empty()) listener(news);
+}
+
+/// Whatever it says: it is there.
+void Keeper::State::has_answered(std::vector<KeeperNews>& news) {
+  heard_at = EventLoop::now();
+  asked_at.reset();
+  if (std::exchange(silent, false)) news.emplace_back(KeeperHeard{.silent = false});
+}
+
+void Keeper::State::ask_for_a_pulse() {
+  if (asked_at || gone) return;
+  asked_at = EventLoop::now();
+  append_pulse(outgoing);
+  plan_flush();
+}
+
+void Keeper::State::look() {
+  const Duration now = EventLoop::now();
+  if (gone || silent) return;
+  if (!asked_at && now - heard_at >= kSilenceMax) ask_for_a_pulse();
+  if (!asked_at || now - *asked_at < kSilenceMax) return;
+  // We may have slept ourselves, and not read yet what it has said meanwhile.
+  pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&waiting, 1, 0) != 0) return;
+  silent = true;
+  own_news.emplace_back(KeeperHeard{.silent = true});
+  tell_own_news();
 }
 
 void Keeper::State::tell_own_news() {
@@ -303,9 +338,10 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   auto ends = socket_pair();
   if (!ends) return std::unexpected(std::move(ends.error()).in("cannot start the keeper"));
   const Result<Guarded> processes =
-      fork_guarded(std::move(ends->second), [&options](Descriptor socket, pid_t guard) {
-        become_keeper(std::move(socket), guard, std::move(options));
-      });
+      fork_guarded(std::move(ends->second), options.stop_grace + kKeeperLast,
+                   [&options](Descriptor socket, pid_t guard) {
+                     become_keeper(std::move(socket), guard, std::move(options));
+                   });
   if (!processes) return std::unexpected(processes.error());
   return Keeper(std::make_unique<State>(std::move(ends->first), *processes, options.stop_grace));
 }
@@ -326,18 +362,24 @@ void Keeper::listen(EventLoop& loop, Listener listener) {
 void Keeper::start(AttemptKey key, const Launch& launch) {
   if (state_->gone) return;
   if (Result<void> added = append_start(state_->outgoing, key, launch); !added) {
-    state_->own_news.emplace_back(
-        ProcessEnded{.key = key, .end = NotStarted{added.error().message}, .usage = {}});
+    state_->own_news.emplace_back(ProcessEnded{
+        .key = key, .end = NotStarted{added.error().message}, .usage = {}, .left = {}});
     if (state_->loop != nullptr) state_->tell_own_news();
     return;
   }
+  state_->ask_for_a_pulse();
   state_->plan_flush();
   if (state_->loop != nullptr && state_->outgoing.size() > kOutgoingMax) state_->wait_for_room();
 }
 
+void Keeper::look() { state_->look(); }
+
+void Keeper::kill() { send_signal(state_->keeper_ended, SIGKILL); }
+
 void Keeper::signal(AttemptKey key, int signal) {
   if (state_->gone) return;
   append_signal(state_->outgoing, {.key = key, .signal = signal});
+  state_->ask_for_a_pulse();
   state_->plan_flush();
 }
 

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "io/event_loop.h"
+#include "io/left_behind.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -33,18 +34,24 @@ struct ProcessStarted {
 struct ProcessEnded {
   AttemptKey key;
   End end;
-  Usage
-      usage;  ///< From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
+  /// From wait4: CPU time of all waited-for descendants, peak RSS of the largest one.
+  Usage usage;
+  /// Of a launch with a place for a result; of an attempt that never ran nothing.
+  LeftBehind left;
 };
 /// Something that people should know, in one line.
 struct KeeperNote {
   std::string text;
 };
+/// It has not answered for Keeper::kSilenceMax, or answers again.
+struct KeeperHeard {
+  bool silent = false;
+};
 /// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
 struct KeeperGone {
   std::string why;
 };
-using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperNote, KeeperGone>;
+using KeeperNews = std::variant<ProcessStarted, ProcessEnded, KeeperNote, KeeperHeard, KeeperGone>;
 
 struct KeeperOptions {
   /// What a launch that is `forked` does, in a process of its own that has all that this one has
@@ -61,6 +68,10 @@ struct KeeperOptions {
 
 class Keeper {
  public:
+  /// How long it may take to answer before it is said to be silent: it is stopped, or the machine
+  /// is in great need.
+  static constexpr Duration kSilenceMax{5'000};
+
   /// Forks the guard and the keeper. Call it first thing: there must be no other thread, unless the
   /// options say so. Tasks find the environment and the resource limits that this process has now.
   static Result<Keeper> fork(KeeperOptions options);
@@ -82,17 +93,26 @@ class Keeper {
   void listen(EventLoop& loop, Listener listener);
 
   /// Starts a process in a session and process group of its own: makes the task directory (and
-  /// parents), both log files anew, removes an old result file, standard input /dev/null, all
-  /// descriptors closed, all signals default, and exec. Answered by ProcessStarted then
-  /// ProcessEnded, or by ProcessEnded with NotStarted that says which of these steps failed and
-  /// why. ProcessEnded comes after every process of the attempt is gone: those that are in its
-  /// session, or descend from it, or have its TRAINYARD_TASK_DIR and TRAINYARD_ATTEMPT in their
-  /// environment. Should some of them outlive SIGKILL by 2 s (a dead network disk), it comes all
-  /// the same; but while the process that was started itself cannot be ended, nothing comes.
+  /// parents), removes an old result file, makes both log files anew (never through a link, and
+  /// plain files alone), standard input /dev/null, all descriptors closed, all signals default, and
+  /// exec. The process itself does all this: a disk that does not answer holds up nobody else, and
+  /// is told in a KeeperNote after 5 s. Answered by ProcessStarted then ProcessEnded, or by
+  /// ProcessEnded with NotStarted that says which of these steps failed and why. ProcessEnded comes
+  /// after every process of the attempt is gone: those that are in its session, or descend from it,
+  /// or have its TRAINYARD_TASK_DIR and TRAINYARD_ATTEMPT in their environment. Should some of them
+  /// outlive SIGKILL by 2 s (a dead network disk), it comes all the same; but while the process
+  /// that was started itself cannot be ended, nothing comes.
   ///
   /// Sent in the next run_once(), together with everything else of that turn. Waits only when more
   /// than 32 MiB have gathered.
   void start(AttemptKey key, const Launch& launch);
+
+  /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
+  /// a second; wakes it at most every kSilenceMax.
+  void look();
+
+  /// Kills it: its guard ends everything at once. For one that is silent.
+  void kill();
 
   /// Sends a signal to every process of the attempt, those in sessions of their own included. One
   /// that has ended, or is not known, is left alone; one that waits to be forked ends of it.

@@ -20,7 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
@@ -37,6 +40,8 @@ namespace {
 /// How long we wait for the last processes of an attempt to die of SIGKILL before we say that it
 /// has ended. They can take longer: in a system call on a dead network disk, say.
 constexpr Duration kClearingMax{2000};
+/// When people are told that a process is still on its way to its program.
+constexpr std::chrono::milliseconds kLateStart{5'000};
 /// How old the count of OOM kills may be that a new attempt starts from.
 constexpr Duration kOomCountAge{1000};
 
@@ -76,21 +81,74 @@ void KeeperAttempts::prepare(Clock::time_point now) {
   oom_read_at_ = now;
 }
 
-void KeeperAttempts::add(AttemptKey key, const Launch& launch, Spawned spawned) {
+void KeeperAttempts::add(AttemptKey key, Spawned spawned) {
   const Number number = ++last_number_;
+  const Launch& launch = spawned.start->launch();
   const std::vector<std::string_view> environment(launch.environment.begin(),
                                                   launch.environment.end());
-  leaders_.insert_or_assign(spawned.pid, number);
+  const pid_t leader = spawned.start->pid();
+  leaders_.insert_or_assign(leader, number);
   by_key_.insert_or_assign(packed(key), number);
-  attempts_.try_emplace(number, Attempt{.key = key,
-                                        .leader = spawned.pid,
-                                        .pidfd = std::move(spawned.pidfd),
-                                        .memory_group = std::move(spawned.group),
-                                        .mark = mark_from(environment),
-                                        .oom_kills_before = oom_kills_,
-                                        .ended = {},
-                                        .tell_at_latest = {},
-                                        .sessions = {}});
+  Attempt attempt{.key = key,
+                  .leader = leader,
+                  .start = {},
+                  .late_at = Clock::now() + kLateStart,
+                  .signal = {},
+                  .not_started = {},
+                  .files = {.result_path = launch.result_path, .errors_path = launch.stderr_path},
+                  .pidfd = std::move(spawned.pidfd),
+                  .memory_group = std::move(spawned.group),
+                  .mark = mark_from(environment),
+                  .oom_kills_before = oom_kills_,
+                  .ended = {},
+                  .tell_at_latest = {},
+                  .sessions = {}};
+  attempt.start = std::move(spawned.start);
+  attempts_.try_emplace(number, std::move(attempt));
+}
+
+std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
+  const auto found = attempts_.find(number);
+  if (found == attempts_.end() || !found->second.start) return std::nullopt;
+  Attempt& attempt = found->second;
+  const std::optional<Result<void>> outcome = attempt.start->outcome();
+  if (!outcome) return std::nullopt;
+  attempt.start.reset();
+  if (!*outcome) {
+    attempt.not_started = outcome->error().message;
+    return std::nullopt;
+  }
+  if (attempt.signal) ::kill(-attempt.leader, *attempt.signal);
+  return ProcessStarted{.key = attempt.key, .pid = attempt.leader};
+}
+
+void KeeperAttempts::end_those_on_their_way() {
+  for (const auto& [number, attempt] : attempts_) {
+    if (attempt.start) ::kill(attempt.leader, SIGKILL);
+  }
+}
+
+std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
+  std::vector<std::string> lines;
+  for (auto& [number, attempt] : attempts_) {
+    if (!attempt.start || now < attempt.late_at) continue;
+    attempt.late_at = Clock::time_point::max();
+    lines.push_back(
+        fmt::format("a process has not begun for {} s: the disk of its files ('{}') or of its "
+                    "program does not answer",
+                    std::chrono::duration_cast<std::chrono::seconds>(kLateStart).count(),
+                    attempt.start->launch().task_directory));
+  }
+  return lines;
+}
+
+std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const {
+  std::optional<Clock::time_point> at;
+  for (const auto& [number, attempt] : attempts_) {
+    const bool late = attempt.start && attempt.late_at != Clock::time_point::max();
+    if (late) at = std::min(at.value_or(attempt.late_at), attempt.late_at);
+  }
+  return at;
 }
 
 void KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
@@ -111,11 +169,13 @@ void KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
   attempt.ended = {.key = attempt.key,
                    .end = reaped < 0 ? End(Vanished{"somebody else has waited for it"})
                                      : how_it_ended(attempt, status),
-                   .usage = usage_from(used)};
+                   .usage = usage_from(used),
+                   .left = {}};
   attempt.tell_at_latest = now + kClearingMax;
 }
 
 End KeeperAttempts::how_it_ended(const Attempt& attempt, int status) const {
+  if (!attempt.not_started.empty()) return NotStarted{attempt.not_started};
   constexpr int kShellSaysKilled = 128 + SIGKILL;
   const bool exited = WIFEXITED(status);
   const bool killed =
@@ -141,10 +201,12 @@ void KeeperAttempts::look_around() {
 }
 
 void KeeperAttempts::adopt(pid_t pid) {
+  // It is waited for by whoever has set it aside, and may not lead its session yet.
+  if (set_aside_.contains(pid)) return;
   const std::optional<ProcessStat> process = scan_.read(pid);
   if (process && set_aside_.contains(static_cast<pid_t>(process->session))) {
-    // Who leads it is waited for by whoever has set it aside; what it left behind, by us.
-    if (process->session != pid) static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
+    // What one of those left behind.
+    static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
     return;
   }
   const Number owner = process ? owner_of(*process) : 0;
@@ -214,15 +276,15 @@ bool KeeperAttempts::has_leftovers(Number number, const Attempt& attempt) const 
                              [number](const auto& it) { return it.second.owner == number; });
 }
 
-std::vector<ProcessEnded> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
-  std::vector<ProcessEnded> told;
+std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
+  std::vector<Over> told;
   std::vector<Number> left;
   for (const Number number : std::exchange(clearing_, {})) {
     Attempt& attempt = attempts_.at(number);
     const bool clear = !has_leftovers(number, attempt);
     if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
       attempt.told = true;
-      told.push_back(attempt.ended);
+      told.push_back({.ended = attempt.ended, .files = std::move(attempt.files)});
     }
     if (clear) {
       forget(number);
@@ -275,6 +337,12 @@ void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
     Attempt& attempt = attempts_.at(found->second);
     if (!attempt.running()) continue;
     attempt.killed_by_us = attempt.killed_by_us || message.signal == SIGKILL;
+    if (attempt.start) {
+      // It is no group yet, and has nobody who could hear a signal.
+      if (message.signal == SIGKILL) ::kill(attempt.leader, SIGKILL);
+      attempt.signal = message.signal;
+      continue;
+    }
     ::kill(-attempt.leader, message.signal);
     signals[found->second] = message.signal;
   }

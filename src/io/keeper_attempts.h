@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -18,15 +19,16 @@
 
 #include "io/children.h"
 #include "io/descriptor.h"
+#include "io/end_reader.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
 #include "io/memory_group.h"
 #include "io/oom.h"
 #include "io/process_scan.h"
+#include "io/start.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/launch.h"
 
 namespace trainyard::io {
 
@@ -34,6 +36,12 @@ class KeeperAttempts {
  public:
   using Clock = std::chrono::steady_clock;
   using Number = std::uint64_t;  ///< Attempts in the order in which they were started, from 1.
+
+  /// One that is over, and the files in which it may have left something.
+  struct Over {
+    ProcessEnded ended;
+    EndReader::Question files;
+  };
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
@@ -44,7 +52,17 @@ class KeeperAttempts {
   /// Reads the counter of OOM kills unless that was done just now: where an attempt that is about
   /// to be started counts from.
   void prepare(Clock::time_point now);
-  void add(AttemptKey key, const Launch& launch, Spawned spawned);
+  void add(AttemptKey key, Spawned spawned);
+
+  /// One may be a step further on its way to its program: what is to be told of it, if that runs
+  /// now. To be called when its status is readable, and before leader_ended().
+  std::optional<ProcessStarted> look_at_start(Number number);
+  /// Ends those that are on their way: they have nothing to save.
+  void end_those_on_their_way();
+  /// Which are on their way for so long that people should know, each once, in lines.
+  std::vector<std::string> late_starts(Clock::time_point now);
+  /// When late_starts() has something to say next.
+  [[nodiscard]] std::optional<Clock::time_point> late_at() const;
 
   /// The process of an attempt has ended, as its pidfd says. Kills what is left of its group.
   void leader_ended(Number number, Clock::time_point now);
@@ -60,7 +78,7 @@ class KeeperAttempts {
   /// Forgets the attempts that are over, kills what is left of those whose leader has ended, and
   /// returns those of which the end is to be told now. `looked`: look_around() has just been
   /// called.
-  std::vector<ProcessEnded> clear_up(bool looked, Clock::time_point now);
+  std::vector<Over> clear_up(bool looked, Clock::time_point now);
   [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
 
   /// When clear_up() must be called at the latest.
@@ -70,12 +88,19 @@ class KeeperAttempts {
   void signal_everything(int signal);
 
  private:
-  //   add       leader ends              nothing of it is left
-  //  ────▶ Running ─────────▶ Clearing ───────────────────────────▶ (forgotten)
-  //                              └── 2 s over: told, and still watched ──┘
+  //   add              its program runs       leader ends              nothing of it is left
+  //  ────▶ On its way ───────────────▶ Running ─────────▶ Clearing ───────────────────────────▶
+  //  (forgotten)
+  //            └───────────── it has failed ────────────────┘ └── 2 s over: told, and still watched
+  //            ──┘
   struct Attempt {
     AttemptKey key;
-    pid_t leader = 0;          ///< Leads its session and process group.
+    pid_t leader = 0;              ///< Leads its session and process group.
+    std::unique_ptr<Start> start;  ///< While it is on its way.
+    Clock::time_point late_at;     ///< When people are told that it still is; max() once they were.
+    std::optional<int> signal;     ///< That it gets when its program runs.
+    std::string not_started;       ///< Why it never runs.
+    EndReader::Question files;
     Descriptor pidfd;          ///< Closed once the leader has been reaped.
     MemoryGroup memory_group;  ///< Taken away with the attempt.
     std::string mark;          ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.

@@ -26,7 +26,14 @@
 namespace trainyard::io {
 namespace {
 
-enum class Kind : std::uint8_t { Start = 1, Signal = 2, Started = 3, Ended = 4, Note = 5 };
+enum class Kind : std::uint8_t {
+  Start = 1,
+  Signal = 2,
+  Started = 3,
+  Ended = 4,
+  Note = 5,
+  Pulse = 6
+};
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
 
@@ -169,12 +176,20 @@ KeeperMessage read_message(Reader& reader) {
       End end = read_end(reader);
       const auto memory = reader.number<std::int64_t>();
       const auto cpu = reader.number<std::int64_t>();
+      LeftBehind left;
+      const bool has_result = reader.number<std::uint8_t>() != 0;
+      if (has_result) left.result = reader.text();
+      left.trouble = reader.text();
+      left.errors = reader.text();
       return ProcessEnded{.key = key,
                           .end = std::move(end),
-                          .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)}};
+                          .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)},
+                          .left = std::move(left)};
     }
     case Kind::Note:
       return KeeperNote{.text = reader.text()};
+    case Kind::Pulse:
+      return Pulse{};
   }
   reader.refuse();
   return SignalMessage{};
@@ -262,6 +277,10 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
       });
   writer.number(message.usage.memory_peak.count);
   writer.number(std::int64_t{message.usage.cpu_time.count()});
+  writer.number(static_cast<std::uint8_t>(message.left.result.has_value()));
+  if (message.left.result) writer.text(*message.left.result);
+  writer.text(message.left.trouble);
+  writer.text(message.left.errors);
   writer.finish();
 }
 
@@ -270,6 +289,8 @@ void append_note(std::string& bytes, const KeeperNote& message) {
   writer.text(message.text);
   writer.finish();
 }
+
+void append_pulse(std::string& bytes) { Writer(bytes, Kind::Pulse, {}).finish(); }
 
 void KeeperMessageReader::add(std::string_view bytes) {
   if (at_ > 0) bytes_.erase(0, std::exchange(at_, 0));

@@ -27,9 +27,12 @@ struct SignalMessage {
   int signal = 0;
 };
 
+/// Asked for by the yard, and given back by the keeper: that it listens.
+struct Pulse {};
+
 /// In both directions. Who gets one that is not for it has a broken partner.
 using KeeperMessage =
-    std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote>;
+    std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote, Pulse>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -41,6 +44,7 @@ void append_signal(std::string& bytes, const SignalMessage& message);
 void append_started(std::string& bytes, const ProcessStarted& message);
 void append_ended(std::string& bytes, const ProcessEnded& message);
 void append_note(std::string& bytes, const KeeperNote& message);
+void append_pulse(std::string& bytes);
 
 /// Cuts a stream of bytes into messages.
 class KeeperMessageReader {

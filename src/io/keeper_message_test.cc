@@ -47,13 +47,15 @@ std::string some_messages() {
   append_started(bytes, {.key = kKey, .pid = 4711});
   append_ended(bytes, {.key = kKey,
                        .end = KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
-                       .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)}});
+                       .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
+                       .left = {.result = "{}", .trouble = "no", .errors = "Traceback\n"}});
   append_note(bytes, {.text = "mydata.rng"});
+  append_pulse(bytes);
   return bytes;
 }
 
 void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
-  for (std::size_t i = from; i < 5; ++i) {
+  for (std::size_t i = from; i < 6; ++i) {
     const auto message = reader.next();
     ASSERT_TRUE(message && *message) << i;
     ASSERT_EQ((*message)->index(), i);
@@ -83,6 +85,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(ended->end, End(KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}));
       EXPECT_EQ(ended->usage.memory_peak, mib(5));
       EXPECT_EQ(ended->usage.cpu_time, Duration(12));
+      EXPECT_EQ(ended->left,
+                (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
     }
     if (const auto* note = std::get_if<KeeperNote>(&**message)) {
       EXPECT_EQ(note->text, "mydata.rng");
@@ -110,7 +114,7 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
       if (!*message) break;
       ++taken;
     }
-    ASSERT_LE(taken, 5U);
+    ASSERT_LE(taken, 6U);
     reader.add(std::string_view(bytes).substr(cut));
     expect_some_messages(reader, taken);
   }

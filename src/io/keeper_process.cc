@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <sys/epoll.h>
@@ -51,6 +52,9 @@ constexpr Duration kGiveUpAfterKill{4000};
 constexpr std::uint64_t kSocketEvent = 0;
 constexpr std::uint64_t kChildEvent = ~std::uint64_t{0};
 constexpr std::uint64_t kGuardEvent = ~std::uint64_t{1};
+constexpr std::uint64_t kReaderEvent = ~std::uint64_t{2};
+/// Beside the number of an attempt: its process is a step further on its way.
+constexpr std::uint64_t kStartEvents = std::uint64_t{1} << 61U;
 
 bool watch(const Descriptor& epoll, const Descriptor& what, std::uint64_t about) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = about}};
@@ -73,7 +77,8 @@ KeeperProcess::KeeperProcess(Descriptor socket, Descriptor guard, KeeperOptions 
       guard_(std::move(guard)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(open_child_signals()),
-      preloads_(spawner_, preload_options()) {
+      preloads_(spawner_, preload_options()),
+      reader_of_ends_(reader_options()) {
   check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent),
         "descriptors for the keeper");
   if (!guard_.is_open() || !watch(epoll_, guard_, kGuardEvent)) guard_has_gone();
@@ -90,6 +95,11 @@ Preloads::Options KeeperProcess::preload_options() {
           .idle_max = options_.preload_idle_max};
 }
 
+EndReader::Options KeeperProcess::reader_options() {
+  return {.watch = [this](const Descriptor& what) { return watch(epoll_, what, kReaderEvent); },
+          .session = preload_options().session};
+}
+
 void KeeperProcess::run() {
   while (!finished()) {
     wait_for_events();
@@ -97,8 +107,9 @@ void KeeperProcess::run() {
     take_preloaded();
     take_messages();
     carry_out_signals();
-    preloads_.look_at_the_clock(Clock::now());
+    look_at_the_clock(Clock::now());
     take_preloaded();
+    see_what_has_started();
     see_what_has_ended();
     if (yard_gone_) end_everything();
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
@@ -123,9 +134,14 @@ void KeeperProcess::wait_for_events() {
       look_ = true;
     } else if (about == kGuardEvent) {
       guard_has_gone();
+    } else if (about == kReaderEvent) {
+      reader_of_ends_.about();
+      look_ = true;
     } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
       preloads_.about(about, Clock::now());
       look_ = true;
+    } else if (about != kSocketEvent && (about & kStartEvents) != 0) {
+      starts_.push_back(about & ~kStartEvents);
     } else if (about != kSocketEvent) {
       leaders_ended_.push_back(about);
     } else {
@@ -140,6 +156,8 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };
   if (const auto clear_up_at = attempts_.clear_up_at()) sooner(*clear_up_at);
   if (const auto preloads_at = preloads_.wake_at()) sooner(*preloads_at);
+  if (const auto reader_at = reader_of_ends_.wake_at()) sooner(*reader_at);
+  if (const auto late_at = attempts_.late_at()) sooner(*late_at);
   if (yard_gone_) sooner(killing_ ? give_up_at_ : kill_at_);
   return at;
 }
@@ -179,54 +197,78 @@ void KeeperProcess::take_messages() {
 
 void KeeperProcess::take(KeeperMessage message) {
   match(
-      std::move(message), [this](const StartMessage& it) { start(it.key, it.launch); },
+      std::move(message), [this](StartMessage it) { start(it.key, std::move(it.launch)); },
       [this](SignalMessage it) { signals_.push_back(it); },
       // Nobody says these to the keeper.
-      [](const ProcessStarted&) {}, [](const ProcessEnded&) {}, [](const KeeperNote&) {});
+      [](const ProcessStarted&) {}, [](const ProcessEnded&) {}, [](const KeeperNote&) {},
+      [this](const Pulse&) {
+        append_pulse(outgoing_);
+        flush_at_ = Clock::now();
+      });
 }
 
-void KeeperProcess::start(AttemptKey key, const Launch& launch) {
+void KeeperProcess::start(AttemptKey key, Launch launch) {
   carry_out_signals();  // They came before, and are not meant for this one.
   attempts_.prepare(Clock::now());
   if (!launch.preload.modules.empty() && preloads_.take(key, launch)) return;
-  has_started(key, launch,
-              launch.forked ? spawner_.fork(launch, [&] { return options_.body(key, launch); })
-                            : spawner_.start(launch));
+  if (launch.forked) {
+    const auto body = [&](const Launch& kept) { return options_.body(key, kept); };
+    return has_been_born(key, spawner_.fork(std::move(launch), body));
+  }
+  has_been_born(key, spawner_.start(std::move(launch)));
 }
 
 void KeeperProcess::take_preloaded() {
-  for (std::string& note : preloads_.take_notes()) {
-    append_note(outgoing_, {.text = std::move(note)});
-    flush_at_ = Clock::now();
-  }
+  for (std::string& note : preloads_.take_notes()) tell_note(std::move(note));
   for (Preloads::Outcome& outcome : preloads_.take_outcomes()) {
     if (!outcome.process) {
-      tell_end({.key = outcome.key, .end = std::move(outcome.process).error(), .usage = {}});
+      tell_end(
+          {.key = outcome.key, .end = std::move(outcome.process).error(), .usage = {}, .left = {}});
       continue;
     }
     attempts_.prepare(Clock::now());  // It begins now, however long it has waited.
-    has_started(outcome.key, outcome.launch, std::move(*outcome.process));
+    has_been_born(outcome.key, std::move(*outcome.process));
     if (outcome.signal) attempts_.signal(std::span(&*outcome.signal, 1));
   }
 }
 
-void KeeperProcess::has_started(AttemptKey key, const Launch& launch, Result<Spawned> spawned) {
-  const Clock::time_point now = Clock::now();
+void KeeperProcess::has_been_born(AttemptKey key, Result<Spawned> spawned) {
   const KeeperAttempts::Number number = attempts_.next_number();
-  if (spawned && !watch(epoll_, spawned->pidfd, number)) {
+  if (spawned && !(watch(epoll_, spawned->pidfd, number) &&
+                   watch(epoll_, spawned->start->status(), kStartEvents | number))) {
     const int error = errno;
-    ::kill(-spawned->pid, SIGKILL);
-    static_cast<void>(::waitpid(spawned->pid, nullptr, 0));
+    ::kill(spawned->start->pid(), SIGKILL);
+    static_cast<void>(::waitpid(spawned->start->pid(), nullptr, 0));
     spawned = std::unexpected(system_error("cannot watch its process", error));
   }
   if (!spawned) {
     preloads_.forget(key);
-    tell_end({.key = key, .end = NotStarted{spawned.error().message}, .usage = {}});
+    tell_end({.key = key, .end = NotStarted{spawned.error().message}, .usage = {}, .left = {}});
     return;
   }
-  append_started(outgoing_, {.key = key, .pid = spawned->pid});
-  attempts_.add(key, launch, std::move(*spawned));
-  if (!flush_at_) flush_at_ = now + kStartedHeldBack;
+  attempts_.add(key, std::move(*spawned));
+}
+
+void KeeperProcess::look_at_start(KeeperAttempts::Number number) {
+  const std::optional<ProcessStarted> started = attempts_.look_at_start(number);
+  if (!started) return;
+  append_started(outgoing_, *started);
+  if (!flush_at_) flush_at_ = Clock::now() + kStartedHeldBack;
+}
+
+void KeeperProcess::see_what_has_started() {
+  for (const KeeperAttempts::Number number : std::exchange(starts_, {})) look_at_start(number);
+}
+
+void KeeperProcess::look_at_the_clock(Clock::time_point now) {
+  preloads_.look_at_the_clock(now);
+  reader_of_ends_.look_at_the_clock(now);
+  for (std::string& line : attempts_.late_starts(now)) tell_note(std::move(line));
+}
+
+void KeeperProcess::tell_note(std::string text) {
+  append_note(outgoing_, {.text = std::move(text)});
+  flush_at_ = Clock::now();
 }
 
 void KeeperProcess::tell_end(const ProcessEnded& ended) {
@@ -245,6 +287,7 @@ void KeeperProcess::carry_out_signals() {
 void KeeperProcess::see_what_has_ended() {
   const Clock::time_point now = Clock::now();
   for (const KeeperAttempts::Number number : std::exchange(leaders_ended_, {})) {
+    look_at_start(number);
     attempts_.leader_ended(number, now);
     look_ = true;
   }
@@ -256,10 +299,21 @@ void KeeperProcess::see_what_has_ended() {
     attempts_.look_around();
   }
   if (!attempts_.has_to_clear_up()) return;
-  for (const ProcessEnded& ended : attempts_.clear_up(look, now)) {
-    preloads_.forget(ended.key);
-    tell_end(ended);
+  for (KeeperAttempts::Over& over : attempts_.clear_up(look, now)) {
+    preloads_.forget(over.ended.key);
+    read_what_is_left(std::move(over));
   }
+}
+
+void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
+  const bool ran = !std::holds_alternative<NotStarted>(over.ended.end);
+  if (!ran || over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
+  if (over.ended.end == End(ExitedWith{0})) over.files.errors_path.clear();
+  reader_of_ends_.ask(std::move(over.files),
+                      [this, ended = std::move(over.ended)](LeftBehind left) mutable {
+                        ended.left = std::move(left);
+                        tell_end(ended);
+                      });
 }
 
 // --- stopping -----------------------------------------------------------------------------------
@@ -271,6 +325,7 @@ void KeeperProcess::yard_has_gone() {
   flush_at_.reset();
   kill_at_ = Clock::now() + options_.stop_grace;
   preloads_.end_all();
+  attempts_.end_those_on_their_way();
   attempts_.signal_everything(SIGTERM);
   look_ = true;
 }

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "io/descriptor.h"
+#include "io/end_reader.h"
 #include "io/keeper.h"
 #include "io/keeper_attempts.h"
 #include "io/keeper_message.h"
@@ -36,16 +37,22 @@ class KeeperProcess {
   using Clock = KeeperAttempts::Clock;
 
   [[nodiscard]] Preloads::Options preload_options();
+  [[nodiscard]] EndReader::Options reader_options();
   void wait_for_events();
   void read_socket();
   void take_messages();
   void take(KeeperMessage message);
-  void start(AttemptKey key, const Launch& launch);
+  void start(AttemptKey key, Launch launch);
   void take_preloaded();
-  void has_started(AttemptKey key, const Launch& launch, Result<Spawned> spawned);
+  void has_been_born(AttemptKey key, Result<Spawned> spawned);
+  void look_at_start(KeeperAttempts::Number number);
+  void read_what_is_left(KeeperAttempts::Over over);
   void tell_end(const ProcessEnded& ended);
+  void tell_note(std::string text);
   void carry_out_signals();
+  void see_what_has_started();
   void see_what_has_ended();
+  void look_at_the_clock(Clock::time_point now);
 
   void yard_has_gone();
   void guard_has_gone();
@@ -64,6 +71,7 @@ class KeeperProcess {
   Spawner spawner_;
   KeeperAttempts attempts_;
   Preloads preloads_;
+  EndReader reader_of_ends_;
 
   KeeperMessageReader reader_;
   std::string outgoing_;
@@ -71,6 +79,7 @@ class KeeperProcess {
   bool waits_for_room_ = false;                ///< In the socket.
 
   std::vector<SignalMessage> signals_;
+  std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
   bool look_ = false;           ///< Something has ended, or may have.
   bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.

@@ -1,4 +1,5 @@
-// Starts the process of one attempt: directory, logs, environment, exec. In the keeper only.
+// Starts the processes of attempts, with the environment and the limits that all tasks have. In the
+// keeper only.
 //
 // Does not watch it. One thread.
 #pragma once
@@ -7,6 +8,7 @@
 #include <csignal>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,32 +20,26 @@
 #include "base/result.h"
 #include "io/descriptor.h"
 #include "io/memory_group.h"
+#include "io/start.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
 
 struct Spawned {
-  pid_t pid = 0;      ///< It leads a session and a process group of that number.
-  Descriptor pidfd;   ///< Readable when it has ended.
-  MemoryGroup group;  ///< That it is in, if it has one of its own.
+  Descriptor pidfd;              ///< Readable when it has ended.
+  MemoryGroup group;             ///< That it is in, if it has one of its own.
+  std::unique_ptr<Start> start;  ///< How far it is on its way; it leads a session and a group then.
 };
 
 /// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
 /// processes. All other signals do to it what they do by default.
 constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
 
-/// What a process prints into.
-struct Logs {
-  Descriptor out;
-  Descriptor err;
-};
-
-/// The descriptors that a process starts with; -1: none, standard input as ours.
-struct Streams {
-  int in = -1;
-  int out = -1;
-  int err = -1;
-  int third = -1;  ///< Its descriptor 3.
+/// What a process has beside its logs, for Spawner::start().
+struct Extra {
+  int in = -1;     ///< Its standard input; -1: as ours.
+  int third = -1;  ///< Its descriptor 3; -1: none.
+  bool adds_to_logs = false;
 };
 
 class Spawner {
@@ -52,16 +48,13 @@ class Spawner {
   /// which is then raised for our own use. Descriptor 0 must be /dev/null.
   Spawner();
 
-  /// Does all that Keeper::start() promises. The error is one sentence for people that says which
-  /// step failed, and why.
-  Result<Spawned> start(const Launch& launch);
+  /// Begins all that Keeper::start() promises, and waits for none of it. The error is one sentence
+  /// for people.
+  Result<Spawned> start(Launch launch, const Extra& extra = {});
   /// The same for a launch that is `forked`: its process is a fork of this one, which calls `body`
   /// and ends with the exit code that it returns, and does not outlive this one.
-  Result<Spawned> fork(const Launch& launch, const std::function<int()>& body);
+  Result<Spawned> fork(Launch launch, const std::function<int(const Launch&)>& body);
 
-  /// The parts of start(): the directory and the logs of a launch, and its process.
-  static Result<Logs> prepare(const Launch& launch);
-  Result<Spawned> start(const Launch& launch, const Streams& streams);
   /// The group that a launch asks for; none where it asks for none.
   static Result<MemoryGroup> make_group(const Launch& launch);
 
@@ -70,8 +63,8 @@ class Spawner {
   [[nodiscard]] std::vector<char*> environment_of(const Launch& launch) const;
 
  private:
-  Result<pid_t> spawn(const Launch& launch, const Streams& streams, const MemoryGroup& group);
-  void become_task(const Launch& launch, const Logs& logs) const;
+  static Result<Spawned> watch(std::unique_ptr<Start> start, MemoryGroup group);
+  void become_task(const Launch& launch, const Descriptor& status) const;
 
   std::vector<std::string> environment_;
   std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.

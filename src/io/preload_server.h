@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "io/descriptor.h"
 #include "io/keeper_spawn.h"
 #include "io/memory_group.h"
+#include "io/start.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
@@ -26,7 +28,7 @@ class PreloadServer {
   /// imports. It answers when it has imported.
   static Result<PreloadServer> start(Spawner& spawner, const Launch& launch);
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return start_->pid(); }
   /// Readable when there is something to hear().
   [[nodiscard]] const Descriptor& socket() const { return socket_; }
   /// Readable when it has ended.
@@ -65,19 +67,20 @@ class PreloadServer {
 
   PreloadServer() = default;
   [[nodiscard]] std::optional<Answer> take_answer();
-  [[nodiscard]] Result<Spawned> let_go(pid_t pid, const Descriptor& permission);
+  [[nodiscard]] Result<Spawned> let_go(pid_t pid, Descriptor permission);
 
-  pid_t pid_ = 0;
+  std::unique_ptr<Start> start_;
   Descriptor pidfd_;
   Descriptor socket_;
   Descriptor permission_;  ///< The other end is with the task that was asked for.
-  MemoryGroup group_;      ///< What that task is to be in.
-  std::string heard_;      ///< Of an answer that has not come whole yet.
+  std::unique_ptr<const Launch> asked_for_;
+  MemoryGroup group_;  ///< What that task is to be in.
+  std::string heard_;  ///< Of an answer that has not come whole yet.
   bool ready_ = false;
   std::vector<std::string> notes_;
   std::string modules_;
   std::string log_path_;
-  std::size_t log_size_ = 0;  ///< What was in the log before it.
+  std::string why_;  ///< Why it could not import, as it said.
 };
 
 }  // namespace trainyard::io

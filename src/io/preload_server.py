@@ -2,10 +2,10 @@
 
     python3 -c "exec(...)" path module...
 
-Descriptor 0 is this text, 3 a socket to the keeper, who sends for each task one byte with four
-descriptors: what is to run, its standard output and error, and a socket to wait at until the keeper
-knows it. An answer is a number and a text: that of the task's process, or the errno of what went
-wrong, negative. The first answer is 0, when everything is imported; its text are lines for people.
+Descriptor 0 is this text, 3 a socket to the keeper, who sends for each task one byte with two
+descriptors: what is to run, and a socket to wait at until the keeper knows it. An answer is a number
+and a text: that of the task's process, or the errno of what went wrong, negative. The first answer
+is 0, when everything is imported, with lines for people; or negative, with why it is not.
 
 A task is forked twice, so that the keeper, as the subreaper of all that it starts, is its parent,
 and it outlives this process. It has all that this process has but the state of the generators of
@@ -13,6 +13,7 @@ random numbers: those that frameworks share with everybody are seeded anew in ea
 """
 import array
 import atexit
+import errno
 import functools
 import gc
 import importlib
@@ -22,8 +23,10 @@ import random
 import runpy
 import signal
 import socket
+import stat
 import struct
 import sys
+import traceback
 import types
 
 try:
@@ -33,6 +36,10 @@ except ImportError:
 
 _ANSWER = struct.Struct("=qI")  # A number, and how many bytes of text follow.
 _NUMBER = struct.Struct("=q")
+# What a task that cannot begin says at its socket: a step, and an errno, as in start.h.
+_FAILURE = struct.Struct("=ii")
+_DIRECTORY, _OLD_RESULT, _STDOUT, _STDERR, _WORKING_DIRECTORY = 2, 3, 4, 5, 6
+_NOT_PLAIN = 1000
 _TEXT_MAX = 4096  # Of an answer.
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
@@ -202,7 +209,7 @@ def import_all(path, modules, seeds):
 
 def receive(keeper):
     """The descriptors of the next task, or nothing when the keeper wants no more."""
-    room = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+    room = socket.CMSG_SPACE(2 * array.array("i").itemsize)
     data, ancillary, _, _ = keeper.recvmsg(1, room)
     descriptors = array.array("i")
     for _, _, content in ancillary:
@@ -267,24 +274,63 @@ def die_with(keeper):
         os._exit(1)
 
 
-def become_task(keeper, launch, out, err, permission):
+def open_log(path):
+    """Without waiting for anybody who reads it, and without following a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        file = os.open(path, flags, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ELOOP):
+            error.errno = _NOT_PLAIN
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        raise OSError(_NOT_PLAIN, "")
+    os.ftruncate(file, 0)
+    os.set_blocking(file, True)
+    return file
+
+
+def make_files(permission, directory, result, out, err, working_directory):
+    """Says at the socket what went wrong, and ends then."""
+    step = _DIRECTORY
+    try:
+        os.makedirs(directory, exist_ok=True)
+        step = _OLD_RESULT
+        if result:
+            try:
+                os.unlink(result)
+            except FileNotFoundError:
+                pass
+        step = _STDOUT
+        file = open_log(out)
+        os.dup2(file, 1)
+        os.close(file)
+        step = _STDERR
+        file = os.dup(1) if err == out else open_log(err)
+        os.dup2(file, 2)
+        os.close(file)
+        step = _WORKING_DIRECTORY
+        os.chdir(working_directory)
+    except OSError as error:
+        number = errno.ENOTDIR if error.errno == errno.EEXIST else error.errno
+        os.write(permission, _FAILURE.pack(step, number))
+        os._exit(127)
+
+
+def become_task(keeper, launch, permission):
     """Returns the arguments that come after the interpreter's own."""
     if os.read(permission, 1) != b"g":
         os._exit(1)  # The keeper has changed its mind, or is gone.
     os.setsid()
     die_with(keeper)
-    os.write(permission, b"s")
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    text = os.pread(launch, os.fstat(launch).st_size, 0)
-    for descriptor in (launch, out, err, permission):
+    fields = os.pread(launch, os.fstat(launch).st_size, 0).split(b"\0")
+    make_files(permission, *fields[:5])
+    for descriptor in (launch, permission):  # Closing the second says that it has begun.
         os.close(descriptor)
-    fields = text.split(b"\0")
-    directory, interpreter, arguments = fields[0], int(fields[1]), int(fields[2])
-    command = [os.fsdecode(field) for field in fields[3:3 + arguments]]
-    os.chdir(directory)
+    interpreter, arguments = int(fields[5]), int(fields[6])
+    command = [os.fsdecode(field) for field in fields[7:7 + arguments]]
     os.environ.clear()
-    for variable in fields[3 + arguments:-1]:
+    for variable in fields[7 + arguments:-1]:
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
     sys.orig_argv = command
@@ -396,7 +442,12 @@ def main():
     os.close(nothing)
     keeper, keeper_process = socket.socket(fileno=3), os.getppid()
     seeds = Seeds()
-    notes = import_all(sys.argv[1], sys.argv[2:], seeds)
+    try:
+        notes = import_all(sys.argv[1], sys.argv[2:], seeds)
+    except BaseException as error:
+        why = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
+        answer(keeper, -1, why[-1] if why else type(error).__name__)
+        raise
     answer(keeper, 0, "\n".join(notes))
     arguments = become_task(keeper_process, *serve(keeper))
     modules_before = set(sys.modules)

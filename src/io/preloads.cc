@@ -128,10 +128,7 @@ void Preloads::finish(Server& server, std::expected<Spawned, End> process) {
     ++server.users;
     server_of_[first.key] = server.number;
   }
-  outcomes_.push_back({.key = first.key,
-                       .launch = std::move(first.launch),
-                       .process = std::move(process),
-                       .signal = first.signal});
+  outcomes_.push_back({.key = first.key, .process = std::move(process), .signal = first.signal});
 }
 
 bool Preloads::signal(const SignalMessage& message) {
@@ -151,7 +148,6 @@ bool Preloads::signal(const SignalMessage& message) {
       server.process->kill();
     }
     outcomes_.push_back({.key = found->key,
-                         .launch = std::move(found->launch),
                          .process = std::unexpected(End(KilledBy{.signal = message.signal})),
                          .signal = {}});
     server.waiting.erase(found);

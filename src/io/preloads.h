@@ -71,7 +71,6 @@ class Preloads {
   /// What came of launches since this was asked last.
   struct Outcome {
     AttemptKey key;
-    Launch launch;
     std::expected<Spawned, End> process;
     std::optional<SignalMessage> signal;  ///< That it is to get at once.
   };

@@ -176,6 +176,10 @@ void EventRows::begin(EventRow& row) {
       },
       [&](const Sampled&) { row.kind = "sampled"; },
       [&](const GpusSampled&) { row.kind = "gpus_sampled"; },
+      [&](const KeeperSilent& keeper) {
+        row.kind = "keeper";
+        fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);
+      },
       [&](const InterruptAsked&) { row.kind = "interrupt"; },
       [&](const KillAsked& kill) {
         row.kind = "kill";

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <sqlite3.h>
@@ -164,6 +166,11 @@ void Database::Close::operator()(sqlite3* database) const {
 }
 
 Result<Database> Database::open(const std::string& path, Access access) {
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return std::unexpected(Error{fmt::format("journal '{}' is no plain file", path)});
+  }
   sqlite3* opened = nullptr;
   const int code =
       sqlite3_open_v2(uri_for(path, access).c_str(), &opened, flags_for(access), nullptr);

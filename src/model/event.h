@@ -127,6 +127,12 @@ struct GpusSampled {
   std::vector<GpuUse> uses;      ///< In order.
 };
 
+/// Who starts and ends the processes does not answer any more, or answers again. What runs goes on
+/// running meanwhile; what it is asked for is done when it answers.
+struct KeeperSilent {
+  bool silent = true;
+};
+
 /// Somebody asked for the run to end: Ctrl-C, TERM. The second time it ends at once.
 struct InterruptAsked {};
 
@@ -140,7 +146,7 @@ struct KillAsked {
 struct TimePassed {};
 
 using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
-                          GpusSampled, InterruptAsked, KillAsked, TimePassed>;
+                          GpusSampled, KeeperSilent, InterruptAsked, KillAsked, TimePassed>;
 
 struct Event {
   Instant at;

@@ -352,6 +352,7 @@ void RankGroup::State::signal_processes(int signal) {
 void RankGroup::State::take_keeper_news(const io::KeeperNews& news) {
   match(
       news, [](const io::ProcessStarted&) {}, [](const io::KeeperNote&) {},
+      [](const io::KeeperHeard&) {},
       [this](const io::ProcessEnded& it) {
         if (it.key.attempt != epoch) return;
         const auto number = static_cast<int>(it.key.task.value);

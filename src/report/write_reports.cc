@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <ios>
 #include <map>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,24 +28,18 @@
 namespace trainyard::report {
 namespace {
 
-/// A file that is as long as it gets (so not one for io::write_file_atomically), and that takes the
-/// place of the old one once it is whole.
+/// A file that is as long as it gets, and takes the place of the old one once it is whole.
 Result<void> write_whole(const std::string& path,
                          std::move_only_function<Result<void>(Sink&)> write) {
-  const std::string unfinished = path + ".new";
-  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-  Sink sink = [&file](std::string_view text) {
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  Result<io::FreshFile> file = io::FreshFile::make(path);
+  if (!file) return std::unexpected(std::move(file.error()));
+  Result<void> kept;
+  Sink sink = [&](std::string_view text) {
+    if (kept) kept = file->write(text);
   };
   Result<void> written = write(sink);
-  file.close();
-  std::error_code fault;
-  if (written && file) std::filesystem::rename(unfinished, path, fault);
-  if (written && file && !fault) return {};
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
   if (!written) return std::unexpected(std::move(written.error()).in(path));
-  return std::unexpected(Error{"cannot write " + path});
+  return kept ? file->put_in_place(io::FreshFile::Lasting::WhileWeRun) : kept;
 }
 
 struct TaskName {

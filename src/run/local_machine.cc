@@ -43,24 +43,17 @@ namespace trainyard {
 namespace {
 
 /// What the task left for us, if anything. A bad result is a warning, not a failure.
-void read_result(const std::string& path, AttemptEnded& ended) {
-  const Result<std::optional<std::string>> left =
-      io::read_plain_file(path, Bytes{static_cast<std::int64_t>(kResultBytesMax)});
-  if (!left) {
-    ended.warning = left.error().message;
-    return;
-  }
-  const std::optional<std::string>& text = *left;
-  if (!text) return;
-  ParsedResult parsed = parse_result(*text);
+void read_result(const io::LeftBehind& left, AttemptEnded& ended) {
+  ended.warning = left.trouble;
+  if (!left.result) return;
+  ParsedResult parsed = parse_result(*left.result);
   ended.result = std::move(parsed.object);
   ended.warning = std::move(parsed.warning);
 }
 
 /// What ended badly may have said that it ran out of memory.
-void read_errors(const std::string& path, AttemptEnded& ended) {
-  const Result<std::string> end = io::read_end_of_file(path, kErrorTailBytes);
-  const std::optional<std::string> line = end ? out_of_memory_line(*end) : std::nullopt;
+void read_errors(const std::string& errors, AttemptEnded& ended) {
+  const std::optional<std::string> line = out_of_memory_line(errors);
   const auto* const killed = std::get_if<KilledBy>(&ended.end);
   if (line) {
     ended.out_of_memory = *line;
@@ -106,7 +99,13 @@ void LocalMachine::carry_out(const Command& command) {
         if (!keeper_gone_) keeper_.signal(it.key, it.signal);
       },
       [this](const StopAttempt& it) {
-        if (!keeper_gone_) keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
+        if (keeper_gone_) return;
+        // Nobody else could carry that out. What is behind it ends everything.
+        if (it.kill && keeper_silent_ && interrupted_) {
+          keeper_killed_ = true;
+          return keeper_.kill();
+        }
+        keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
       },
       [this](const AnswerKill& it) {
         auto reply = kills_.extract(it.request);
@@ -136,8 +135,6 @@ void LocalMachine::start(const StartAttempt& command) {
     launch.memory_max = command.memory_max;
   }
   running_[command.key.task] = {.key = command.key,
-                                .result_path = launch.result_path,
-                                .stderr_path = launch.stderr_path,
                                 .memory_group = launch.memory_group,
                                 .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
@@ -240,6 +237,7 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
       inbox_.push_back({.at = at, .what = sample()});
       // They are looked at beside, and told of when they have answered.
       if (options_.gpus != nullptr) options_.gpus->ask();
+      keeper_.look();
       for (auto& [task, attempt] : running_) tell_progress(attempt);
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
@@ -255,7 +253,10 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
   return std::exchange(inbox_, {});
 }
 
-void LocalMachine::ask_to_interrupt() { inbox_.push_back({.at = now(), .what = InterruptAsked{}}); }
+void LocalMachine::ask_to_interrupt() {
+  interrupted_ = true;
+  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
+}
 
 void LocalMachine::ask_to_kill(TaskIndex task, KillReply reply) {
   const std::uint64_t request = next_kill_++;
@@ -277,8 +278,20 @@ void LocalMachine::hear(std::span<const io::KeeperNews> news) {
         [this](const io::KeeperNote& it) {
           if (options_.on_note) options_.on_note(it.text);
         },
+        [this](const io::KeeperHeard& it) { hear_silence(it.silent); },
         [this](const io::KeeperGone& it) { lose_everything(it.why); });
   }
+}
+
+void LocalMachine::hear_silence(bool silent) {
+  keeper_silent_ = silent;
+  inbox_.push_back({.at = now(), .what = KeeperSilent{.silent = silent}});
+  if (!options_.on_note) return;
+  options_.on_note(
+      silent ? fmt::format("the keeper of the task processes (process {}) has not answered for {} "
+                           "s: nothing new is started until it does",
+                           keeper_.pid(), io::Keeper::kSilenceMax.count() / 1000)
+             : std::string("the keeper of the task processes answers again"));
 }
 
 void LocalMachine::hear_end(const io::ProcessEnded& news) {
@@ -297,8 +310,8 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   std::erase_if(owners_, [&](const auto& it) { return it.second == news.key.task; });
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<NotStarted>(news.end)) {
-    read_result(attempt.result_path, ended);
-    if (news.end != End(ExitedWith{0})) read_errors(attempt.stderr_path, ended);
+    read_result(news.left, ended);
+    if (news.end != End(ExitedWith{0})) read_errors(news.left.errors, ended);
   }
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);
@@ -311,8 +324,10 @@ void LocalMachine::lose_everything(const std::string& why) {
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = InterruptAsked{}});
+  // When it was ended so that they end, nobody wonders what became of them.
+  const End end = keeper_killed_ ? End(KilledBy{.signal = SIGKILL}) : End(Vanished{why});
   for (const auto& [task, attempt] : running_) {
-    inbox_.push_back({.at = now(), .what = AttemptEnded{.key = attempt.key, .end = Vanished{why}}});
+    inbox_.push_back({.at = now(), .what = AttemptEnded{.key = attempt.key, .end = end}});
   }
   running_.clear();
 }

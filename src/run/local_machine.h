@@ -74,8 +74,6 @@ class LocalMachine final : public Machine {
   struct Attempt {
     AttemptKey key;
     std::int64_t pid = 0;
-    std::string result_path;
-    std::string stderr_path;
     std::string memory_group;
     int ranks = 0;        ///< Of each its own device; 0: it is one process.
     bool forked = false;  ///< It shares memory with what it was forked from.
@@ -89,6 +87,7 @@ class LocalMachine final : public Machine {
 
   [[nodiscard]] Instant now() const;
   void hear(std::span<const io::KeeperNews> news);
+  void hear_silence(bool silent);
   void hear_end(const io::ProcessEnded& news);
   void hear_task(AttemptKey key, wire::TaskReport report);
   void tell_progress(Attempt& attempt);
@@ -113,6 +112,9 @@ class LocalMachine final : public Machine {
   std::vector<Event> inbox_;
   std::map<std::uint64_t, KillReply> kills_;
   std::uint64_t next_kill_ = 1;
+  bool interrupted_ = false;
+  bool keeper_silent_ = false;
+  bool keeper_killed_ = false;  ///< By us, as it would not end what it was told to.
   bool keeper_gone_ = false;
 };
 

@@ -95,6 +95,7 @@ Decision Scheduler::on(const Event& event) {
       [&](const AttemptEnded& it) { state_->ended(event.at, it, out); },
       [&](const Sampled& it) { state_->sampled(event.at, it, out); },
       [&](const GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
+      [&](const KeeperSilent& it) { state_->keeper_silent = it.silent; },
       [&](const InterruptAsked&) { state_->interrupted(event.at, out); },
       [&](const KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const Progressed&) {}, [&](const TimePassed&) {});

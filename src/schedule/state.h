@@ -38,6 +38,7 @@ enum class Cause : std::uint8_t {
   None,
   Group,
   Queued,
+  KeeperSilent,
   Processes,
   OthersUseCpu,
   Parallel,
@@ -81,6 +82,7 @@ struct Scheduler::State {
   std::set<std::pair<Instant, TaskIndex>> deadlines;  ///< Of time limits and graces.
   TaskTable tasks;
   bool begun = false;
+  bool keeper_silent = false;  ///< Nothing is started then.
 
  private:
   /// So many are loaded ahead of a GPU where nothing better is known: enough that there is always

@@ -60,6 +60,8 @@ std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cau
     return fmt::format("{} {}", tasks_text(count), count == 1 ? "holds" : "hold");
   };
   switch (cause) {
+    case Cause::KeeperSilent:
+      return "the keeper of the task processes does not answer";
     case Cause::Processes:
       if (limits_.processes_max > 0 && processes_max() == limits_.processes_max) {
         return fmt::format("max-process lets {} run at once", tasks_text(limits_.processes_max));

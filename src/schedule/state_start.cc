@@ -181,6 +181,7 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
 /// Why the head of a lane cannot be started now; the GPUs that it gets when it can.
 Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round,
                                  GpuSet& gpus) const {
+  if (keeper_silent) return Cause::KeeperSilent;
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
   if (others_use_the_cpus()) return Cause::OthersUseCpu;
   if (!groups_.has_room(lane.group)) return Cause::Parallel;

@@ -98,6 +98,7 @@ void Checkers::happened(const Event& event) {
         outside_.gpus.read(event.at, it);
         outside_.learn_from_running();
       },
+      [&](const KeeperSilent& it) { outside_.keeper_silent = it.silent; },
       [&](const InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);

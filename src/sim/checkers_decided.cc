@@ -189,6 +189,7 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   expect_of(index, outside_.group_has_room(task.group), "starts within max-parallel");
   expect_of(index, std::cmp_less(outside_.running.size(), outside_.processes_max()),
             "starts within max-process");
+  expect_of(index, !outside_.keeper_silent, "starts while the keeper answers");
   expect_of(index, outside_.cpus_left_alone(), "starts while others leave the CPUs alone");
   expect_of(index, command.promise == outside_.due(index), "is promised what it asks for");
   expect_of(index, command.promise.cpus <= outside_.cpus_free(), "no CPU is promised twice");

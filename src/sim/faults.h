@@ -54,6 +54,7 @@ enum class Fault : std::uint8_t {
   GpuUnnamed,    ///< The driver does not say who has what.
   ManyDeaths,    ///< A hundred processes die in one instant.
   KeeperDies,
+  KeeperSilent,  ///< Does not answer for a while.
   // Of the journal.
   DiskFull,
   DiskFullTooLong,

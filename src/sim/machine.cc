@@ -355,6 +355,14 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return at(trouble.at, [this] { kill_many(); });
     case KillKeeper:
       return at(trouble.at, [this] { lose_keeper(); });
+    case SilenceKeeper:
+      return for_a_while(
+          trouble,
+          [this] {
+            counts_.count(Fault::KeeperSilent);
+            tell(trainyard::KeeperSilent{.silent = true});
+          },
+          [this] { tell(trainyard::KeeperSilent{.silent = false}); });
     case Interrupt:
       return at(trouble.at, [this] { tell(InterruptAsked{}); });
     case AskToKill:

@@ -251,7 +251,8 @@ bool Outside::cpus_left_alone() const {
 }
 
 bool Outside::gate_open() const {
-  return interrupts == 0 && cpus_left_alone() && std::cmp_less(running.size(), processes_max());
+  return interrupts == 0 && !keeper_silent && cpus_left_alone() &&
+         std::cmp_less(running.size(), processes_max());
 }
 
 std::optional<TaskIndex> Outside::oldest_without_room() const {

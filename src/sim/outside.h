@@ -127,6 +127,7 @@ struct Outside {
   std::set<TaskIndex> started;  ///< After this event, oldest first.
   Bytes available;              ///< At the last reading, plus what those had then that have ended.
   double cpu_of_others = 0;
+  bool keeper_silent = false;
   OutsideGpus gpus;
   int interrupts = 0;
   int low_readings = 0;                     ///< In a row, of the machine's memory.

@@ -63,6 +63,9 @@ std::string words(const What& what) {
         }
         return text;
       },
+      [](const KeeperSilent& it) {
+        return std::string(it.silent ? "the keeper is silent" : "the keeper answers again");
+      },
       [](const InterruptAsked&) { return std::string("interrupt"); },
       [](const KillAsked& it) {
         return fmt::format("kill of task {} asked (request {})", it.task.value, it.request);

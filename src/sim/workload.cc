@@ -293,7 +293,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   };
   for (int i = 0; i < 2; ++i) {
     some(LoseMemory, 5, 30);
-    some(SqueezeMemory, 2, 20);
+    some(SqueezeMemory, 2, 30);
     some(UseCpu, 4, 20);
     some(DelaySamples, 5, 15);
     some(JumpClock, 6, 120);
@@ -316,6 +316,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   if (random.one_in(12)) {
     troubles.push_back({.kind = FillDisk, .at = when(), .lasts = made.patience + lasts(60)});
   }
+  some(SilenceKeeper, 8, 10);
   if (flavour == Flavour::Crowd) {
     std::erase_if(troubles, [](const Trouble& it) { return it.at < Instant{Duration{4'000}}; });
     troubles.push_back({.kind = KillMany, .at = {random.between(Duration{300}, Duration{900})}});

@@ -27,6 +27,7 @@ struct Trouble {
     NameNobody,
     KillMany,
     KillKeeper,
+    SilenceKeeper,
     Interrupt,
     AskToKill
   };

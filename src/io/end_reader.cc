@@ -1,0 +1,210 @@
+#include "io/end_reader.h"
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "io/files.h"
+#include "io/packing.h"
+#include "io/passing.h"
+#include "wire/memory_text.h"
+#include "wire/result_text.h"
+
+namespace trainyard::io {
+namespace {
+
+/// How many processes there may be that do not end.
+constexpr std::size_t kLeftMax = 16;
+constexpr std::size_t kPieceMax = kResultBytesMax + kErrorTailBytes + 4096;
+
+LeftBehind read_what_is_left(const EndReader::Question& question) {
+  LeftBehind left;
+  Result<std::optional<std::string>> result = read_plain_file(
+      question.result_path, Bytes{static_cast<std::int64_t>(kResultBytesMax)}, Links::Refuse);
+  if (!result) {
+    left.trouble = std::move(result.error().message);
+  } else {
+    left.result = std::move(*result);
+  }
+  if (!question.errors_path.empty()) {
+    left.errors = read_end_of_file(question.errors_path, kErrorTailBytes, Links::Refuse)
+                      .value_or(std::string());
+  }
+  return left;
+}
+
+std::string pack(const LeftBehind& left) {
+  Packing packing;
+  packing.add(left.result.has_value());
+  packing.add(left.result.value_or(std::string()));
+  packing.add(left.trouble);
+  packing.add(left.errors);
+  return std::move(packing).take();
+}
+
+LeftBehind unpack(std::string_view piece) {
+  Unpacking packed(piece);
+  const bool has_result = packed.number<bool>();
+  std::string result = packed.text();
+  LeftBehind left{.result = {}, .trouble = packed.text(), .errors = packed.text()};
+  if (has_result) left.result = std::move(result);
+  return left;
+}
+
+/// What the process does from its beginning to its end.
+void answer_questions(int socket) {
+  PackedReader questions(kPieceMax);
+  for (;;) {
+    questions.wait_and_read(socket);
+    const std::optional<std::string> piece = questions.next();
+    if (!piece && questions.broken()) return;
+    if (!piece) continue;
+    Unpacking packed(*piece);
+    EndReader::Question question;
+    question.result_path = packed.text();
+    question.errors_path = packed.text();
+    const LeftBehind left = read_what_is_left(question);
+    if (!send_packed(socket, pack(left))) return;
+  }
+}
+
+/// It has nothing of what the keeper has but its socket, and ends with the keeper.
+[[noreturn]] void become_reader(int socket, pid_t keeper) {
+  constexpr int kSocket = 3;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != keeper) ::_exit(0);
+  ::prctl(PR_SET_NAME, "trainyard-read");
+  ::setsid();
+  if (socket != kSocket) ::dup2(socket, kSocket);
+  ::close_range(kSocket + 1, ~0U, 0);
+  answer_questions(kSocket);
+  ::_exit(0);
+}
+
+}  // namespace
+
+EndReader::~EndReader() {
+  if (pid_ != 0) ::kill(pid_, SIGKILL);
+}
+
+bool EndReader::start() {
+  auto ends = socket_pair();
+  if (!ends) return false;
+  const pid_t keeper = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return false;
+  if (pid == 0) become_reader(ends->second.get(), keeper);
+  pid_ = pid;
+  socket_ = std::move(ends->first);
+  answers_ = PackedReader(kPieceMax);
+  busy_ = false;
+  options_.session(pid_, true);
+  return options_.watch(socket_);
+}
+
+void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
+  waiting_.push_back({.question = std::move(question),
+                      .answer = std::move(answer),
+                      .until = Clock::now() + kAnswerMax});
+  ask_next();
+}
+
+void EndReader::ask_next() {
+  if (busy_) return;
+  while (!waiting_.empty()) {
+    if (pid_ == 0 && (left_.size() >= kLeftMax || !start())) {
+      give_up_first("no process can be started to read it");
+      continue;
+    }
+    const Question& question = waiting_.front().question;
+    Packing piece;
+    piece.add(question.result_path);
+    piece.add(question.errors_path);
+    // Whether it is still there is seen by its socket.
+    static_cast<void>(send_packed(socket_.get(), std::move(piece).take()));
+    busy_ = true;
+    return;
+  }
+}
+
+void EndReader::about() {
+  if (pid_ == 0) return;  // It was left a moment ago.
+  answers_.read(socket_.get());
+  if (const std::optional<std::string> piece = answers_.next()) {
+    busy_ = false;
+    Asked first = std::move(waiting_.front());
+    waiting_.pop_front();
+    first.answer(unpack(*piece));
+    ask_next();
+  }
+  if (answers_.broken()) has_died();
+}
+
+/// The process is of no use any more. It may take its time to end: as long as the disk does.
+void EndReader::leave() {
+  socket_.close();
+  ::kill(pid_, SIGKILL);
+  left_.push_back(std::exchange(pid_, 0));
+  busy_ = false;
+  reap();
+}
+
+void EndReader::reap() {
+  std::erase_if(left_, [this](pid_t pid) {
+    if (::waitpid(pid, nullptr, WNOHANG) == 0) return false;
+    options_.session(pid, false);
+    return true;
+  });
+}
+
+void EndReader::has_died() {
+  const bool was_busy = busy_;
+  leave();
+  if (was_busy && ++waiting_.front().tries >= kTriesMax) {
+    give_up_first("the process that reads it was killed");
+  }
+  ask_next();
+}
+
+void EndReader::look_at_the_clock(Clock::time_point now) {
+  reap();
+  while (!waiting_.empty() && now >= waiting_.front().until) {
+    // Those behind it may lie on a disk that answers.
+    if (busy_) leave();
+    give_up_first("its disk has not answered for 5 s");
+  }
+  ask_next();
+}
+
+std::optional<EndReader::Clock::time_point> EndReader::wake_at() const {
+  if (waiting_.empty()) return std::nullopt;
+  return waiting_.front().until;
+}
+
+void EndReader::give_up_first(const std::string& why) {
+  Asked asked = std::move(waiting_.front());
+  waiting_.pop_front();
+  asked.answer({.result = {},
+                .trouble = fmt::format("cannot read '{}': {}", asked.question.result_path, why),
+                .errors = {}});
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,83 @@
+// Reads what attempts have left behind, in a process of its own: results, and the end of what they
+// printed as errors. A disk that does not answer holds up that process alone.
+//
+//   ask ──▶ waits ──▶ being read ──▶ its answer; or after kAnswerMax that there is none, and
+//             ▲           │          another process for those that wait
+//             └───────────┘ the process died: another one
+//
+// In the keeper only, one thread. One file at a time, so that no more than one result is held.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "io/descriptor.h"
+#include "io/left_behind.h"
+#include "io/packing.h"
+
+namespace trainyard::io {
+
+class EndReader {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// How long a question waits for its answer.
+  static constexpr std::chrono::milliseconds kAnswerMax{5'000};
+  /// How many processes may die of the same question.
+  static constexpr int kTriesMax = 2;
+
+  struct Options {
+    /// Tells about() when the descriptor is readable, until it is closed.
+    std::function<bool(const Descriptor&)> watch;
+    /// A session of ours that is there from now on, or no longer.
+    std::function<void(pid_t, bool)> session;
+  };
+  explicit EndReader(Options options) : options_(std::move(options)) {}
+  EndReader(EndReader&&) = delete;
+  EndReader& operator=(EndReader&&) = delete;
+  ~EndReader();
+
+  struct Question {
+    std::string result_path;
+    std::string errors_path;  ///< Empty: not asked for.
+  };
+  /// `answer` is called once, from ask(), about() or look_at_the_clock().
+  void ask(Question question, std::move_only_function<void(LeftBehind)> answer);
+
+  /// Something can be heard.
+  void about();
+  void look_at_the_clock(Clock::time_point now);
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+
+ private:
+  struct Asked {
+    Question question;
+    std::move_only_function<void(LeftBehind)> answer;
+    Clock::time_point until;
+    int tries = 0;  ///< Processes that died on it.
+  };
+
+  bool start();
+  void ask_next();
+  void leave();
+  void reap();
+  void has_died();
+  void give_up_first(const std::string& why);
+
+  Options options_;
+  pid_t pid_ = 0;  ///< 0: there is none yet.
+  Descriptor socket_;
+  PackedReader answers_{0};
+  std::deque<Asked> waiting_;  ///< The first has been asked if the process is busy.
+  bool busy_ = false;
+  std::vector<pid_t> left_;  ///< Processes of no use that have not ended yet.
+};
+
+}  // namespace trainyard::io

@@ -1,0 +1,333 @@
+#include "io/start.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "io/raw_calls.h"
+#include "io/start_failure.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+/// Nothing in it changes once the process has begun, but the text of `directory`.
+class StartOrders {
+ public:
+  StartOrders(const Launch& launch, Start::Options options);
+
+  [[nodiscard]] std::span<const std::string> names() const { return names_; }
+
+  // Read by the process: pointers alone.
+  char* directory = nullptr;  ///< Is cut at its slashes, one after the other. Null: none.
+  const char* old_result = nullptr;
+  const char* out = nullptr;
+  const char* err = nullptr;  ///< The same pointer where it is the same log.
+  const char* working_directory = nullptr;
+  const char* const* programs = nullptr;  ///< Tried one by one; null comes after the last.
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  rlimit files{};
+  StartStreams streams;
+  bool adds_to_logs = false;
+  int status = -1;
+  std::byte* stack_end = nullptr;
+
+ private:
+  static constexpr std::size_t kStackSize = std::size_t{32} << 10;
+
+  // What they point to.
+  std::string directory_;
+  std::vector<std::string> names_;
+  std::vector<const char*> programs_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+  std::unique_ptr<std::byte[]> stack_ = std::make_unique_for_overwrite<std::byte[]>(kStackSize);
+};
+
+namespace {
+
+// A sanitizer keeps books of each process, which two in one memory would both write.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TRAINYARD_START_COPIES 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TRAINYARD_START_COPIES 1
+#endif
+#elif !defined(__x86_64__) && !defined(__aarch64__)
+#define TRAINYARD_START_COPIES 1
+#endif
+
+/// The exit code of a process that has not become its program. Nobody is told it.
+constexpr int kNotStarted = 127;
+
+// --- in the new process: raw calls and nothing else, as the memory is the keeper's, which goes on
+// ---
+
+long make_directory(const char* path) {
+  return raw_call(SYS_mkdirat, AT_FDCWD, raw_argument(path), 0777);
+}
+
+/// Makes it and those above it that are missing. An errno, or 0.
+int make_all_directories(char* path) {
+  long made = make_directory(path);
+  if (made == -ENOENT) {
+    for (char* at = path + 1; *at != '\0'; ++at) {
+      if (*at != '/') continue;
+      *at = '\0';
+      made = make_directory(path);
+      *at = '/';
+      if (made < 0 && made != -EEXIST) return static_cast<int>(-made);
+    }
+    made = make_directory(path);
+  }
+  if (made != -EEXIST) return static_cast<int>(-made);
+  const long there =
+      raw_call(SYS_openat, AT_FDCWD, raw_argument(path), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (there < 0) return static_cast<int>(-there);
+  raw_call(SYS_close, there);
+  return 0;
+}
+
+/// Opens a log without waiting for anybody who reads it, and without following a link. A
+/// descriptor, or an error as a negative number.
+long open_log(const char* path, bool adds) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
+  const long file = raw_call(SYS_openat, AT_FDCWD, raw_argument(path), flags, 0644);
+  // A named pipe that nobody reads, and a link.
+  if (file == -ENXIO || file == -ELOOP) return -StartFailure::kNotPlain;
+  if (file < 0) return file;
+  struct statx about{};
+  const long seen =
+      raw_call(SYS_statx, file, raw_argument(""), AT_EMPTY_PATH, STATX_TYPE, raw_argument(&about));
+  if (seen < 0) return seen;
+  if ((about.stx_mode & S_IFMT) != S_IFREG) return -StartFailure::kNotPlain;
+  if (!adds) {
+    const long emptied = raw_call(SYS_ftruncate, file, 0);
+    if (emptied < 0) return emptied;
+  }
+  raw_call(SYS_fcntl, file, F_SETFL, adds ? O_APPEND : 0);
+  return file;
+}
+
+/// What went wrong, or 0.
+int put_log_at(const char* path, bool adds, int standard) {
+  const long file = open_log(path, adds);
+  if (file < 0) return static_cast<int>(-file);
+  const long put = raw_call(SYS_dup3, file, standard, 0);
+  raw_call(SYS_close, file);
+  return put < 0 ? static_cast<int>(-put) : 0;
+}
+
+StartFailure make_files(const StartOrders& orders) {
+  if (orders.directory != nullptr) {
+    const int error = make_all_directories(orders.directory);
+    if (error != 0) return {.step = StartStep::Directory, .error = error};
+  }
+  if (orders.old_result != nullptr) {
+    const long gone = raw_call(SYS_unlinkat, AT_FDCWD, raw_argument(orders.old_result), 0);
+    if (gone < 0 && gone != -ENOENT) {
+      return {.step = StartStep::OldResult, .error = static_cast<int>(-gone)};
+    }
+  }
+  int error = put_log_at(orders.out, orders.adds_to_logs, STDOUT_FILENO);
+  if (error != 0) return {.step = StartStep::Stdout, .error = error};
+  if (orders.err == orders.out) {
+    raw_call(SYS_dup3, STDOUT_FILENO, STDERR_FILENO, 0);
+    return {};
+  }
+  error = put_log_at(orders.err, orders.adds_to_logs, STDERR_FILENO);
+  if (error != 0) return {.step = StartStep::Stderr, .error = error};
+  return {};
+}
+
+void take_default_signals() {
+  // As the kernel has it: handler, flags, restorer and mask, all nothing.
+  const std::array<std::uint64_t, 4> by_default{};
+  constexpr long kMaskSize = 8;
+  for (int signal = 1; signal <= 64; ++signal) {
+    raw_call(SYS_rt_sigaction, signal, raw_argument(&by_default), 0, kMaskSize);
+  }
+  const std::uint64_t none = 0;
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, raw_argument(&none), 0, kMaskSize);
+}
+
+/// Tries one file after the other as execvp() does. Returns the errno that says most.
+int become_program(const StartOrders& orders) {
+  int most = ENOENT;
+  for (const char* const* program = orders.programs; *program != nullptr; ++program) {
+    const long failed = raw_call(SYS_execve, raw_argument(*program), raw_argument(orders.arguments),
+                                 raw_argument(orders.environment));
+    switch (static_cast<int>(-failed)) {
+      case EACCES:
+        most = EACCES;
+        break;
+      case ENOENT:
+      case ENOTDIR:
+      case ESTALE:
+      case ENODEV:
+      case ETIMEDOUT:
+        break;
+      default:
+        return static_cast<int>(-failed);
+    }
+  }
+  return most;
+}
+
+/// Where the process has `status` while it is on its way.
+constexpr int kStatus = STDERR_FILENO + 2;
+constexpr int kThird = STDERR_FILENO + 1;
+
+/// Keeps what it needs of the keeper's descriptors, and none of the others: however long it takes,
+/// nobody waits for the end of one of these because of it.
+void keep_own_descriptors(const StartOrders& orders) {
+  // 3 is the keeper's socket, so that none of these is there, and there may be room for no more.
+  const StartStreams& streams = orders.streams;
+  if (streams.in >= 0) raw_call(SYS_dup3, streams.in, STDIN_FILENO, 0);
+  if (streams.third >= 0) {
+    raw_call(SYS_dup3, streams.third, kThird, 0);
+  } else {
+    raw_call(SYS_close, kThird);
+  }
+  // Refused where it is there already, which is as good.
+  raw_call(SYS_dup3, orders.status, kStatus, O_CLOEXEC);
+  raw_call(SYS_close_range, kStatus + 1, ~0U, 0);
+}
+
+StartFailure follow(const StartOrders& orders) {
+  take_default_signals();
+  raw_call(SYS_setsid);
+  const StartStreams& streams = orders.streams;
+  long joined = 0;
+  if (streams.door >= 0) {
+    const char zero = '0';
+    joined = raw_call(SYS_write, streams.door, raw_argument(&zero), 1);
+  }
+  keep_own_descriptors(orders);
+  if (joined < 0) return {.step = StartStep::Group, .error = static_cast<int>(-joined)};
+  const StartFailure failure = make_files(orders);
+  if (failure.error != 0) return failure;
+  raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_argument(&orders.files));
+  const long entered = raw_call(SYS_chdir, raw_argument(orders.working_directory));
+  if (entered < 0)
+    return {.step = StartStep::WorkingDirectory, .error = static_cast<int>(-entered)};
+  return {.step = StartStep::Program, .error = become_program(orders)};
+}
+
+[[noreturn]] void end_with(int status, const StartFailure& failure) {
+  raw_call(SYS_write, status, raw_argument(&failure), sizeof(failure));
+  for (;;) raw_call(SYS_exit_group, kNotStarted);
+}
+
+int be_started(void* argument) {
+  const StartOrders& orders = *static_cast<const StartOrders*>(argument);
+  end_with(kStatus, follow(orders));
+}
+
+// --- in the keeper ------------------------------------------------------------------------------
+
+/// A process of its own that begins with the orders. Its number, or the negative of an errno.
+pid_t begin(StartOrders& orders) {
+#ifdef TRAINYARD_START_COPIES
+  const pid_t pid = ::fork();
+  if (pid == 0) be_started(&orders);
+#else
+  const pid_t pid = ::clone(be_started, orders.stack_end, CLONE_VM | SIGCHLD, &orders);
+#endif
+  return pid < 0 ? -errno : pid;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+StartOrders::StartOrders(const Launch& launch, Start::Options options)
+    : working_directory(launch.working_directory.c_str()),
+      files(options.files),
+      streams(options.streams),
+      adds_to_logs(options.adds_to_logs),
+      directory_(launch.task_directory),
+      arguments_(pointers_to(launch.arguments)),
+      environment_(std::move(options.environment)) {
+  if (!directory_.empty()) directory = directory_.data();
+  if (!launch.result_path.empty()) old_result = launch.result_path.c_str();
+  out = launch.stdout_path.c_str();
+  err = launch.stderr_path == launch.stdout_path ? out : launch.stderr_path.c_str();
+  if (!launch.arguments.empty()) names_ = places_of_program(launch.arguments[0], environment_);
+  for (const std::string& name : names_) programs_.push_back(name.c_str());
+  programs_.push_back(nullptr);
+  programs = programs_.data();
+  arguments = arguments_.data();
+  environment = environment_.data();
+  constexpr std::uintptr_t kAligned = 16;
+  std::byte* const end = stack_.get() + kStackSize;
+  stack_end = end - reinterpret_cast<std::uintptr_t>(end) % kAligned;
+}
+
+Start::Start(std::unique_ptr<const Launch> launch, pid_t pid, Descriptor status)
+    : launch_(std::move(launch)), pid_(pid), status_(std::move(status)) {}
+Start::~Start() = default;
+
+Result<std::unique_ptr<Start>> Start::program(std::unique_ptr<const Launch> launch,
+                                              Options options) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return std::unexpected(
+        system_error(fmt::format("cannot start '{}'", launch->arguments[0]), errno));
+  }
+  Descriptor status(ends[0]);
+  const Descriptor tell(ends[1]);
+  auto orders = std::make_unique<StartOrders>(*launch, std::move(options));
+  orders->status = tell.get();
+  const pid_t pid = begin(*orders);
+  if (pid < 0) {
+    return std::unexpected(explain(*launch, orders->names(), {.error = -pid}));
+  }
+  auto start = std::make_unique<Start>(std::move(launch), pid, std::move(status));
+  start->orders_ = std::move(orders);
+  return start;
+}
+
+std::optional<Result<void>> Start::outcome() const {
+  StartFailure failure;
+  const ssize_t got = ::read(status_.get(), &failure, sizeof(failure));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (got != sizeof(failure)) return Result<void>{};
+  const std::span<const std::string> places =
+      orders_ ? orders_->names() : std::span<const std::string>();
+  return std::unexpected(explain(*launch_, places, failure));
+}
+
+void make_files_or_end(const Launch& launch, const Descriptor& status) {
+  const StartFailure failure = make_files(StartOrders(launch, {}));
+  if (failure.error != 0) end_with(status.get(), failure);
+}
+
+}  // namespace trainyard::io

@@ -1,0 +1,96 @@
+// One process on its way from its birth to its program: it makes its directory, opens its logs, and
+// becomes its program, and whoever started it waits for none of that. A disk that does not answer,
+// a named pipe in the place of a log, holds up that process alone.
+//
+// In the keeper only, one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "io/descriptor.h"
+#include "model/launch.h"
+
+namespace trainyard::io {
+
+/// What a process has to do before its program runs, in this order. preload_server.py has the same
+/// numbers.
+enum class StartStep : std::int32_t {
+  Group = 1,      ///< Joins the control group that it is to be in.
+  Directory = 2,  ///< Makes the task's directory and those above it.
+  OldResult = 3,  ///< Removes the result of an attempt before it.
+  Stdout = 4,     ///< Opens a log: made anew, never through a link, and a plain file.
+  Stderr = 5,
+  WorkingDirectory = 6,
+  Program = 7,
+};
+
+/// Why a process did not become its program, as it writes it down.
+struct StartFailure {
+  /// No errno has this number: what stands where a log belongs is no plain file.
+  static constexpr std::int32_t kNotPlain = 1000;
+
+  StartStep step = StartStep::Program;
+  std::int32_t error = 0;  ///< An errno, or kNotPlain; 0: nothing failed.
+};
+
+/// Descriptors that a process starts with beside its logs; -1: none, standard input as ours.
+struct StartStreams {
+  int in = -1;
+  int third = -1;  ///< Its descriptor 3.
+  int door = -1;   ///< Of its control group: written to by whoever wants to be in it.
+};
+
+/// What the process needs to know, in a form that it can read without calling anything.
+class StartOrders;
+
+class Start {
+ public:
+  struct Options {
+    /// As execve() takes it. Points into the launch, or to what outlives the keeper's processes.
+    std::vector<char*> environment;
+    StartStreams streams;
+    rlimit files{};  ///< Its limit of open files.
+    /// Where it prints is added to, and not made anew.
+    bool adds_to_logs = false;
+  };
+
+  /// Starts a process that becomes the program of the launch, which has one.
+  static Result<std::unique_ptr<Start>> program(std::unique_ptr<const Launch> launch,
+                                                Options options);
+
+  /// For a process that somebody else has started, and that is no program yet: what it says of
+  /// itself comes through `status`.
+  Start(std::unique_ptr<const Launch> launch, pid_t pid, Descriptor status);
+  ~Start();
+  Start(Start&&) = delete;
+  Start& operator=(Start&&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const Launch& launch() const { return *launch_; }
+  /// Readable when outcome() has something to say.
+  [[nodiscard]] const Descriptor& status() const { return status_; }
+
+  /// Nothing while it is on its way. Then whether its program runs (one that has died without a
+  /// word counts as that), or one sentence for people that says which step failed, and why.
+  [[nodiscard]] std::optional<Result<void>> outcome() const;
+
+ private:
+  std::unique_ptr<const Launch> launch_;
+  pid_t pid_ = 0;
+  Descriptor status_;
+  /// What the process reads and writes in our memory until its program runs.
+  std::unique_ptr<StartOrders> orders_;
+};
+
+/// For a process that is a fork of ours: makes the files of the launch, and puts the logs in the
+/// place of its standard output and error. When that fails it says so through `status`, and ends.
+void make_files_or_end(const Launch& launch, const Descriptor& status);
+
+}  // namespace trainyard::io

@@ -1,0 +1,105 @@
+"""Nothing that stands in the way of a yard, its keeper or a command makes them stand still."""
+import os
+import signal
+
+from yard import YardTest, alive, guard_of, keeper_of, processes_with
+
+class Blocking(YardTest):
+    def test_a_pipe_in_the_place_of_the_next_log_fails_that_task_alone(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    tasks:
+      - {id: trap, command: 'mkfifo "$TRAINYARD_TASK_DIR/stdout.2.log"; echo MemoryError >&2; exit 1'}
+      - {id: link, command: 'ln -s ../../../../mine "$TRAINYARD_TASK_DIR/stderr.2.log"; echo MemoryError >&2; exit 1'}
+      - {id: good, command: 'true'}
+""")
+        self.write("mine", "untouched")
+        _, errors = self.end_of(self.start("run", "job.yaml"), expect=1)
+        self.assertEqual(self.words(), {"g/trap": "CANNOT_START", "g/link": "CANNOT_START", "g/good": "FINISHED"})
+        messages = {row["id"]: row["message"] for row in self.status()["tasks"]}
+        place = f"{self.directory.resolve()}/runs/job/g"
+        for task, log in (("trap", "stdout"), ("link", "stderr")):
+            self.assertEqual(messages[task], f"cannot write '{place}/{task}/{log}.2.log': a pipe, a link or a device is in "
+                             "its place")
+        self.assertEqual(self.text("mine"), "untouched")
+
+    def test_a_result_that_is_a_pipe_or_a_link_is_told_and_not_read(self):
+        self.write("mine.json", '{"secret": 1}')
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    tasks:
+      - {id: pipe, command: 'mkfifo "$TRAINYARD_RESULT"'}
+      - {id: link, command: 'ln -s ../../../../mine.json "$TRAINYARD_RESULT"'}
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        for row in self.status()["tasks"]:
+            self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
+            self.assertIn("plain file", row["warning"])
+
+    def test_a_pipe_in_the_place_of_the_lock_is_told(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        lock = self.directory / "runs/job/lock"
+        lock.unlink()
+        os.mkfifo(lock)
+        told = f"'{lock.resolve()}' is no plain file: remove it"
+        for words, code in ((["status", "runs/job"], 0), (["status"], 0), (["kill", "g/a"], 2),
+                            (["run", "--resume", "runs/job"], 2), (["run", "job.yaml"], 2)):
+            done = self.trainyard(*words, expect=code)
+            self.assertEqual(told in done.stderr, words[0] == "run", done.stderr)
+
+    def test_pipes_among_the_reports_and_as_the_journal_are_no_trap(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
+        reports = self.directory / "runs/job/reports"
+        reports.mkdir(parents=True)
+        for name in ("index.html", "index.html.new", "g.html.new", "g.json.new"):
+            os.mkfifo(reports / name)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("<html", self.text("runs/job/reports/index.html"))
+        self.assertIn("<html", self.text("runs/job/reports/g.html"))
+        journal = self.directory / "runs/job/journal.db"
+        journal.unlink()
+        os.mkfifo(journal)
+        for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "a"]):
+            self.assertIn("is no plain file", self.trainyard(*words, expect=2).stderr)
+
+    def stopped_keeper(self):
+        """A yard with one task that runs and one that waits, and a keeper that has just been stopped."""
+        os.mkfifo(self.directory / "gate")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}, "
+                 "{id: b, command: ['true']}]}]")
+        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
+        self.until("the first task", lambda: "TRAINING" in self.life("a"))
+        keeper = keeper_of(yard.pid)
+        os.kill(keeper, signal.SIGSTOP)
+        self.until("the reason", lambda: any("does not answer" in waits["reason"] for waits in
+                                             self.status(tasks=False)["waiting"]))
+        return yard, keeper
+
+    def test_a_keeper_that_is_stopped_is_told_and_nothing_new_is_started(self):
+        yard, keeper = self.stopped_keeper()
+        self.open_gate()
+        # The task's end is heard when the keeper goes on, and the next one starts.
+        os.kill(keeper, signal.SIGCONT)
+        _, errors = self.end_of(yard, expect=0)
+        silent = f"the keeper of the task processes (process {keeper}) has not answered for 5 s: nothing new is started"
+        self.assertLess(errors.index(silent), errors.index("the keeper of the task processes answers again"))
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "FINISHED"})
+
+    def test_a_run_whose_keeper_is_stopped_can_be_ended(self):
+        yard, keeper = self.stopped_keeper()
+        guard = guard_of(yard.pid)
+        yard.send_signal(signal.SIGINT)
+        self.until("the end of what waits", lambda: self.words()["g/b"] == "STOPPED")
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard, expect=130)
+        self.assertEqual(self.words(), {"g/a": "STOPPED", "g/b": "STOPPED"})
+        self.assertFalse(alive(keeper) or alive(guard))
+        self.assertEqual(processes_with(f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"), [])
