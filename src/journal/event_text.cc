@@ -20,6 +20,7 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 namespace {
@@ -66,15 +67,33 @@ void append(std::string& data, const GroupChanged& change, const RowNumbers& num
   data.push_back('}');
 }
 
+/// What of it says something.
+void append(std::string& data, const Reason& reason) {
+  append_named(data, "cause", to_text(reason.cause));
+  const Request& needs = reason.needs;
+  const auto add = [&data](std::string_view name, std::int64_t value) {
+    if (value != 0) fmt::format_to(std::back_inserter(data), ",\"{}\":{}", name, value);
+  };
+  add("memory", needs.memory.count);
+  add("cpus_milli", needs.cpus.milli);
+  add("gpus", needs.gpus);
+  add("gpu_memory", needs.gpu_memory.count);
+  if (needs.gpu) fmt::format_to(std::back_inserter(data), R"(,"gpu":{})", needs.gpu->value);
+  add("parallel_max", reason.parallel_max);
+  if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
+}
+
 void append(std::string& data, const Change& change, const RowNumbers& numbers) {
   match(
       change, [&](const TaskChanged& task) { append(data, task, numbers); },
       [&](const GroupChanged& group) { append(data, group, numbers); },
       [&](const ReasonChanged& reason) {
         fmt::format_to(std::back_inserter(data), R"({{"shape":{})", reason.shape.value);
-        append_named(data, "reason", reason.reason);
+        append(data, reason.reason);
         data.push_back('}');
-      });
+      },
+      // A reading, and not kept among what happened.
+      [&](const HeadroomSeen&) {});
 }
 
 void append_gpus(std::string& data, const Request& promise, const std::vector<GpuIndex>& gpus,
@@ -135,6 +154,13 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
   return done;
 }
 
+/// What could be promised is a reading, with a table of its own. It comes last.
+std::span<const Change> changes_to_tell(const Decision& decision) {
+  const std::span<const Change> all = decision.changes;
+  const bool reading = !all.empty() && std::holds_alternative<HeadroomSeen>(all.back());
+  return all.first(all.size() - (reading ? 1 : 0));
+}
+
 bool says_nothing(const What& what) {
   return std::holds_alternative<Sampled>(what) || std::holds_alternative<GpusSampled>(what) ||
          std::holds_alternative<Progressed>(what) || std::holds_alternative<TimePassed>(what);
@@ -190,8 +216,8 @@ void EventRows::begin(EventRow& row) {
 }
 
 bool EventRows::next(EventRow& row) {
-  const bool done =
-      changes_done_ == decision_.changes.size() && commands_done_ == decision_.commands.size();
+  const std::span<const Change> changes = changes_to_tell(decision_);
+  const bool done = changes_done_ == changes.size() && commands_done_ == decision_.commands.size();
   if (done && (begun_ || says_nothing(event_.what))) return false;
   row.kind = "more";
   row.task.reset();
@@ -199,9 +225,7 @@ bool EventRows::next(EventRow& row) {
   row.data.clear();
   if (!begun_) begin(row);
   begun_ = true;
-  changes_done_ +=
-      append_list(row.data, "changes",
-                  std::span<const Change>(decision_.changes).subspan(changes_done_), numbers_);
+  changes_done_ += append_list(row.data, "changes", changes.subspan(changes_done_), numbers_);
   commands_done_ +=
       append_list(row.data, "commands",
                   std::span<const Command>(decision_.commands).subspan(commands_done_), numbers_);

@@ -90,8 +90,20 @@ TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
   EXPECT_THAT(rows_of(TimePassed{}), IsEmpty());
   EXPECT_THAT(rows_of(TimePassed{}, {.commands = {StopAttempt{.key = key(1), .kill = true}}}),
               ElementsAre(R"(time -.- {"commands":[{"stop":1,"attempt":1,"kill":true}]})"));
-  EXPECT_THAT(rows_of(Sampled{}, {.changes = {ReasonChanged{.shape = {2}, .reason = "why"}}}),
-              ElementsAre(R"(sampled -.- {"changes":[{"shape":2,"reason":"why"}]})"));
+  const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(6)}};
+  EXPECT_THAT(
+      rows_of(Sampled{},
+              {.changes = {ReasonChanged{.shape = {2}, .reason = memory}, HeadroomSeen{}}}),
+      ElementsAre(R"(sampled -.- {"changes":[{"shape":2,"cause":"memory","memory":6000000000}]})"));
+  const Reason gpus{.cause = Cause::Gpus,
+                    .needs = {.gpus = 2, .gpu_memory = gb(1), .gpu = GpuIndex{0}}};
+  EXPECT_THAT(
+      rows_of(TimePassed{}, {.changes = {ReasonChanged{.shape = {2}, .reason = gpus},
+                                         ReasonChanged{.shape = {2}, .reason = {}}}}),
+      ElementsAre(
+          R"(time -.- {"changes":[{"shape":2,"cause":"gpus","gpus":2,"gpu_memory":1000000000,"gpu":0},)"
+          R"({"shape":2,"cause":""}]})"));
+  EXPECT_THAT(rows_of(Sampled{}, {.changes = {HeadroomSeen{}}}), IsEmpty());
 }
 
 TEST(EventText, TellsEveryChangeAndCommand) {

@@ -230,19 +230,22 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   JournalReader reader = must(JournalReader::open(directory.journal()));
   must(journal->commit(turn_of(
       {.at = at(1), .what = Sampled{}},
-      {.changes = {ReasonChanged{.shape = {0}, .reason = "needs 6 GB, 3.1 GB free"},
-                   GroupChanged{.group = {0}, .phase = GroupPhase::Running},
-                   GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "a failed"},
-                   TaskChanged{.key = key(2, 0),
-                               .verdict = Verdict::Skipped,
-                               .message = "its group was skipped"}}})));
+      {.changes = {
+           ReasonChanged{.shape = {0},
+                         .reason = {.cause = Cause::Memory, .needs = {.memory = gb(6)}}},
+           GroupChanged{.group = {0}, .phase = GroupPhase::Running},
+           GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "a failed"},
+           TaskChanged{
+               .key = key(2, 0), .verdict = Verdict::Skipped, .message = "its group was skipped"},
+           HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(2), .holders = 1}}}})));
   must(reader.refresh());
   const std::vector<WaitingReason> waiting = must(reader.waiting());
   ASSERT_EQ(waiting.size(), 1U);
   EXPECT_EQ(waiting[0].group_name, "a");
   EXPECT_EQ(waiting[0].tasks, 2);
   EXPECT_EQ(waiting[0].memory, gb(6));
-  EXPECT_EQ(waiting[0].reason, "needs 6 GB, 3.1 GB free");
+  EXPECT_EQ(waiting[0].cause, Cause::Memory);
+  EXPECT_EQ(waiting[0].reason, "needs 6 GB of memory, 3 GB free, 1 task holds 2 GB");
   const std::vector<GroupRow> groups = must(reader.groups());
   EXPECT_EQ(groups[0].phase, GroupPhase::Running);
   EXPECT_EQ(groups[1].phase, GroupPhase::Skipped);
@@ -255,8 +258,15 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   EXPECT_EQ(skipped.attempt, 0U);
   EXPECT_THAT(must(reader.attempts({2})), IsEmpty());
 
-  must(journal->commit(turn_of({.at = at(2), .what = TimePassed{}},
-                               {.changes = {ReasonChanged{.shape = {0}, .reason = ""}}})));
+  must(journal->commit(turn_of(
+      {.at = at(2), .what = Sampled{}},
+      {.changes = {HeadroomSeen{{.memory_free = gb(1), .memory_held = gb(4), .holders = 2}}}})));
+  must(reader.refresh());
+  EXPECT_EQ(must(reader.waiting())[0].reason, "needs 6 GB of memory, 1 GB free, 2 tasks hold 4 GB")
+      << "the numbers are those of the last reading";
+
+  must(journal->commit(turn_of({.at = at(3), .what = TimePassed{}},
+                               {.changes = {ReasonChanged{.shape = {0}, .reason = {}}}})));
   must(reader.refresh());
   EXPECT_THAT(must(reader.waiting()), IsEmpty());
 }

@@ -55,7 +55,8 @@ Result<void> put_shapes(Database& database, const Plan& plan, const RowNumbers& 
     Counts& of_shape = counts.at(task.shape.value);
     (task.finished_before ? of_shape.finished : of_shape.waiting) += 1;
   }
-  Result<void> cleared = database.run("DELETE FROM shapes");
+  Result<void> cleared =
+      database.run("DELETE FROM shapes; DELETE FROM headroom; DELETE FROM headroom_gpus");
   if (!cleared) return cleared;
   Result<Statement> insert = database.prepare(
       "INSERT INTO shapes (number, group_number, memory, cpus_milli, gpus, gpu_memory, "

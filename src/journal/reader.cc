@@ -23,8 +23,10 @@
 #include "journal/reader_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
+#include "journal/waiting_table.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 namespace {
@@ -169,16 +171,22 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
 }
 
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
+  const Result<std::optional<Headroom>> room = read_headroom(state_->database);
+  if (!room) return std::unexpected(room.error());
   return collect(
       state_->database,
-      "SELECT g.name, s.waiting + s.retrying, s.memory, s.reason FROM shapes s JOIN groups g "
-      "ON g.number = s.group_number WHERE s.reason <> '' AND s.waiting + s.retrying > 0 "
-      "ORDER BY s.number",
-      [](const Statement& row) {
+      fmt::format("SELECT g.name, s.waiting + s.retrying, s.memory, {} FROM shapes s JOIN groups g "
+                  "ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
+                  "ORDER BY s.number",
+                  kReasonColumns),
+      [&room](const Statement& row) {
+        constexpr int kFirst = 3;
+        const Reason reason = read_reason(row, kFirst);
         return WaitingReason{.group_name = std::string(row.text(0)),
                              .tasks = row.small(1),
                              .memory = {row.integer(2)},
-                             .reason = std::string(row.text(3))};
+                             .cause = reason.cause,
+                             .reason = reason_text(reason, room->value_or(Headroom{}))};
       });
 }
 

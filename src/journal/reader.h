@@ -18,6 +18,7 @@
 #include "model/ids.h"
 #include "model/stage_times.h"
 #include "model/status.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 
@@ -108,7 +109,8 @@ struct WaitingReason {
   std::string group_name;
   int tasks = 0;  ///< How many wait in this shape.
   Bytes memory;   ///< What each asks for.
-  std::string reason;
+  Cause cause = Cause::None;
+  std::string reason;  ///< In words, with the numbers of the last reading.
 };
 
 struct MachineRow {

@@ -8,7 +8,7 @@ namespace trainyard {
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -47,7 +47,25 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   retrying INTEGER NOT NULL DEFAULT 0, finished INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0,
   stopped INTEGER NOT NULL DEFAULT 0,
-  reason TEXT NOT NULL DEFAULT ''       -- why they wait
+  cause TEXT NOT NULL DEFAULT '',       -- why they wait: 'memory', 'gpus', ...; '' when none does
+  needs_memory INTEGER NOT NULL DEFAULT 0, needs_cpus_milli INTEGER NOT NULL DEFAULT 0,
+  needs_gpus INTEGER NOT NULL DEFAULT 0, needs_gpu_memory INTEGER NOT NULL DEFAULT 0,
+  needs_gpu INTEGER, needs_parallel INTEGER NOT NULL DEFAULT 0,
+  needs_groups TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE headroom (                     -- what could be promised at the last reading: one row
+  number INTEGER PRIMARY KEY CHECK (number = 1),
+  memory_free INTEGER NOT NULL, memory_held INTEGER NOT NULL, memory_of_others INTEGER NOT NULL,
+  holders INTEGER NOT NULL, cpus_milli INTEGER NOT NULL, cpus_free_milli INTEGER NOT NULL,
+  cpu_holders INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL, cpu_utilization_max REAL NOT NULL,
+  processes_max INTEGER NOT NULL, processes_reason TEXT NOT NULL,
+  ahead INTEGER NOT NULL, waiting_max INTEGER NOT NULL
+);
+CREATE TABLE headroom_gpus (                -- and of each GPU
+  position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,
+  whole INTEGER NOT NULL,               -- one task has it for its own
+  holders INTEGER NOT NULL, free INTEGER NOT NULL, of_others INTEGER NOT NULL,
+  lingering INTEGER NOT NULL            -- of ended tasks, and not shown to be free yet
 );
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,

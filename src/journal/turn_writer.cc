@@ -23,6 +23,7 @@
 #include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
+#include "journal/waiting_table.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -100,7 +101,6 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
                         "skipped = skipped + ?7, stopped = stopped + ?8 WHERE number = ?1"),
-      .reason = prepare("UPDATE shapes SET reason = ?2 WHERE number = ?1"),
       .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
   };
   if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
@@ -108,8 +108,10 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   if (!samples) return std::unexpected(std::move(samples.error()));
   Result<ProgressTable> progress = ProgressTable::open(database);
   if (!progress) return std::unexpected(std::move(progress.error()));
+  Result<WaitingTable> waiting = WaitingTable::open(database);
+  if (!waiting) return std::unexpected(std::move(waiting.error()));
   return TurnWriter(std::move(statements), std::move(*samples), std::move(*progress),
-                    std::move(book));
+                    std::move(*waiting), std::move(book));
 }
 
 Result<void> TurnWriter::write(const Turn& turn) {
@@ -234,9 +236,8 @@ Result<void> TurnWriter::apply(Instant at, const Change& change) {
         return statements_.phase.run(book_.numbers.of(group.group), std::to_underlying(group.phase),
                                      group.message);
       },
-      [&](const ReasonChanged& reason) {
-        return statements_.reason.run(reason.shape.value, reason.reason);
-      });
+      [&](const ReasonChanged& reason) { return waiting_.put(reason.shape, reason.reason); },
+      [&](const HeadroomSeen& seen) { return waiting_.put(seen.headroom); });
 }
 
 Result<void> TurnWriter::apply(Instant at, const TaskChanged& change) {

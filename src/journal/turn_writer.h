@@ -20,6 +20,7 @@
 #include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
+#include "journal/waiting_table.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -93,14 +94,15 @@ class TurnWriter {
     Statement attempt_put;
     Statement traceback_put;
     Statement counts;
-    Statement reason;
     Statement phase;
   };
 
-  TurnWriter(Statements statements, SampleTable samples, ProgressTable progress, Bookkeeping book)
+  TurnWriter(Statements statements, SampleTable samples, ProgressTable progress,
+             WaitingTable waiting, Bookkeeping book)
       : statements_(std::move(statements)),
         samples_(std::move(samples)),
         progress_(std::move(progress)),
+        waiting_(std::move(waiting)),
         book_(std::move(book)) {}
 
   Result<void> write_events(const Event& event, const Decision& decision);
@@ -126,6 +128,7 @@ class TurnWriter {
   Statements statements_;
   SampleTable samples_;
   ProgressTable progress_;
+  WaitingTable waiting_;
   Bookkeeping book_;
   EventRow event_row_;
   std::unordered_map<std::uint32_t, Task> live_;

@@ -10,6 +10,7 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 
@@ -76,14 +77,20 @@ struct GroupChanged {
   std::string message;  ///< The cause, where it was skipped.
 };
 
-/// Why the tasks of a shape wait, in words; empty when none waits any more. Told when the cause
-/// changes, not with every number in it.
+/// Why the tasks of a shape wait; Cause::None when none waits any more. Told when that changes, not
+/// with every number in its words, which are those of the last HeadroomSeen.
 struct ReasonChanged {
   ShapeIndex shape;
-  std::string reason;
+  Reason reason;
 };
 
-using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged>;
+/// What could be promised now. Told with each reading while tasks wait, if it has changed, and with
+/// each new reason; the last change of its decision.
+struct HeadroomSeen {
+  Headroom headroom;
+};
+
+using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen>;
 
 /// What one event led to, in order. `changes` are written down before `commands` are carried out.
 struct Decision {

@@ -36,6 +36,11 @@ struct Request {
   friend auto operator<=>(const Request&, const Request&) = default;
 };
 
+/// True for a request that wants each of its GPUs for itself.
+constexpr bool wants_whole_gpus(const Request& request) {
+  return request.gpus > 0 && request.gpu_memory == Bytes{};
+}
+
 enum class GpuMaker : std::uint8_t { Nvidia, Amd };
 
 /// One GPU, or one MIG slice of one, as it always is.

@@ -175,6 +175,7 @@ std::string json_of(const WaitingReason& row) {
   return dump(Json{{"group", row.group_name},
                    {"tasks", row.tasks},
                    {"memory_requested_bytes", row.memory.count},
+                   {"cause", to_text(row.cause)},
                    {"reason", row.reason}});
 }
 

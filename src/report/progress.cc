@@ -22,6 +22,7 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "report/forecast.h"
 #include "report/terminal_text.h"
 
@@ -116,12 +117,13 @@ void ProgressLine::see(const Decision& decision) {
         change, [this](const TaskChanged& it) { see(it); },
         [this](const GroupChanged& it) { see(it); },
         [this](const ReasonChanged& it) {
-          if (it.reason.empty()) {
+          if (it.reason.cause == Cause::None) {
             reasons_.erase(it.shape);
           } else {
             reasons_[it.shape] = it.reason;
           }
-        });
+        },
+        [this](const HeadroomSeen& it) { room_ = it.headroom; });
   }
   for (const Command& command : decision.commands) {
     if (const auto* const start = std::get_if<StartAttempt>(&command)) {
@@ -333,7 +335,7 @@ std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
-  return ", waits: " + plain(reasons_.begin()->second);
+  return ", waits: " + plain(trainyard::reason_text(reasons_.begin()->second, room_));
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

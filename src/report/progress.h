@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "report/forecast.h"
 #include "report/sink.h"
 
@@ -122,7 +123,8 @@ class ProgressLine {
   Bytes promised_;
   Bytes used_;
   Forecast forecast_;
-  std::map<ShapeIndex, std::string> reasons_;
+  std::map<ShapeIndex, Reason> reasons_;
+  Headroom room_;  ///< At the last reading: the numbers of reasons.
   Instant last_start_;
   int interrupts_ = 0;
   int troubles_told_ = 0;

@@ -148,7 +148,9 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
   for (int width = 1; width < 120; ++width) {
     Line line({{.name = "train", .tasks = 3}}, true, width);
     const Decision waits{
-        .changes = {ReasonChanged{.shape = {0}, .reason = "braucht 6 GB 記憶體 für ähnliches"}}};
+        .changes = {ReasonChanged{
+            .shape = {0},
+            .reason = {.cause = Cause::Group, .needs = {}, .groups = "'記憶體 für ähnliches'"}}}};
     std::string text = line.turn(0, waits);
     ASSERT_THAT(text, StartsWith("\r"));
     text = text.substr(1, text.size() - 1 - std::string_view("\x1b[K").size());
@@ -255,13 +257,20 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   line.begin();
   line.start(1000, 0);
   const Decision waits{
-      .changes = {ReasonChanged{.shape = {1}, .reason = "needs 1 of 2 CPUs"},
-                  ReasonChanged{.shape = {0}, .reason = "needs 6 GB, 3.1 GB free"}}};
+      .changes = {ReasonChanged{.shape = {1}, .reason = {.cause = Cause::Queued, .needs = {}}},
+                  ReasonChanged{.shape = {0},
+                                .reason = {.cause = Cause::Memory, .needs = {.memory = gb(6)}}},
+                  HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
   const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised";
   EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
-  EXPECT_EQ(line.turn(6000, {}), counts + ", waits: needs 6 GB, 3.1 GB free\x1b[K");
+  EXPECT_EQ(line.turn(6000, {}),
+            counts + ", waits: needs 6 GB of memory, 3 GB free, 1 task holds 1 GB\x1b[K");
+  EXPECT_EQ(line.turn(6500, {.changes = {HeadroomSeen{
+                                 {.memory_free = gb(2), .memory_held = gb(1), .holders = 1}}}}),
+            counts + ", waits: needs 6 GB of memory, 2 GB free, 1 task holds 1 GB\x1b[K")
+      << "the numbers of the last reading";
   EXPECT_EQ(line.turn(7000, {.changes = {ReasonChanged{.shape = {0}}}}),
-            counts + ", waits: needs 1 of 2 CPUs\x1b[K");
+            counts + ", waits: older tasks are looked at first\x1b[K");
   EXPECT_EQ(line.turn(8000, {.changes = {ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
 }
 

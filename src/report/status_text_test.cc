@@ -50,6 +50,7 @@ StatusView view_of_a_live_run() {
   view.waiting = {{.group_name = "train",
                    .tasks = 11'993,
                    .memory = gb(6),
+                   .cause = Cause::Memory,
                    .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
   view.machine = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;

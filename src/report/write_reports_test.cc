@@ -121,9 +121,11 @@ class ReportsOfARun : public ::testing::Test {
                                     .exit_code = 3,
                                     .message = "exited with code 3"}}});
     start(15'000, 2);
-    commit(20'000,
-           Sampled{.memory_available = gb(2), .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
-           {.changes = {ReasonChanged{.shape = {1}, .reason = "group 'train' has not ended"}}});
+    commit(
+        20'000,
+        Sampled{.memory_available = gb(2), .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
+        {.changes = {ReasonChanged{
+             .shape = {1}, .reason = {.cause = Cause::Group, .needs = {}, .groups = "'train'"}}}});
   }
 
   [[nodiscard]] std::string journal_path() const { return directory_ + "/journal.db"; }
@@ -199,7 +201,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "train/lr=2  RUNNING        1  15.0 s  120 MB  1 GB\n"
             "\n"
             "waiting:\n"
-            "  eval, 1 task: group 'train' has not ended\n"
+            "  eval, 1 task: waits for group 'train'\n"
             "\n"
             "failed:\n"
             "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n"

@@ -103,15 +103,83 @@ TEST(Scheduler, KeepsWhatTheLimitsKeepFree) {
   EXPECT_THAT(commands(Yard(PlanBuilder().tasks(9, gb(1)), share).first).size(), 7U);
 }
 
-TEST(Scheduler, StartsNothingWhileOthersUseTheCpusButIsNotStoppedByItsOwnWork) {
-  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
-  EXPECT_THAT(
-      changes(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.9})),
-      ElementsAre("shape 0: others use 90 % of the CPUs, utilization-limit.cpu is 80 %"));
+TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
+  Yard yard(PlanBuilder().tasks(6, gb(1), cpus(1)));
+  const auto busy = [](double share) {
+    return Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
+  };
+  EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
+              ElementsAre("shape 0: others use 90 % of the CPUs: from 80 % on, tasks without a GPU "
+                          "run one at a time; '--set utilization-limit.cpu=100%' lifts that"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
-  const Decision free =
-      yard.on(at(3), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.1});
-  EXPECT_THAT(commands(free), ElementsAre("start 4#1 with 1 GB"));
+  EXPECT_THAT(commands(yard.ran(1, at(3))), IsEmpty());
+  EXPECT_THAT(commands(yard.ran(2, at(4))), IsEmpty()) << "one still runs";
+  EXPECT_THAT(commands(yard.ran(3, at(5))), ElementsAre("start 4#1 with 1 GB"));
+  EXPECT_THAT(commands(yard.ran(4, at(6))), ElementsAre("start 5#1 with 1 GB"));
+  EXPECT_THAT(commands(yard.on(at(7), busy(0.1))), IsEmpty());
+}
+
+TEST(Scheduler, StartsTheOthersWhenOthersUseTheCpusNoLonger) {
+  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
+  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.9}));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
+  EXPECT_THAT(
+      commands(yard.on(at(3), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.1})),
+      ElementsAre("start 4#1 with 1 GB"));
+}
+
+TEST(Scheduler, StartsTasksOnGpusHoweverBusyOthersKeepTheCpus) {
+  const Sampled busy{.memory_available = gb(10), .cpu_used_by_others = 0.95};
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1), cpus(7))
+                .tasks(1, gb(1), cpus(1))
+                .tasks(2, gb(1), cpus(1))
+                .on_gpus(1)
+                .tasks(1, gb(1), cpus(1)),
+            kNoLimits, schedule_test::kTwoGpus);
+  static_cast<void>(yard.on(at(1), busy));
+  EXPECT_THAT(commands(yard.ran(1, at(2))), ElementsAre("start 2#1 with 1 GB, 0 whole"));
+  EXPECT_THAT(commands(yard.ran(2, at(3))), ElementsAre("start 3#1 with 1 GB, 1 whole"));
+  EXPECT_THAT(commands(yard.ran(3, at(4))), IsEmpty()) << "task 0 runs on the CPUs";
+  EXPECT_THAT(commands(yard.ran(0, at(5))), ElementsAre("start 4#1 with 1 GB"));
+
+  Yard beside(PlanBuilder()
+                  .tasks(1, gb(1), cpus(1))
+                  .on_gpus(1)
+                  .tasks(1, gb(1), cpus(7))
+                  .on_gpus(1)
+                  .tasks(2, gb(1), cpus(3)),
+              kNoLimits, schedule_test::kTwoGpus);
+  static_cast<void>(beside.on(at(1), busy));
+  EXPECT_THAT(commands(beside.ran(1, at(2))), ElementsAre("start 2#1 with 1 GB"))
+      << "beside one on a GPU, one on the CPUs";
+}
+
+TEST(Scheduler, StartsNothingWhileTheKeeperIsSilent) {
+  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
+  EXPECT_THAT(changes(yard.on(at(1), KeeperSilent{})),
+              ElementsAre("shape 0: the keeper of the task processes does not answer"));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(3), KeeperSilent{.silent = false})),
+              ElementsAre("start 4#1 with 1 GB"));
+}
+
+TEST(Scheduler, TellsWhatIsFreeWithEachReadingWhileTasksWait) {
+  Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(6)));
+  const auto told = [](const Decision& decision) {
+    std::vector<Bytes> free;
+    for (const Change& change : decision.changes) {
+      const auto* const seen = std::get_if<HeadroomSeen>(&change);
+      if (seen != nullptr) free.push_back(seen->headroom.memory_free);
+    }
+    return free;
+  };
+  EXPECT_THAT(told(yard.first), ElementsAre(gb(4)));
+  EXPECT_THAT(told(yard.on(at(1), Sampled{.memory_available = gb(9)})), ElementsAre(gb(3)));
+  EXPECT_THAT(told(yard.on(at(2), Sampled{.memory_available = gb(9)})), IsEmpty()) << "nothing new";
+  EXPECT_THAT(told(yard.on(at(3), Sampled{.memory_available = gb(7)})), ElementsAre(gb(1)));
+  EXPECT_THAT(told(yard.ran(0, at(4))), IsEmpty()) << "nobody waits";
+  EXPECT_THAT(told(yard.on(at(5), Sampled{.memory_available = gb(8)})), IsEmpty());
 }
 
 TEST(Scheduler, IsNotHeldUpByOthersWhoseUseOfTheCpusIsNotLimited) {

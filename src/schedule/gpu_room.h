@@ -25,11 +25,6 @@ struct GpuRoom {
   bool whole = false;  ///< It is the holder's own.
 };
 
-/// True for a request that wants each of its GPUs for itself.
-constexpr bool wants_whole_gpus(const Request& request) {
-  return request.gpus > 0 && request.gpu_memory == Bytes{};
-}
-
 /// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
 /// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
 Bytes memory_kept_free(const Limits& limits, const Gpu& gpu);

@@ -77,6 +77,7 @@ Decision Scheduler::begin(Instant at, const Sampled& machine, const GpusSampled&
   if (!gpus.gpus.empty()) state_->gpus_sampled(at, gpus, out);
   state_->begin(at, machine, out);
   state_->start_what_fits(at, out);
+  state_->tell_headroom(true, out);
   return out;
 }
 
@@ -102,6 +103,9 @@ Decision Scheduler::on(const Event& event) {
   state_->end_overdue(event.at, out);
   state_->let_go(event.at);
   if (look) state_->start_what_fits(event.at, out);
+  const bool reading = std::holds_alternative<Sampled>(event.what) ||
+                       std::holds_alternative<GpusSampled>(event.what);
+  state_->tell_headroom(reading, out);
   return out;
 }
 

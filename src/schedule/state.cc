@@ -68,7 +68,7 @@ Scheduler::State::State(const Plan& plan, const Limits& limits, const Capacity& 
       gpus_(limits, capacity),
       chooser_(limits, capacity),
       durations_(plan.groups.size()),
-      causes_(plan.shapes.size(), Cause::None),
+      reasons_(plan.shapes.size()),
       noted_in_(plan.shapes.size(), 0) {}
 
 void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& out) {
@@ -89,9 +89,7 @@ void Scheduler::State::begin(Instant /*at*/, const Sampled& machine, Decision& o
       if (phase != GroupPhase::Blocked && phase != GroupPhase::Running) continue;
       names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).name);
     }
-    causes_[index] = Cause::Group;
-    out.changes.emplace_back(
-        ReasonChanged{.shape = {index}, .reason = fmt::format("waits for group {}", names)});
+    set_reason({index}, {.cause = Cause::Group, .needs = {}, .groups = std::move(names)}, out);
   }
 }
 

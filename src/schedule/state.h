@@ -19,6 +19,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/forecast.h"
@@ -33,30 +34,9 @@
 
 namespace trainyard {
 
-/// Why a task that waits is not started. The order is that in which they are looked for.
-enum class Cause : std::uint8_t {
-  None,
-  Group,
-  Queued,
-  KeeperSilent,
-  Processes,
-  OthersUseCpu,
-  Parallel,
-  Cpus,
-  Memory,
-  Gpus,
-  GpusLinger,  ///< The driver does not show to be free what ended tasks had.
-  GpusGone,
-  Ahead,
-  Reserved
-};
-
 /// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
 /// to use when that is more; never more than can be given.
 Bytes grown(Bytes had, Bytes peak, Bytes most);
-
-/// "3.6 GB on its GPU", "2 whole GPUs".
-std::string gpu_promise_text(const Request& promise);
 
 struct Scheduler::State {
   State(const Plan& plan, const Limits& limits, const Capacity& capacity);
@@ -78,6 +58,8 @@ struct Scheduler::State {
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, Decision& out);
+  /// Says what could be promised, if that is new: after a reading, and with a new reason.
+  void tell_headroom(bool after_reading, Decision& out);
 
   std::set<std::pair<Instant, TaskIndex>> deadlines;  ///< Of time limits and graces.
   TaskTable tasks;
@@ -203,7 +185,6 @@ struct Scheduler::State {
   [[nodiscard]] Cause lack_of_gpus(Instant at) const;
   void give_up_on_gpus(Instant at, Decision& out);
   void give_up_waiting(TaskIndex task, Instant at, Decision& out);
-  [[nodiscard]] std::string gpu_words_for(const Request& request, Cause cause) const;
 
   // Of the order.
   void put_in_order();
@@ -227,13 +208,16 @@ struct Scheduler::State {
   [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
   [[nodiscard]] bool others_use_the_cpus() const;
+  [[nodiscard]] bool one_runs_on_the_cpus() const;
   [[nodiscard]] int processes_max() const;
 
   // Of reasons.
   void note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out);
+  void set_reason(ShapeIndex shape, Reason reason, Decision& out);
   void clear_reason(ShapeIndex shape, Decision& out);
   void note_queued(Decision& out);
-  [[nodiscard]] std::string words_for(const WaitingRoom::Lane& lane, Cause cause) const;
+  [[nodiscard]] Reason reason_for(const WaitingRoom::Lane& lane, Cause cause) const;
+  [[nodiscard]] Headroom headroom_now() const;
 
   std::vector<Shape> shapes_;
   std::vector<std::pair<TaskIndex, TaskIndex>>
@@ -256,7 +240,9 @@ struct Scheduler::State {
   std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.
   std::vector<Durations> durations_;        ///< By group,
   Durations all_durations_;                 ///< and of all.
-  std::vector<Cause> causes_;               ///< By shape: what was last told.
+  std::vector<Reason> reasons_;             ///< By shape: what was last told,
+  int told_ = 0;                            ///< and of how many it is that they wait.
+  Headroom headroom_;                       ///< That was last told.
   std::vector<std::uint32_t> noted_in_;     ///< By shape: in which pass.
   std::uint32_t pass_ = 0;
   int short_of_memory_ = 0;             ///< In how many readings, one after the other.

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
@@ -26,20 +24,6 @@
 #include "schedule/waiting_room.h"
 
 namespace trainyard {
-namespace {
-
-std::string gpus_text(int count) { return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count); }
-
-}  // namespace
-
-std::string gpu_promise_text(const Request& promise) {
-  if (wants_whole_gpus(promise)) {
-    return promise.gpus == 1 ? "a whole GPU" : fmt::format("{} whole GPUs", promise.gpus);
-  }
-  return fmt::format("{} on {}", to_text(promise.gpu_memory),
-                     promise.gpus == 1 ? "its GPU" : fmt::format("each of {} GPUs", promise.gpus));
-}
-
 /// What a task asks of GPUs, and of nothing else.
 Request Scheduler::State::gpu_request_of(TaskIndex task) const {
   const Request& asked = shape_of(task).request;
@@ -136,47 +120,6 @@ void Scheduler::State::give_up_waiting(TaskIndex task, Instant at, Decision& out
   const bool failed = tasks[task].verdict == Verdict::Failed;
   if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);
-}
-
-std::string Scheduler::State::gpu_words_for(const Request& request, Cause cause) const {
-  const std::span<const GpuRoom> room = gpus_.room();
-  std::string words = fmt::format("needs {}", wants_whole_gpus(request) && request.gpus == 1
-                                                  ? "a GPU of its own"
-                                                  : gpu_promise_text(request));
-  Bytes others;
-  Bytes lingering;
-  std::string gone;
-  std::optional<std::size_t> roomiest;
-  int idle = 0;
-  int present = 0;
-  for (std::size_t index = 0; index < room.size(); ++index) {
-    const GpuIndex gpu{static_cast<std::uint32_t>(index)};
-    if (!room[index].present) {
-      gone += fmt::format(", GPU {} does not answer", capacity_.gpus[index].label());
-      continue;
-    }
-    if (request.gpu && *request.gpu != gpu) continue;
-    ++present;
-    if (room[index].holders == 0) ++idle;
-    others += gpus_.of_others(gpu);
-    const bool whole = room[index].whole;
-    if (!whole && (!roomiest || room[index].free > room[*roomiest].free)) roomiest = index;
-  }
-  for (const GpuLedger::Lingering& it : gpus_.lingering()) lingering += it.seen;
-  if (wants_whole_gpus(request)) {
-    words += fmt::format(", {} of {} held by no task", gpus_text(idle), present);
-  } else if (roomiest) {
-    words += fmt::format(", GPU {} has most free: {}", capacity_.gpus[*roomiest].label(),
-                         to_text(std::max(Bytes{}, room[*roomiest].free)));
-  } else if (present > 0) {
-    words += ", which tasks have for their own";
-  }
-  if (others >= gb(1)) words += fmt::format(", others use {}", to_text(others));
-  if (cause == Cause::GpusLinger) {
-    words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
-                         to_text(lingering));
-  }
-  return words + gone;
 }
 
 }  // namespace trainyard

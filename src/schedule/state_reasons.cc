@@ -1,109 +1,120 @@
 // The part of the scheduler that says why tasks wait.
 #include <algorithm>
 #include <cstdint>
-#include <string>
+#include <span>
+#include <utility>
+#include <variant>
 
-#include <fmt/format.h>
-
-#include "base/bytes.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/waiting.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
 
 namespace trainyard {
-namespace {
 
-std::string count_text(Cpus cpus) {
-  return fmt::format("{}", static_cast<double>(cpus.milli) / 1000);
+void Scheduler::State::set_reason(ShapeIndex shape, Reason reason, Decision& out) {
+  Reason& told = reasons_[shape.value];
+  if (told == reason) return;
+  told_ += (reason.cause == Cause::None ? 0 : 1) - (told.cause == Cause::None ? 0 : 1);
+  told = reason;
+  out.changes.emplace_back(ReasonChanged{.shape = shape, .reason = std::move(reason)});
 }
-
-std::string cpus_text(Cpus cpus) {
-  return fmt::format("{} {}", count_text(cpus), cpus == Cpus{1000} ? "CPU" : "CPUs");
-}
-
-std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("{} tasks", count); }
-
-}  // namespace
 
 void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out) {
   // The oldest lane of a shape speaks for it.
   std::uint32_t& noted = noted_in_[lane.shape.value];
   if (noted == pass_) return;
   noted = pass_;
-  Cause& told = causes_[lane.shape.value];
-  if (told == cause) return;
-  told = cause;
-  out.changes.emplace_back(ReasonChanged{.shape = lane.shape, .reason = words_for(lane, cause)});
+  set_reason(lane.shape, reason_for(lane, cause), out);
 }
 
-void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) {
-  Cause& told = causes_[shape.value];
-  if (told == Cause::None) return;
-  told = Cause::None;
-  out.changes.emplace_back(ReasonChanged{.shape = shape, .reason = {}});
-}
+void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) { set_reason(shape, {}, out); }
 
 void Scheduler::State::note_queued(Decision& out) {
   for (const WaitingRoom::Place& place : waiting_.order()) {
     const WaitingRoom::Lane& lane = waiting_.lane(place.lane);
-    const Cause told = causes_[lane.shape.value];
+    const Cause told = reasons_[lane.shape.value].cause;
     if (told == Cause::None || told == Cause::Group) note_reason(lane, Cause::Queued, out);
   }
 }
 
-std::string Scheduler::State::words_for(const WaitingRoom::Lane& lane, Cause cause) const {
-  const auto hold = [](int count) {
-    return fmt::format("{} {}", tasks_text(count), count == 1 ? "holds" : "hold");
-  };
+Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, Cause cause) const {
+  Reason reason{.cause = cause, .needs = {}};
   switch (cause) {
-    case Cause::KeeperSilent:
-      return "the keeper of the task processes does not answer";
-    case Cause::Processes:
-      if (limits_.processes_max > 0 && processes_max() == limits_.processes_max) {
-        return fmt::format("max-process lets {} run at once", tasks_text(limits_.processes_max));
-      }
-      return fmt::format("the machine lets {} run at once ({})", tasks_text(processes_max()),
-                         capacity_.processes_max_reason);
-    case Cause::OthersUseCpu:
-      return fmt::format("others use {:.0f} % of the CPUs, utilization-limit.cpu is {:.0f} %",
-                         100 * ledger_.cpu_used_by_others(), 100 * limits_.cpu_utilization_max);
     case Cause::Parallel:
-      return fmt::format("max-parallel lets {} of its group run at once",
-                         tasks_text(groups_.planned(lane.group).parallel_max));
+      reason.parallel_max = groups_.planned(lane.group).parallel_max;
+      break;
     case Cause::Cpus:
-      return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(lane.request.cpus),
-                         count_text(ledger_.cpus_free()), count_text(capacity_.cpus),
-                         hold(ledger_.tasks_with_cpus()));
-    case Cause::Memory: {
-      const Bytes free = std::max(Bytes{}, ledger_.memory_free());
-      const Bytes others = ledger_.memory_of_others();
-      return fmt::format("needs {} of memory, {} free, {} {}{}", to_text(request_of(lane).memory),
-                         to_text(free), hold(ledger_.tasks()), to_text(ledger_.memory_held()),
-                         others > Bytes{} ? fmt::format(", others use {}", to_text(others)) : "");
-    }
+      reason.needs.cpus = lane.request.cpus;
+      break;
+    case Cause::Memory:
+      reason.needs.memory = request_of(lane).memory;
+      break;
     case Cause::Gpus:
     case Cause::GpusLinger:
-    case Cause::GpusGone:
-      return gpu_words_for(within_gpus(lane.request, lane.shape), cause);
-    case Cause::Ahead:
-      if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) {
-        return fmt::format("max-waiting lets {} be loaded ahead", tasks_text(limits_.waiting_max));
-      }
-      return fmt::format("{} loaded ahead already",
-                         ahead_ == 1 ? "1 task is" : fmt::format("{} tasks are", ahead_));
-    case Cause::Reserved:
-      return "would delay an older task that waits for more than is free";
-    case Cause::Queued:
-      return "older tasks are looked at first";
-    case Cause::Group:
-    case Cause::None:
+    case Cause::GpusGone: {
+      const Request request = within_gpus(lane.request, lane.shape);
+      reason.needs = {.gpus = request.gpus, .gpu_memory = request.gpu_memory, .gpu = request.gpu};
+      break;
+    }
+    default:
       break;
   }
-  return {};
+  return reason;
+}
+
+void Scheduler::State::tell_headroom(bool after_reading, Decision& out) {
+  if (told_ == 0) return;
+  const auto is_new = [](const Change& change) {
+    const auto* const reason = std::get_if<ReasonChanged>(&change);
+    return reason != nullptr && reason->reason.cause != Cause::None;
+  };
+  if (!after_reading && std::ranges::none_of(out.changes, is_new)) return;
+  Headroom now = headroom_now();
+  if (now == headroom_) return;
+  headroom_ = now;
+  out.changes.emplace_back(HeadroomSeen{std::move(now)});
+}
+
+Headroom Scheduler::State::headroom_now() const {
+  const bool by_setting = limits_.processes_max > 0 && processes_max() == limits_.processes_max;
+  const bool bounded = limits_.processes_max > 0 || capacity_.processes_max > 0;
+  Headroom room{
+      .memory_free = ledger_.memory_free(),
+      .memory_held = ledger_.memory_held(),
+      .memory_of_others = ledger_.memory_of_others(),
+      .holders = ledger_.tasks(),
+      .cpus = capacity_.cpus,
+      .cpus_free = ledger_.cpus_free(),
+      .cpu_holders = ledger_.tasks_with_cpus(),
+      .cpu_used_by_others = ledger_.cpu_used_by_others(),
+      .cpu_utilization_max = limits_.cpu_utilization_max,
+      .processes_max = bounded ? processes_max() : 0,
+      .processes_reason = by_setting ? std::string() : std::string(capacity_.processes_max_reason),
+      .ahead = ahead_,
+      .waiting_max = limits_.waiting_max,
+      .gpus = {}};
+  const std::span<const GpuRoom> cards = gpus_.room();
+  for (std::uint32_t index = 0; index < cards.size(); ++index) {
+    const GpuRoom& card = cards[index];
+    room.gpus.push_back({.label = capacity_.gpus[index].label(),
+                         .present = card.present,
+                         .whole = card.whole,
+                         .holders = card.holders,
+                         .free = card.free,
+                         .of_others = gpus_.of_others({index}),
+                         .lingering = {}});
+  }
+  for (const GpuLedger::Lingering& it : gpus_.lingering()) {
+    room.gpus[it.gpu.value].lingering += it.seen;
+  }
+  return room;
 }
 
 }  // namespace trainyard

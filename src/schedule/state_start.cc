@@ -183,9 +183,12 @@ Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& rou
                                  GpuSet& gpus) const {
   if (keeper_silent) return Cause::KeeperSilent;
   if (ledger_.tasks() >= processes_max()) return Cause::Processes;
-  if (others_use_the_cpus()) return Cause::OthersUseCpu;
-  if (!groups_.has_room(lane.group)) return Cause::Parallel;
   const Shape& shape = shapes_[lane.shape.value];
+  // One of a run always trains, however busy others keep the CPUs; and those on GPUs use few of
+  // them.
+  const bool on_cpus = shape.request.gpus == 0;
+  if (on_cpus && others_use_the_cpus() && one_runs_on_the_cpus()) return Cause::OthersUseCpu;
+  if (!groups_.has_room(lane.group)) return Cause::Parallel;
   // One after the other: small ones do not pass a large one.
   const bool loads_wait = shape.request.gpus > 0 ? round.gpu_loads_wait : round.loads_wait;
   if (shape.two_phase && (loads_wait || !may_load_ahead(shape))) return Cause::Ahead;
@@ -261,6 +264,11 @@ bool Scheduler::State::others_use_the_cpus() const {
   // A limit of all CPUs is no limit: nobody can use more.
   const double most = limits_.cpu_utilization_max;
   return most < 1 && ledger_.cpu_used_by_others() >= most;
+}
+
+bool Scheduler::State::one_runs_on_the_cpus() const {
+  return std::ranges::any_of(
+      running_, [this](const auto& it) { return shape_of(it.first).request.gpus == 0; });
 }
 
 int Scheduler::State::processes_max() const {

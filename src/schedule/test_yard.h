@@ -22,6 +22,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::schedule_test {
@@ -32,7 +33,8 @@ inline const Capacity kTwoGpus{.memory = gb(10),
                                .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
                                         {.number = 1, .pci = "b", .memory = gb(8)}}};
 
-inline std::string told(const Change& change) {
+/// Why tasks wait is told with the numbers that the decision tells beside it.
+inline std::string told(const Change& change, const Headroom& room = {}) {
   return match(
       change,
       [](const TaskChanged& it) {
@@ -50,9 +52,10 @@ inline std::string told(const Change& change) {
                                        kNames.at(static_cast<std::size_t>(it.phase)));
         return it.message.empty() ? text : text + ": " + it.message;
       },
-      [](const ReasonChanged& it) {
-        return fmt::format("shape {}: {}", it.shape.value, it.reason);
-      });
+      [&room](const ReasonChanged& it) {
+        return fmt::format("shape {}: {}", it.shape.value, reason_text(it.reason, room));
+      },
+      [](const HeadroomSeen&) { return std::string("room"); });
 }
 
 /// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs.
@@ -90,7 +93,13 @@ inline std::string told(const Command& command) {
 inline std::vector<std::string> changes(const Decision& decision) {
   std::vector<std::string> texts;
   texts.reserve(decision.changes.size());
-  for (const Change& change : decision.changes) texts.push_back(told(change));
+  Headroom room;
+  for (const Change& change : decision.changes) {
+    if (const auto* const seen = std::get_if<HeadroomSeen>(&change)) room = seen->headroom;
+  }
+  for (const Change& change : decision.changes) {
+    if (!std::holds_alternative<HeadroomSeen>(change)) texts.push_back(told(change, room));
+  }
   return texts;
 }
 

@@ -64,6 +64,7 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   expected_ = {};
   entered_.clear();
   kill_of_.reset();
+  said_free_.reset();
   oldest_.reset();
   oldest_loaded_.reset();
   kept_.reset();
@@ -308,8 +309,8 @@ void Checkers::over(bool gave_up, std::size_t processes_left) {
     const bool open = group.phase == GroupPhase::Blocked || group.phase == GroupPhase::Running;
     expect(!open, "every group ends");
   }
-  for (const std::string& reason : outside_.reasons) {
-    expect(reason.empty(), "no reason is left when nobody waits");
+  for (const Reason& reason : outside_.reasons) {
+    expect(reason.cause == Cause::None, "no reason is left when nobody waits");
   }
 }
 

@@ -86,6 +86,7 @@ class Checkers {
   void check_verdict(const TaskChanged& change, const SeenTask& before);
   void changed(const GroupChanged& change);
   void changed(const ReasonChanged& change);
+  void changed(const HeadroomSeen& change);
   void decided(const StartAttempt& command);
   void check_start(const StartAttempt& command, const SeenTask& task);
   void count_pass(TaskIndex started, const std::vector<GpuIndex>& on);
@@ -109,6 +110,7 @@ class Checkers {
   void check_time_limits();
   void check_interrupted();
   void check_reasons();
+  void check_what_is_said_to_be_free();
   void check_nobody_waits_in_vain();
   void check_no_device_is_kept_in_vain();
 
@@ -132,9 +134,10 @@ class Checkers {
   StopReason stop_due_ = StopReason::None;     ///< Of the task that it is about.
   std::map<TaskIndex, StopReason> too_much_;   ///< Who has to end for the memory that it takes.
   std::optional<TaskIndex>
-      oldest_loaded_;                 ///< Lacked its device when the first younger one trained.
-  std::optional<TaskIndex> kill_of_;  ///< Waited when it was asked for.
-  std::optional<TaskIndex> oldest_;   ///< Lacked room when the first younger one was started.
+      oldest_loaded_;                  ///< Lacked its device when the first younger one trained.
+  std::optional<Headroom> said_free_;  ///< With this event.
+  std::optional<TaskIndex> kill_of_;   ///< Waited when it was asked for.
+  std::optional<TaskIndex> oldest_;    ///< Lacked room when the first younger one was started.
 
   /// What was kept for that one when it was first seen to be owed its room; within, nothing where
   /// holding others back would not help it.

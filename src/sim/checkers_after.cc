@@ -36,6 +36,7 @@ void Checkers::check_after(const Event& event) {
   check_time_limits();
   check_interrupted();
   check_reasons();
+  check_what_is_said_to_be_free();
   // News of a start changes nothing that anybody waits for.
   if (std::holds_alternative<AttemptStarted>(event.what)) return;
   check_nobody_waits_in_vain();
@@ -113,9 +114,20 @@ void Checkers::check_interrupted() {
   }
 }
 
+void Checkers::check_what_is_said_to_be_free() {
+  if (!said_free_) return;
+  const Bytes memory =
+      std::min(outside_.memory_free_by_ledger(), outside_.memory_free_by_reading());
+  expect(said_free_->gpus.size() == outside_.capacity.gpus.size(), "each GPU is spoken of");
+  expect(said_free_->memory_free == memory && said_free_->cpus_free == outside_.cpus_free() &&
+             said_free_->cpu_used_by_others == outside_.cpu_of_others,
+         "what is said to be free is free");
+}
+
 void Checkers::check_reasons() {
   for (std::size_t shape = 0; shape < outside_.reasons.size(); ++shape) {
-    const bool told = !outside_.reasons[shape].empty();
+    const bool told = outside_.reasons[shape].cause != Cause::None;
+    expect(!told || outside_.room_known, "the numbers of a reason are known");
     const bool waits = outside_.waiting_in[shape] > 0;
     expect(told || !waits, "why a task waits is said in words");
     expect(waits || !told, "a reason is taken back when nobody waits");
@@ -145,7 +157,8 @@ void Checkers::check_nobody_waits_in_vain() {
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const Request due = outside_.due(index);
     if (two_phase && loads_wait.contains(on_gpus)) continue;
-    const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due);
+    const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due) &&
+                      outside_.may_use_cpus(index);
     if (room && fits && !in_vain) in_vain = index;
   }
   if (!in_vain || kinds.size() > kLookahead) return;

@@ -150,9 +150,14 @@ void Checkers::changed(const GroupChanged& change) {
 void Checkers::changed(const ReasonChanged& change) {
   expect(change.shape.value < outside_.reasons.size(), "only shapes of the plan have reasons");
   if (complaint_) return;
-  std::string& told = outside_.reasons[change.shape.value];
+  Reason& told = outside_.reasons[change.shape.value];
   expect(told != change.reason, "a reason is told when it changes");
   told = change.reason;
+}
+
+void Checkers::changed(const HeadroomSeen& change) {
+  outside_.room_known = true;
+  said_free_ = change.headroom;
 }
 
 void Checkers::decided(const StartAttempt& command) {
@@ -190,7 +195,7 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   expect_of(index, std::cmp_less(outside_.running.size(), outside_.processes_max()),
             "starts within max-process");
   expect_of(index, !outside_.keeper_silent, "starts while the keeper answers");
-  expect_of(index, outside_.cpus_left_alone(), "starts while others leave the CPUs alone");
+  expect_of(index, outside_.may_use_cpus(index), "starts while others leave it the CPUs");
   expect_of(index, command.promise == outside_.due(index), "is promised what it asks for");
   expect_of(index, command.promise.cpus <= outside_.cpus_free(), "no CPU is promised twice");
   expect_of(index, command.promise.memory <= outside_.memory_free_by_ledger(),

@@ -246,13 +246,16 @@ bool Outside::had_group_room(TaskIndex index) const {
   return most == 0 || groups[seen.group.value].running - later < most;
 }
 
-bool Outside::cpus_left_alone() const {
-  return limits.cpu_utilization_max >= 1 || cpu_of_others < limits.cpu_utilization_max;
+bool Outside::may_use_cpus(TaskIndex index) const {
+  const bool left_alone =
+      limits.cpu_utilization_max >= 1 || cpu_of_others < limits.cpu_utilization_max;
+  const auto on_gpus = [this](TaskIndex it) { return shape_of(it).request.gpus > 0; };
+  return left_alone || on_gpus(index) ||
+         std::ranges::all_of(running, [&](const auto& it) { return on_gpus(it.first); });
 }
 
 bool Outside::gate_open() const {
-  return interrupts == 0 && !keeper_silent && cpus_left_alone() &&
-         std::cmp_less(running.size(), processes_max());
+  return interrupts == 0 && !keeper_silent && std::cmp_less(running.size(), processes_max());
 }
 
 std::optional<TaskIndex> Outside::oldest_without_room() const {
@@ -267,7 +270,7 @@ std::optional<TaskIndex> Outside::oldest_without_room() const {
     if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) {
       loads_wait.insert(on_gpus);
     }
-    if (!group_has_room(task(index).group)) continue;
+    if (!may_use_cpus(index) || !group_has_room(task(index).group)) continue;
     if (two_phase(index) && loads_wait.contains(on_gpus)) continue;
     const Request needs = due(index);
     if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;

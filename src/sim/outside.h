@@ -19,6 +19,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
@@ -119,7 +120,8 @@ struct Outside {
   Bytes kept_free;
   std::vector<SeenTask> tasks;
   std::vector<SeenGroup> groups;
-  std::vector<std::string> reasons;       ///< By shape.
+  std::vector<Reason> reasons;            ///< By shape.
+  bool room_known = false;                ///< The numbers of reasons have been told.
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
   std::map<TaskIndex, SeenAttempt> running;
   std::set<TaskIndex> waiting;  ///< Those of groups that run.
@@ -180,8 +182,9 @@ struct Outside {
   [[nodiscard]] bool group_has_room(GroupIndex group) const;
   /// Whether it had when this task was looked at, before younger ones were started.
   [[nodiscard]] bool had_group_room(TaskIndex index) const;
-  /// Whether others use so little of the CPUs that the limit lets ours start.
-  [[nodiscard]] bool cpus_left_alone() const;
+  /// Whether others use so little of the CPUs that the limit lets this one start: on GPUs it does
+  /// always, and where none runs on the CPUs.
+  [[nodiscard]] bool may_use_cpus(TaskIndex index) const;
   /// Whether anything at all may start now.
   [[nodiscard]] bool gate_open() const;
 

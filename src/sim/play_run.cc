@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "run/drive.h"
 #include "run/machine.h"
 #include "schedule/scheduler.h"
@@ -252,11 +253,16 @@ class WaitsKeeper final : public Recorder {
 
   Result<void> commit(const Turn& turn) override {
     for (std::size_t i = 0; i < turn.events.size(); ++i) {
+      // Their numbers come behind them.
       for (const Change& change : turn.decisions[i].changes) {
-        const auto* const reason = std::get_if<ReasonChanged>(&change);
-        if (reason == nullptr) continue;
-        run_.waits.push_back(
-            {.at = turn.events[i].at, .shape = reason->shape, .reason = reason->reason});
+        if (const auto* const seen = std::get_if<HeadroomSeen>(&change)) room_ = seen->headroom;
+      }
+      for (const Change& change : turn.decisions[i].changes) {
+        const auto* const told = std::get_if<ReasonChanged>(&change);
+        if (told == nullptr) continue;
+        run_.waits.push_back({.at = turn.events[i].at,
+                              .shape = told->shape,
+                              .reason = reason_text(told->reason, room_)});
       }
     }
     return {};
@@ -264,6 +270,7 @@ class WaitsKeeper final : public Recorder {
 
  private:
   PlayedRun& run_;
+  Headroom room_;
 };
 
 }  // namespace

@@ -90,7 +90,11 @@ std::string words(const Change& change) {
                            kPhases.at(std::to_underlying(it.phase)), it.message);
       },
       [](const ReasonChanged& it) {
-        return fmt::format("shape {} waits: \"{}\"", it.shape.value, it.reason);
+        return fmt::format("shape {} waits: \"{}\"", it.shape.value, to_text(it.reason.cause));
+      },
+      [](const HeadroomSeen& it) {
+        return fmt::format("there is {} of memory and {} mCPU to promise",
+                           to_text(it.headroom.memory_free), it.headroom.cpus_free.milli);
       });
 }
 

@@ -1,8 +1,10 @@
 """What `trainyard run` does with a job file that is right, or wrong."""
+import os
 import sqlite3
+import sys
 from contextlib import closing
 
-from yard import YardTest, json, subprocess
+from yard import TRAINYARD, YardTest, json, subprocess
 
 SWEEP = """
 name: job
@@ -58,6 +60,34 @@ groups:
             "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_SEED": known["TRAINYARD_SEED"], "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
             "WHO": "me a"})
         self.assertRegex(known["TRAINYARD_SEED"], r"^\d{1,10}$")
+
+    def test_comes_to_its_end_beside_others_who_keep_the_cpus_busy(self):
+        os.mkfifo(self.directory / "gate")
+        # More than can run at once.
+        self.job("name: job\ngroups: [{name: g, memory: 10MB, cpus: 1, matrix: {n: 1..%d}, "
+                 "tasks: [command: cat gate]}]" % (os.cpu_count() + 4))
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
+        try:
+            # Without the setting that all other tests have.
+            yard = subprocess.Popen([TRAINYARD, "run", "job.yaml"], cwd=self.directory, env=self.environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.started.append(yard)
+            def reasons():
+                if not (self.directory / "runs/job/journal.db").exists():
+                    return []
+                done = self.trainyard("status", "runs/job", "--json")
+                return json.loads(done.stdout)["waiting"] if done.returncode == 0 else []
+            self.until("the limit", lambda: any(row["cause"] == "others-use-cpu" for row in reasons()))
+            said = reasons()[0]["reason"]
+            self.assertRegex(said, r"^others use \d+ % of the CPUs: from 80 % on, tasks without a GPU run one at a time; "
+                             r"'--set utilization-limit.cpu=100%' lifts that$")
+            self.keep_opening_gate(yard)
+            self.end_of(yard, expect=0)
+        finally:
+            for process in busy:
+                process.kill()
+                process.wait()
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
 
     def test_goes_on_after_a_failure_and_skips_what_needs_it(self):
         self.job("""

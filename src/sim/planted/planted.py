@@ -72,6 +72,18 @@ BUGS = [
     ("the_youngest_is_interrupted_whatever_others_take", "state_memory.cc",
      "std::pair(over(it), it.started)",
      "std::pair(over(it) - over(it), it.started)"),
+    ("nothing_starts_while_others_use_the_cpus", "state_start.cc",
+     "others_use_the_cpus() && one_runs_on_the_cpus()",
+     "others_use_the_cpus() && (one_runs_on_the_cpus() || running_.empty())"),
+    ("a_silent_keeper_is_asked_to_start", "state_start.cc",
+     "  if (keeper_silent) return Cause::KeeperSilent;\n",
+     ""),
+    ("what_is_free_is_told_before_it_is_given", "scheduler.cc",
+     "  if (look) state_->start_what_fits(event.at, out);\n"
+     "  const bool reading",
+     "  state_->tell_headroom(true, out);\n"
+     "  if (look) state_->start_what_fits(event.at, out);\n"
+     "  const bool reading"),
     ("loading_and_training_count_their_tries_together", "state.cc",
      "    if (running.stage == Stage::Load && !preempted) ++load_failures_[task];\n",
      "    ++load_failures_[task];\n"),

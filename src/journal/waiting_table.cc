@@ -1,0 +1,116 @@
+#include "journal/waiting_table.h"
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "journal/sqlite.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard {
+
+const char* const kReasonColumns =
+    "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
+    "s.needs_parallel, s.needs_groups";
+
+Result<WaitingTable> WaitingTable::open(Database& database) {
+  Result<Statement> reason = database.prepare(
+      "UPDATE shapes SET cause = ?2, needs_memory = ?3, needs_cpus_milli = ?4, needs_gpus = ?5, "
+      "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9 "
+      "WHERE number = ?1");
+  if (!reason) return std::unexpected(std::move(reason.error()));
+  Result<Statement> room = database.prepare(
+      "INSERT OR REPLACE INTO headroom VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+      "?12, "
+      "?13)");
+  if (!room) return std::unexpected(std::move(room.error()));
+  Result<Statement> gpu = database.prepare(
+      "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+  if (!gpu) return std::unexpected(std::move(gpu.error()));
+  return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
+}
+
+Result<void> WaitingTable::put(ShapeIndex shape, const Reason& reason) {
+  const Request& needs = reason.needs;
+  std::optional<std::uint32_t> gpu;
+  if (needs.gpu) gpu = needs.gpu->value;
+  return reason_.run(shape.value, to_text(reason.cause), needs.memory, needs.cpus.milli, needs.gpus,
+                     needs.gpu_memory, gpu, reason.parallel_max, reason.groups);
+}
+
+Result<void> WaitingTable::put(const Headroom& room) {
+  Result<void> done = room_.run(
+      room.memory_free, room.memory_held, room.memory_of_others, room.holders, room.cpus.milli,
+      room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others, room.cpu_utilization_max,
+      room.processes_max, room.processes_reason, room.ahead, room.waiting_max);
+  for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
+    const Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
+    done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
+                    card.free, card.of_others, card.lingering);
+  }
+  return done;
+}
+
+Reason read_reason(const Statement& row, int first) {
+  Reason reason{.cause = cause_from(row.text(first)),
+                .needs = {.memory = {row.integer(first + 1)},
+                          .cpus = {row.integer(first + 2)},
+                          .gpus = row.small(first + 3),
+                          .gpu_memory = {row.integer(first + 4)}},
+                .parallel_max = row.small(first + 6),
+                .groups = std::string(row.text(first + 7))};
+  if (!row.null(first + 5)) {
+    reason.needs.gpu = GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
+  }
+  return reason;
+}
+
+Result<std::optional<Headroom>> read_headroom(Database& database) {
+  Result<Statement> row = database.prepare(
+      "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
+      "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
+      "ahead, waiting_max FROM headroom");
+  if (!row) return std::unexpected(std::move(row.error()));
+  const Result<bool> found = row->next();
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return std::nullopt;
+  Headroom room{.memory_free = {row->integer(0)},
+                .memory_held = {row->integer(1)},
+                .memory_of_others = {row->integer(2)},
+                .holders = row->small(3),
+                .cpus = {row->integer(4)},
+                .cpus_free = {row->integer(5)},
+                .cpu_holders = row->small(6),
+                .cpu_used_by_others = row->real(7),
+                .cpu_utilization_max = row->real(8),
+                .processes_max = row->small(9),
+                .processes_reason = std::string(row->text(10)),
+                .ahead = row->small(11),
+                .waiting_max = row->small(12),
+                .gpus = {}};
+  Result<Statement> gpus = database.prepare(
+      "SELECT label, present, whole, holders, free, of_others, lingering FROM headroom_gpus ORDER "
+      "BY "
+      "position");
+  if (!gpus) return std::unexpected(std::move(gpus.error()));
+  while (true) {
+    const Result<bool> more = gpus->next();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return room;
+    room.gpus.push_back({.label = std::string(gpus->text(0)),
+                         .present = gpus->small(1) != 0,
+                         .whole = gpus->small(2) != 0,
+                         .holders = gpus->small(3),
+                         .free = {gpus->integer(4)},
+                         .of_others = {gpus->integer(5)},
+                         .lingering = {gpus->integer(6)}});
+  }
+}
+
+}  // namespace trainyard

@@ -1,0 +1,102 @@
+// Why a task waits, in words, with the numbers of the last reading.
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard {
+namespace {
+
+Headroom two_cards() {
+  return {.gpus = {{.label = "0", .holders = 1, .free = gb(1), .of_others = gb(11)},
+                   {.label = "1", .free = gb(5), .of_others = mb(200)}}};
+}
+
+std::string gpu_words(const Request& needs, const Headroom& room, Cause cause = Cause::Gpus) {
+  return reason_text({.cause = cause, .needs = needs}, room);
+}
+
+TEST(ReasonText, SaysNothingWhereNobodyWaits) { EXPECT_EQ(reason_text({}, {}), ""); }
+
+TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
+  Headroom room{.memory_free = gb(4), .memory_held = gb(2), .holders = 1};
+  const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(5)}};
+  EXPECT_EQ(reason_text(memory, room), "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB");
+  room = {.memory_free = Bytes{} - gb(1),
+          .memory_held = gb(3),
+          .memory_of_others = gb(7),
+          .holders = 2};
+  EXPECT_EQ(reason_text(memory, room),
+            "needs 5 GB of memory, 0 B free, 2 tasks hold 3 GB, others use 7 GB");
+  EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
+                        {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
+            "needs 1 CPU, 0.5 of 4 free, 2 tasks hold the others");
+}
+
+TEST(ReasonText, SaysHowBusyOthersKeepTheCpusAndWhatLiftsTheLimit) {
+  EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
+                        {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
+            "others use 93 % of the CPUs: from 80 % on, tasks without a GPU run one at a time; "
+            "'--set utilization-limit.cpu=100%' lifts that");
+}
+
+TEST(ReasonText, SaysWhichLimitItIs) {
+  EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}}, {.processes_max = 1}),
+            "max-process lets 1 task run at once");
+  EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}},
+                        {.processes_max = 448, .processes_reason = "512 open files"}),
+            "the machine lets 448 tasks run at once (512 open files)");
+  EXPECT_EQ(reason_text({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}),
+            "max-parallel lets 2 tasks of its group run at once");
+  EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 3, .waiting_max = 3}),
+            "max-waiting lets 3 tasks be loaded ahead");
+  EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 1}),
+            "1 task is loaded ahead already");
+}
+
+TEST(ReasonText, SaysOfAGpuWhatOthersHaveOfThatOne) {
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, two_cards()),
+            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB");
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9), .gpu = GpuIndex{0}}, two_cards()),
+            "needs 9 GB on its GPU, GPU 0 has most free: 1 GB, others use 11 GB of it");
+  Headroom room = two_cards();
+  room.gpus[0].whole = room.gpus[1].whole = true;
+  EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
+            "needs 9 GB on each of 2 GPUs, which tasks have for their own");
+}
+
+TEST(ReasonText, CountsTheGpusThatNobodyHolds) {
+  Headroom room = two_cards();
+  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a GPU of its own, 1 GPU of 2 held by no task");
+  room.gpus[0].holders = 0;
+  EXPECT_EQ(gpu_words({.gpus = 2}, room),
+            "needs 2 whole GPUs, 2 GPUs of 2 held by no task, others use 11 GB of GPU 0");
+}
+
+TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
+  Headroom room = two_cards();
+  room.gpus[0].present = false;
+  room.gpus[1].lingering = gb(2);
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusGone),
+            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, GPU 0 does not answer");
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusLinger),
+            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, the driver does not show 2 GB of "
+            "ended tasks to be free yet, GPU 0 does not answer");
+}
+
+TEST(Cause, ComesBackFromItsWord) {
+  for (int number = 0; number <= static_cast<int>(Cause::Reserved); ++number) {
+    const auto cause = static_cast<Cause>(number);
+    EXPECT_EQ(cause_from(to_text(cause)), cause) << number;
+    EXPECT_EQ(to_text(cause).empty(), cause == Cause::None) << number;
+  }
+  EXPECT_EQ(cause_from("nonsense"), Cause::None);
+}
+
+}  // namespace
+}  // namespace trainyard

@@ -1,0 +1,92 @@
+// Why tasks wait, and the numbers that go with it. Plain values, and the words that they make
+// together.
+//
+// The two are apart on purpose: a reason is told when it changes, while what is free changes every
+// second. Whoever shows a reason takes the numbers of the last reading.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/resources.h"
+
+namespace trainyard {
+
+/// In the order in which they are looked for.
+enum class Cause : std::uint8_t {
+  None,  ///< Nobody waits.
+  Group,
+  Queued,
+  KeeperSilent,
+  Processes,
+  OthersUseCpu,
+  Parallel,
+  Cpus,
+  Memory,
+  Gpus,
+  GpusLinger,  ///< The driver does not show to be free what ended tasks had.
+  GpusGone,
+  Ahead,
+  Reserved
+};
+
+/// "group", "queued", "keeper", "processes", "others-use-cpu", "parallel", "cpus", "memory",
+/// "gpus", "gpus-linger", "gpus-gone", "ahead", "reserved"; empty for None.
+std::string_view to_text(Cause cause);
+/// None for what is no such word.
+Cause cause_from(std::string_view text);
+
+/// Why the tasks of one shape wait.
+struct Reason {
+  Cause cause = Cause::None;
+  Request needs;            ///< Of the oldest; only what of it the cause is about.
+  int parallel_max = 0;     ///< Of its group, where that is the cause.
+  std::string groups = {};  ///< Where groups have to end first: their names, quoted.
+
+  friend bool operator==(const Reason&, const Reason&) = default;
+};
+
+/// What could be promised at the last reading, and who has the rest.
+struct Headroom {
+  /// One GPU.
+  struct Card {
+    std::string label;
+    bool present = true;
+    bool whole = false;  ///< One task has it for its own.
+    int holders = 0;     ///< Tasks that hold something of it.
+    Bytes free;          ///< Negative when more is in use than should be.
+    Bytes of_others;
+    Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
+
+    friend bool operator==(const Card&, const Card&) = default;
+  };
+
+  Bytes memory_free;  ///< Negative when more is in use than should be.
+  Bytes memory_held;
+  Bytes memory_of_others;
+  int holders = 0;  ///< Tasks that hold memory.
+  Cpus cpus;
+  Cpus cpus_free;
+  int cpu_holders = 0;
+  double cpu_used_by_others = 0;
+  double cpu_utilization_max = 1;  ///< utilization-limit.cpu
+  int processes_max = 0;           ///< How many tasks run at once; 0 is no limit.
+  std::string processes_reason;    ///< Why; empty where max-process says so.
+  int ahead = 0;                   ///< Loaded, and not training yet.
+  int waiting_max = 0;             ///< max-waiting; 0 is no limit.
+  std::vector<Card> gpus;
+
+  friend bool operator==(const Headroom&, const Headroom&) = default;
+};
+
+/// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, others use 4 GB". Empty where
+/// nobody waits.
+std::string reason_text(const Reason& reason, const Headroom& room);
+
+/// "3.6 GB on its GPU", "2 whole GPUs".
+std::string gpu_promise_text(const Request& promise);
+
+}  // namespace trainyard
