@@ -159,12 +159,15 @@ TEST(KeeperDisk, GoesOnBesideATaskWhoseDiskDoesNotAnswer) {
   in_own_mounts([] {
     TestYard yard;
     const DeadDisk disk(yard.directory / "dead");
-    if (!disk.is_mounted()) ::_exit(2);
+    // One of its own: whoever looks for a program in a directory keeps out, in the kernel, who
+    // makes one there, and who is kept out so cannot be killed.
+    const DeadDisk programs(yard.directory / "programs");
+    if (!disk.is_mounted() || !programs.is_mounted()) ::_exit(2);
     Launch stuck = yard.launch({"true"}, 0);
     stuck.task_directory = yard.directory / "dead/task";
     yard.keeper.start(TestYard::key(0), stuck);
     // So is one whose program, or current directory, is there.
-    yard.keeper.start(TestYard::key(1), yard.launch({yard.directory / "dead/program"}, 1));
+    yard.keeper.start(TestYard::key(1), yard.launch({yard.directory / "programs/train"}, 1));
     Launch elsewhere = yard.launch({"true"}, 2);
     elsewhere.working_directory = yard.directory / "dead";
     yard.keeper.start(TestYard::key(2), elsewhere);

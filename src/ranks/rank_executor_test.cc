@@ -327,7 +327,7 @@ TEST(RankExecutor, NamesTheLimitThatEndedALaunch) {
 }
 
 TEST(RankExecutor, SaysWhatProgramThereIsNot) {
-  RankExecutorOptions missing = test_options(2);
+  RankExecutorOptions missing = test_options(1);
   missing.program = {"no-such-program"};
   RankExecutor executor(missing, test_registry());
   RankContext context;
