@@ -1,9 +1,13 @@
 // `trainyard devices`: the GPUs, what is on them, and what a run has promised of them.
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "base/result.h"
 #include "cli/commands.h"
@@ -14,6 +18,7 @@
 #include "io/files.h"
 #include "io/gpu_driver.h"
 #include "io/gpu_watch.h"
+#include "io/process_owner.h"
 #include "journal/place.h"
 #include "journal/reader.h"
 #include "report/devices.h"
@@ -54,7 +59,10 @@ ExitCode devices_command(const DevicesOptions& options) {
                               .used = state.used,
                               .processes = {}};
     for (const io::GpuProcess& process : state.processes) {
-      device.processes.push_back({.pid = process.pid, .memory = process.memory});
+      std::optional<std::uint32_t> owner = io::owner_of(process.pid);
+      if (owner == ::geteuid()) owner.reset();
+      device.processes.push_back(
+          {.pid = process.pid, .memory = process.memory, .other_user = owner});
     }
     view.devices.push_back(std::move(device));
   }

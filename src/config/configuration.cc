@@ -31,9 +31,9 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description = "Where runs go: run-dir is relative to it. A relative path starts at the file "
                     "that says it.\nauto: the directory of the job file."},
     {.key = "debug",
-     .kind = SettingKind::Flag,
+     .kind = SettingKind::NotYetFlag,
      .fallback = "false",
-     .description = "Write down more of what trainyard does."},
+     .description = "Write down more of what trainyard does. Not there yet."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
      .fallback = "BEST-FIT",
@@ -46,11 +46,17 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Flag,
      .fallback = "false",
      .description = "The same order backwards."},
+    {.key = "other-users",
+     .kind = SettingKind::OtherUsers,
+     .fallback = "avoid",
+     .description = "A GPU on which a process of another user computes: 'avoid' leaves it to them, "
+                    "'share' takes\nwhat they leave of it. Your own other processes, those that "
+                    "draw (display servers) and those\nwith less than 100 MB do not count."},
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
-     .description = "Start nothing while programs other than this run use more than this share of "
-                    "the CPUs."},
+     .description = "While programs other than this run use more than this share of the CPUs, "
+                    "tasks without a GPU\nrun one at a time."},
     {.key = "utilization-limit.memory",
      .kind = SettingKind::Share,
      .fallback = "1.0",
@@ -127,7 +133,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .fallback = "3",
      .description = "How often a task is tried in all when it runs out of memory; 1: never again."},
     {.key = "smtp.enable",
-     .kind = SettingKind::Flag,
+     .kind = SettingKind::NotYetFlag,
      .fallback = "false",
      .description = "Mail the report of each group."},
     {.key = "smtp.server-host",
@@ -251,6 +257,7 @@ Limits limits(const Configuration& configuration, const Capacity& capacity) {
       configuration.size(Setting::RemainLimitMemory).value_or(tenth(capacity.memory, gb(4)));
   limits.gpu_strategy = strategy_of(configuration.text(Setting::GpuPriorityStrategy));
   limits.gpu_reverse = configuration.flag(Setting::GpuPriorityReverse);
+  limits.gpu_avoids_others = configuration.text(Setting::OtherUsers) == "avoid";
   limits.gpu_utilization_max = configuration.share(Setting::UtilizationLimitCudaMemory);
   limits.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
   limits.gpu_memory_least =

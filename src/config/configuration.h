@@ -28,6 +28,7 @@ enum class Setting : std::uint8_t {
   Debug,
   GpuPriorityStrategy,
   GpuPriorityReverse,
+  OtherUsers,
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
@@ -52,12 +53,14 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 27;
+constexpr std::size_t kSettingCount = 28;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
   Directory,   ///< A path, kept as an absolute one, or `auto`.
   Flag,        ///< true or false.
+  NotYetFlag,  ///< The same, and what true would do is not there yet: only false.
+  OtherUsers,  ///< avoid or share.
   Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
   Share,       ///< Above 0 to 1, or above 0% to 100%.
   Size,        ///< An amount of memory.

@@ -77,6 +77,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "debug: false   # default\n"
             "gpu-priority.strategy: BEST-FIT   # default\n"
             "gpu-priority.reverse: false   # default\n"
+            "other-users: avoid   # default\n"
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"
             "utilization-limit.cuda-memory: 1.0   # default\n"
@@ -105,7 +106,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
 TEST_F(Configurations, ComeInLayersAndSayFromWhere) {
   write("trainyard.yaml", "scheduler:\n  max-process: 1\n  max-waiting: 1\n  load-nretry: 1\n");
   const LoadOptions options{.job_file = "sweep.yaml",
-                            .settings = {"scheduler.max-process=3", "debug=true"},
+                            .settings = {"scheduler.max-process=3", "gpu-priority.reverse=true"},
                             .current_directory = directory_};
   const Job job = job_of(
       "config:\n  scheduler: {max-process: 2, max-waiting: 2}\n"
@@ -120,18 +121,19 @@ TEST_F(Configurations, ComeInLayersAndSayFromWhere) {
   EXPECT_EQ(in_force.origin(Setting::SchedulerMaxWaiting), "sweep.yaml:2");
   EXPECT_EQ(in_force.count(Setting::SchedulerMaxProcess), 3);
   EXPECT_EQ(in_force.origin(Setting::SchedulerMaxProcess), "--set");
-  EXPECT_TRUE(in_force.flag(Setting::Debug));
+  EXPECT_TRUE(in_force.flag(Setting::GpuPriorityReverse));
   EXPECT_EQ(job.limits().processes_max, 3);
 }
 
 TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
-  write("config.yaml", "debug: true\n");
-  write("trainyard.yaml", "debug: false\n");
+  write("config.yaml", "other-users: share\n");
+  write("trainyard.yaml", "other-users: avoid\n");
   ConfigurationSources sources = here();
   sources.config_file = "config.yaml";
   const auto configuration = load_configuration(sources);
   ASSERT_TRUE(configuration.has_value());
-  EXPECT_EQ(configuration->origin(Setting::Debug), "config.yaml:1");
+  EXPECT_EQ(configuration->origin(Setting::OtherUsers), "config.yaml:1");
+  EXPECT_EQ(configuration->text(Setting::OtherUsers), "share");
   sources.config_file = "nowhere.yaml";
   EXPECT_THAT(mistakes_of(sources),
               ElementsAre("nowhere.yaml: cannot be read: No such file or directory"));
@@ -143,7 +145,7 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
 TEST_F(Configurations, TakeEveryKeyOfFedflow) {
   write("config.yaml", R"(
 workdir: 'res'
-debug: true
+debug: false
 gpu-priority:
   stratety: 'REMAIN-MEM'
   reverse: true
@@ -167,7 +169,7 @@ scheduler:
   load-nretry: 1
   train-nretry: 2
 smtp:
-  enable: true
+  enable: false
   server-host: 'smtp.example.com'
   server-port: 26
   user: 'user@smtp.example.com'
@@ -181,8 +183,9 @@ smtp:
   const auto configuration = load_configuration(sources);
   ASSERT_TRUE(configuration.has_value());
   for (std::size_t i = 0; i < kSettingCount; ++i) {
-    EXPECT_THAT(configuration->origin(static_cast<Setting>(i)), HasSubstr("config.yaml:"))
-        << settings()[i].key;
+    const auto setting = static_cast<Setting>(i);
+    if (setting == Setting::OtherUsers) continue;  // Fedflow has none.
+    EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
   }
   EXPECT_EQ(configuration->text(Setting::Workdir), directory_ + "/res");
   EXPECT_EQ(configuration->text(Setting::GpuPriorityStrategy), "REMAIN-MEM");
@@ -251,7 +254,8 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
                   "--set scheduler=4: 'scheduler' has keys of its own; say which",
                   "--set debug: wants a key and a value, as in --set scheduler.max-process=4",
                   "--set =3: wants a key and a value, as in --set scheduler.max-process=4",
-                  "--set debug=yes: 'yes' is neither true nor false; did you mean 'true'?",
+                  "--set debug=yes: 'yes' is not false, and what true would do is not there yet; "
+                  "leave it out",
                   "--set workdir=: a directory has a name", "--set zzz=1: unknown key 'zzz'",
                   "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
                   "1000000000"));
@@ -284,9 +288,25 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
           "'TOTAL-MEM'?",
           "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
-          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false; did you mean 'true'?",
+          "c.yaml:10:36: smtp.enable: 'on' is not false, and what true would do is not there yet; "
+          "leave it out",
           "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
           "c.yaml:12:24: utilization-limit.cpu: '80' is more than all; did you mean '80%'?"));
+}
+
+TEST(ConfigurationFile, PromisesNothingThatIsNotThere) {
+  EXPECT_THAT(mistakes_in("debug: true\nsmtp: {enable: true, server-host: mail}\n"),
+              ElementsAre("c.yaml:1:8: debug: 'true' is not false, and what true would do is not "
+                          "there yet; leave it out",
+                          "c.yaml:2:16: smtp.enable: 'true' is not false, and what true would do "
+                          "is not there yet; leave it out"));
+  EXPECT_THAT(mistakes_in("debug: false\nsmtp: {enable: false, server-host: mail}\n"), IsEmpty());
+}
+
+TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {
+  EXPECT_THAT(mistakes_in("other-users: Share\n"), IsEmpty());
+  EXPECT_THAT(mistakes_in("other-users: ignore\n"),
+              ElementsAre("c.yaml:1:14: other-users: 'ignore' is neither avoid nor share"));
 }
 
 TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
@@ -320,11 +340,11 @@ TEST(ConfigurationFile, HasEachKeyOnce) {
                           "at c.yaml:1:13"));
   EXPECT_THAT(mistakes_in("scheduler: {interval: 1}\n"
                           "scheduler: {interval: 2, interval: 3}\n"
-                          "debug: true\n"
-                          "debug: false\n"),
+                          "workdir: a\n"
+                          "workdir: b\n"),
               ElementsAre("c.yaml:2:1: the key 'scheduler' is here twice; the first is in line 1",
                           "c.yaml:2:26: the key 'interval' is here twice; the first is in line 2",
-                          "c.yaml:4:1: the key 'debug' is here twice; the first is in line 3"));
+                          "c.yaml:4:1: the key 'workdir' is here twice; the first is in line 3"));
 }
 
 TEST(SettingValue, SaysWhatAShareIs) {

@@ -1,5 +1,8 @@
 // The documentation is true: every job file in it is one, and every key is in it.
 #include <fstream>
+#include <regex>
+#include <set>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -8,9 +11,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "config/configuration.h"
 #include "config/job.h"
+#include "config/job_reader.h"
 #include "config/test_job.h"
 
 namespace trainyard {
@@ -79,6 +84,39 @@ TEST(Documentation, NamesEveryKeyWithItsDefault) {
                                 : fmt::format("| `{}` | `{}` | ", info.key, info.fallback);
     EXPECT_THAT(text, HasSubstr(row));
   }
+}
+
+using Names = std::set<std::string>;
+
+Names names_in(const nlohmann::json& properties) {
+  Names names;
+  for (const auto& [name, value] : properties.items()) names.insert(name);
+  return names;
+}
+
+Names names_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
+
+TEST(Documentation, HasTheKeysOfJobFilesInItsSchemaAndNoOthers) {
+  const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
+  EXPECT_EQ(names_in(schema["properties"]), names_of(keys_of_job()));
+  EXPECT_EQ(names_in(schema["definitions"]["group"]["properties"]), names_of(keys_of_group()));
+  EXPECT_EQ(names_in(schema["definitions"]["task"]["properties"]), names_of(keys_of_task()));
+}
+
+TEST(Documentation, HasTheSettingsInItsSchemaAndNoOthers) {
+  const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
+  const nlohmann::json& config = schema["definitions"]["config"];
+  Names known;
+  for (const auto& [name, value] : config["properties"].items()) {
+    if (!value.contains("properties")) known.insert(name);
+    if (!value.contains("properties")) continue;
+    for (const std::string& part : names_in(value["properties"])) known.insert(name + "." + part);
+  }
+  Names expected{"gpu-priority.stratety"};  // As fedflow spells it.
+  for (const SettingInfo& info : settings()) expected.insert(std::string(info.key));
+  EXPECT_EQ(known, expected);
+  const std::regex allowed(config["propertyNames"]["pattern"].get<std::string>());
+  for (const std::string& key : expected) EXPECT_TRUE(std::regex_match(key, allowed)) << key;
 }
 
 }  // namespace

@@ -456,4 +456,8 @@ JobSpec read_job(const YamlDocument& document, const std::string& directory,
   return JobReader(document, directory, mistakes).read(*document.root());
 }
 
+std::span<const std::string_view> keys_of_job() { return kJobKeys; }
+std::span<const std::string_view> keys_of_group() { return kGroupKeys; }
+std::span<const std::string_view> keys_of_task() { return kTaskKeys; }
+
 }  // namespace trainyard

@@ -35,22 +35,33 @@ WRONG = {
     "a variable of trainyard": "groups: [{env: {TRAINYARD_X: 1}, tasks: [{command: x}]}]",
     "an unknown setting": "config: {scheduler: {max-proces: 1}}\ngroups: [{tasks: [{command: x}]}]",
     "a command that is a mapping": "groups: [{tasks: [{command: {a: b}}]}]",
+    "a signal that nobody can catch": "groups: [{signal: KILL@10, tasks: [{command: x}]}]",
+    "mails, which are not there yet": "config: {smtp: {enable: true}}\ngroups: [{tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
 }
 RIGHT = {
     "every key": """
 name: a
 run-dir: b
-config: {workdir: c, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
+config: {workdir: c, other-users: share, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
 groups:
 - name: g
   needs: []
   max-parallel: 2
   fail-fast: true
   matrix: {a: 0..9, b: [1, x, null, 1e-3], c: {file: f.txt}, include: [{a: 1, z: 2}], exclude: [{b: x}]}
+  preload: [torch, my.data]
   memory: "{z}GB"
+  signal: USR1@120
+  memory-limit: hard
+  preempt: false
+  ranks: 2
+  launcher: [srun, "{command}"]
+  two-phase: true
   tasks:
   - {id: "{a}", command: [x, 1], cpus: 0.5, gpus: 0, gpu-memory: 0, time-limit: 1:30:00, env: {A: 1}, working-directory: d}
+  - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
+     memory-limit: none, preempt: true}
 """,
 }
 

@@ -179,6 +179,15 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
   switch (kind) {
     case SettingKind::Flag:
       return kept_as_written(parse_flag(text), text);
+    case SettingKind::NotYetFlag:
+      if (parse_flag(text) == false) return std::string(text);
+      return std::unexpected(Error{fmt::format(
+          "'{}' is not false, and what true would do is not there yet; leave it out", text)});
+    case SettingKind::OtherUsers: {
+      const std::string small = in_small_letters(text);
+      if (small == "avoid" || small == "share") return small;
+      return std::unexpected(Error{fmt::format("'{}' is neither avoid nor share", text)});
+    }
     case SettingKind::Share:
       return kept_as_written(parse_share(text), text);
     case SettingKind::Count:

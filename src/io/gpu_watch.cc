@@ -85,6 +85,7 @@ std::string pack(std::span<const GpuState> states) {
     for (const GpuProcess& process : state.processes) {
       packing.add(process.pid);
       packing.add(process.memory.count);
+      packing.add(process.draws);
     }
   }
   return std::move(packing).take();
@@ -102,6 +103,7 @@ std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {
     for (GpuProcess& process : state.processes) {
       process.pid = packed.number<std::int64_t>();
       process.memory = {packed.number<std::int64_t>()};
+      process.draws = packed.number<bool>();
     }
   }
   return states;

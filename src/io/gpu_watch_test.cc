@@ -125,6 +125,20 @@ TEST_F(GpuWatchTest, SeesWhoHasWhat) {
   EXPECT_EQ(states[1].used, Bytes{});
 }
 
+TEST_F(GpuWatchTest, KnowsWhoOnlyDraws) {
+  gpus_.show_two(fmt::format(R"(, "processes": [{{"pid": {}, "memory": 300000000, "draws": true}},
+                                               {{"pid": {}, "memory": 200000000}}])",
+                             ::getpid(), ::getppid()));
+  auto watch = GpuWatch::start(fake());
+  ASSERT_TRUE(watch);
+  std::map<std::int64_t, bool> draws;
+  const std::vector<GpuState> states = watch->look_now();
+  for (const GpuProcess& process : states[0].processes) {
+    draws[process.pid] = process.draws;
+  }
+  EXPECT_EQ(draws, (std::map<std::int64_t, bool>{{::getpid(), true}, {::getppid(), false}}));
+}
+
 TEST_F(GpuWatchTest, KnowsWhenTheDriverDoesNotSayWhoHasWhat) {
   gpus_.show_two(FakeGpus::used_by(::getpid(), 3'000'000'000) + R"(, "hides_processes": true)",
                  FakeGpus::used_by(::getpid(), 3'000'000'000) + R"(, "hides_memory": true)");

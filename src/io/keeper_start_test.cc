@@ -241,7 +241,7 @@ TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
     for (std::uint32_t i = 0; i < 20; ++i) {
       yard.keeper.start(TestYard::key(i), yard.launch({"sleep", "100"}, i));
     }
-    bool right = yard.wait([&] { return yard.ended(19).has_value(); });
+    bool right = yard.wait([&] { return yard.ended(19) && yard.started(0); });
     int started = 0;
     for (std::uint32_t i = 0; i < 20; ++i) {
       if (yard.started(i)) ++started;

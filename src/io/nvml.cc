@@ -254,12 +254,13 @@ GpuState Nvml::look(std::size_t index) {
   if (nvml_.utilization != nullptr && nvml_.utilization(handle, &utilization) == kSuccess) {
     state.utilization = std::min(utilization.gpu, 100U) / 100.0;
   }
-  std::map<unsigned, Bytes> found;
-  const bool computes = add_processes(handle, nvml_.compute, found);
+  std::map<unsigned, Bytes> computing;
+  const bool computes = add_processes(handle, nvml_.compute, computing);
+  std::map<unsigned, Bytes> found = computing;
   // Who draws and computes is in both lists. A slice draws nothing.
   if (nvml_.graphics != nullptr) add_processes(handle, nvml_.graphics, found);
   for (const auto& [pid, bytes] : found) {
-    state.processes.push_back({.pid = pid, .memory = bytes});
+    state.processes.push_back({.pid = pid, .memory = bytes, .draws = !computing.contains(pid)});
   }
   // In a container the driver shows no process, ever.
   constexpr Bytes kDriversOwn = mib(1024);

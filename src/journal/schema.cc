@@ -65,7 +65,8 @@ CREATE TABLE headroom_gpus (                -- and of each GPU
   position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,
   whole INTEGER NOT NULL,               -- one task has it for its own
   holders INTEGER NOT NULL, free INTEGER NOT NULL, of_others INTEGER NOT NULL,
-  lingering INTEGER NOT NULL            -- of ended tasks, and not shown to be free yet
+  lingering INTEGER NOT NULL,           -- of ended tasks, and not shown to be free yet
+  avoided_for INTEGER                   -- the user whose process there is left alone
 );
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,

@@ -31,7 +31,7 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
       "?13)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
-      "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
+      "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
   if (!gpu) return std::unexpected(std::move(gpu.error()));
   return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
 }
@@ -52,7 +52,7 @@ Result<void> WaitingTable::put(const Headroom& room) {
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
-                    card.free, card.of_others, card.lingering);
+                    card.free, card.of_others, card.lingering, card.avoided_for);
   }
   return done;
 }
@@ -95,7 +95,8 @@ Result<std::optional<Headroom>> read_headroom(Database& database) {
                 .waiting_max = row->small(12),
                 .gpus = {}};
   Result<Statement> gpus = database.prepare(
-      "SELECT label, present, whole, holders, free, of_others, lingering FROM headroom_gpus ORDER "
+      "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for FROM "
+      "headroom_gpus ORDER "
       "BY "
       "position");
   if (!gpus) return std::unexpected(std::move(gpus.error()));
@@ -109,7 +110,9 @@ Result<std::optional<Headroom>> read_headroom(Database& database) {
                          .holders = gpus->small(3),
                          .free = {gpus->integer(4)},
                          .of_others = {gpus->integer(5)},
-                         .lingering = {gpus->integer(6)}});
+                         .lingering = {gpus->integer(6)},
+                         .avoided_for = {}});
+    if (!gpus->null(7)) room.gpus.back().avoided_for = static_cast<std::uint32_t>(gpus->integer(7));
   }
 }
 

@@ -108,6 +108,9 @@ struct GpuReading {
   /// Whether the driver says which process has how much. In a container it may not.
   bool processes_known = true;
   double utilization = 0;  ///< 0 to 1: how much of the time since the last look it was at work.
+  /// The number of another user a process of whom computes there; of several the one with most. Not
+  /// counted are our own other processes, those that draw, and those with next to nothing.
+  std::optional<std::uint32_t> other_user = std::nullopt;
 
   friend bool operator==(const GpuReading&, const GpuReading&) = default;
 };

@@ -87,6 +87,8 @@ struct Limits {
   Bytes memory_remain;                              ///< remain-limit.memory
   GpuStrategy gpu_strategy = GpuStrategy::BestFit;  ///< gpu-priority.strategy
   bool gpu_reverse = false;                         ///< gpu-priority.reverse
+  /// other-users: a GPU on which another user's process computes is not taken.
+  bool gpu_avoids_others = true;
   double gpu_utilization_max = 1.0;  ///< utilization-limit.cuda-memory, of each GPU's memory
   /// remain-limit.cuda-memory; nothing: 4 GB or a tenth of the GPU, whichever is less.
   std::optional<Bytes> gpu_memory_remain;

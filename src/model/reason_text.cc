@@ -86,6 +86,11 @@ bool is_wanted(const Reason& reason, std::size_t index) {
   return !reason.needs.gpu || reason.needs.gpu->value == index;
 }
 
+std::string avoided_words(const Headroom::Card& card) {
+  return fmt::format(", user {} computes on GPU {} with {}", *card.avoided_for, card.label,
+                     to_text(card.of_others));
+}
+
 /// What stands in the way of those who want whole GPUs.
 std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   int idle = 0;
@@ -97,8 +102,11 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
     ++present;
     if (card.holders > 0) continue;
     ++idle;
-    if (card.of_others < kWorthSaying) continue;
-    others += fmt::format(", others use {} of GPU {}", to_text(card.of_others), card.label);
+    if (card.avoided_for) {
+      others += avoided_words(card);
+    } else if (card.of_others >= kWorthSaying) {
+      others += fmt::format(", others use {} of GPU {}", to_text(card.of_others), card.label);
+    }
   }
   return fmt::format(", {} of {} held by no task{}", gpus_text(idle), present, others);
 }
@@ -107,19 +115,24 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
 std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
   const Headroom::Card* roomiest = nullptr;
   bool any = false;
+  std::string avoided;
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
     if (!card.present || !is_wanted(reason, index)) continue;
+    if (card.avoided_for) {
+      avoided += avoided_words(card);
+      continue;
+    }
     any = true;
     if (!card.whole && (roomiest == nullptr || card.free > roomiest->free)) roomiest = &card;
   }
-  if (roomiest == nullptr) return any ? ", which tasks have for their own" : "";
+  if (roomiest == nullptr) return (any ? ", which tasks have for their own" : "") + avoided;
   std::string words = fmt::format(", GPU {} has most free: {}", roomiest->label,
                                   to_text(not_below_zero(roomiest->free)));
   if (roomiest->of_others >= kWorthSaying) {
     words += fmt::format(", others use {} of it", to_text(roomiest->of_others));
   }
-  return words;
+  return words + avoided;
 }
 
 std::string gpu_words(const Reason& reason, const Headroom& room) {
@@ -129,16 +142,19 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
       "needs {}", whole && needs.gpus == 1 ? "a GPU of its own" : gpu_promise_text(needs));
   words += whole ? whole_gpu_words(reason, room) : shared_gpu_words(reason, room);
   Bytes lingering;
+  bool avoided = false;
   std::string gone;
   for (const Headroom::Card& card : room.gpus) {
     lingering += card.lingering;
+    avoided = avoided || (card.present && card.avoided_for);
     if (!card.present) gone += fmt::format(", GPU {} does not answer", card.label);
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {
     words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
                          to_text(lingering));
   }
-  return words + gone;
+  words += gone;
+  return avoided ? words + " ('--set other-users=share' takes such a GPU)" : words;
 }
 
 }  // namespace

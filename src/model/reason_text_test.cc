@@ -78,6 +78,21 @@ TEST(ReasonText, CountsTheGpusThatNobodyHolds) {
             "needs 2 whole GPUs, 2 GPUs of 2 held by no task, others use 11 GB of GPU 0");
 }
 
+TEST(ReasonText, SaysForWhomAGpuIsLeftAloneAndWhatLiftsThat) {
+  Headroom room = two_cards();
+  room.gpus[0].holders = 0;
+  room.gpus[0].avoided_for = 1001;
+  const std::string words = ", user 1001 computes on GPU 0 with 11 GB";
+  const std::string cure = " ('--set other-users=share' takes such a GPU)";
+  EXPECT_EQ(gpu_words({.gpus = 2}, room),
+            "needs 2 whole GPUs, 2 GPUs of 2 held by no task" + words + cure);
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
+            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words + cure);
+  room.gpus[1].avoided_for = 0;
+  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
+            "needs 6 GB on its GPU" + words + ", user 0 computes on GPU 1 with 200 MB" + cure);
+}
+
 TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
   Headroom room = two_cards();
   room.gpus[0].present = false;

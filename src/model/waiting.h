@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ struct Headroom {
     Bytes free;          ///< Negative when more is in use than should be.
     Bytes of_others;
     Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
+    /// For whose process it is not taken, by number.
+    std::optional<std::uint32_t> avoided_for;
 
     friend bool operator==(const Card&, const Card&) = default;
   };

@@ -58,7 +58,9 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   } else if (!device.processes.empty()) {
     text += "  processes:\n";
     for (const DeviceProcess& process : device.processes) {
-      text += fmt::format("    {}: {}\n", process.pid, to_text(process.memory));
+      text +=
+          fmt::format("    {}: {}{}\n", process.pid, to_text(process.memory),
+                      process.other_user ? fmt::format(", of user {}", *process.other_user) : "");
     }
   }
   return text;
@@ -83,7 +85,10 @@ std::string devices_json(const DevicesView& view) {
     const Gpu& gpu = device.gpu;
     Json processes = Json::array();
     for (const DeviceProcess& process : device.processes) {
-      processes.push_back({{"pid", process.pid}, {"memory_bytes", process.memory.count}});
+      processes.push_back(
+          {{"pid", process.pid},
+           {"memory_bytes", process.memory.count},
+           {"other_user", process.other_user ? Json(*process.other_user) : Json(nullptr)}});
     }
     Json promises = Json::array();
     for (const TaskRow* task : tasks_on(view, gpu)) {

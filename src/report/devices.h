@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ namespace trainyard::report {
 struct DeviceProcess {
   std::int64_t pid = 0;
   Bytes memory;
+  /// Whose it is, by number, where that is another user than ours.
+  std::optional<std::uint32_t> other_user = std::nullopt;
 };
 
 /// One GPU, and how it is now.

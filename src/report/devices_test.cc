@@ -50,6 +50,14 @@ TEST(Devices, ShowWhatIsOnThemAndPromised) {
             "  does not answer\n");
 }
 
+TEST(Devices, NameTheOtherUserOfAProcess) {
+  DevicesView view = two_devices();
+  view.devices[0].processes[1].other_user = 1001;
+  EXPECT_THAT(devices_text(view), HasSubstr("    12: 3 GB\n"
+                                            "    77: 1 GB, of user 1001\n"));
+  EXPECT_THAT(devices_json(view), HasSubstr("\"other_user\": 1001"));
+}
+
 TEST(Devices, SayWhyThereAreNone) {
   EXPECT_EQ(devices_text({.none_reason = "no NVIDIA driver is installed"}),
             "no GPU: no NVIDIA driver is installed\n");
@@ -62,7 +70,8 @@ TEST(Devices, AreJsonForPrograms) {
   EXPECT_THAT(json, HasSubstr(R"("id": "lr=1")"));
   EXPECT_THAT(json, HasSubstr(R"("memory_promised_bytes": 5000000000)"));
   EXPECT_THAT(json, HasSubstr(R"("memory_free_bytes": null)"));
-  EXPECT_THAT(json, Not(HasSubstr("other")));
+  EXPECT_THAT(json, Not(HasSubstr("\"other\"")));
+  EXPECT_THAT(json, HasSubstr("\"other_user\": null"));
   DevicesView hidden = two_devices();
   hidden.devices[0].processes_known = false;
   EXPECT_THAT(devices_json(hidden), HasSubstr(R"("processes": null)"));

@@ -10,9 +10,12 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -26,6 +29,7 @@
 #include "io/gpu_driver.h"
 #include "io/keeper.h"
 #include "io/memory_group.h"
+#include "io/process_owner.h"
 #include "io/process_table.h"
 #include "io/task_server.h"
 #include "model/command.h"
@@ -165,6 +169,25 @@ void LocalMachine::hear_gpus(const std::vector<io::GpuState>& states) {
   inbox_.push_back({.at = now(), .what = gpus_from(states)});
 }
 
+std::optional<std::uint32_t> LocalMachine::other_user_on(const io::GpuState& state) const {
+  // A context that does nothing, as a monitor has one.
+  constexpr Bytes kTiny = mb(100);
+  // Does the work of others on the card, who are not told apart.
+  constexpr std::string_view kShares = "nvidia-cuda-mps";
+  std::optional<std::uint32_t> user;
+  Bytes most;
+  for (const io::GpuProcess& process : state.processes) {
+    if (process.draws || process.memory < kTiny || process.memory < most) continue;
+    if (owners_.contains(process.pid)) continue;
+    const std::optional<std::uint32_t> owner = io::owner_of(process.pid);
+    if (!owner || *owner == ::geteuid()) continue;
+    if (io::name_of_process(process.pid).starts_with(kShares)) continue;
+    user = owner;
+    most = process.memory;
+  }
+  return user;
+}
+
 GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
   GpusSampled seen;
   std::map<std::pair<TaskIndex, GpuIndex>, Bytes> uses;
@@ -173,7 +196,8 @@ GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
     seen.gpus.push_back({.present = state.present,
                          .used = state.used,
                          .processes_known = state.processes_known,
-                         .utilization = state.utilization});
+                         .utilization = state.utilization,
+                         .other_user = other_user_on(state)});
     for (const io::GpuProcess& process : state.processes) {
       const auto owner = owners_.find(process.pid);
       if (owner != owners_.end()) uses[{owner->second, GpuIndex{index}}] += process.memory;

@@ -96,6 +96,8 @@ class LocalMachine final : public Machine {
   Sampled sample();
   void grant(const GrantDevice& command);
   void hear_gpus(const std::vector<io::GpuState>& states);
+  /// The user another process of whom computes there.
+  [[nodiscard]] std::optional<std::uint32_t> other_user_on(const io::GpuState& state) const;
   GpusSampled gpus_from(const std::vector<io::GpuState>& states);
   void look_at_gpus_soon();
 

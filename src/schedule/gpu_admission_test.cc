@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -51,6 +52,33 @@ TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
             (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 1 whole"}));
   EXPECT_EQ(changes(yard.first).back(),
             "shape 1: needs a GPU of its own, 0 GPUs of 2 held by no task");
+}
+
+TEST(GpuAdmission, LeavesAGpuToAnotherUserWhoComputesThere) {
+  Limits limits = kAll;
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), limits, kTwoGpus);
+  yard.go(yard.first, at(0));
+  GpusSampled reading = seen(gb(1));
+  reading.gpus[0].other_user = 1001;
+  yard.on(at(1), reading);
+  // Who runs there already goes on; but nobody follows it.
+  static_cast<void>(yard.ended(0, at(2)));
+  const Decision after = yard.on(at(3), reading);
+  EXPECT_EQ(commands(after), Texts{});
+  ASSERT_EQ(after.changes.size(), 1U);
+  const auto* const room = std::get_if<HeadroomSeen>(after.changes.data());
+  ASSERT_NE(room, nullptr);
+  EXPECT_EQ(room->headroom.gpus[0].holders, 0);
+  EXPECT_EQ(room->headroom.gpus[0].avoided_for, 1001U);
+  EXPECT_EQ(room->headroom.gpus[1].avoided_for, std::nullopt);
+  EXPECT_EQ(commands(yard.on(at(4), seen())), Texts{"start 2#1 with 1 GB, 0 whole"});
+
+  limits.gpu_avoids_others = false;
+  Yard sharing(PlanBuilder().tasks(3, gb(1)).on_gpus(1), limits, kTwoGpus);
+  sharing.go(sharing.first, at(0));
+  sharing.on(at(1), reading);
+  static_cast<void>(sharing.ended(0, at(2)));
+  EXPECT_EQ(commands(sharing.on(at(3), reading)), Texts{"start 2#1 with 1 GB, 0 whole"});
 }
 
 TEST(GpuAdmission, DoesNotHoldBackThoseThatWantNoGpu) {

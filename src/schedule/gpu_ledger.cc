@@ -24,7 +24,9 @@ constexpr Bytes kSlack = mib(64);
 }  // namespace
 
 GpuLedger::GpuLedger(const Limits& limits, const Capacity& capacity)
-    : linger_max_(limits.gpu_linger_max), room_(capacity.gpus.size()) {
+    : linger_max_(limits.gpu_linger_max),
+      avoids_others_(limits.gpu_avoids_others),
+      room_(capacity.gpus.size()) {
   for (const Gpu& gpu : capacity.gpus) {
     cards_.push_back({.total = gpu.memory, .kept_free = memory_kept_free(limits, gpu)});
   }
@@ -49,6 +51,7 @@ void GpuLedger::see(Instant at, const GpusSampled& reading) {
     Card& card = cards_[index];
     card.used = seen.used;
     card.known = seen.processes_known;
+    card.other_user = seen.other_user;
     if (seen.present) {
       card.gone_since.reset();
     } else if (!card.gone_since) {
@@ -166,7 +169,9 @@ void GpuLedger::update_all() {
 
 void GpuLedger::update(GpuIndex gpu) {
   const Card& card = cards_[gpu.value];
-  GpuRoom now{.present = !card.gone_since};
+  GpuRoom now{.present = !card.gone_since,
+              .of_others = card.others,
+              .avoided = avoided_for(gpu).has_value()};
   Bytes held;
   Bytes promised;
   Bytes outstanding;  // Promised, and not taken at the last reading.

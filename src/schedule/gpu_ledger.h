@@ -9,6 +9,7 @@
 // to give back what it had). Until then, or for Limits::gpu_linger_max, it is held for nobody.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,6 +70,10 @@ class GpuLedger {
 
   /// Memory of others, and of tasks that were waited for in vain, at the last reading.
   [[nodiscard]] Bytes of_others(GpuIndex gpu) const { return cards_[gpu.value].others; }
+  /// For whose process a GPU is not taken; nothing where there is none, or nobody is avoided.
+  [[nodiscard]] std::optional<std::uint32_t> avoided_for(GpuIndex gpu) const {
+    return avoids_others_ ? cards_[gpu.value].other_user : std::nullopt;
+  }
   /// Since when a GPU does not answer; nothing when it does.
   [[nodiscard]] std::optional<Instant> gone_since(GpuIndex gpu) const {
     return cards_[gpu.value].gone_since;
@@ -89,6 +94,7 @@ class GpuLedger {
     Bytes used;
     bool known = true;
     Bytes others;
+    std::optional<std::uint32_t> other_user;
     std::optional<Instant> gone_since;
   };
 
@@ -98,6 +104,7 @@ class GpuLedger {
   void update_all();
 
   Duration linger_max_;
+  bool avoids_others_;
   std::vector<Card> cards_;
   std::vector<GpuRoom> room_;
   std::map<TaskIndex, Holding> holdings_;

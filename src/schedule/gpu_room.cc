@@ -42,13 +42,17 @@ GpuChooser::GpuChooser(const Limits& limits, const Capacity& capacity)
 }
 
 bool GpuChooser::fits(const GpuRoom& room, const Card& card, const Request& request) const {
-  if (!room.present || room.whole) return false;
+  if (!room.present || room.avoided || room.whole) return false;
   if (request.gpus > 1 && card.slice) return false;
   if (wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
   return request.gpu_memory <= room.free;
 }
 
-bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b) const {
+bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b, bool whole) const {
+  // What a driver keeps for itself is no sign of somebody at work.
+  constexpr std::int64_t kAlike = mib(256).count;
+  const std::int64_t others_of_a = room[a.value].of_others.count / kAlike;
+  const std::int64_t others_of_b = room[b.value].of_others.count / kAlike;
   const Card& x = cards_[a.value];
   const Card& y = cards_[b.value];
   switch (strategy_) {
@@ -61,6 +65,8 @@ bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b) c
     case GpuStrategy::Performance:
       return x.speed > y.speed;
     case GpuStrategy::BestFit:
+      // One that wants all of a GPU shares it with as little as can be.
+      if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;
       return room[a.value].free < room[b.value].free;
   }
   return false;
@@ -76,10 +82,11 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   }
   const auto wanted = static_cast<std::size_t>(request.gpus);
   if (fitting.size() < wanted) return std::nullopt;
+  const bool whole = wants_whole_gpus(request);
   // Of two that are alike the first on the bus comes first, or the last where the order is
   // reversed.
   std::ranges::sort(fitting, [&](GpuIndex a, GpuIndex b) {
-    if (before(room, a, b) || before(room, b, a)) return before(room, a, b);
+    if (before(room, a, b, whole) || before(room, b, a, whole)) return before(room, a, b, whole);
     return std::pair(cards_[a.value].place, a) < std::pair(cards_[b.value].place, b);
   });
   if (reverse_) std::ranges::reverse(fitting);

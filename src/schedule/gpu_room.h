@@ -21,8 +21,10 @@ struct GpuRoom {
   bool present = true;
   /// Negative when more is in use than should be. Counts what a task has whose own it is as taken.
   Bytes free;
-  int holders = 0;     ///< Tasks that hold something of it.
-  bool whole = false;  ///< It is the holder's own.
+  int holders = 0;       ///< Tasks that hold something of it.
+  bool whole = false;    ///< It is the holder's own.
+  Bytes of_others;       ///< In use by who is none of ours.
+  bool avoided = false;  ///< Another user's process computes there, and is left alone.
 };
 
 /// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
@@ -62,7 +64,8 @@ class GpuChooser {
   };
 
   [[nodiscard]] bool fits(const GpuRoom& room, const Card& card, const Request& request) const;
-  [[nodiscard]] bool before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b) const;
+  [[nodiscard]] bool before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b,
+                            bool whole) const;
 
   std::vector<Card> cards_;
   GpuStrategy strategy_;

@@ -85,6 +85,35 @@ TEST(GpuRoom, IsGivenWholeWhereNobodyHoldsAPartOfIt) {
   EXPECT_EQ(chooser.choose(room, whole), std::nullopt);
 }
 
+TEST(GpuRoom, IsGivenWholeWhereOthersUseLeast) {
+  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
+  std::vector<GpuRoom> room = kRoom;
+  room[1].of_others = gb(2);
+  room[0].of_others = mb(300);
+  EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
+  EXPECT_EQ(chosen(chooser, room, {.gpus = 2}), (Numbers{0, 2}));
+  // What a driver keeps for itself is the same as nothing; and a part goes where it fits best.
+  room[0].of_others = mb(100);
+  room[2].of_others = mb(200);
+  EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
+  EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
+  // Who asks for another order has it.
+  room[2].of_others = gb(2);
+  const GpuChooser by_place(all_of_it(GpuStrategy::Pci, true), three());
+  EXPECT_EQ(chosen(by_place, room, {.gpus = 1}), Numbers{2});
+}
+
+TEST(GpuRoom, OfOneWhereAnotherUserComputesIsNotGiven) {
+  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
+  std::vector<GpuRoom> room = kRoom;
+  room[1].avoided = true;
+  EXPECT_EQ(chosen(chooser, room, kShared), Numbers{2});
+  EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
+  EXPECT_EQ(chooser.choose(room, {.gpus = 3}), std::nullopt);
+  EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(5), .gpu = GpuIndex{1}}),
+            std::nullopt);
+}
+
 TEST(GpuRoom, IsTheOneThatIsWishedForOrNone) {
   const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
   Request wish = kShared;

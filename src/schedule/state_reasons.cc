@@ -109,7 +109,8 @@ Headroom Scheduler::State::headroom_now() const {
                          .holders = card.holders,
                          .free = card.free,
                          .of_others = gpus_.of_others({index}),
-                         .lingering = {}});
+                         .lingering = {},
+                         .avoided_for = gpus_.avoided_for({index})});
   }
   for (const GpuLedger::Lingering& it : gpus_.lingering()) {
     room.gpus[it.gpu.value].lingering += it.seen;

@@ -46,6 +46,7 @@ std::string_view to_text(Fault fault) {
                                                              "clock jump",
                                                              "GPU gone",
                                                              "GPU memory lost",
+                                                             "GPU of another user",
                                                              "GPU memory nobody's",
                                                              "100 deaths at once",
                                                              "keeper dies",

@@ -51,6 +51,7 @@ enum class Fault : std::uint8_t {
   ClockJump,     ///< The machine slept.
   GpuGone,       ///< Does not answer for a while, or for good.
   GpuLost,       ///< Others take of its memory for a while.
+  GpuOfOthers,   ///< They compute there.
   GpuUnnamed,    ///< The driver does not say who has what.
   ManyDeaths,    ///< A hundred processes die in one instant.
   KeeperDies,

@@ -381,11 +381,27 @@ void MadeUpMachine::count_for_a_while(const Trouble& trouble, Fault fault, int& 
 }
 
 void MadeUpMachine::squeeze_memory(Duration lasts) {
+  counts_.count(Fault::MemoryLost);
+  // The oldest has more than it said, as it may: it is in nobody's way until memory is short.
+  for (auto& [task, process] : processes_) {
+    Behaviour& behaviour = process.behaviour;
+    if (!process.since || shape_of(task).memory_hard) continue;
+    behaviour.curve = Curve::Flat;
+    behaviour.memory_most = std::max(behaviour.memory_most, {process.promise.count / 4 * 5});
+    break;
+  }
+  take_free_memory(lasts);
+}
+
+/// Others take it, and what becomes free meanwhile: those that run stay in want.
+void MadeUpMachine::take_free_memory(Duration lasts) {
   const Bytes left{workload_.limits.memory_remain.count / 4 * 3};
   const Bytes amount = std::max(Bytes{}, workload_.capacity.memory - memory_taken() - left);
-  counts_.count(Fault::MemoryLost);
   memory_of_others_ += amount;
   at(now_ + lasts, [this, amount] { memory_of_others_ -= amount; });
+  constexpr Duration kAgain{700};
+  const Duration rest = lasts - kAgain;
+  if (rest > Duration{0}) at(now_ + kAgain, [this, rest] { take_free_memory(rest); });
 }
 
 void MadeUpMachine::kill_many() {

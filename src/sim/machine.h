@@ -108,6 +108,7 @@ class MadeUpMachine final : public Machine {
   void for_a_while(const Trouble& trouble, Step begin, Step end);
   void count_for_a_while(const Trouble& trouble, Fault fault, int& how_many);
   void squeeze_memory(Duration lasts);
+  void take_free_memory(Duration lasts);
   void kill_many();
   void lose_keeper();
   void ask_to_kill(const Trouble& trouble);
@@ -137,6 +138,7 @@ class MadeUpMachine final : public Machine {
   struct CardState {
     int gone = 0;
     Bytes of_others;
+    int other_users = 0;  ///< Who compute there.
   };
   std::vector<CardState> cards_;
   int gpus_unnamed_ = 0;

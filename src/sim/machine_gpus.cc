@@ -120,6 +120,9 @@ GpusSampled MadeUpMachine::read_gpus() {
     const Bytes used = std::min(used_on({index}), workload_.capacity.gpus[index].memory);
     reading.gpus.push_back(
         {.present = there, .used = there ? used : Bytes{}, .processes_known = gpus_unnamed_ == 0});
+    if (cards_[index].other_users > 0 && gpus_unnamed_ == 0) {
+      reading.gpus.back().other_user = 1000U + index;
+    }
   }
   for (auto& [task, process] : processes_) {
     const Bytes use = gpu_use(process);
@@ -136,14 +139,20 @@ GpusSampled MadeUpMachine::read_gpus() {
 void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
   const std::size_t which = trouble.which % cards_.size();
   const Bytes all = workload_.capacity.gpus[which].memory;
+  const bool computes = trouble.memory.count % 2 == 0;
   const Bytes lost{all.count / 100 * (1 + (trouble.memory.count % 60))};
   for_a_while(
       trouble,
-      [this, which, lost] {
+      [this, which, lost, computes] {
         counts_.count(Fault::GpuLost);
         cards_[which].of_others += lost;
+        if (computes) counts_.count(Fault::GpuOfOthers);
+        if (computes) ++cards_[which].other_users;
       },
-      [this, which, lost] { cards_[which].of_others -= lost; });
+      [this, which, lost, computes] {
+        cards_[which].of_others -= lost;
+        if (computes) --cards_[which].other_users;
+      });
 }
 
 void MadeUpMachine::lose_gpu(const Trouble& trouble) {

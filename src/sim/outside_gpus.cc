@@ -124,13 +124,15 @@ std::vector<SeenGpu> OutsideGpus::now() const {
       by_ledger -= left.share.holds();
     }
     gpu.there = !gone_[index];
+    gpu.others = others_[index];
+    gpu.left = limits_.gpu_avoids_others && last_[index].other_user.has_value();
     gpu.free = std::min(by_ledger, all - last_[index].used - untaken) - kept({index});
   }
   return gpus;
 }
 
 bool OutsideGpus::fits(const SeenGpu& gpu, GpuIndex which, const Request& request) const {
-  if (!gpu.there || gpu.owned || (request.gpu && *request.gpu != which)) return false;
+  if (!gpu.there || gpu.left || gpu.owned || (request.gpu && *request.gpu != which)) return false;
   const Gpu& card = capacity_.gpus[which.value];
   if (card.slice && request.gpus > 1) return false;
   if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
@@ -145,6 +147,8 @@ std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<S
   const auto badness = [&](GpuIndex gpu) {
     const Gpu& card = capacity_.gpus[gpu.value];
     std::int64_t by = 0;
+    // Who wants all of a GPU gets that on which others have least, in steps.
+    std::int64_t disturbed = 0;
     switch (limits_.gpu_strategy) {
       case GpuStrategy::Pci:
         break;
@@ -159,9 +163,10 @@ std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<S
         break;
       case GpuStrategy::BestFit:
         by = from[gpu.value].free.count;
+        if (request.gpu_memory == Bytes{}) disturbed = from[gpu.value].others.count / (256 << 20);
         break;
     }
-    return std::tuple(by, card.pci, gpu.value);
+    return std::tuple(disturbed, by, card.pci, gpu.value);
   };
   std::vector<GpuIndex> fitting;
   for (std::uint32_t index = 0; index < from.size() && request.gpus > 0; ++index) {

@@ -22,6 +22,8 @@ struct SeenGpu {
   Bytes free;
   int users = 0;
   bool owned = false;  ///< By one task alone.
+  Bytes others;        ///< In use by who is none of ours.
+  bool left = false;   ///< To another user who computes there.
 };
 
 /// What somebody has on a GPU, or had.

@@ -70,6 +70,7 @@ void make_gpu_limits(Limits& made, Random& random) {
   made.gpu_memory_least = gib(random.between(0, 3));
   made.gpu_linger_max = random.between(Duration{1'000}, Duration{10'000});
   made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
+  made.gpu_avoids_others = !random.one_in(4);
 }
 
 Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {

@@ -1,6 +1,7 @@
 """Tasks on GPUs. The driver is made up (tests/fake_nvml): the program opens it as it would open NVIDIA's."""
 import os
 import pathlib
+import subprocess
 import sys
 
 from yard import CLIENT, YardTest, json
@@ -11,6 +12,7 @@ sys.path.insert(0, str(HERE))
 import fake_gpu  # noqa: E402
 
 GB = 1_000_000_000
+NOBODY = 65534
 # Says which GPU it has, takes what it is told of it, and goes on when it may.
 TASK = """
 import json, os, pathlib, sys, time
@@ -61,6 +63,15 @@ groups:
     def has(self, task):
         return (self.directory / "runs/job/g" / task / "has").exists()
 
+    def other_user(self):
+        """A process of somebody else."""
+        if os.geteuid() != 0:
+            self.skipTest("only root may start a process of another user")
+        other = subprocess.Popen(["sleep", "1000"], user=NOBODY)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        return other
+
     def go(self):
         self.write("go", "")
 
@@ -86,7 +97,7 @@ class Devices(GpuTest):
                                "  0 B of 8 GB used, 8 GB free; at work 0 % of the time\n")
         first, second = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
         self.assertEqual((first["uuid"], first["memory_free_bytes"], first["utilization"]), ("GPU-aaaa", 5 * GB, 0.4))
-        self.assertEqual(first["processes"], [{"pid": os.getpid(), "memory_bytes": 3 * GB}])
+        self.assertEqual(first["processes"], [{"pid": os.getpid(), "memory_bytes": 3 * GB, "other_user": None}])
         self.assertEqual((second["index"], second["processes"], second["promises"]), (1, [], []))
 
     def test_that_are_missing_are_explained(self):
@@ -175,6 +186,36 @@ groups:
         self.job("name: job\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         done = self.trainyard("run", "job.yaml", expect=0)
         self.assertIn("NO TASK ASKS FOR A GPU, and 2 are here", done.stderr)
+
+    def test_a_card_on_which_another_user_computes_is_left_to_them(self):
+        other = self.other_user()
+        ours = {"pid": os.getpid(), "memory": GB}
+        draws = {"pid": other.pid, "memory": GB, "draws": True}
+        tiny = {"pid": other.pid, "memory": GB // 20}
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}]),
+                   self.card("GPU-bbbb", 2, processes=[ours]), self.card("GPU-cccc", 3, processes=[draws]),
+                   self.card("GPU-dddd", 4, processes=[tiny])])
+        self.assertIn(f"{other.pid}: 2 GB, of user {NOBODY}\n", self.trainyard("devices", expect=0).stdout)
+        self.sweep("gpus: 1", 4, "/usr/bin/python3 task.py 1 go")
+        yard = self.start("run", "job.yaml")
+        self.until("three tasks", lambda: all(self.has(f"t{n}") for n in range(3)))
+        # The emptiest first; of two that are alike the one where less is left beside it.
+        self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
+        self.assertEqual(self.reasons(), [
+            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 with 2 GB "
+            "('--set other-users=share' takes such a GPU)"])
+        other.kill()
+        other.wait()
+        self.until("the fourth", lambda: self.has("t3"))
+        self.go()
+        self.end_of(yard, expect=0)
+
+    def test_a_card_is_shared_with_another_user_where_that_is_asked_for(self):
+        other = self.other_user()
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}])])
+        self.sweep("gpus: 1", 1, "/usr/bin/python3 task.py 1")
+        self.trainyard("run", "job.yaml", "--set", "other-users=share", expect=0)
+        self.assertEqual(self.rows()["t0"]["gpus"], ["0"])
 
     def test_others_make_a_card_smaller(self):
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 5 * GB}]), self.card("GPU-bbbb", 2)])

@@ -233,7 +233,7 @@ class Configuration(YardTest):
         self.trainyard("config", "init", expect=2)
         self.write("trainyard.yaml", "scheduler:\n  max-process: 3\n")
         self.job(SWEEP + "config:\n  scheduler:\n    train-nretry: 5\n")
-        shown = self.trainyard("config", "show", "job.yaml", "--set", "debug=true", expect=0).stdout
+        shown = self.trainyard("config", "show", "job.yaml", "--set", "gpu-priority.reverse=true", expect=0).stdout
         lines = {line.split(":")[0].strip(): line for line in shown.splitlines() if "#" in line}
         text = "\n".join(lines.values())
         self.assertIn("trainyard.yaml:2", text)

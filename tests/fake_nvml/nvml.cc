@@ -178,7 +178,12 @@ int nvmlDeviceGetUtilizationRates(void* handle, Utilization* rates) {
   return number(handle) >= 100 ? kNotSupported : kSuccess;
 }
 
-int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, ProcessInfo* infos) {
+}  // extern "C"
+
+namespace {
+
+/// Those that draw, or the others.
+int list_processes(void* handle, unsigned* count, ProcessInfo* infos, bool drawing) {
   if (const int code = ready(handle); code != kSuccess) return code;
   const Json& device = device_of(handle);
   if (device.value("hides_processes", false)) {
@@ -188,7 +193,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, Proce
   std::vector<ProcessInfo> found;
   for (const Json& process : device.value("processes", Json::array())) {
     const auto pid = process.at("pid").get<std::int64_t>();
-    if (!lives(pid)) continue;
+    if (!lives(pid) || process.value("draws", false) != drawing) continue;
     found.push_back({.pid = static_cast<unsigned>(pid),
                      .memory = device.value("hides_memory", false)
                                    ? ~0ULL
@@ -201,6 +206,18 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, Proce
   if (found.size() > room) return kInsufficientSize;
   std::ranges::copy(found, infos);
   return kSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void* handle, unsigned* count, ProcessInfo* infos) {
+  return list_processes(handle, count, infos, false);
+}
+
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void* handle, unsigned* count, ProcessInfo* infos) {
+  return list_processes(handle, count, infos, true);
 }
 
 int nvmlDeviceGetNumGpuCores(void* handle, unsigned* cores) {

@@ -46,8 +46,8 @@ BUGS = [
      "        {.gpu = share.gpu, .memory = memory, .seen = share.memory, .until = at + linger_max_});\n",
      "    static_cast<void>(at + Duration{memory.count});\n"),
     ("a_gpu_of_ones_own_is_shared", "gpu_room.cc",
-     "  if (!room.present || room.whole) return false;\n",
-     "  if (!room.present) return false;\n"),
+     "  if (!room.present || room.avoided || room.whole) return false;\n",
+     "  if (!room.present || room.avoided) return false;\n"),
     ("a_retry_forgets_what_its_gpu_lacked", "state.cc",
      "    grown_gpu_[task] = again.gpu_memory;\n",
      ""),
@@ -84,6 +84,12 @@ BUGS = [
      "  state_->tell_headroom(true, out);\n"
      "  if (look) state_->start_what_fits(event.at, out);\n"
      "  const bool reading"),
+    ("a_gpu_on_which_another_user_computes_is_taken", "gpu_room.cc",
+     "  if (!room.present || room.avoided || room.whole) return false;\n",
+     "  if (!room.present || room.whole) return false;\n"),
+    ("a_whole_gpu_is_not_the_emptiest", "gpu_room.cc",
+     "      if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;\n",
+     "      static_cast<void>(whole && others_of_a != others_of_b);\n"),
     ("loading_and_training_count_their_tries_together", "state.cc",
      "    if (running.stage == Stage::Load && !preempted) ++load_failures_[task];\n",
      "    ++load_failures_[task];\n"),

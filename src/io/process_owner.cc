@@ -1,0 +1,27 @@
+#include "io/process_owner.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include "io/cgroup.h"
+
+namespace trainyard::io {
+
+std::optional<std::uint32_t> owner_of(std::int64_t pid) {
+  struct stat about{};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &about) != 0) return std::nullopt;
+  return about.st_uid;
+}
+
+std::string name_of_process(std::int64_t pid) {
+  std::string name = read_small_file(fmt::format("/proc/{}/comm", pid));
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+}  // namespace trainyard::io
