@@ -25,8 +25,9 @@ std::vector<std::string> in_task(std::string_view keys, std::string_view matrix 
 TEST(JobCommand, IsRefusedWhereAValueCouldNotBeQuoted) {
   EXPECT_THAT(in_task(R"(command: 'echo $(( {v} + 1 ))')"),
               ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in "
-                          "arithmetic, which would read its value as a formula; hand the value "
-                          "over in a variable of 'env', or write the command as a list"));
+                          "arithmetic, which would read its value as a formula; write the command "
+                          "as a list, in which no shell reads it; a variable of 'env' would be "
+                          "run here as well"));
   EXPECT_THAT(in_task(R"(command: ['echo $(( {v} + 1 ))'], env: {A: '${{U:-{v}}}'})"), IsEmpty());
 }
 

@@ -74,10 +74,13 @@ std::expected<ShellContext, std::string> context_of(const Piece& piece, std::str
   if (!names.in_shell) return ShellContext{};
   auto context = shell.value_here();
   if (!context) {
-    return std::unexpected(
-        fmt::format("'{{{}}}' stands {}; hand the value over in a variable of 'env', or write the "
-                    "command as a list",
-                    piece.name, context.error()));
+    const ShellRefusal& why = context.error();
+    return std::unexpected(fmt::format(
+        "'{{{}}}' stands {}; {}", piece.name, why.where,
+        why.runs_values
+            ? "write the command as a list, in which no shell reads it; a variable of 'env' would "
+              "be run here as well"
+            : "hand the value over in a variable of 'env', or write the command as a list"));
   }
   // `{n}>file` would write to the file what the program writes to its descriptor n.
   if (after.starts_with('<') || after.starts_with('>')) context->quoted = true;

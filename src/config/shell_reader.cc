@@ -28,13 +28,6 @@ bool starts_name(char byte) {
 
 bool continues_name(char byte) { return starts_name(byte) || (byte >= '0' && byte <= '9'); }
 
-/// Whether the backslash at the end of a line is none that another one quotes.
-bool is_continued(std::string_view line) {
-  const auto others =
-      std::ranges::find_if(line | std::views::reverse, [](char byte) { return byte != '\\'; });
-  return (others - std::ranges::begin(line | std::views::reverse)) % 2 == 1;
-}
-
 constexpr std::string_view kInBraces = "within '${...}'";
 constexpr std::string_view kInArithmetic = "in arithmetic, which would read its value as a formula";
 constexpr std::string_view kInBackticks = "in backticks, after a backslash or a '<<' in them";
@@ -46,67 +39,67 @@ constexpr std::string_view kAfterOther =
 constexpr std::string_view kAfterHere =
     "after a here-document of which shells do not agree where "
     "it ends";
+constexpr std::string_view kTabsTaken =
+    "in a '<<-' document, which takes tabs off a value as well ('<<' does not)";
+constexpr std::string_view kAfterSign =
+    "after ')#' or '(#', of which shells do not agree whether they start a comment";
+constexpr std::string_view kAfterInteger =
+    "after 'declare -i' or '-n', which make what a variable is given later a formula";
 
 }  // namespace
-
-bool HereEnd::is_ended_by(std::string_view line) const {
-  if (tabs_stripped) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
-  return line == word;
-}
-
-bool HereEnd::may_be_ended_by(std::string_view line) const {
-  const auto end = std::min(line.find_last_not_of(")`") + 1, line.size());
-  return is_ended_by(line) || is_ended_by(line.substr(0, end));
-}
-
-bool may_end_document(const HereEnd& end, std::string_view text, ShellPiece piece) {
-  const auto any_line = [&end](std::string_view lines) {
-    return std::ranges::any_of(lines | std::views::split('\n'), [&end](const auto& line) {
-      return end.may_be_ended_by(std::string_view(line.begin(), line.end()));
-    });
-  };
-  const auto ends_line = [&](std::size_t at) {
-    return text[at] == '\n' && (end.quoted || !is_continued(text.substr(0, at)));
-  };
-  while (piece.begin > 0 && !ends_line(piece.begin - 1)) --piece.begin;
-  while (piece.end < text.size() && !ends_line(piece.end)) ++piece.end;
-  std::string joined;
-  for (std::size_t at = piece.begin; at < piece.end; ++at) {
-    if (text[at] == '\n' && !ends_line(at)) {
-      joined.pop_back();
-    } else {
-      joined += text[at];
-    }
-  }
-  return any_line(text.substr(piece.begin, piece.end - piece.begin)) || any_line(joined);
-}
 
 void ShellReader::read(std::string_view text) {
   for (const char byte : text) read_byte(byte);
 }
 
-std::string_view ShellReader::why_not_here() const {
-  if (!given_up_.empty()) return given_up_;
-  if (lost_in_backticks_) return kInBackticks;
-  if (backslash_)
-    return "right after a backslash, which would quote only the first character of its value";
-  if (reading_ != Reading::Nothing) return "in the word that ends a here-document";
-  if (in_here_ && (lost_in_here_ || !here_closers_.empty())) return kInHere;
-  // What a substitution in arithmetic prints may be the value.
-  const bool formula =
-      std::ranges::find(frames_, Inside::Arithmetic, &Frame::inside) != frames_.end();
-  if (formula) return kInArithmetic;
-  if (in_here_ || comment_) return {};
-  // Quotes belong to what they stand in; a substitution is a command of its own.
-  for (const Frame& frame : frames_ | std::views::reverse) {
-    if (frame.inside == Inside::Braces) return kInBraces;
-    if (frame.inside != Inside::Single && frame.inside != Inside::Double) break;
+/// What would run the value, or what a substitution prints that has it.
+std::string_view ShellReader::formula_here() const {
+  if (!in_here_ && comment_) return {};
+  for (const Frame& frame : frames_) {
+    if (frame.inside == Inside::Arithmetic) return kInArithmetic;
+    if (!frame.words.formula().empty()) return frame.words.formula();
   }
   return {};
 }
 
-std::expected<ShellContext, std::string_view> ShellReader::value_here() {
-  std::string_view why = why_not_here();
+/// The value would go on with the name of a variable, or would be one.
+bool ShellReader::joins_a_name() const {
+  const Inside inside = frames_.back().inside;
+  if (in_here_) return !here_wanted_.front().quoted && (variable_ || before_ == '$');
+  if (comment_ || inside == Inside::Single) return false;
+  return before_ == '$' || (variable_ && inside == Inside::Double);
+}
+
+ShellRefusal ShellReader::why_not_here() const {
+  if (!given_up_.empty()) return {.where = given_up_, .runs_values = given_up_ == kAfterInteger};
+  if (lost_in_backticks_) return {.where = kInBackticks};
+  if (backslash_) {
+    return {.where =
+                "right after a backslash, which would quote only the first character of its "
+                "value"};
+  }
+  if (reading_ != Reading::Nothing) return {.where = "in the word that ends a here-document"};
+  if (in_here_ && (lost_in_here_ || !here_closers_.empty())) return {.where = kInHere};
+  if (in_here_ && here_wanted_.front().tabs_stripped) return {.where = kTabsTaken};
+  const std::string_view formula = formula_here();
+  if (!formula.empty()) return {.where = formula, .runs_values = true};
+  if (!in_here_ && !comment_) {
+    // Quotes belong to what they stand in; a substitution is a command of its own.
+    for (const Frame& frame : frames_ | std::views::reverse) {
+      if (frame.inside == Inside::Braces) return {.where = kInBraces};
+      if (frame.inside == Inside::Single || frame.inside == Inside::Double) continue;
+      const std::string_view name = frame.words.name();
+      if (!name.empty()) return {.where = name, .runs_values = true};
+      break;
+    }
+  }
+  if (!joins_a_name()) return {};
+  return {.where = "right after the name of a variable, which its value would go on with"};
+}
+
+std::expected<ShellContext, ShellRefusal> ShellReader::value_here() {
+  const ShellRefusal why = why_not_here();
+  if (!why.where.empty()) return std::unexpected(why);
   ShellContext context{.backticks = in_backticks()};
   const Inside inside = frames_.back().inside;
   if (in_here_) {
@@ -119,19 +112,13 @@ std::expected<ShellContext, std::string_view> ShellReader::value_here() {
   } else if (inside == Inside::Double) {
     context.place = ShellPlace::DoubleQuotes;
   }
-  context.quoted = context.place == ShellPlace::Word && (variable_ || command_start_);
-  const bool expands =
-      context.place == ShellPlace::DoubleQuotes || context.place == ShellPlace::HereDocument;
-  if (why.empty() && variable_ && expands) {
-    why = "right after the name of a variable, which its value would go on with";
-  }
-  if (!why.empty()) return std::unexpected(why);
+  context.quoted = context.place == ShellPlace::Word && (variable_ || words().at_command_start());
   // Whatever the value is, this line is not the end of a document.
   if (in_here_) {
     here_line_ += '\n';
     here_joined_ += '\n';
   }
-  follow_words('v');
+  if (!in_here_ && !comment_) words().add('v');
   variable_ = false;
   remember('v');
   return context;
@@ -149,17 +136,30 @@ bool ShellReader::in_backticks() const {
   return std::ranges::find(frames_, Inside::Backticks, &Frame::inside) != frames_.end();
 }
 
+/// Those of the command that quotes and braces stand in.
+ShellWords& ShellReader::words() {
+  const auto holds = [](const Frame& frame) {
+    return frame.inside != Inside::Single && frame.inside != Inside::Double &&
+           frame.inside != Inside::Braces;
+  };
+  return std::ranges::find_if(frames_ | std::views::reverse, holds)->words;
+}
+
 bool ShellReader::at_word_start() const { return is_one_of(before_, " \t\n;|&()`"); }
 
 void ShellReader::read_byte(char byte) {
   if (in_here_) return step_here(byte);
   if (std::exchange(backslash_, false)) {
     // The end of a line after a backslash is as good as not there; anything else means itself.
-    if (byte == '\n') return;
-    variable_ = false;
-    follow_words('x');
+    if (byte == '\n') {
+      variable_ = variable_before_;
+      if (!here_wanted_.empty()) give_up(kAfterHere);
+      return;
+    }
+    if (!comment_) words().add('x');
     return remember('x');
   }
+  variable_before_ = variable_;
   variable_ = (variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte));
   in_word_ = false;
   step(byte);
@@ -188,6 +188,7 @@ void ShellReader::step(char byte) {
     case Inside::Single:
       variable_ = false;
       if (byte == '\'') frames_.pop_back();
+      if (byte != '\'') words().add(byte);
       break;
     case Inside::Double:
       step_double(byte);
@@ -203,7 +204,11 @@ void ShellReader::step(char byte) {
 
 void ShellReader::step_double(char byte) {
   if (byte == '\\') backslash_ = true;
-  if (byte == '"') frames_.pop_back();
+  if (byte == '"') {
+    frames_.pop_back();
+    return;
+  }
+  words().add(byte);
   if (byte == '`') open_backticks();
   if (before_ == '$') open_after_dollar(byte);
 }
@@ -232,11 +237,7 @@ void ShellReader::step_quote(char byte) {
 void ShellReader::open_after_dollar(char byte) {
   const Frame& top = frames_.back();
   const bool in_double = top.inside == Inside::Double || top.in_double;
-  if (byte == '(') {
-    frames_.push_back({.inside = Inside::Parentheses});
-    command_start_ = true;
-    word_.clear();
-  }
+  if (byte == '(') frames_.push_back({.inside = Inside::Parentheses});
   if (byte == '{') frames_.push_back({.inside = Inside::Braces, .in_double = in_double});
   if (byte == '[') give_up(kAfterOther);
 }
@@ -265,7 +266,7 @@ void ShellReader::step_plain(char byte) {
       if (before_ == '$') open_after_dollar(byte);
       break;
     case '#':
-      comment_ = at_word_start() && frames_.back().inside != Inside::Arithmetic;
+      step_sign();
       break;
     case '<':
       step_arrow();
@@ -278,18 +279,22 @@ void ShellReader::step_plain(char byte) {
   }
 }
 
-/// Watches for what only a word that stands alone is: the start of a command, and `case`, whose
-/// patterns end with a parenthesis that nothing opens.
+/// A comment starts with a word. To bash `<(x)#`, `x=(a)#` and `@(a)#` are one word.
+void ShellReader::step_sign() {
+  if (frames_.back().inside == Inside::Arithmetic) return;
+  const bool pattern = before_ == '(' && is_one_of(before_that_, "@?*+!");
+  if (before_ == ')' || pattern) give_up(kAfterSign);
+  comment_ = at_word_start();
+}
+
+/// Watches for what only a word that stands alone is: commands, and `case`, whose patterns end with
+/// a parenthesis that nothing opens.
 void ShellReader::follow_words(char byte) {
-  if (in_here_ || comment_) return;
-  if (is_blank(byte) || is_one_of(byte, "\n;|&()")) {
-    if (word_ == "case" && frames_.back().inside == Inside::Parentheses) give_up(kAfterCase);
-    word_.clear();
-    if (!is_blank(byte)) command_start_ = true;
-    return;
-  }
-  command_start_ = false;
-  if (word_.size() < 5) word_ += byte;
+  Frame& frame = frames_.back();
+  if (is_one_of(byte, "\\'\"")) return frame.words.quote();
+  const std::string word = frame.words.read(byte);
+  if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
+  if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
 }
 
 /// `<<` starts a here-document. `<<<` is a string and not a document; in arithmetic the arrows are
@@ -334,24 +339,18 @@ void ShellReader::close_parenthesis() {
     --frame.parentheses;
   } else if (frame.inside == Inside::Parentheses || frame.inside == Inside::Arithmetic) {
     frames_.pop_back();
-    command_start_ = false;
     in_word_ = true;
   }
   // Else it ends a pattern of `case`.
 }
 
-void ShellReader::open_backticks() {
-  frames_.push_back({.inside = Inside::Backticks});
-  command_start_ = true;
-  word_.clear();
-}
+void ShellReader::open_backticks() { frames_.push_back({.inside = Inside::Backticks}); }
 
 void ShellReader::leave_backticks() {
   const auto opened = std::ranges::find(frames_, Inside::Backticks, &Frame::inside);
   frames_.erase(opened, frames_.end());
-  lost_in_backticks_ = comment_ = command_start_ = false;
+  lost_in_backticks_ = comment_ = false;
   in_word_ = true;
-  word_ = "`";
 }
 
 bool ShellReader::step_here_word(char byte) {
@@ -369,6 +368,8 @@ bool ShellReader::step_here_word(char byte) {
       reading_ = Reading::Word;
       return step_here_word(byte);
     case Reading::Word:
+      // Here, and in the quotes of the word, some shells go on with the next line.
+      if (byte == '\n' && before_ == '\\') give_up(kAfterHere);
       if (byte == '\'' || byte == '"') {
         reading_ = byte == '"' ? Reading::WordDouble : Reading::WordSingle;
         here_word_.quoted = true;
@@ -387,6 +388,7 @@ bool ShellReader::step_here_word(char byte) {
       return true;
     case Reading::WordSingle:
     case Reading::WordDouble:
+      if (byte == '\n') give_up(kAfterHere);
       if (byte == (reading_ == Reading::WordDouble ? '"' : '\'')) {
         reading_ = Reading::Word;
       } else {
@@ -405,6 +407,7 @@ void ShellReader::step_here(char byte) {
   if (byte == '\n' && escaped) {
     here_joined_.pop_back();
     here_line_.clear();
+    variable_ = variable_before_;
     return;
   }
   if (byte == '\n') {
@@ -415,6 +418,7 @@ void ShellReader::step_here(char byte) {
   here_joined_ += byte;
   if (raw) return;
   backslash_ = byte == '\\' && !escaped;
+  variable_before_ = variable_;
   variable_ =
       !escaped && ((variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte)));
   step_here_expansion(byte, escaped);

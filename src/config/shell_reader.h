@@ -13,33 +13,17 @@
 #include <string_view>
 #include <vector>
 
+#include "config/here_document.h"
 #include "config/shell_quote.h"
+#include "config/shell_words.h"
 
 namespace trainyard {
 
-/// What ends a here-document.
-struct HereEnd {
-  std::string word;
-  bool quoted = false;         ///< Nothing is expanded in the document.
-  bool tabs_stripped = false;  ///< `<<-`
-  std::size_t depth = 0;       ///< How many substitutions and quotes its `<<` stands in.
-
-  /// Whether a line of the document is its end.
-  [[nodiscard]] bool is_ended_by(std::string_view line) const;
-
-  /// Whether some shell takes it for the end: in `$(...)` that may be `EOF)` too.
-  [[nodiscard]] bool may_be_ended_by(std::string_view line) const;
+/// Why no value can stand at a place.
+struct ShellRefusal {
+  std::string_view where;    ///< As in "within '${...}'".
+  bool runs_values = false;  ///< So would one in a variable be run there.
 };
-
-/// A piece of a text.
-struct ShellPiece {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-/// Whether a line of `text` that has something of the piece, which stands in the document, may end
-/// it. Shells do not agree whether that may be a line that the one before it continues.
-bool may_end_document(const HereEnd& end, std::string_view text, ShellPiece piece);
 
 /// Reads a command from left to right and knows where it is.
 class ShellReader {
@@ -47,9 +31,8 @@ class ShellReader {
   /// Reads on. The text of a command in pieces, with values between them.
   void read(std::string_view text);
 
-  /// Where a value would stand now, and tells the reader that one does; or why none can, as in
-  /// "within '${...}'".
-  std::expected<ShellContext, std::string_view> value_here();
+  /// Where a value would stand now, and tells the reader that one does; or why none can.
+  std::expected<ShellContext, ShellRefusal> value_here();
 
   /// The end of the here-document that is being read; nullptr in none.
   [[nodiscard]] const HereEnd* here_document() const {
@@ -70,6 +53,7 @@ class ShellReader {
     Inside inside = Inside::Plain;
     int parentheses = 0;     ///< Open ones that are no substitution.
     bool in_double = false;  ///< Of braces: they stand in double quotes.
+    ShellWords words;        ///< Of what no quotes or braces hold.
   };
   /// The end of a here-document while it is read: `<<` was seen, and its word is not over.
   enum class Reading : std::uint8_t { Nothing, AfterArrows, Word, WordSingle, WordDouble };
@@ -81,6 +65,7 @@ class ShellReader {
   void step_braces(char byte);
   void step_quote(char byte);
   void step_arrow();
+  void step_sign();
   void step_line_end();
   bool step_here_word(char byte);
   void step_here(char byte);
@@ -96,7 +81,10 @@ class ShellReader {
   void give_up(std::string_view why);
   [[nodiscard]] bool in_backticks() const;
   [[nodiscard]] bool at_word_start() const;
-  [[nodiscard]] std::string_view why_not_here() const;
+  [[nodiscard]] ShellWords& words();
+  [[nodiscard]] ShellRefusal why_not_here() const;
+  [[nodiscard]] std::string_view formula_here() const;
+  [[nodiscard]] bool joins_a_name() const;
 
   std::vector<Frame> frames_{Frame{}};
   std::string_view given_up_;  ///< Why nobody knows where it is; empty while it does.
@@ -105,10 +93,9 @@ class ShellReader {
   bool in_word_ = false;  ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
   bool comment_ = false;
-  bool variable_ = false;      ///< In the name of `$name`.
-  bool command_start_ = true;  ///< A word that stands here could be a keyword or an assignment.
+  bool variable_ = false;           ///< In the name of `$name`.
+  bool variable_before_ = false;    ///< Before the backslash that was read last.
   bool lost_in_backticks_ = false;  ///< Until they end.
-  std::string word_;                ///< The first letters of the word that is being read.
 
   // Here-documents.
   Reading reading_ = Reading::Nothing;

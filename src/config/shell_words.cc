@@ -1,0 +1,114 @@
+#include "config/shell_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace trainyard {
+namespace {
+
+/// More of a word says nothing new.
+constexpr std::size_t kWordMax = 64;
+
+bool is_in(std::string_view word, const auto& set) {
+  return std::ranges::find(set, word) != set.end();
+}
+
+bool is_name(std::string_view word) {
+  const auto is_letter = [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           (byte >= '0' && byte <= '9');
+  };
+  return !word.empty() && std::ranges::all_of(word, is_letter);
+}
+
+/// Before the first word of a command.
+bool is_prefix(std::string_view word) {
+  constexpr std::array<std::string_view, 14> kPrefixes{
+      "if", "then", "else", "elif", "while",   "until",   "do",
+      "!",  "{",    "time", "exec", "command", "builtin", "coproc"};
+  return is_in(word, kPrefixes) || word.find('=') != std::string_view::npos;
+}
+
+constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
+constexpr std::array<std::string_view, 5> kNameTakers{"unset", "read", "mapfile", "readarray",
+                                                      "getopts"};
+bool is_redirection(std::string_view word) {
+  return word.starts_with('<') || word.starts_with('>');
+}
+
+/// With `-v`.
+constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
+
+}  // namespace
+
+void ShellWords::add(char byte) {
+  command_start_ = false;
+  if (word_.size() < kWordMax) word_ += byte;
+}
+
+std::string ShellWords::read(char byte) {
+  follow_brackets(byte);
+  const bool blank = byte == ' ' || byte == '\t';
+  if (!blank && std::string_view("\n;|&()").find(byte) == std::string_view::npos) {
+    add(byte);
+    return {};
+  }
+  end_word();
+  // Within `[[ ]]` these are no end.
+  if (!blank && command_ != "[[") end_command();
+  return std::exchange(word_, {});
+}
+
+void ShellWords::follow_brackets(char byte) {
+  if (byte == ']' || byte == '\n') bracket_ = Bracket::None;
+  if (bracket_ == Bracket::Word && (byte == ' ' || byte == '\t')) bracket_ = Bracket::None;
+  if (byte != '[' || bracket_ != Bracket::None) return;
+  // `x[1 + 2]=3`, and `x=([1]=2)`.
+  if (is_name(word_)) bracket_ = Bracket::Subscript;
+  if (word_.empty()) bracket_ = Bracket::Word;
+}
+
+void ShellWords::end_word() {
+  if (word_.empty()) return;
+  if (command_ == "[[") {
+    if (word_ == "]]") command_ = "]]";
+  } else if (command_.empty() && !is_prefix(word_)) {
+    command_ = word_;
+  } else if (is_in(command_, kDeclarers) && (word_[0] == '-' || word_[0] == '+')) {
+    // -i is a number, -n another name.
+    if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
+  }
+  last_ = word_;
+}
+
+void ShellWords::end_command() {
+  command_.clear();
+  last_.clear();
+  command_start_ = true;
+}
+
+std::string_view ShellWords::formula() const {
+  if (bracket_ != Bracket::None) return "in a subscript, which bash would read as a formula";
+  if (command_ == "[[") {
+    return "in '[[ ... ]]', which may run what a value says as '[ ... ]' does not";
+  }
+  if (command_ == "let") return "after 'let', which would read its value as a formula";
+  if (command_ == "eval" || command_ == "trap") {
+    return "after 'eval' or 'trap', which read its value as a command";
+  }
+  return {};
+}
+
+std::string_view ShellWords::name() const {
+  if (is_redirection(word_) || is_redirection(last_)) return {};
+  const bool declared = is_in(command_, kDeclarers) && word_.find('=') == std::string::npos;
+  const bool tested = is_in(command_, kNameTesters) && last_ == "-v";
+  if (!declared && !tested && !is_in(command_, kNameTakers)) return {};
+  return "where the name of a variable belongs, in which bash may run what a value says";
+}
+
+}  // namespace trainyard
