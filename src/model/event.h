@@ -57,6 +57,8 @@ struct AttemptEnded {
   /// What it said of having run out of memory, when it ended badly; empty when it said nothing.
   std::string out_of_memory;
   bool of_gpu = false;  ///< That was memory of a GPU.
+  /// The last thing on its standard error, when it ended badly; empty when there was nothing.
+  std::string last_words;
 };
 
 /// What the process of a two-phase attempt can say of itself.

@@ -38,6 +38,7 @@
 #include "model/launch.h"
 #include "model/rank_share.h"
 #include "run/machine.h"
+#include "wire/last_words.h"
 #include "wire/memory_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
@@ -57,6 +58,7 @@ void read_result(const io::LeftBehind& left, AttemptEnded& ended) {
 
 /// What ended badly may have said that it ran out of memory.
 void read_errors(const std::string& errors, AttemptEnded& ended) {
+  ended.last_words = last_words(errors);
   const std::optional<std::string> line = out_of_memory_line(errors);
   const auto* const killed = std::get_if<KilledBy>(&ended.end);
   if (line) {

@@ -102,6 +102,12 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
   return judge_own(end);
 }
 
+void add_last_words(Ending& ending, const std::string& words) {
+  if (words.empty()) return;
+  if (ending.failure == Failure::Exit && ending.exit_code != 0) ending.message = words;
+  if (ending.failure == Failure::Killed) ending.message += ": " + words;
+}
+
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells) {
   if (word && word->said == Said::Trained) {

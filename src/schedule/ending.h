@@ -56,6 +56,10 @@ bool was_over_limit(const End& end, StopCause cause);
 Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells);
 
+/// Puts what the program said last in the place of "ended with exit code 1", and behind the signal
+/// that killed it. What went wrong in another way says so itself.
+void add_last_words(Ending& ending, const std::string& words);
+
 /// "SIGKILL"; "signal 70" for those without a name.
 std::string signal_name(int signal);
 

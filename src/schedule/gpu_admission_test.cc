@@ -154,6 +154,27 @@ TEST(GpuAdmission, GrowsMemoryOfTheHostWhenThatRanOut) {
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1.2 GB, 3 GB on 0"});
 }
 
+TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)), {.memory_remain = Bytes{0}, .train_retries = 2},
+            kTwoGpus);
+  yard.go(yard.first, at(0));
+  AttemptEnded ends{.key = {{0}, 1},
+                    .end = ExitedWith{1},
+                    .usage = {.memory_peak = gb(3)},
+                    .out_of_memory = "CUDA out of memory",
+                    .of_gpu = true};
+  const Decision first = yard.on(at(5), ends);
+  EXPECT_EQ(changes(first).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with no GPU of its own "
+            "('gpu-memory' asks for one)");
+  EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
+  yard.go(first, at(5));
+  ends.key.attempt = 2;
+  EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
+            "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
+            "(scheduler.train-nretry), last with no GPU of its own ('gpu-memory' asks for one)");
+}
+
 TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
   Limits limits = kAll;
   limits.passes_max = 2;

@@ -60,6 +60,25 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   EXPECT_TRUE(yard.over());
 }
 
+TEST(Scheduler, SaysWhatATaskThatFailedSaidLast) {
+  Yard yard(PlanBuilder().tasks(4, gb(1)));
+  const auto failed = [&](std::uint32_t task, End end) {
+    static_cast<void>(yard.started(task, at(1)));
+    return changes(yard.on(at(1), AttemptEnded{.key = {.task = {task}, .attempt = 1},
+                                               .end = std::move(end),
+                                               .last_words = "KeyError: 'lr'"}))
+        .front();
+  };
+  EXPECT_EQ(failed(0, ExitedWith{3}), "0#1 EXCEPTION FAILED EXIT: KeyError: 'lr'");
+  EXPECT_EQ(failed(1, KilledBy{.signal = 11}),
+            "1#1 EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV): KeyError: 'lr'");
+  EXPECT_EQ(failed(2, ExitedWith{0}), "2#1 FINISHED");
+  // What somebody else ended did not fail of what it said.
+  static_cast<void>(yard.started(3, at(1)));
+  yard.on(at(2), KillAsked{.task = {3}, .request = 1});
+  EXPECT_EQ(failed(3, KilledBy{.signal = 15}), "3#1 EXCEPTION FAILED KILLED: killed on request");
+}
+
 TEST(Scheduler, SaysHowATaskFailed) {
   Yard yard(PlanBuilder().tasks(4, gb(1)));
   EXPECT_EQ(changes(yard.ran(0, at(1), ExitedWith{3})).back(),

@@ -153,7 +153,7 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
   const bool by_itself = ending.failure == Failure::Exit || ending.failure == Failure::Killed;
   if (by_itself && running.cause == StopCause::None && !running.word &&
       !event.out_of_memory.empty()) {
-    running.out_of_gpu = event.of_gpu && !running.gpus.empty();
+    running.lack = lack_of(running, event.of_gpu);
     ending = {.verdict = Verdict::Failed,
               .failure = Failure::OutOfMemory,
               .message = event.out_of_memory};
@@ -171,6 +171,7 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
     if (again && !over_limit) return retry(running, event.usage, ending, out);
     if (!over_limit) ending.message = tries_text(running);
   }
+  if (running.cause == StopCause::None) add_last_words(ending, event.last_words);
   if (ending.verdict == Verdict::Finished) {
     estimates_.finished(tasks[task].shape,
                         {.memory = std::max(event.usage.memory_peak, running.memory_peak),
@@ -222,11 +223,28 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const bool load = running.stage == Stage::Load;
   const bool stages = shape_of(task).two_phase;
   const std::string_view name = load ? "LoadNumbersExceed: " : "TrainNumbersExceed: ";
-  return fmt::format(
-      "{}out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}", stages ? name : "",
-      load ? "while it loaded, in" : "in", load ? load_failures_.at(task) : tasks[task].train_tries,
-      load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
-      running.out_of_gpu ? gpu_promise_text(running.promise) : to_text(running.promise.memory));
+  return fmt::format("{}out of memory {} {} of {} tries (scheduler.{}-nretry), last with {}",
+                     stages ? name : "", load ? "while it loaded, in" : "in",
+                     load ? load_failures_.at(task) : tasks[task].train_tries,
+                     load ? limits_.load_retries : limits_.train_retries, load ? "load" : "train",
+                     tried_with(running.lack, running.promise));
+}
+
+Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
+  if (!of_gpu) return Lack::HostMemory;
+  return running.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
+}
+
+std::string Scheduler::State::tried_with(Lack lack, const Request& promise) {
+  switch (lack) {
+    case Lack::HostMemory:
+      return to_text(promise.memory);
+    case Lack::GpuMemory:
+      return gpu_promise_text(promise);
+    case Lack::GpuNotGiven:
+      break;
+  }
+  return "no GPU of its own ('gpu-memory' asks for one)";
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
@@ -256,11 +274,13 @@ void Scheduler::State::retry(const Running& running, const Usage& usage, const E
     memory = std::max(memory, std::min(running.memory_peak,
                                        capacity_.memory - memory_kept_free(limits_, capacity_)));
     send_back(running, ending.message, to_text(memory), out);
-  } else if (running.out_of_gpu) {
+  } else if (running.lack == Lack::GpuMemory) {
     Request again = running.promise;
     again.gpu_memory = grown_gpu_request(running, usage.gpu_memory_peak);
     grown_gpu_[task] = again.gpu_memory;
-    send_back(running, ending.message, gpu_promise_text(again), out);
+    send_back(running, ending.message, tried_with(running.lack, again), out);
+  } else if (running.lack == Lack::GpuNotGiven) {
+    send_back(running, ending.message, tried_with(running.lack, running.promise), out);
   } else {
     memory = grown_request(running, usage.memory_peak);
     send_back(running, ending.message, to_text(memory), out);

@@ -71,6 +71,12 @@ struct Scheduler::State {
   /// one that fits into a gap.
   static constexpr int kAheadMax = 24;
 
+  /// What an attempt said to have run out of.
+  enum class Lack : std::uint8_t {
+    HostMemory,
+    GpuMemory,   ///< Of a GPU that it was given.
+    GpuNotGiven  ///< It used one all the same.
+  };
   struct Running {
     AttemptKey key;
     Instant started;
@@ -89,10 +95,13 @@ struct Scheduler::State {
     std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
     std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
     Request promise;
-    Bytes memory_peak;        ///< Of all readings.
-    GpuSet gpus;              ///< That it holds.
-    bool out_of_gpu = false;  ///< The memory that it said to have run out of was that of a GPU.
+    Bytes memory_peak;  ///< Of all readings.
+    GpuSet gpus;        ///< That it holds.
+    Lack lack = Lack::HostMemory;
   };
+  static Lack lack_of(const Running& running, bool of_gpu);
+  /// With how much it would be, or was, tried.
+  [[nodiscard]] static std::string tried_with(Lack lack, const Request& promise);
   /// How often younger tasks started while this one was the oldest that lacked room, and since
   /// when.
   struct Passed {

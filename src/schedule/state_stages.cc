@@ -55,7 +55,7 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
       if (status == Status::Training) return trained(running, at, out);
       break;
     case Said::OutOfMemory:
-      running.out_of_gpu = event.of_gpu && !running.gpus.empty();
+      running.lack = lack_of(running, event.of_gpu);
       if (in_stage) return ran_out_of_memory(running, event.message, at, out);
       break;
     case Said::Failed:
@@ -127,9 +127,9 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
     return say_last(running, {.said = Said::OutOfMemory, .message = message}, at, out);
   }
   Request again = running.promise;
-  if (running.out_of_gpu) {
+  if (running.lack == Lack::GpuMemory) {
     again.gpu_memory = grown_gpu_request(running, gpus_.peak_of(task));
-  } else {
+  } else if (running.lack == Lack::HostMemory) {
     again.memory = grown_request(running, ledger_.memory_held_by(task));
   }
   const Bytes more = again.memory - running.promise.memory;
@@ -139,14 +139,13 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
       !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
-  send_back(running, message, running.out_of_gpu ? gpu_promise_text(again) : to_text(again.memory),
-            out);
+  send_back(running, message, tried_with(running.lack, again), out);
   ledger_.change(task, {.memory = more, .cpus = Cpus{} - running.promise.cpus});
   if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
-  if (running.out_of_gpu) grown_gpu_[task] = again.gpu_memory;
+  if (running.lack == Lack::GpuMemory) grown_gpu_[task] = again.gpu_memory;
   running.promise = again;
   running.promise.cpus = {};
-  running.out_of_gpu = false;
+  running.lack = Lack::HostMemory;
   running.training_since.reset();
   running.its_end_tells = false;
   wait_for_device(running, at, out);

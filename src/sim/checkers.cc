@@ -148,6 +148,7 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
       attempt.stop == StopReason::None && !attempt.word;
   if (by_itself && !news.out_of_memory.empty()) {
     attempt.out_of_gpu = news.of_gpu && on_gpus;
+    attempt.out_of_other_gpu = news.of_gpu && !on_gpus;
     expected_ = judge_out_of_memory(attempt, task);
   }
   const bool for_memory = expected_.failure == Failure::OutOfMemory;
@@ -166,10 +167,10 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
       if (attempt.stage == Stage::Train) --task.tries;
       memory =
           std::max(memory, std::min(attempt.peak, outside_.capacity.memory - outside_.kept_free));
-    } else if (!attempt.out_of_gpu) {
+    } else if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
       memory = after_out_of_memory(memory, news.usage.memory_peak,
                                    outside_.capacity.memory - outside_.kept_free);
-    } else if (attempt.promise.gpu_memory > Bytes{}) {
+    } else if (attempt.out_of_gpu && attempt.promise.gpu_memory > Bytes{}) {
       task.gpu_request.gpu_memory =
           after_out_of_memory(attempt.promise.gpu_memory, news.usage.gpu_memory_peak,
                               outside_.gpus.most_on(task.gpu_request));

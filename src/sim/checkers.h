@@ -70,6 +70,7 @@ class Checkers {
   void attempt_started(const AttemptStarted& news);
   void heard_of(SeenAttempt& attempt);
   void stage_reported(const StageReported& news);
+  void set_lack(SeenAttempt& attempt, bool of_gpu) const;
   void ran_out_of_memory(SeenAttempt& attempt);
   void attempt_ended(Instant at, const AttemptEnded& news);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;

@@ -64,11 +64,11 @@ void Checkers::stage_reported(const StageReported& news) {
   } else if (is(Said::Training, Status::Training)) {
     attempt.end_tells = true;
   } else if (is(Said::OutOfMemory, Status::Training) && outside_.shape_of(index).ranks == 0) {
-    attempt.out_of_gpu = news.of_gpu && !outside_.gpus.shares_of(index).empty();
+    set_lack(attempt, news.of_gpu);
     ran_out_of_memory(attempt);
   } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
              is(Said::OutOfMemory, Status::Training) || news.said == Said::Failed) {
-    attempt.out_of_gpu = news.of_gpu && !outside_.gpus.shares_of(index).empty();
+    set_lack(attempt, news.of_gpu);
     if (news.said == Said::Trained) expected_.statuses = {Status::Finished};
     outside_.stop_waiting_for_device(index);
     attempt.word = news.said;
@@ -80,15 +80,21 @@ void Checkers::stage_reported(const StageReported& news) {
   }
 }
 
+void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
+  const bool given = !outside_.gpus.shares_of(attempt.key.task).empty();
+  attempt.out_of_gpu = of_gpu && given;
+  attempt.out_of_other_gpu = of_gpu && !given;
+}
+
 /// In training: it goes on with what it has loaded when it can have more at once.
 void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   const TaskIndex index = attempt.key.task;
   Bytes memory = attempt.promise.memory;
   Bytes each = attempt.promise.gpu_memory;
-  if (!attempt.out_of_gpu) {
+  if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
     memory =
         after_out_of_memory(memory, attempt.holds(), outside_.capacity.memory - outside_.kept_free);
-  } else if (each > Bytes{}) {
+  } else if (attempt.out_of_gpu && each > Bytes{}) {
     each = after_out_of_memory(each, outside_.gpus.peak_of(index),
                                outside_.gpus.most_on(attempt.promise));
   }
@@ -111,7 +117,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   attempt.promise.memory = memory;
   attempt.promise.gpu_memory = each;
   if (attempt.out_of_gpu) outside_.task(index).gpu_request.gpu_memory = each;
-  attempt.out_of_gpu = false;
+  attempt.out_of_gpu = attempt.out_of_other_gpu = false;
   if (!outside_.gpus.shares_of(index).empty()) outside_.gpus.change(index, each);
   outside_.wait_for_device(index, now_);
 }

@@ -47,6 +47,7 @@ std::string_view to_text(Fault fault) {
                                                              "GPU gone",
                                                              "GPU memory lost",
                                                              "GPU of another user",
+                                                             "GPU that it was not given",
                                                              "GPU memory nobody's",
                                                              "100 deaths at once",
                                                              "keeper dies",

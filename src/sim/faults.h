@@ -52,6 +52,7 @@ enum class Fault : std::uint8_t {
   GpuGone,       ///< Does not answer for a while, or for good.
   GpuLost,       ///< Others take of its memory for a while.
   GpuOfOthers,   ///< They compute there.
+  GpuNotGiven,   ///< A process runs out of memory of one that it was not given.
   GpuUnnamed,    ///< The driver does not say who has what.
   ManyDeaths,    ///< A hundred processes die in one instant.
   KeeperDies,

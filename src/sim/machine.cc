@@ -218,6 +218,9 @@ void MadeUpMachine::tell_end(const Process& process, const End& end, Duration af
   if (process.behaviour.tells_memory && end != End(ExitedWith{0})) {
     counts_.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
+    // Some use a GPU that nobody gave them.
+    news.of_gpu = process.gpus.empty() && process.key.task.value % 3 == 0;
+    if (news.of_gpu) counts_.count(Fault::GpuNotGiven);
   }
   if (process.out_of_gpu) {
     news.out_of_memory = "RuntimeError: CUDA out of memory";

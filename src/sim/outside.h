@@ -75,7 +75,8 @@ struct SeenAttempt {
   bool signalled = false;          ///< It got the signal that it wants before TERM.
   std::optional<Instant> stopped;  ///< TERM.
   bool killed = false;
-  bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU.
+  bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU of its own.
+  bool out_of_other_gpu = false;        ///< The same of one that it was not given.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }

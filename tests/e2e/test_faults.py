@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 
-from yard import YardTest, alive, processes_with
+from yard import YardTest, alive, json, processes_with
 
 
 def job_of(command, more=""):
@@ -45,8 +45,9 @@ class Fault(YardTest):
         self.trainyard("run", "job.yaml", expect=1)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         for name in [*texts, "signal"]:
+            # Of a GPU that it was not given it gets no more by having more of the host's memory.
             self.assertEqual((rows[name]["word"], rows[name]["attempt"], rows[name]["memory_requested_bytes"]),
-                             ("FINISHED", 2, 60_000_000), name)
+                             ("FINISHED", 2, 50_000_000 if name == "cuda" else 60_000_000), name)
         self.assertEqual((rows["other"]["word"], rows["other"]["attempt"]), ("EXIT 1", 1))
 
     def test_a_task_killed_by_a_signal(self):
@@ -56,6 +57,20 @@ class Fault(YardTest):
     def test_a_task_that_exits_non_zero(self):
         row = self.faulty("[sh, -c, 'exit 7']")
         self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "ended with exit code 7"))
+
+    def test_what_a_task_said_last_is_what_it_failed_of(self):
+        self.write("bad.py", "import sys\nprint('loading', file=sys.stderr)\nimport nothing_of_that_name\n")
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: bad, command: python3 bad.py}]}]\n")
+        said = "ModuleNotFoundError: No module named 'nothing_of_that_name'"
+        done = self.trainyard("run", "job.yaml", expect=1)
+        self.assertRegex(done.stderr, f"g/bad: FAILED EXIT 1 after .*: {said}, see .*stderr.log")
+        status = self.trainyard("status", "runs/job", expect=0)
+        self.assertIn(said, status.stdout)
+        self.assertRegex(self.trainyard("status", "runs/job", "--all", expect=0).stdout, f"bad .*EXIT 1.*{said}")
+        self.assertEqual(self.status()["failed"][0]["message"], said)
+        report = json.loads(self.text("runs/job/reports/g.json"))
+        self.assertEqual(report["tasks"][0]["message"], said)
+        self.assertIn(said.replace("'", "&#39;"), self.text("runs/job/reports/g.html"))
 
     def test_a_command_that_is_no_file(self):
         row = self.faulty("[./no-such-file]")

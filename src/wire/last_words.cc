@@ -1,0 +1,81 @@
+#include "wire/last_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "wire/utf8.h"
+
+namespace trainyard {
+namespace {
+
+constexpr std::size_t kBytesMax = 300;
+
+/// Takes the last line off the text. What a carriage return was written over is a line as well.
+std::string_view take_last_line(std::string_view& text) {
+  const std::size_t before = text.find_last_of("\r\n");
+  const bool first = before == std::string_view::npos;
+  const std::string_view line = first ? text : text.substr(before + 1);
+  text = first ? std::string_view() : text.substr(0, before);
+  return line;
+}
+
+bool says_something(std::string_view line) {
+  return std::ranges::any_of(line, [](char byte) {
+    const auto value = static_cast<unsigned char>(byte);
+    return value >= 0x80 || (value >= '0' && value <= '9') ||
+           ((value | 0x20) >= 'a' && (value | 0x20) <= 'z');
+  });
+}
+
+/// Without what colours it, and what else is no character that is to be seen.
+std::string readable(std::string_view line) {
+  std::string text;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (line[at] == '\x1b' && at + 1 < line.size() && line[at + 1] == '[') {
+      at += 2;
+      while (at < line.size() && (line[at] < '@' || line[at] > '~')) ++at;
+      continue;
+    }
+    const auto value = static_cast<unsigned char>(line[at]);
+    text += value < 0x20 || value == 0x7f ? ' ' : line[at];
+  }
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  text = wire::valid_utf8(text.substr(first, text.find_last_not_of(' ') + 1 - first));
+  return std::string(wire::utf8_prefix(text, kBytesMax));
+}
+
+/// The line after the frames of the last traceback. torchrun's have "[rank0]: " before each line.
+std::optional<std::string_view> exception_in(std::string_view text) {
+  constexpr std::string_view kHead = "Traceback (most recent call last):";
+  const std::size_t head = text.rfind(kHead);
+  if (head == std::string_view::npos) return std::nullopt;
+  const std::size_t begin = head == 0 ? 0 : text.find_last_of("\r\n", head - 1) + 1;
+  const std::string_view prefix = text.substr(begin, head - begin);
+  text.remove_prefix(head + kHead.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with(prefix)) line.remove_prefix(prefix.size());
+    if (line.empty() || line.front() == ' ' || line.front() == '\t') continue;
+    return line;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string last_words(std::string_view errors) {
+  if (const auto exception = exception_in(errors)) return readable(*exception);
+  while (!errors.empty()) {
+    const std::string_view line = take_last_line(errors);
+    if (says_something(line)) return readable(line);
+  }
+  return {};
+}
+
+}  // namespace trainyard

@@ -1,0 +1,16 @@
+// What a program that failed says of it at the end of its standard error: what people would look
+// for there first. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainyard {
+
+/// The exception of the last Python traceback in the text; without one, the last line that has a
+/// letter or a digit. Empty when there is none. At most 300 bytes of valid UTF-8 in one line,
+/// without colours; of a line that was written over, as a progress bar is, what was last to be
+/// seen.
+std::string last_words(std::string_view errors);
+
+}  // namespace trainyard

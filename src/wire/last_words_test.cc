@@ -1,0 +1,50 @@
+// What a failure is told with is what the program said last of it.
+#include "wire/last_words.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+TEST(LastWords, AreTheLastLineThatSaysSomething) {
+  EXPECT_EQ(last_words("starting\nsh: 1: train: not found\n"), "sh: 1: train: not found");
+  EXPECT_EQ(last_words("error: no data\n\n=====\n  \n"), "error: no data");
+  EXPECT_EQ(last_words("no end of line"), "no end of line");
+  EXPECT_EQ(last_words(""), "");
+  EXPECT_EQ(last_words("\n---\n"), "");
+}
+
+TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
+  const std::string traceback =
+      "Traceback (most recent call last):\n"
+      "  File \"train.py\", line 1, in <module>\n"
+      "    import torch\n"
+      "ModuleNotFoundError: No module named 'torch'\n";
+  EXPECT_EQ(last_words(traceback), "ModuleNotFoundError: No module named 'torch'");
+  // What it says below, and what is said on the way out, is less.
+  EXPECT_EQ(last_words("Traceback (most recent call last):\n  File \"t.py\"\n"
+                       "RuntimeError: CUDA error: device-side assert triggered\n"
+                       "Compile with `TORCH_USE_CUDA_DSA` to enable assertions.\n"
+                       "warning: 1 leaked semaphore\n"),
+            "RuntimeError: CUDA error: device-side assert triggered");
+  EXPECT_EQ(last_words(traceback + "\nDuring handling of the above exception, another:\n\n"
+                                   "Traceback (most recent call last):\n  File\nKeyError: 'lr'\n"),
+            "KeyError: 'lr'");
+  EXPECT_EQ(last_words("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t.py\"\n"
+                       "[rank1]: ValueError: bad\nTerminating\n"),
+            "ValueError: bad");
+  // One that was cut off, as the process was killed while it wrote.
+  EXPECT_EQ(last_words("Traceback (most recent call last):\n  File \"t.py\"\n"), "File \"t.py\"");
+}
+
+TEST(LastWords, CanBeShown) {
+  EXPECT_EQ(last_words("10 %\r50 %\rfailed at 50 %\r\n"), "failed at 50 %");
+  EXPECT_EQ(last_words("\x1b[1;31mError:\x1b[0m bad\tvalue\x07\n"), "Error: bad value");
+  EXPECT_EQ(last_words("bad \xff byte"), "bad \xef\xbf\xbd byte");
+  EXPECT_EQ(last_words(std::string(1000, 'x')), std::string(300, 'x'));
+}
+
+}  // namespace
+}  // namespace trainyard
