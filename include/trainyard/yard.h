@@ -41,7 +41,7 @@ enum class Fork : std::uint8_t {
 struct YardOptions {
   std::string name = "yard";
   /// Where each group gets a directory, with a journal, logs, results and a report; empty:
-  /// runs/<name>, or runs/<name>.2 and so on when that is there.
+  /// runs/<name>, or runs/<name>-2 and so on when that is there and not empty.
   std::string directory;
   Fork fork = Fork::OneThread;
   /// Told what is worth knowing and no error; without one it goes to standard error.

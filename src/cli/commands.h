@@ -14,7 +14,10 @@ struct RunOptions {
   std::string config_file;
   std::string run_directory;
   std::vector<std::string> settings;
-  std::string resume;        ///< The run directory to go on with; empty for a new run.
+  bool resumes = false;  ///< Goes on with a run, and
+  std::string resume;    ///< with the one in this directory; typed it may be empty.
+  bool next = false;     ///< --new: in the next directory that is free.
+  bool rerun_changed = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   bool dry_run = false;

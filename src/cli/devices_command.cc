@@ -13,13 +13,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/run_place.h"
+#include "cli/find_run.h"
 #include "io/environment.h"
 #include "io/files.h"
 #include "io/gpu_driver.h"
 #include "io/gpu_watch.h"
 #include "io/process_owner.h"
-#include "journal/place.h"
 #include "journal/reader.h"
 #include "report/devices.h"
 
@@ -32,7 +31,7 @@ Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   const bool lives = run && io::RunLock::holder(*run).has_value();
   if (!named.empty() && !run) return std::unexpected(run.error());
   if (!lives) return {};
-  Result<JournalReader> reader = JournalReader::open(journal_path(*run));
+  Result<JournalReader> reader = open_run(*run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   view.run_directory = seen_from_here(*run);
   return reader->tasks({.running = true}, [&view](TaskRow row) {

@@ -11,11 +11,10 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/find_run.h"
 #include "cli/find_task.h"
-#include "cli/run_place.h"
 #include "io/control_client.h"
 #include "io/files.h"
-#include "journal/place.h"
 #include "journal/reader.h"
 #include "wire/control.h"
 
@@ -70,7 +69,7 @@ ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool sta
 ExitCode kill_command(const KillOptions& options) {
   const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
   if (!run) return fail(run.error());
-  Result<JournalReader> reader = JournalReader::open(journal_path(*run));
+  Result<JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
   const Result<TaskRow> task = find_task(*reader, options.task);
   if (!task) return fail(task.error());

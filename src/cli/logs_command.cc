@@ -18,13 +18,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/find_run.h"
 #include "cli/find_task.h"
-#include "cli/run_place.h"
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/tail.h"
 #include "io/terminal.h"
-#include "journal/place.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/log_text.h"
@@ -156,7 +155,7 @@ class Follower {
     if (both || options_.only_stderr)
       paths.push_back(directory + report::log_name("stderr", attempt_));
     // To a terminal, a progress bar that is followed may go on drawing over itself.
-    const bool raw = options_.follow && io::is_terminal(io::kStandardOutput);
+    const bool raw = options_.follow && io::can_redraw(io::kStandardOutput);
     return {std::move(paths), raw, headings};
   }
 
@@ -187,7 +186,7 @@ class Follower {
 ExitCode logs_command(const LogsOptions& options) {
   const Result<std::string> run = find_run(options.run_directory);
   if (!run) return fail(run.error());
-  Result<JournalReader> reader = JournalReader::open(journal_path(*run));
+  Result<JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
   const Result<TaskRow> task = find_task(*reader, options.task);
   if (!task) return fail(task.error());

@@ -29,9 +29,11 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
       ->take_all();
 }
 
-void add_run_directory(CLI::App& command, std::string& directory) {
-  command.add_option("--run-dir", directory,
-                     "Which run (default: the latest under ./runs, one at work first)");
+/// The one way to say which run is meant.
+void add_run_name(CLI::App& command, std::string& run) {
+  command.add_option("run,--run-dir", run,
+                     "Which run: its directory, or its job file\n"
+                     "(default: the latest under ./runs, one at work first)");
 }
 
 struct CommandLine {
@@ -50,7 +52,13 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--run-dir", options.run_directory,
                   "Where logs and results go (default: the job file's, else runs/<name>)");
   run->add_option("--resume", options.resume,
-                  "Go on with the run in this directory: finished tasks are kept");
+                  "Go on with the last run of the job file, or with the one in this directory:\n"
+                  "finished tasks are kept")
+      ->expected(0, 1);
+  run->add_flag("--new", options.next,
+                "Start another run beside those that are there: in runs/<name>-2, -3, ...");
+  run->add_flag("--rerun-changed", options.rerun_changed,
+                "With --resume: also tasks that had finished before the job file was edited");
   run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
   run->add_flag("--json", options.json, "Print the results as JSON");
   add_configuration(*run, options.config_file, options.settings);
@@ -59,7 +67,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "  trainyard run sweep.yaml\n"
       "  trainyard run sweep.yaml --dry-run\n"
       "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
-      "  trainyard run --resume runs/sweep\n"
+      "  trainyard run sweep.yaml --resume\n"
+      "  trainyard run sweep.yaml --new\n"
       "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
       "\n"
       "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
@@ -70,10 +79,28 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+/// What does not go together, for people; empty when all does.
+std::string wrong_with_run(const RunOptions& options) {
+  if (options.resumes && options.next) {
+    return "--resume goes on with a run and --new starts another one: say one of them";
+  }
+  if (options.rerun_changed && !options.resumes) {
+    return "--rerun-changed goes with --resume: a new run runs all tasks";
+  }
+  if (!options.resume.empty() && !options.run_directory.empty()) {
+    return "--resume names the run directory already: leave --run-dir out";
+  }
+  if (!options.job_file.empty() || !options.resume.empty()) return {};
+  if (options.resumes && !options.run_directory.empty()) return {};
+  return options.resumes
+             ? "which run? 'trainyard run sweep.yaml --resume', or 'trainyard run --resume "
+               "<run-dir>'"
+             : "which job file? 'trainyard run sweep.yaml', or 'trainyard run sweep.yaml --resume'";
+}
+
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
-  status->add_option("run-dir", options.run_directory,
-                     "Which run (default: the latest under ./runs, one at work first)");
+  add_run_name(*status, options.run_directory);
   status->add_flag("--json", options.json, "For programs");
   status->add_flag("--watch,-w", options.watch, "Show it again each second until the run ends");
   status->add_flag("--all,-a", options.all, "Every task, not only those that run or failed");
@@ -81,6 +108,7 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
       "Examples:\n"
       "  trainyard status\n"
       "  trainyard status runs/sweep --watch\n"
+      "  trainyard status ~/experiments/sweep.yaml\n"
       "  trainyard status runs/sweep --json --all");
   return status;
 }
@@ -96,7 +124,7 @@ std::string wrong_with_attempt(const std::string& word) {
 CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   CLI::App* logs = app.add_subcommand("logs", "Show what a task wrote");
   logs->add_option("task", options.task, "Its id, or <group>/<id>")->required();
-  add_run_directory(*logs, options.run_directory);
+  add_run_name(*logs, options.run_directory);
   logs->add_option("--attempt", options.attempt, "Of which attempt (default: the last)")
       ->check(wrong_with_attempt);
   logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
@@ -107,6 +135,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
       "Examples:\n"
       "  trainyard logs lr=0.1,seed=2\n"
       "  trainyard logs train/lr=0.1,seed=2 -f\n"
+      "  trainyard logs lr=0.1,seed=2 runs/sweep\n"
       "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr");
   return logs;
 }
@@ -114,8 +143,11 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill = app.add_subcommand("kill", "End one task of a run; the others go on");
   kill->add_option("task", options.task, "Its id, or <group>/<id>")->required();
-  add_run_directory(*kill, options.run_directory);
-  kill->footer("Example:\n  trainyard kill train/lr=0.1,seed=2");
+  add_run_name(*kill, options.run_directory);
+  kill->footer(
+      "Examples:\n"
+      "  trainyard kill train/lr=0.1,seed=2\n"
+      "  trainyard kill lr=0.1,seed=2 runs/sweep");
   return kill;
 }
 
@@ -142,8 +174,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
 CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   CLI::App* devices =
       app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is promised");
-  devices->add_option("run-dir", options.run_directory,
-                      "Whose promises are shown (default: the latest under ./runs, if at work)");
+  add_run_name(*devices, options.run_directory);
   devices->add_flag("--json", options.json, "For programs");
   devices->footer(
       "Examples:\n"
@@ -199,14 +230,9 @@ ExitCode main(int argc, const char* const* argv) {
                     : unknown);
   }
   if (run->parsed()) {
-    if (line.run.job_file.empty() && line.run.resume.empty()) {
-      return fail(
-          "which job file? 'trainyard run sweep.yaml', or 'trainyard run --resume <run-dir>'");
-    }
-    if (!line.run.resume.empty() && !line.run.run_directory.empty()) {
-      return fail("--resume names the run directory already: leave --run-dir out");
-    }
-    return run_command(line.run);
+    line.run.resumes = run->count("--resume") > 0;
+    const std::string wrong = wrong_with_run(line.run);
+    return wrong.empty() ? run_command(line.run) : fail(wrong);
   }
   if (status->parsed()) return status_command(line.status);
   if (logs->parsed()) return logs_command(line.logs);

@@ -14,6 +14,9 @@
 
 #include "base/result.h"
 #include "cli/commands.h"
+#include "cli/find_run.h"
+#include "cli/load_options.h"
+#include "config/job.h"
 #include "io/files.h"
 #include "journal/journal.h"
 #include "journal/place.h"
@@ -81,11 +84,36 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   options.settings.insert(options.settings.begin(), old.begin(), old.end());
 }
 
+/// Which run it is, where no directory was said: the last one of the job file.
+Result<std::string> run_of_job(const RunOptions& options) {
+  if (!options.run_directory.empty()) return options.run_directory;
+  const Result<LoadOptions> load =
+      load_options(options.job_file, options.config_file, options.settings, {});
+  if (!load) return std::unexpected(load.error());
+  const Result<std::string> first = Job::run_directory_of(*load);
+  if (!first) return std::unexpected(first.error());
+  std::string latest = latest_run_like(*first);
+  if (!latest.empty()) return latest;
+  return std::unexpected(
+      Error{fmt::format("no run of '{}' has begun in '{}': 'trainyard run {}' starts one",
+                        options.job_file, *first, options.job_file)});
+}
+
 }  // namespace
 
 Result<RunOptions> fill_in_resumed(RunOptions options) {
   const Result<std::string> here = io::current_directory();
   if (!here) return std::unexpected(here.error());
+  std::error_code ignored;
+  if (options.job_file.empty() && std::filesystem::is_regular_file(options.resume, ignored)) {
+    options.job_file = std::exchange(options.resume, {});
+  }
+  if (options.resume.empty()) {
+    Result<std::string> run = run_of_job(options);
+    if (!run) return std::unexpected(std::move(run.error()));
+    options.resume = std::move(*run);
+    options.run_directory.clear();
+  }
   const std::string run_directory = io::absolute_path(options.resume, *here);
   Result<std::optional<ExecutionRow>> found = last_execution(run_directory);
   if (!found) return std::unexpected(std::move(found.error()));

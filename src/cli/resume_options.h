@@ -6,9 +6,9 @@
 
 namespace trainyard::cli {
 
-/// `options` with what they leave open filled in from the last execution of the run that they go on
-/// with: the job file, --config, and its --set before the new ones. An error, with what would be
-/// right, where there is no run, or where one of its files is gone.
+/// `options` with what they leave open filled in: which run they go on with, and from its last
+/// execution the job file, --config, and its --set before the new ones. An error, with what would
+/// be right, where there is no run, or where one of its files is gone.
 Result<RunOptions> fill_in_resumed(RunOptions options);
 
 }  // namespace trainyard::cli

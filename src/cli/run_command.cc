@@ -55,6 +55,7 @@
 #include "model/turn.h"
 #include "run/drive.h"
 #include "run/local_machine.h"
+#include "run/run_directory.h"
 #include "schedule/scheduler.h"
 #include "wire/control.h"
 #include "wire/task.h"
@@ -135,6 +136,10 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, int finished
   return notes;
 }
 
+JournalOptions journal_options(const RunOptions& options) {
+  return {.edited = options.rerun_changed ? Edited::RunAgain : Edited::KeepResult};
+}
+
 Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Execution& execution) {
   const std::string path = journal_path(job.places().run_directory);
   const Result<bool> begun = Journal::has_begun(path);
@@ -145,7 +150,8 @@ Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Exe
     if (!journal) return std::unexpected(std::move(journal.error()));
     return Begun{.journal = std::move(*journal), .plan = job.plan(), .at = {}, .notes = {}};
   }
-  Result<Journal::Resumed> resumed = Journal::resume(path, job.plan(), names_of(job), execution);
+  Result<Journal::Resumed> resumed =
+      Journal::resume(path, job.plan(), names_of(job), execution, journal_options(options));
   if (!resumed) return std::unexpected(std::move(resumed.error()));
   const std::size_t tasks = resumed->plan.tasks.size();
   return Begun{
@@ -155,9 +161,16 @@ Result<Begun> begin_journal(const RunOptions& options, const Job& job, const Exe
       .notes = notes_on_resume(options, resumed->finished, tasks, std::move(resumed->changes))};
 }
 
+/// Of a run that takes the next directory, this is the one that is free now.
 Result<LoadOptions> load_options_of(const RunOptions& options) {
-  return load_options(options.job_file, options.config_file, options.settings,
-                      options.resume.empty() ? options.run_directory : options.resume);
+  Result<LoadOptions> load =
+      load_options(options.job_file, options.config_file, options.settings,
+                   options.resume.empty() ? options.run_directory : options.resume);
+  if (!load || !options.next) return load;
+  const Result<std::string> first = Job::run_directory_of(*load);
+  if (!first) return std::unexpected(first.error());
+  load->run_directory = free_run_directory(*first);
+  return load;
 }
 
 /// One loud line where GPUs stand idle beside tasks that train on the CPUs; else empty.
@@ -243,6 +256,9 @@ ExitCode Session::run() {
           .gpus = gpus_ ? &*gpus_ : nullptr});
   watch_signals();
   view_.emplace(job_, begun->plan);
+  if (options_.next || options_.resumes) {
+    view_->note("run-dir: " + seen_from_here(job_.places().run_directory));
+  }
   for (const std::string& note : capacity_.notes) view_->note("machine: " + note);
   for (const std::string& note : begun->notes) view_->note(note);
   for (const std::string& note : job_.notes()) view_->note(note);
@@ -370,7 +386,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
 }
 
 Result<RunOptions> filled_in(const RunOptions& typed) {
-  return typed.resume.empty() ? typed : fill_in_resumed(typed);
+  return typed.resumes ? fill_in_resumed(typed) : typed;
 }
 
 /// What going on with a run would do; nothing where it was killed before it had begun, so that all
@@ -382,8 +398,8 @@ Result<std::optional<ResumedPlan>> look_ahead(const RunOptions& options, const J
   const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return std::nullopt;
-  Result<Journal::Preview> preview =
-      Journal::preview(journal_path(run_directory), job.plan(), names_of(job));
+  Result<Journal::Preview> preview = Journal::preview(journal_path(run_directory), job.plan(),
+                                                      names_of(job), journal_options(options));
   if (!preview) return std::unexpected(std::move(preview.error()));
   const std::size_t tasks = preview->plan.tasks.size();
   return ResumedPlan{
@@ -421,16 +437,23 @@ ExitCode run_command(const RunOptions& typed) {
   if (!keeper) return fail(keeper.error(), ExitCode::TaskFailed);
   const Result<RunOptions> options = filled_in(typed);
   if (!options) return fail(options.error());
-  const Result<LoadOptions> load = load_options_of(*options);
-  if (!load) return fail(load.error());
   io::ThisMachine machine = io::find_this_machine();
-  std::expected<Job, Mistakes> job = Job::load(*load, machine.reading.capacity);
-  if (!job) return fail(job.error());
-  const std::string run_directory = job->places().run_directory;
-  const Result<io::RunLock> lock =
-      options->resume.empty() ? take_new_place(run_directory) : take_old_place(run_directory);
-  if (!lock) return fail(lock.error());
-  return Session(*options, std::move(*job), std::move(*keeper), std::move(machine)).run();
+  while (true) {
+    const Result<LoadOptions> load = load_options_of(*options);
+    if (!load) return fail(load.error());
+    std::expected<Job, Mistakes> job = Job::load(*load, machine.reading.capacity);
+    if (!job) return fail(job.error());
+    const std::string run_directory = job->places().run_directory;
+    const Result<io::RunLock> lock = options->resume.empty()
+                                         ? take_new_place(run_directory, options->command_line)
+                                         : take_old_place(run_directory);
+    if (lock) {
+      return Session(*options, std::move(*job), std::move(*keeper), std::move(machine)).run();
+    }
+    // Somebody else was quicker: the next one.
+    if (options->next && io::RunLock::holder(run_directory)) continue;
+    return fail(lock.error());
+  }
 }
 
 }  // namespace trainyard::cli

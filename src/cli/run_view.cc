@@ -53,7 +53,7 @@ report::ProgressOptions progress_of(const Job& job, const Plan& plan, io::Output
                                job.task_id(task));
           },
       .stderr_of = [&job](AttemptKey key) { return seen_from_here(job.launch(key).stderr_path); },
-      .terminal = io::is_terminal(io::kStandardError),
+      .terminal = io::can_redraw(io::kStandardError),
       .width = [] { return io::terminal_width(io::kStandardError); },
       .write = [&output](std::string_view text) { output.write(text); }};
 }
@@ -101,7 +101,7 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                  true, sink)
            : report::write_tables(*reader,
                                   {.width = terminal ? io::terminal_width(io::kStandardOutput) : 0,
-                                   .colour = terminal},
+                                   .colour = io::takes_colour(io::kStandardOutput)},
                                   sink);
   if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
   if (!json && written)

@@ -9,12 +9,11 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/run_place.h"
+#include "cli/find_run.h"
 #include "io/clock.h"
 #include "io/event_loop.h"
 #include "io/files.h"
 #include "io/terminal.h"
-#include "journal/place.h"
 #include "journal/reader.h"
 #include "report/sink.h"
 #include "report/status.h"
@@ -32,7 +31,7 @@ Result<void> show_once(JournalReader& reader, const StatusOptions& options,
   const bool terminal = io::is_terminal(io::kStandardOutput);
   return report::write_status(reader, request,
                               {.width = terminal ? io::terminal_width(io::kStandardOutput) : 0,
-                               .colour = terminal,
+                               .colour = io::takes_colour(io::kStandardOutput),
                                .all = options.all},
                               sink);
 }
@@ -42,7 +41,7 @@ Result<void> show_once(JournalReader& reader, const StatusOptions& options,
 ExitCode status_command(const StatusOptions& options) {
   const Result<std::string> run = find_run(options.run_directory);
   if (!run) return fail(run.error());
-  Result<JournalReader> reader = JournalReader::open(journal_path(*run));
+  Result<JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
   // A program wants to find the place from wherever it is.
   const std::string named = options.json ? *run : seen_from_here(*run);
@@ -59,7 +58,7 @@ ExitCode status_command(const StatusOptions& options) {
         {.run_directory = named, .yard_lives = lives, .now_unix_ms = io::unix_milliseconds()},
         sink);
     if (!shown) return fail(shown.error());
-    const bool redraw = options.watch && io::is_terminal(io::kStandardOutput);
+    const bool redraw = options.watch && io::can_redraw(io::kStandardOutput);
     print(redraw ? std::string(kClear) + text : text);
     if (!watching || !lives) return ExitCode::Success;
     if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());

@@ -154,6 +154,22 @@ std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions
   return Job(std::move(state));
 }
 
+Result<std::string> Job::run_directory_of(const LoadOptions& options) {
+  const std::string path = absolute_path(options.current_directory, options.job_file);
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const YamlDocument document(*text, options.job_file);
+  if (document.root() == nullptr) {
+    return std::unexpected(Error{fmt::format("{}: is no job file", options.job_file)});
+  }
+  MistakeList whatever;
+  const Configuration configuration = layered(options, document, directory, whatever);
+  JobSpec spec = read_job(document, directory, whatever);
+  if (spec.name.empty()) spec.name = name_of_file(path);
+  return run_directory(options, spec, configuration, directory);
+}
+
 const std::string& Job::name() const { return state_->name; }
 const std::string& Job::text() const { return state_->text; }
 const JobPlaces& Job::places() const { return state_->places; }

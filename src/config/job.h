@@ -52,6 +52,10 @@ class Job {
   static std::expected<Job, Mistakes> parse(std::string_view text, const LoadOptions& options,
                                             const Capacity& capacity);
 
+  /// Where a run of the job file goes, whatever else may be wrong with it. An error where it cannot
+  /// be read.
+  static Result<std::string> run_directory_of(const LoadOptions& options);
+
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;
   ~Job();

@@ -33,6 +33,7 @@
 #include "config/placeholder.h"
 #include "config/setting_value.h"
 #include "config/wanted.h"
+#include "config/written_and_taken.h"
 #include "config/yaml_reader.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -76,6 +77,7 @@ class PlanMaker {
     }
     check_shapes();
     check_ids();
+    std::ranges::move(compared_.notes(), std::back_inserter(job_.notes));
     job_.plan.shapes.shrink_to_fit();
     job_.plan.tasks.shrink_to_fit();
     return std::move(job_);
@@ -332,18 +334,18 @@ class PlanMaker {
   /// What earlier runs have taught counts where nothing is written.
   void add_learned(const GroupSpec& group, Wanted& wanted) {
     if (!basis_.learned.knows(group.name)) return;
-    const LearnedTask expected =
-        basis_.learned.expected(group.name, bindings_[kTaskIdSlot].value_or(""));
-    const LearnedTask most = basis_.learned.most(group.name);
+    const std::string id(bindings_[kTaskIdSlot].value_or(""));
+    const LearnedTask expected = basis_.learned.expected(group.name, id);
+    const LearnedTask taken = basis_.learned.taken(group.name, id);
     Request& request = wanted.request;
     if (!wanted.learns_memory) {
-      note_difference(group, "memory", request.memory, most.memory);
+      compared_.see(group.name, "memory", request.memory, taken.memory);
     } else if (expected.memory > Bytes{}) {
       const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
       request.memory = std::min(expected.memory, memory_to_give(limits, basis_.capacity));
     }
     if (request.gpu_memory > Bytes{}) {
-      note_difference(group, "gpu-memory", request.gpu_memory, most.gpu_memory);
+      compared_.see(group.name, "gpu-memory", request.gpu_memory, taken.gpu_memory);
     } else if (wanted.learns_gpu_memory && expected.gpu_memory > Bytes{}) {
       const Limits limits = trainyard::limits(basis_.configuration, basis_.capacity);
       Request with = request;
@@ -353,15 +355,6 @@ class PlanMaker {
     }
     wanted.load_expected = expected.load;
     if (wanted.train_expected == Duration{0}) wanted.train_expected = expected.train;
-  }
-
-  void note_difference(const GroupSpec& group, std::string_view key, Bytes written, Bytes most) {
-    if (most == Bytes{}) return;
-    const bool less = most.count < written.count / 4 * 3;
-    if ((!less && most <= written) || !noted_.emplace(group_number_, key).second) return;
-    job_.notes.push_back(
-        fmt::format("group '{}': {} is {} as written; tasks took at most {} the last time",
-                    group.name, key, to_text(written), to_text(most)));
   }
 
   /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
@@ -483,7 +476,7 @@ class PlanMaker {
   std::vector<std::optional<ShapeIndex>> same_for_all_;
   std::set<std::pair<std::size_t, std::string>> complained_;
 
-  std::set<std::pair<std::size_t, std::string>> noted_;
+  WrittenAndTaken compared_;
   std::vector<NumberedId> ids_;
   std::vector<ShapeOwner> owners_;
   std::set<std::pair<const TaskSpec*, const TaskSpec*>> twins_;

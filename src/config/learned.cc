@@ -155,10 +155,6 @@ void Learned::sum_up(Group& group) {
     load.push_back(task.load.count());
     train.push_back(task.train.count());
   }
-  group.most = {.memory = {std::ranges::max(memory)},
-                .gpu_memory = {std::ranges::max(gpu_memory)},
-                .load = Duration{std::ranges::max(load)},
-                .train = Duration{std::ranges::max(train)}};
   group.usual = {.memory = {percentile(std::move(memory))},
                  .gpu_memory = {percentile(std::move(gpu_memory))},
                  .load = Duration{average(std::move(load))},
@@ -180,11 +176,11 @@ LearnedTask Learned::expected(std::string_view group, std::string_view id) const
           .train = time_expected(own.train, of.usual.train, coarsely)};
 }
 
-LearnedTask Learned::most(std::string_view group) const {
+LearnedTask Learned::taken(std::string_view group, std::string_view id) const {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
-  sum_up(found->second);
-  return found->second.most;
+  const auto task = found->second.tasks.find(id);
+  return task == found->second.tasks.end() ? LearnedTask{} : task->second;
 }
 
 std::string learned_path(std::string_view job_file) {

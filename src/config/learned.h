@@ -47,14 +47,13 @@ class Learned {
   /// stay alike.
   [[nodiscard]] LearnedTask expected(std::string_view group, std::string_view id) const;
 
-  /// The most that any task of a group took.
-  [[nodiscard]] LearnedTask most(std::string_view group) const;
+  /// What a task took itself, the last time.
+  [[nodiscard]] LearnedTask taken(std::string_view group, std::string_view id) const;
 
  private:
   struct Group {
     std::map<std::string, LearnedTask, std::less<>> tasks;
     LearnedTask usual;  ///< Percentiles and averages, no margin.
-    LearnedTask most;
     bool summed = false;
   };
   static void sum_up(Group& group);

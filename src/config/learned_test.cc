@@ -32,10 +32,9 @@ TEST(Learned, KeepsWhatItWasTold) {
   const auto again = Learned::parse(learned.to_json());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->to_json(), learned.to_json());
-  EXPECT_EQ(again->most("train"), (LearnedTask{.memory = gb(2),
-                                               .gpu_memory = gb(3),
-                                               .load = Duration{5'000},
-                                               .train = Duration{60'000}}));
+  EXPECT_EQ(again->taken("train", "a=1"), took(gb(2), 60, 5));
+  EXPECT_EQ(again->taken("train", "a=\"2\""), (LearnedTask{.gpu_memory = gb(3)}));
+  EXPECT_EQ(again->taken("train", "b"), LearnedTask{});
   EXPECT_TRUE(again->knows("train"));
   EXPECT_FALSE(again->knows("other"));
 }
@@ -75,7 +74,7 @@ TEST(Learned, HasABound) {
   learned.add("h", "one more", took(gb(1), 1));
   EXPECT_FALSE(learned.knows("h"));
   learned.add("g", "0", took(gb(9), 1));
-  EXPECT_EQ(learned.most("g").memory, gb(9));
+  EXPECT_EQ(learned.taken("g", "0").memory, gb(9));
 }
 
 TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
@@ -102,8 +101,8 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   EXPECT_EQ(shape(1).train_expected, Duration{600'000});
   EXPECT_EQ(shape(2).request.memory, gb(4)) << "what is written counts";
   EXPECT_EQ(shape(2).train_expected, Duration{60'000});
-  EXPECT_THAT(job->notes(), ElementsAre("group 'h': memory is 4 GB as written; tasks took at most "
-                                        "1 GB the last time"));
+  EXPECT_THAT(job->notes(), ElementsAre("group 'h': memory is 4 GB as written; tasks that say "
+                                        "so took at most 1 GB the last time"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, testing_only::small_machine());
   ASSERT_TRUE(off);

@@ -104,6 +104,7 @@ void KeeperAttempts::add(AttemptKey key, Spawned spawned) {
                   .tell_at_latest = {},
                   .sessions = {}};
   attempt.start = std::move(spawned.start);
+  on_their_way_.insert(number);
   attempts_.try_emplace(number, std::move(attempt));
 }
 
@@ -114,6 +115,7 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   const std::optional<Result<void>> outcome = attempt.start->outcome();
   if (!outcome) return std::nullopt;
   attempt.start.reset();
+  on_their_way_.erase(number);
   if (!*outcome) {
     attempt.not_started = outcome->error().message;
     return std::nullopt;
@@ -123,15 +125,14 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
 }
 
 void KeeperAttempts::end_those_on_their_way() {
-  for (const auto& [number, attempt] : attempts_) {
-    if (attempt.start) ::kill(attempt.leader, SIGKILL);
-  }
+  for (const Number number : on_their_way_) ::kill(attempts_.at(number).leader, SIGKILL);
 }
 
 std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
   std::vector<std::string> lines;
-  for (auto& [number, attempt] : attempts_) {
-    if (!attempt.start || now < attempt.late_at) continue;
+  for (const Number number : on_their_way_) {
+    Attempt& attempt = attempts_.at(number);
+    if (now < attempt.late_at) continue;
     attempt.late_at = Clock::time_point::max();
     lines.push_back(
         fmt::format("a process has not begun for {} s: the disk of its files ('{}') or of its "
@@ -144,9 +145,9 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
 
 std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const {
   std::optional<Clock::time_point> at;
-  for (const auto& [number, attempt] : attempts_) {
-    const bool late = attempt.start && attempt.late_at != Clock::time_point::max();
-    if (late) at = std::min(at.value_or(attempt.late_at), attempt.late_at);
+  for (const Number number : on_their_way_) {
+    const Clock::time_point late_at = attempts_.at(number).late_at;
+    if (late_at != Clock::time_point::max()) at = std::min(at.value_or(late_at), late_at);
   }
   return at;
 }
@@ -316,6 +317,7 @@ void KeeperAttempts::forget(Number number) {
   const auto attempt = attempts_.find(number);
   const auto by_key = by_key_.find(packed(attempt->second.key));
   if (by_key != by_key_.end() && by_key->second == number) by_key_.erase(by_key);
+  on_their_way_.erase(number);
   attempts_.erase(attempt);
 }
 

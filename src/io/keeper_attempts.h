@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,6 +46,9 @@ class KeeperAttempts {
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
+
+  /// How many descriptors they hold open: one each, and another one on the way to its program.
+  [[nodiscard]] std::size_t descriptors() const { return leaders_.size() + on_their_way_.size(); }
 
   /// What the next one added will be called.
   [[nodiscard]] Number next_number() const { return last_number_ + 1; }
@@ -134,6 +138,7 @@ class KeeperAttempts {
   Number last_number_ = 0;
   std::unordered_map<Number, Attempt> attempts_;
   std::unordered_map<pid_t, Number> leaders_;  ///< Of the running ones.
+  std::set<Number> on_their_way_;
   std::unordered_map<std::uint64_t, Number> by_key_;
   std::unordered_map<pid_t, Orphan> orphans_;
   std::set<pid_t> set_aside_;

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -186,6 +187,28 @@ TEST(KeeperDisk, GoesOnBesideATaskWhoseDiskDoesNotAnswer) {
     EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
     EXPECT_EQ(yard.run(yard.launch({"true"}, 0)), End(ExitedWith{0}));
     EXPECT_TRUE(notes_of(yard).empty()) << "told once, all news since were cleared";
+  });
+}
+
+TEST(KeeperDisk, HoldsOnlySoManyOnTheirWayAsItHasDescriptorsFor) {
+  in_own_mounts([] {
+    constexpr rlimit kFew{.rlim_cur = 64, .rlim_max = 64};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &kFew), 0);
+    TestYard yard;
+    const DeadDisk disk(yard.directory / "dead");
+    if (!disk.is_mounted()) ::_exit(2);
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      Launch stuck = yard.launch({"true"}, i);
+      stuck.working_directory = yard.directory / "dead";
+      yard.keeper.start(TestYard::key(i), stuck);
+    }
+    // A descriptor is free once one of those on their way is gone.
+    yard.keeper.start(TestYard::key(40), yard.launch({"true"}, 40));
+    for (std::uint32_t i = 0; i < 40; ++i) yard.keeper.signal(TestYard::key(i), SIGKILL);
+    EXPECT_EQ(yard.wait_for_end(40).end, End(ExitedWith{0}));
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      EXPECT_EQ(yard.wait_for_end(i).end, End(KilledBy{.signal = SIGKILL})) << i;
+    }
   });
 }
 

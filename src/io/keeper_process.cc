@@ -111,6 +111,7 @@ void KeeperProcess::run() {
     take_preloaded();
     see_what_has_started();
     see_what_has_ended();
+    start_those_that_wait();
     if (yard_gone_) end_everything();
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
   }
@@ -197,7 +198,12 @@ void KeeperProcess::take_messages() {
 
 void KeeperProcess::take(KeeperMessage message) {
   match(
-      std::move(message), [this](StartMessage it) { start(it.key, std::move(it.launch)); },
+      std::move(message),
+      [this](StartMessage it) {
+        carry_out_signals();  // They came before, and are not meant for this one.
+        waiting_.push_back(std::move(it));
+        start_those_that_wait();
+      },
       [this](SignalMessage it) { signals_.push_back(it); },
       // Nobody says these to the keeper.
       [](const ProcessStarted&) {}, [](const ProcessEnded&) {}, [](const KeeperNote&) {},
@@ -207,8 +213,20 @@ void KeeperProcess::take(KeeperMessage message) {
       });
 }
 
+/// A process holds one descriptor more as long as it is on its way. Where many are, because the
+/// machine is busy, the others wait until there is one for them.
+void KeeperProcess::start_those_that_wait() {
+  constexpr std::uint64_t kOwn = 40;
+  while (!waiting_.empty()) {
+    const std::uint64_t open = attempts_.descriptors();
+    if (open > 0 && open + 2 + kOwn > spawner_.files_max()) return;
+    StartMessage next = std::move(waiting_.front());
+    waiting_.pop_front();
+    start(next.key, std::move(next.launch));
+  }
+}
+
 void KeeperProcess::start(AttemptKey key, Launch launch) {
-  carry_out_signals();  // They came before, and are not meant for this one.
   attempts_.prepare(Clock::now());
   if (!launch.preload.modules.empty() && preloads_.take(key, launch)) return;
   if (launch.forked) {
@@ -278,8 +296,21 @@ void KeeperProcess::tell_end(const ProcessEnded& ended) {
 
 void KeeperProcess::carry_out_signals() {
   if (signals_.empty()) return;
-  std::erase_if(signals_, [this](const SignalMessage& it) { return preloads_.signal(it); });
+  std::erase_if(signals_, [this](const SignalMessage& it) {
+    return signal_one_that_waits(it) || preloads_.signal(it);
+  });
   attempts_.signal(std::exchange(signals_, {}));
+}
+
+/// What has not begun has nothing to save.
+bool KeeperProcess::signal_one_that_waits(const SignalMessage& message) {
+  const auto found = std::ranges::find(waiting_, message.key, &StartMessage::key);
+  if (found == waiting_.end()) return false;
+  if (message.signal != SIGTERM && message.signal != SIGKILL) return true;
+  waiting_.erase(found);
+  tell_end(
+      {.key = message.key, .end = KilledBy{.signal = message.signal}, .usage = {}, .left = {}});
+  return true;
 }
 
 // --- the end of attempts -------------------------------------------------------------------------
@@ -324,6 +355,7 @@ void KeeperProcess::yard_has_gone() {
   outgoing_.clear();
   flush_at_.reset();
   kill_at_ = Clock::now() + options_.stop_grace;
+  waiting_.clear();
   preloads_.end_all();
   attempts_.end_those_on_their_way();
   attempts_.signal_everything(SIGTERM);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ class KeeperProcess {
   void take_messages();
   void take(KeeperMessage message);
   void start(AttemptKey key, Launch launch);
+  void start_those_that_wait();
+  bool signal_one_that_waits(const SignalMessage& message);
   void take_preloaded();
   void has_been_born(AttemptKey key, Result<Spawned> spawned);
   void look_at_start(KeeperAttempts::Number number);
@@ -78,6 +81,7 @@ class KeeperProcess {
   std::optional<Clock::time_point> flush_at_;  ///< When `outgoing_` must be sent.
   bool waits_for_room_ = false;                ///< In the socket.
 
+  std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.
   std::vector<SignalMessage> signals_;
   std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;

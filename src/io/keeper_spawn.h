@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -54,6 +55,9 @@ class Spawner {
   /// The same for a launch that is `forked`: its process is a fork of this one, which calls `body`
   /// and ends with the exit code that it returns, and does not outlive this one.
   Result<Spawned> fork(Launch launch, const std::function<int(const Launch&)>& body);
+
+  /// How many descriptors this process may have open.
+  [[nodiscard]] std::uint64_t files_max() const { return files_of_ours_.rlim_cur; }
 
   /// The group that a launch asks for; none where it asks for none.
   static Result<MemoryGroup> make_group(const Launch& launch);

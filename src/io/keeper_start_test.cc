@@ -236,12 +236,15 @@ TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
   if (tester == 0) {
     ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
     TestYard yard;
+    yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "100"}, 0));
+    yard.wait_for_start(0);
+    // It does not expect this: what it had when it began is enough for all of them.
     const rlimit tiny{.rlim_cur = 16, .rlim_max = 16};
     ::prlimit(static_cast<pid_t>(yard.keeper.pid()), RLIMIT_NOFILE, &tiny, nullptr);
-    for (std::uint32_t i = 0; i < 20; ++i) {
+    for (std::uint32_t i = 1; i < 20; ++i) {
       yard.keeper.start(TestYard::key(i), yard.launch({"sleep", "100"}, i));
     }
-    bool right = yard.wait([&] { return yard.ended(19) && yard.started(0); });
+    bool right = yard.wait([&] { return yard.ended(19).has_value(); });
     int started = 0;
     for (std::uint32_t i = 0; i < 20; ++i) {
       if (yard.started(i)) ++started;

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <string_view>
 
 #include <poll.h>
@@ -10,7 +11,20 @@
 
 namespace trainyard::io {
 
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+}  // namespace
+
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+
+bool can_redraw(int descriptor) { return is_terminal(descriptor) && variable("TERM") != "dumb"; }
+
+bool takes_colour(int descriptor) { return can_redraw(descriptor) && variable("NO_COLOR").empty(); }
 
 int terminal_width(int descriptor) {
   winsize size{};

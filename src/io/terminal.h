@@ -12,6 +12,12 @@ constexpr int kStandardError = 2;
 
 bool is_terminal(int descriptor);
 
+/// A terminal that can go back over what it shows: none with TERM=dumb, as an editor's.
+bool can_redraw(int descriptor);
+
+/// One that may be coloured as well: NO_COLOR (no-color.org) is not set, or empty.
+bool takes_colour(int descriptor);
+
 /// Columns; 80 when nobody can say.
 int terminal_width(int descriptor);
 

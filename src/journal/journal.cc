@@ -161,7 +161,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, con
   }
   TakenOver taken;
   Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
-    Result<TakenOver> over = take_over(database, std::move(plan), names, execution);
+    Result<TakenOver> over = take_over(database, std::move(plan), names, execution, options.edited);
     if (!over) return std::unexpected(std::move(over.error()));
     taken = std::move(*over);
     return {};
@@ -176,13 +176,13 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, con
 }
 
 Result<Journal::Preview> Journal::preview(const std::string& path, Plan plan,
-                                          const PlanNames& names) {
+                                          const PlanNames& names, JournalOptions options) {
   Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
   if (!database) return std::unexpected(std::move(database.error()));
   if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
-  Result<TakenOver> taken = take_over(*database, std::move(plan), names, {});
+  Result<TakenOver> taken = take_over(*database, std::move(plan), names, {}, options.edited);
   database->roll_back();
   if (!taken) return std::unexpected(std::move(taken.error()));
   return Preview{.plan = std::move(taken->plan),

@@ -81,7 +81,8 @@ class Journal final : public Recorder {
     int finished = 0;
     std::vector<std::string> changes;
   };
-  static Result<Preview> preview(const std::string& path, Plan plan, const PlanNames& names);
+  static Result<Preview> preview(const std::string& path, Plan plan, const PlanNames& names,
+                                 JournalOptions options = {});
 
   ~Journal() override;
 

@@ -12,7 +12,11 @@ enum class LogKind : std::uint8_t {
   Rollback,      ///< Each turn waits for the disk.
 };
 
+/// What becomes of a task that has finished and was edited since, when its run goes on.
+enum class Edited : std::uint8_t { KeepResult, RunAgain };
+
 struct JournalOptions {
+  Edited edited = Edited::KeepResult;
   LogKind log = LogKind::ByFileSystem;
   int pages_max = 0;  ///< For tests: as if the disk had so many pages of a kibibyte; 0: no limit.
 };

@@ -81,7 +81,7 @@ Result<TaskRows> TaskRows::open(Database& database, const Plan& plan, const Plan
   if (!insert) return std::unexpected(std::move(insert.error()));
   Result<Statement> update = database.prepare(
       "UPDATE tasks SET position = ?2, group_number = ?3, shape = ?4, "
-      "fingerprint = coalesce(?5, fingerprint), matrix = ?6 WHERE number = ?1");
+      "fingerprint = coalesce(?5, fingerprint), matrix = ?6, edited = ?7 WHERE number = ?1");
   if (!update) return std::unexpected(std::move(update.error()));
   return TaskRows(std::move(*insert), std::move(*update), plan, names, numbers);
 }
@@ -113,7 +113,7 @@ Result<void> TaskRows::update(TaskIndex task, Update how) {
     fingerprint = std::bit_cast<std::int64_t>(names_.fingerprint(task));
   }
   return update_.run(numbers_.of(task), task.value, numbers_.of(group), shape.value, fingerprint,
-                     matrix_of(names_, task));
+                     matrix_of(names_, task), how.edited ? 1 : 0);
 }
 
 namespace {

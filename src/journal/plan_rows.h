@@ -43,9 +43,10 @@ class TaskRows {
 
   Result<void> insert(TaskIndex task);
   /// Puts the task's place, shape and values into the row that it has, and its fingerprint too
-  /// unless `fingerprint_stays`.
+  /// unless `fingerprint_stays`. `edited`: it was, after it had finished.
   struct Update {
     bool fingerprint_stays = false;
+    bool edited = false;
   };
   Result<void> update(TaskIndex task, Update how);
 

@@ -50,9 +50,11 @@ struct GroupRow {
   int failed = 0;
   int skipped = 0;
   int stopped = 0;
-  int running = 0;   ///< AVAILABLE to TRAINING
-  int retrying = 0;  ///< INTERRUPT
-  int waiting = 0;   ///< The rest
+  int running = 0;    ///< AVAILABLE to TRAINING
+  int lost = 0;       ///< The same in a run that died: the journal does not know of it,
+  bool died = false;  ///< and neither that the group does not run any more.
+  int retrying = 0;   ///< INTERRUPT
+  int waiting = 0;    ///< The rest
 };
 
 struct TaskRow {
@@ -82,6 +84,7 @@ struct TaskRow {
   Bytes gpu_memory_requested;  ///< On each of them; 0: they are its own.
   Bytes gpu_memory_now;
   Bytes gpu_memory_peak;
+  bool edited = false;  ///< After it had finished: the job file says something else since.
 };
 
 /// How far an attempt said that it was.

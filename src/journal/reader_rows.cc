@@ -63,7 +63,7 @@ const std::string_view kTaskColumns =
     "(SELECT b.text FROM tracebacks b WHERE b.task = t.number AND b.attempt = "
     "coalesce(e.attempt, l.attempt)), "
     "coalesce(e.gpus, l.gpus), coalesce(e.gpu_memory_requested, l.gpu_memory_requested, 0), "
-    "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0) ";
+    "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0), t.edited ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -101,7 +101,8 @@ TaskRow read_task(const Statement& row) {
           .gpus = std::string(row.text(28)),
           .gpu_memory_requested = {row.integer(29)},
           .gpu_memory_now = {row.integer(30)},
-          .gpu_memory_peak = {row.integer(31)}};
+          .gpu_memory_peak = {row.integer(31)},
+          .edited = row.small(32) != 0};
 }
 
 const std::string_view kAllAttempts =

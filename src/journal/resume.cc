@@ -56,6 +56,14 @@ DELETE FROM ended WHERE verdict <> {finished};
 UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
 )sql";
 
+constexpr const char* kForgetResult = R"sql(
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
+    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
+    gpu_memory_peak
+  FROM ended WHERE attempt > 0 AND task = {task};
+DELETE FROM ended WHERE task = {task};
+)sql";
+
 /// A row of `tasks` from before.
 struct OldTask {
   std::uint32_t number = 0;
@@ -65,6 +73,7 @@ struct OldTask {
   std::uint32_t group = 0;
   std::uint32_t shape = kNone;
   bool finished = false;
+  bool edited = false;
 };
 
 /// Which row a task without a place is: its group, its id, and its turn among equals.
@@ -78,8 +87,8 @@ struct Lone {
 
 class TakingOver {
  public:
-  TakingOver(Database& database, Plan plan, const PlanNames& names)
-      : database_(database), names_(names) {
+  TakingOver(Database& database, Plan plan, const PlanNames& names, Edited edited)
+      : database_(database), names_(names), edited_(edited) {
     taken_.plan = std::move(plan);
   }
 
@@ -120,10 +129,12 @@ class TakingOver {
   void match_lone(std::vector<Lone> lone_old);
   Result<void> write_tasks();
   Result<void> write_task(TaskRows& rows, TaskIndex task);
+  Result<void> forget_result(std::uint32_t number);
   Result<void> remove_old_tasks();
 
   Database& database_;
   const PlanNames& names_;
+  Edited edited_;
   TakenOver taken_;
   Changes changes_;
   std::map<std::uint32_t, std::string> group_names_;
@@ -201,7 +212,7 @@ Result<void> TakingOver::match_groups() {
 Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
   Result<Statement> rows = database_.prepare(
       "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
-      "e.task IS NOT NULL, t.id FROM tasks t LEFT JOIN ended e ON e.task = t.number "
+      "e.task IS NOT NULL, t.id, t.edited FROM tasks t LEFT JOIN ended e ON e.task = t.number "
       "ORDER BY t.position");
   if (!rows) return std::unexpected(std::move(rows.error()));
   while (true) {
@@ -216,7 +227,8 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
                 .position = rows->null(3) ? kNone : static_cast<std::uint32_t>(rows->integer(3)),
                 .group = static_cast<std::uint32_t>(rows->integer(4)),
                 .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
-                .finished = rows->small(6) != 0});
+                .finished = rows->small(6) != 0,
+                .edited = rows->small(8) != 0});
     // Most files come back as they were: then every task is where it was, and nothing is sorted.
     const std::uint32_t at = task.position;
     const bool same = at < taken_.plan.tasks.size() &&
@@ -297,15 +309,30 @@ Result<void> TakingOver::write_task(TaskRows& rows, TaskIndex task) {
   if (old.position == kNone && tell) {
     changes_.add(fmt::format("task '{}' is in the job file again", name_of(task.value)));
   }
-  if (changed && old.finished) {
-    changes_.add(fmt::format("task '{}' was changed after it had finished; its result is kept",
+  const bool again = changed && old.finished && edited_ == Edited::RunAgain;
+  if (again) {
+    changes_.add(fmt::format("task '{}' was changed after it had finished; it is run again",
                              name_of(task.value)));
+    planned.finished_before = false;
+    if (Result<void> forgotten = forget_result(old.number); !forgotten) return forgotten;
+  } else if (changed && old.finished) {
+    changes_.add(
+        fmt::format("task '{}' was changed after it had finished; its result is kept "
+                    "(--rerun-changed runs it again)",
+                    name_of(task.value)));
   } else if (changed) {
     changes_.add(fmt::format("task '{}' was changed", name_of(task.value)));
   }
-  const bool as_it_was = !changed && old.position == task.value && old.shape == planned.shape.value;
+  const bool kept = changed && planned.finished_before;
+  const bool as_it_was = !changed && old.edited == kept && old.position == task.value &&
+                         old.shape == planned.shape.value;
   if (as_it_was) return {};
-  return rows.update(task, {.fingerprint_stays = old.finished});
+  return rows.update(task, {.fingerprint_stays = planned.finished_before, .edited = kept});
+}
+
+/// Its attempt is one that another one comes after.
+Result<void> TakingOver::forget_result(std::uint32_t number) {
+  return database_.run(fmt::format(kForgetResult, fmt::arg("task", number)));
 }
 
 Result<void> TakingOver::remove_old_tasks() {
@@ -334,8 +361,8 @@ Result<void> TakingOver::remove_old_tasks() {
 }  // namespace
 
 Result<TakenOver> take_over(Database& database, Plan plan, const PlanNames& names,
-                            const Execution& execution) {
-  return TakingOver(database, std::move(plan), names).run(execution);
+                            const Execution& execution, Edited edited) {
+  return TakingOver(database, std::move(plan), names, edited).run(execution);
 }
 
 }  // namespace trainyard

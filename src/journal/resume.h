@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/journal.h"
+#include "journal/options.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/plan.h"
@@ -25,6 +26,6 @@ struct TakenOver {
 
 /// Makes the tables say what is so when the new execution begins, inside the caller's transaction.
 Result<TakenOver> take_over(Database& database, Plan plan, const PlanNames& names,
-                            const Execution& execution);
+                            const Execution& execution, Edited edited);
 
 }  // namespace trainyard

@@ -251,7 +251,8 @@ TEST(Resume, SaysWhatAnEditChanged) {
   job.plan.groups[0].fail_fast = true;
   job.fingerprints = {8, 9};
   const std::vector<std::string> wanted{
-      "task 'a/1' was changed after it had finished; its result is kept"};
+      "task 'a/1' was changed after it had finished; its result is kept (--rerun-changed runs it "
+      "again)"};
   EXPECT_THAT(resume(directory, job).changes,
               ElementsAre("group 'a': max-parallel was 2 and is no limit",
                           "group 'a': fail-fast was false and is true", wanted[0],
@@ -260,6 +261,38 @@ TEST(Resume, SaysWhatAnEditChanged) {
   EXPECT_EQ(resume(directory, job).changes, wanted);
   job.fingerprints = {1, 9};
   EXPECT_THAT(resume(directory, job).changes, IsEmpty());
+}
+
+TEST(Resume, RunsAgainWhatAnEditChangedWhereThatIsAskedFor) {
+  const TemporaryDirectory directory;
+  TestJob job{{.name = "a", .ids = {"1", "2"}}};
+  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+           ->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                    finished(at(3), key(1), "{}")));
+  const auto edited = [&] {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    std::vector<bool> rows;
+    for (const TaskRow& row : all_tasks(reader)) rows.push_back(row.edited);
+    return rows;
+  };
+  job.fingerprints = {8, 1};
+  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2+", "2+"));
+  EXPECT_THAT(edited(), ElementsAre(true, false));
+  const JournalOptions again{.edited = Edited::RunAgain};
+  const Journal::Preview ahead =
+      must(Journal::preview(directory.journal(), job.plan, job.names(), again));
+  EXPECT_THAT(attempts_of(ahead.plan), ElementsAre("2", "2+"));
+  const Journal::Resumed resumed =
+      must(Journal::resume(directory.journal(), job.plan, job.names(), {}, again));
+  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2", "2+"));
+  EXPECT_EQ(resumed.finished, 1);
+  EXPECT_THAT(resumed.changes,
+              ElementsAre("task 'a/1' was changed after it had finished; it is run again"));
+  EXPECT_THAT(edited(), ElementsAre(false, false));
+  must(resumed.journal->commit(granted(at(5), {key(0, 2)}) + finished(at(6), key(0, 2), "[2]")));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(all_tasks(reader)[0].result, "[2]");
+  EXPECT_EQ(must(reader.attempts({0})).size(), 2U);
 }
 
 TEST(Resume, SaysAtMostTwentyLines) {

@@ -76,7 +76,8 @@ CREATE TABLE tasks (
   fingerprint INTEGER NOT NULL,         -- of command, environment and request
   attempt_before INTEGER NOT NULL,      -- the last attempt of earlier executions
   id TEXT NOT NULL,
-  matrix TEXT                           -- a JSON object
+  matrix TEXT,                          -- a JSON object
+  edited INTEGER NOT NULL DEFAULT 0     -- the job file says another command than the one that finished
 );
 CREATE INDEX tasks_by_position ON tasks (position);
 CREATE TABLE live (                     -- tasks that have started and have no verdict yet

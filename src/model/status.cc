@@ -72,6 +72,7 @@ std::string word_for(const Standing& standing) {
     case Verdict::None:
       break;
   }
+  if (standing.failure == Failure::Lost) return std::string(to_text(Failure::Lost));
   switch (standing.status) {
     case Status::Init:
     case Status::Waiting:

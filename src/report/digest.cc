@@ -23,6 +23,7 @@ void GroupDigest::look_at(const TaskRow& row) {
   look_at_matrix(row);
   stages_ = stages_ || row.times.load_numbers > 0;
   gpus_ = gpus_ || !row.gpus.empty();
+  edited_ += row.edited ? 1 : 0;
   if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
   if (!row.warning.empty()) {
@@ -63,15 +64,17 @@ std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> n
 
 std::string standing_text(const TaskRow& row) {
   const std::string word = word_for(row.standing);
+  if (row.edited) return word + ", edited";
   return row.standing.verdict == Verdict::Failed ? "FAILED " + word : word;
 }
 
 std::string counts_text(const GroupRow& group) {
-  const std::array<std::pair<int, std::string_view>, 7> counts{{{group.finished, "finished"},
+  const std::array<std::pair<int, std::string_view>, 8> counts{{{group.finished, "finished"},
                                                                 {group.failed, "failed"},
                                                                 {group.skipped, "skipped"},
                                                                 {group.stopped, "stopped"},
                                                                 {group.running, "running"},
+                                                                {group.lost, "lost"},
                                                                 {group.retrying, "retrying"},
                                                                 {group.waiting, "waiting"}}};
   std::string text;
@@ -80,6 +83,19 @@ std::string counts_text(const GroupRow& group) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_commas(count), word);
   }
   return text;
+}
+
+void mark_lost(TaskRow& row) {
+  const Status status = row.standing.status;
+  const bool has_process = status != Status::Init && status != Status::Interrupt;
+  if (row.standing.verdict != Verdict::None || !has_process || row.attempt == 0) return;
+  row.standing.failure = Failure::Lost;
+  row.pid = 0;
+}
+
+void mark_lost(GroupRow& row) {
+  row.lost += std::exchange(row.running, 0);
+  row.died = row.phase == GroupPhase::Running;
 }
 
 std::string_view word_for_phase(GroupPhase phase) {

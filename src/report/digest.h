@@ -47,6 +47,9 @@ class GroupDigest {
   /// Whether any of its tasks has loaded before it trained.
   [[nodiscard]] bool stages() const { return stages_; }
 
+  /// How many finished before the job file was edited.
+  [[nodiscard]] int edited() const { return edited_; }
+
   /// Whether any of its tasks has had a GPU.
   [[nodiscard]] bool any_gpus() const { return gpus_; }
 
@@ -60,6 +63,7 @@ class GroupDigest {
   bool first_row_ = true;
   bool stages_ = false;
   bool gpus_ = false;
+  int edited_ = 0;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;
@@ -72,7 +76,8 @@ class GroupDigest {
 /// From its start to its end, or to `now` while it runs; nothing when it never ran.
 std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> now = std::nullopt);
 
-/// What a person reads for a task: word_for(), with FAILED before it where it is a failure.
+/// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
+/// ", edited" after it where the job file says something else since.
 std::string standing_text(const TaskRow& row);
 
 /// "17 finished, 1 failed": what is not 0, most wanted first.
@@ -80,5 +85,10 @@ std::string counts_text(const GroupRow& group);
 
 /// The word for a phase: "BLOCKED", "RUNNING", ...
 std::string_view word_for_phase(GroupPhase phase);
+
+// What the journal of a run that died calls running is lost: --resume will write it down, and start
+// it again.
+void mark_lost(TaskRow& row);
+void mark_lost(GroupRow& row);
 
 }  // namespace trainyard::report

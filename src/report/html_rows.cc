@@ -54,9 +54,12 @@ std::string_view look_of(const TaskRow& row) {
 std::string status_cell(const TaskRow& row, bool best) {
   const bool failed = row.standing.verdict == Verdict::Failed;
   return fmt::format(R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
-                     R"(class="word{3}">{0}</span>{4}</td>)",
+                     R"(class="word{3}">{0}</span>{5}{4}</td>)",
                      html(word_for(row.standing)), to_text(row.standing.status), look_of(row),
-                     failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "");
+                     failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "",
+                     row.edited ? R"( <span class="word" title="The job file was edited after it )"
+                                  R"(had finished">edited</span>)"
+                                : "");
 }
 
 std::string memory_cell(Bytes used, Bytes requested) {

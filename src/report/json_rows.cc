@@ -88,7 +88,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   const bool ended = standing.verdict != Verdict::None;
   const bool failed = standing.failure != Failure::None;
   const bool by_itself = standing.failure == Failure::Exit;
-  Object task(34);
+  Object task(35);
   task.add("group", row.group_name);
   task.add("id", row.id);
   task.add("word", word_for(standing));
@@ -118,6 +118,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
   task.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
   task.add("result", object_or_null(row.result));
+  task.add("edited", row.edited);
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
   task.add("traceback", text_or_null(row.traceback));
@@ -145,7 +146,7 @@ std::string json_of(const AttemptRow& row, std::string_view id) {
 
 std::string json_of(const GroupRow& row) {
   return dump(Json{{"name", row.name},
-                   {"phase", word_for_phase(row.phase)},
+                   {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
                    {"message", text_or_null(row.message)},
                    {"tasks", row.tasks},
                    {"finished", row.finished},
@@ -153,6 +154,7 @@ std::string json_of(const GroupRow& row) {
                    {"skipped", row.skipped},
                    {"stopped", row.stopped},
                    {"running", row.running},
+                   {"lost", row.lost},
                    {"retrying", row.retrying},
                    {"waiting", row.waiting}});
 }

@@ -49,10 +49,18 @@ Result<std::vector<TaskRow>> read_tasks(JournalReader& reader,
   return rows;
 }
 
+/// Of a group, in a run that may have died.
+struct RowsOf {
+  GroupIndex group;
+  bool died = false;
+};
+
 /// Every task of a group, however many there are: chunk by chunk.
-Result<void> write_all_rows(JournalReader& reader, TaskTable& table, GroupIndex group, Sink& sink) {
+Result<void> write_all_rows(JournalReader& reader, TaskTable& table, const RowsOf& which,
+                            Sink& sink) {
   std::vector<TaskRow> chunk;
-  Result<void> read = reader.tasks({.group = group}, [&](TaskRow row) {
+  Result<void> read = reader.tasks({.group = which.group}, [&](TaskRow row) {
+    if (which.died) mark_lost(row);
     chunk.push_back(std::move(row));
     if (chunk.size() < kChunk) return true;
     sink(table.lines(chunk));
@@ -67,7 +75,8 @@ Result<void> write_table(JournalReader& reader, const GroupRow& group, const Tab
                          Sink& sink) {
   GroupDigest digest(group);
   ShownRows shown(group.tasks);
-  Result<void> read = reader.tasks({.group = group.index}, [&](const TaskRow& row) {
+  Result<void> read = reader.tasks({.group = group.index}, [&](TaskRow row) {
+    if (options.died) mark_lost(row);
     digest.look_at(row);
     if (!options.all) shown.look_at(row);
     return true;
@@ -79,7 +88,7 @@ Result<void> write_table(JournalReader& reader, const GroupRow& group, const Tab
   }
   sink(group_heading(digest) + "\n");
   TaskTable table(digest, options);
-  read = write_all_rows(reader, table, group.index, sink);
+  read = write_all_rows(reader, table, {.group = group.index, .died = options.died}, sink);
   const std::string footer = group_footer(digest, group.tasks, table);
   if (read && !footer.empty()) sink("\n" + footer);
   return read;
@@ -118,6 +127,10 @@ Result<StatusView> read_status(JournalReader& reader, const StatusRequest& reque
   view.warned_count = *warned_count;
 
   view.state = state_of(view.execution, request.yard_lives);
+  if (view.state == RunState::Died) {
+    for (GroupRow& group : view.groups) mark_lost(group);
+    for (TaskRow& task : view.running) mark_lost(task);
+  }
   const Result<Instant> last = reader.last_instant();
   if (!last) return std::unexpected(last.error());
   view.now = now_of(view, *last, request);
@@ -135,6 +148,7 @@ Result<void> write_status(JournalReader& reader, const StatusRequest& request,
   sink("\n");
   TableOptions now = table;
   now.now = view->now;
+  now.died = view->state == RunState::Died;
   return write_tables(reader, now, sink);
 }
 
@@ -148,7 +162,8 @@ Result<void> write_status_json(JournalReader& reader, const StatusRequest& reque
   }
   sink(status_json_open(*view) + ",\n\"tasks\":[");
   bool first = true;
-  Result<void> read = reader.tasks({}, [&](const TaskRow& row) {
+  Result<void> read = reader.tasks({}, [&](TaskRow row) {
+    if (view->state == RunState::Died) mark_lost(row);
     sink((first ? "\n" : ",\n") + json_of(row, view->grouping, view->now));
     first = false;
     return true;
@@ -158,12 +173,13 @@ Result<void> write_status_json(JournalReader& reader, const StatusRequest& reque
 }
 
 Result<void> write_tables(JournalReader& reader, const TableOptions& options, Sink& sink) {
-  const Result<std::vector<GroupRow>> groups = reader.groups();
+  Result<std::vector<GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
   bool first = true;
-  for (const GroupRow& group : *groups) {
+  for (GroupRow& group : *groups) {
     if (!first) sink("\n");
     first = false;
+    if (options.died) mark_lost(group);
     Result<void> written = write_table(reader, group, options, sink);
     if (!written) return written;
   }

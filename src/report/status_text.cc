@@ -99,29 +99,28 @@ std::string groups_text(const StatusView& view) {
     int GroupRow::* count;
     bool always;
   };
-  constexpr std::array<Count, 8> kCounts{
+  constexpr std::array<Count, 9> kCounts{
       {{.title = "TASKS", .count = &GroupRow::tasks, .always = true},
        {.title = "FINISHED", .count = &GroupRow::finished, .always = true},
        {.title = "RUNNING", .count = &GroupRow::running, .always = true},
+       {.title = "LOST", .count = &GroupRow::lost, .always = false},
        {.title = "RETRYING", .count = &GroupRow::retrying, .always = false},
        {.title = "WAITING", .count = &GroupRow::waiting, .always = true},
        {.title = "FAILED", .count = &GroupRow::failed, .always = true},
        {.title = "SKIPPED", .count = &GroupRow::skipped, .always = false},
        {.title = "STOPPED", .count = &GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
-  // What the journal calls running was when the run died: --resume will say that it was lost.
   const bool died = view.state == RunState::Died;
   for (const GroupRow& group : view.groups) {
-    const bool cut_off = died && group.phase == GroupPhase::Running;
     rows.push_back({cut(plain(group.name), kNameMax),
-                    std::string(cut_off ? "DIED" : word_for_phase(group.phase))});
+                    std::string(group.died ? "DIED" : word_for_phase(group.phase))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(
         view.groups, [&count](const GroupRow& group) { return group.*count.count > 0; });
-    if (!count.always && !any) continue;
-    const bool lost = died && count.count == &GroupRow::running;
-    rows[0].emplace_back(lost ? "LOST" : count.title);
+    const bool nothing_runs = died && count.count == &GroupRow::running;
+    if (nothing_runs || (!count.always && !any)) continue;
+    rows[0].emplace_back(count.title);
     for (std::size_t i = 0; i < view.groups.size(); ++i) {
       rows[i + 1].push_back(with_commas(view.groups[i].*count.count));
     }

@@ -16,6 +16,7 @@
 #include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
+#include "report/digest.h"
 #include "report/test_rows.h"
 
 namespace trainyard::report {
@@ -100,6 +101,7 @@ TEST(Status, ShowsHowARunEnded) {
 TEST(Status, SaysHowToGoOnWithARunThatDied) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;
+  for (GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("mnist: died, last heard of after 3:05; 'trainyard run --resume "
                               "runs/mnist' goes on\n"));
@@ -189,7 +191,7 @@ TEST(Status, GivesJsonWithStableNames) {
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
     "memory_peak_bytes": 300000000, "gpus": [], "gpu_memory_requested_bytes": 0,
-    "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "result": null, "warning": null, "message": null,
+    "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "result": null, "edited": false, "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");

@@ -248,6 +248,12 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
     text += fmt::format("no room for: {}\n", fmt::join(table.left_out(), ", "));
   }
   text += warnings_text(digest);
+  if (digest.edited() > 0) {
+    text += fmt::format(
+        "{} finished before the job file was edited: 'trainyard run <job file> --resume "
+        "--rerun-changed' runs {} again\n",
+        counted(digest.edited(), "task"), digest.edited() == 1 ? "it" : "them");
+  }
   if (const std::optional<Best> best = digest.best()) {
     text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
   }

@@ -20,6 +20,7 @@ struct TableOptions {
   bool colour = false;  ///< ANSI colours for what went wrong and what went well.
   bool all = false;     ///< Every task, of big groups too.
   std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
+  bool died = false;                          ///< The run: what ran is lost.
 };
 
 /// A group with more tasks than this is shown in part: failures first, then the first others.

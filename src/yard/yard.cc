@@ -24,6 +24,7 @@
 #include "pipeline/trouble.h"
 #include "report/overview.h"
 #include "report/write_reports.h"
+#include "run/run_directory.h"
 #include "trainyard/config.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
@@ -34,20 +35,14 @@
 namespace trainyard {
 namespace {
 
-/// The first of runs/<name>, runs/<name>.2, ... that is not there.
+/// The first of runs/<name>, runs/<name>-2, ... that is free.
 Result<std::string> fresh_directory(const std::string& name) {
   if (const std::optional<std::string> why = why_unsafe(name)) {
     return std::unexpected(Error{fmt::format("the name of the yard '{}' {}", name, *why)});
   }
   Result<std::string> here = io::current_directory();
   if (!here) return here;
-  const std::string first = fmt::format("{}/runs/{}", *here, name);
-  std::string directory = first;
-  std::error_code ignored;
-  for (int n = 2; std::filesystem::exists(directory, ignored); ++n) {
-    directory = fmt::format("{}.{}", first, n);
-  }
-  return directory;
+  return free_run_directory(fmt::format("{}/runs/{}", *here, name));
 }
 
 }  // namespace

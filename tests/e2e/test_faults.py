@@ -156,7 +156,7 @@ class FaultOfThePlace(YardTest):
         done = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn(str(yard.pid), done.stderr)
         self.assertIn(f"trainyard status {self.directory.resolve()}/runs/job", done.stderr)
-        self.assertIn("--run-dir", done.stderr)
+        self.assertIn("--new'", done.stderr)
         self.assertIn(str(yard.pid), self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
         self.open_gate()
         self.end_of(yard, expect=0)

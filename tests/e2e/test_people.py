@@ -1,6 +1,8 @@
 """What people see of a run from another shell: status, logs, kill, reports."""
 import os
+import fcntl
 import pty
+import struct
 import re
 import select
 import signal
@@ -123,8 +125,9 @@ class SeveralRuns(YardTest):
         refused = self.trainyard("kill", "a", expect=2).stderr
         for name in ("first", "second"):
             self.assertIn(f"{self.directory.resolve()}/runs/{name}'", refused)
-        self.assertIn("--run-dir", refused)
-        self.trainyard("kill", "a", "--run-dir", "runs/second", expect=0)
+        self.assertIn("several runs are at work", refused)
+        self.assertIn("say which one", refused)
+        self.trainyard("kill", "a", "runs/second", expect=0)
         self.end_of(second, expect=1)
         self.assertEqual(self.latest(), "first")
         self.trainyard("kill", "a", expect=0)
@@ -132,7 +135,106 @@ class SeveralRuns(YardTest):
         self.assertEqual(self.latest(), "second")
 
 
+class NamingARun(YardTest):
+    def test_is_the_same_in_every_command(self):
+        self.job("groups: [{name: g, tasks: [{id: a, command: echo hello}]}]", "exp/job.yaml")
+        self.trainyard("run", "exp/job.yaml", expect=0)
+        named = ("exp/runs/job", self.directory / "exp/runs/job", "exp", "exp/job.yaml")
+        for name in named:
+            for words in ([name], ["--run-dir", name]):
+                with self.subTest(words=words):
+                    self.assertIn("run-dir: exp/runs/job\n", self.trainyard("status", *words, expect=0).stdout)
+                    self.assertIn("hello\n", self.trainyard("logs", "a", *words, expect=0).stdout)
+                    self.assertIn("is not running", self.trainyard("kill", "a", *words, expect=2).stderr)
+                    self.trainyard("devices", *words, expect=0)
+        for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
+                      ["--resume", "--run-dir", "exp/runs/job"]):
+            self.assertIn("resumed: 1 of 1 tasks have finished", self.trainyard("run", *words, expect=0).stderr)
+        self.assertIn("name its directory, or its job file", self.trainyard("status", expect=2).stderr)
+        self.assertIn("there is no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
+        self.assertIn("'exp/other.yaml' has no run yet", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
+        # Where the configuration sends them they are found without a name.
+        self.write("trainyard.yaml", "workdir: exp\n")
+        self.assertIn("run-dir: exp/runs/job\n", self.trainyard("status", expect=0).stdout)
+
+    def test_waits_for_one_that_is_just_beginning(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true'}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        begun = (self.directory / "runs/job/journal.db").read_bytes()
+        for there in (None, b""):
+            run = self.directory / f"runs/just{'-empty' if there is not None else ''}"
+            run.mkdir()
+            if there is not None:
+                (run / "journal.db").write_bytes(there)
+            with open(run / "lock", "w") as lock:
+                # As the yard does: a lock of the open file.
+                fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+                status = self.start("status", run)
+                self.assertIsNone(status.poll())
+                (run / "new").write_bytes(begun)
+                (run / "new").rename(run / "journal.db")
+                out, _ = self.end_of(status, expect=0)
+                self.assertRegex(out, "g +FINISHED +1 +1 ")
+
+    def test_of_one_that_was_ended_before_it_had_begun_says_so(self):
+        self.write("runs/job/journal.db", "")
+        self.assertIn("it was ended before it had begun", self.trainyard("status", "runs/job", expect=2).stderr)
+
+
+class DeadRun(YardTest):
+    def test_has_tasks_that_are_lost_and_none_that_run(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("name: job\ngroups: [{name: g, matrix: {i: 1..2}, cpus: 0, memory: 1MB, tasks: [{command: [cat, gate]}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/g/i=2/stdout.log")
+        self.until("both", lambda: self.status()["groups"][0]["running"] == 2)
+        yard.kill()
+        yard.wait()
+        shown = self.trainyard("status", "--all", expect=0).stdout
+        self.assertIn("died", shown)
+        self.assertNotIn("RUNNING", shown)
+        self.assertRegex(shown, "LOST +WAITING")
+        self.assertRegex(shown, "1 +LOST")
+        told = self.status()
+        self.assertEqual((told["state"], told["groups"][0]["phase"], told["groups"][0]["running"], told["groups"][0]["lost"]),
+                         ("died", "DIED", 0, 2))
+        self.assertEqual({row["word"] for row in told["tasks"]}, {"LOST"})
+
+
 class Terminal(YardTest):
+    def seen_on_a_terminal(self, *words, **environment):
+        ours, theirs = pty.openpty()
+        program = subprocess.Popen([TRAINYARD, *words], cwd=self.directory, stdin=theirs, stdout=theirs, stderr=theirs,
+                                   env={**self.environment, "TERM": "xterm", **environment})
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        os.close(ours)
+        program.wait(timeout=60)
+        return seen.decode()
+
+    def test_is_neither_coloured_nor_drawn_again_where_that_is_not_wanted(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'false'}]}]")
+        coloured, redrawn = "\x1b[31m", "\x1b[K"
+        run = ["run", "job.yaml", "--new", *SETTINGS]
+        usual = self.seen_on_a_terminal(*run)
+        self.assertTrue(coloured in usual and redrawn in usual)
+        plain = self.seen_on_a_terminal(*run, NO_COLOR="1")
+        self.assertTrue(coloured not in plain and redrawn in plain)
+        self.assertIn(coloured, self.seen_on_a_terminal(*run, NO_COLOR=""), "empty is not set")
+        self.assertNotIn("\x1b", self.seen_on_a_terminal(*run, TERM="dumb"))
+        self.assertIn(coloured, self.seen_on_a_terminal("status", "--all"))
+        self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--all", NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--watch", TERM="dumb"))
+
     def test_progress_is_one_line_that_is_drawn_again(self):
         self.job("name: job\ngroups: [{name: g, matrix: {i: 1..3}, memory: 10MB, tasks: [{command: ['true']}]}]")
         ours, theirs = pty.openpty()

@@ -79,7 +79,7 @@ groups:
         # A number that is written counts, and is told of when it differs.
         self.job(self.text("job.yaml").replace("cpus: 0", "cpus: 0\n    memory: 1GB"))
         done = self.trainyard("run", "job.yaml", "--run-dir", "second", expect=0)
-        self.assertIn("group 'g': memory is 1 GB as written; tasks took at most", done.stderr)
+        self.assertIn("group 'g': memory is 1 GB as written; tasks that say so took at most", done.stderr)
         self.assertNotIn("as written", self.trainyard("run", "job.yaml", "--run-dir", "third", "--set",
                                                       "scheduler.auto-adjust=false", expect=0).stderr)
 

@@ -102,7 +102,7 @@ groups:
         for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"], ["--resume", "missing"]):
             done = self.trainyard("run", *words, expect=2)
             self.assertIn(f"no run has begun in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
-            self.assertIn("--run-dir", done.stderr)
+            self.assertIn("start one with 'trainyard run", done.stderr)
         self.assertEqual(list((self.directory / "empty").iterdir()), [])
 
     def test_names_the_way_out_when_the_job_file_has_moved(self):

@@ -198,9 +198,50 @@ groups:
         self.job(SWEEP)
         self.trainyard("run", "job.yaml", expect=0)
         done = self.trainyard("run", "job.yaml", expect=2)
-        self.assertIn("--resume", done.stderr)
-        self.assertIn("--run-dir", done.stderr)
+        lines = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("  ")]
+        self.assertEqual([line[-1] for line in lines], ["--resume", "--new"])
+        self.assertIn(f"in '{self.directory.resolve()}/runs/job-2'", done.stderr)
+        resumed = self.trainyard(*lines[0], expect=0)
+        self.assertIn("run-dir: runs/job\n", resumed.stderr)
+        self.assertRegex(resumed.stderr, "resumed: ([0-9]+) of \\1 tasks have finished and are kept")
+        self.assertIn("run-dir: runs/job-2\n", self.trainyard(*lines[1], expect=0).stderr)
+        self.assertIn("run-dir: runs/job-3\n", self.trainyard(*lines[1], expect=0).stderr)
+        self.assertIn("run-dir: runs/job-3\n", self.trainyard(*lines[0], expect=0).stderr, "the last one goes on")
         self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", expect=0)
+        self.assertIn("run-dir: elsewhere-2\n",
+                      self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", "--new", expect=0).stderr)
+
+    def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
+        text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
+        self.job(text.replace("VALUE", "1"))
+        self.trainyard("run", "job.yaml", expect=0)
+        self.job(text.replace("VALUE", "2"))
+        kept = self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertRegex(kept.stdout, "a +FINISHED, edited ")
+        self.assertRegex(kept.stdout, "b +FINISHED ")
+        self.assertIn("1 task finished before the job file was edited", kept.stdout)
+        self.assertEqual([row["edited"] for row in self.status()["tasks"]], [True, False])
+        self.assertIn(">edited</span>", self.text("runs/job/reports/g.html"))
+        again = self.trainyard("run", "job.yaml", "--resume", "--rerun-changed", expect=0)
+        self.assertNotIn("edited ", again.stdout)
+        rows = self.status()["tasks"]
+        self.assertEqual([(row["word"], row["attempt"], row["edited"]) for row in rows],
+                         [("FINISHED", 2, False), ("FINISHED", 1, False)])
+        self.assertEqual((self.text("runs/job/g/a/stdout.log"), self.text("runs/job/g/a/stdout.2.log")), ("1\n", "2\n"))
+        # Written as it was before, it is as it was.
+        self.job(text.replace("VALUE", "1"))
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertEqual([row["edited"] for row in self.status()["tasks"]], [True, False])
+        self.job(text.replace("VALUE", "2"))
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertEqual([row["edited"] for row in self.status()["tasks"]], [False, False])
+
+    def test_refuses_what_of_resume_and_new_does_not_go_together(self):
+        self.job(SWEEP)
+        for words, said in ((["--resume", "--new"], "say one of them"), (["--rerun-changed"], "goes with --resume"),
+                            (["--resume"], "no run of 'job.yaml' has begun")):
+            self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
+        self.assertIn("which run?", self.trainyard("run", "--resume", expect=2).stderr)
 
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu', did you mean 'run'?", self.trainyard("rnu", expect=2).stderr)

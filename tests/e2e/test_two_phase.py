@@ -116,7 +116,7 @@ data = [os.getpid()]
 for attempt in trainyard.attempts():
     with attempt as device:
         data.append(os.getpid())
-        if len(data) == 2: raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        if len(data) == 2: raise MemoryError()
         trainyard.result(processes=len(set(data)), tries=len(data) - 1)
 """)
         done = self.trainyard("run", "job.yaml", expect=0)

@@ -1,0 +1,171 @@
+#include "cli/find_run.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/load_options.h"
+#include "config/configuration.h"
+#include "config/job.h"
+#include "io/event_loop.h"
+#include "io/files.h"
+#include "journal/journal.h"
+#include "journal/place.h"
+#include "journal/reader.h"
+#include "run/run_directory.h"
+
+namespace trainyard::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct KnownRun {
+  std::string directory;
+  bool lives = false;
+  /// When its last execution began; 0 for a journal that cannot be read. Looking at a run, or
+  /// trying to start one in its place, does not change this, as it does the times of its files.
+  std::int64_t started_unix_ms = 0;
+};
+
+KnownRun look_at_run(std::string directory) {
+  KnownRun run{.directory = std::move(directory)};
+  run.lives = io::RunLock::holder(run.directory).has_value();
+  Result<JournalReader> reader = JournalReader::open(journal_path(run.directory));
+  if (!reader) return run;
+  if (const auto executions = reader->executions(); executions && !executions->empty()) {
+    run.started_unix_ms = executions->back().started_unix_ms;
+  }
+  return run;
+}
+
+/// One that is just beginning has no journal yet.
+bool has_run(const std::string& directory) {
+  std::error_code ignored;
+  return fs::exists(journal_path(directory), ignored) || io::RunLock::holder(directory).has_value();
+}
+
+/// Those that hold a run: those that live first, and then the latest.
+std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
+  std::vector<KnownRun> runs;
+  for (const std::string& directory : directories) {
+    if (has_run(directory)) runs.push_back(look_at_run(directory));
+  }
+  std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
+    return std::tie(b.lives, b.started_unix_ms, a.directory) <
+           std::tie(a.lives, a.started_unix_ms, b.directory);
+  });
+  return runs;
+}
+
+std::vector<std::string> directories_in(const std::string& parent) {
+  std::vector<std::string> directories;
+  for (const std::string& name : io::names_in(parent)) {
+    directories.push_back(fmt::format("{}/{}", parent, name));
+  }
+  return directories;
+}
+
+/// Where runs are that nobody names: here, and where the configuration sends them.
+std::vector<std::string> usual_places(const std::string& here) {
+  std::vector<std::string> directories = directories_in(here + "/runs");
+  const auto configuration =
+      load_configuration({.config_file = {}, .settings = {}, .current_directory = here});
+  if (!configuration) return directories;
+  const std::string& workdir = configuration->text(Setting::Workdir);
+  if (workdir == "auto" || workdir == here) return directories;
+  std::ranges::move(directories_in(workdir + "/runs"), std::back_inserter(directories));
+  return directories;
+}
+
+/// What a name stands for; `path` is it as an absolute path.
+Result<std::vector<std::string>> places_of(const std::string& named, const std::string& path) {
+  std::error_code ignored;
+  if (has_run(path)) return std::vector{path};
+  if (fs::is_directory(path, ignored)) {
+    if (fs::is_directory(path + "/runs", ignored)) return directories_in(path + "/runs");
+    return std::unexpected(Error{fmt::format("no run in '{}': there is no journal", named)});
+  }
+  if (!fs::exists(path, ignored)) {
+    return std::unexpected(Error{fmt::format("no run in '{}': there is no such directory", named)});
+  }
+  const Result<LoadOptions> options = load_options(named, {}, {}, {});
+  if (!options) return std::unexpected(options.error());
+  const Result<std::string> first = Job::run_directory_of(*options);
+  if (!first) return std::unexpected(first.error());
+  return run_directories_like(*first);
+}
+
+Error several_live(const std::vector<KnownRun>& runs) {
+  std::string names;
+  for (const KnownRun& run : runs) {
+    if (!run.lives) break;
+    names += fmt::format("{}'{}'", names.empty() ? "" : " and ", run.directory);
+  }
+  return Error{fmt::format("several runs are at work, {}: say which one", names)};
+}
+
+}  // namespace
+
+Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
+  const Result<std::string> here = io::current_directory();
+  if (!here) return std::unexpected(here.error());
+  std::vector<std::string> places;
+  if (named.empty()) {
+    places = usual_places(*here);
+  } else {
+    Result<std::vector<std::string>> found = places_of(named, io::absolute_path(named, *here));
+    if (!found) return std::unexpected(found.error());
+    places = std::move(*found);
+  }
+  std::vector<KnownRun> runs = runs_in(places);
+  if (runs.empty()) {
+    return std::unexpected(
+        Error{named.empty() ? "there is no run under ./runs: name its directory, or its job file"
+                            : fmt::format("'{}' has no run yet", named)});
+  }
+  const bool several = runs.size() > 1 && runs[1].lives;
+  if (several && when_several_live == WhenSeveralLive::Refuse) {
+    return std::unexpected(several_live(runs));
+  }
+  return std::move(runs.front().directory);
+}
+
+std::string latest_run_like(const std::string& run_directory) {
+  std::vector<KnownRun> runs = runs_in(run_directories_like(run_directory));
+  return runs.empty() ? std::string() : std::move(runs.front().directory);
+}
+
+Result<JournalReader> open_run(const std::string& run_directory) {
+  constexpr Duration kPatience{10'000};
+  constexpr Duration kLookEvery{20};
+  const std::string path = journal_path(run_directory);
+  const Duration until = io::EventLoop::now() + kPatience;
+  io::EventLoop loop;
+  while (true) {
+    // Looked at first: a yard that is gone now has begun before, if ever.
+    const bool lives = io::RunLock::holder(run_directory).has_value();
+    Result<JournalReader> reader = JournalReader::open(path);
+    if (reader || !lives) return reader;
+    const Result<bool> begun = Journal::has_begun(path);
+    if (!begun || *begun) return JournalReader::open(path);
+    if (io::EventLoop::now() > until) {
+      return std::unexpected(
+          Error{fmt::format("the run in '{}' is just beginning: try again", run_directory)});
+    }
+    const Duration next = io::EventLoop::now() + kLookEvery;
+    while (io::EventLoop::now() < next) loop.run_once(next - io::EventLoop::now());
+  }
+}
+
+}  // namespace trainyard::cli

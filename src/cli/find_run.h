@@ -1,0 +1,29 @@
+// Which run a command means, and its journal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "journal/reader.h"
+
+namespace trainyard::cli {
+
+/// What is right where nobody said which run is meant, and several are at work.
+enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
+
+/// The run that a command means, by its directory. It is named by this, by a directory that has
+/// runs/ in it, or by its job file: of the runs of these the one that was started or resumed last
+/// is meant, one at work before all others. Where none is named, it is so of those in ./runs and in
+/// the runs/ of the configured workdir. Absolute. Reads the journal of each.
+Result<std::string> find_run(const std::string& named,
+                             WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
+
+/// Of the runs of a job that go to `run_directory`, or to others with its name and a number; empty
+/// when there is none.
+std::string latest_run_like(const std::string& run_directory);
+
+/// The journal of a run. One that is just beginning is waited for, at most ten seconds.
+Result<JournalReader> open_run(const std::string& run_directory);
+
+}  // namespace trainyard::cli
