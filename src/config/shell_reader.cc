@@ -432,7 +432,7 @@ void ShellReader::step_here_expansion(char byte, bool escaped) {
     if (before_ == kTwoDollars && is_one_of(byte, "({[")) lost_in_here_ = true;
     if (byte == '`' || (before_ == '$' && byte == '[')) lost_in_here_ = true;
     if (before_ != '$' || !is_one_of(byte, "({")) return;
-    here_closers_ = byte == '(' ? ")" : "}";
+    here_closers_.assign(1, byte == '(' ? ')' : '}');
     here_expansion_.clear();
     return;
   }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <ostream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -18,7 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/time.h"
-#include "io/control_socket.h"
+#include "config/test_directory.h"
 #include "io/descriptor.h"
 #include "io/passing.h"
 #include "io/pidfd.h"
@@ -41,9 +43,32 @@ struct Possessions {
   bool children = false;
 
   friend bool operator==(const Possessions&, const Possessions&) = default;
+  friend void PrintTo(const Possessions& it, std::ostream* out) {
+    *out << testing::PrintToString(it.descriptors) << ", " << it.threads << " threads, "
+         << testing::PrintToString(it.directories) << (it.children ? ", children" : "");
+  }
 };
 
-Possessions possessions() {
+/// Where nobody else makes sockets and logs, while it lives.
+class OwnPlace {
+ public:
+  OwnPlace() {
+    ::setenv("XDG_RUNTIME_DIR", directory_.path().c_str(), 1);
+    ::setenv("TMPDIR", directory_.path().c_str(), 1);
+  }
+  OwnPlace(OwnPlace&&) = delete;
+  OwnPlace& operator=(OwnPlace&&) = delete;
+  ~OwnPlace() {
+    ::unsetenv("XDG_RUNTIME_DIR");
+    ::unsetenv("TMPDIR");
+  }
+  [[nodiscard]] const std::string& path() const { return directory_.path(); }
+
+ private:
+  testing_only::TestDirectory directory_;
+};
+
+Possessions possessions(const OwnPlace& place) {
   namespace fs = std::filesystem;
   Possessions found;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -52,13 +77,10 @@ Possessions possessions() {
   }
   found.threads =
       std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
-  for (const std::string& parent : io::socket_parents()) {
-    if (!fs::exists(parent)) continue;
-    for (const auto& entry : fs::directory_iterator(parent)) {
-      const std::string name = entry.path().filename();
-      const bool ours = name.starts_with("trainyard-") && name != "trainyard-ports";
-      if (ours) found.directories.push_back(name);
-    }
+  for (const auto& entry : fs::directory_iterator(place.path())) {
+    const std::string name = entry.path().filename();
+    // Which ports are leased is known to all yards of a user, and stays.
+    if (name != "trainyard-ports") found.directories.push_back(name);
   }
   std::ranges::sort(found.descriptors);
   std::ranges::sort(found.directories);
@@ -67,18 +89,20 @@ Possessions possessions() {
 }
 
 TEST(RankExecutorLeaves, NothingAfterAThousandLaunches) {
-  const Possessions before = possessions();
+  const OwnPlace place;
+  const Possessions before = possessions(place);
   for (int cycle = 0; cycle < 1'000; ++cycle) {
     RankExecutor executor(test_options(1), test_registry());
     RankContext context;
     const Shareable reply = executor.execute("get", {}, context);
     ASSERT_EQ(reply.code(), ReturnCode::Ok) << cycle << ": " << reply.message();
   }
-  EXPECT_EQ(possessions(), before);
+  EXPECT_EQ(possessions(place), before);
 }
 
 TEST(RankExecutorLeaves, NothingOfSixtyFourRanks) {
-  const Possessions before = possessions();
+  const OwnPlace place;
+  const Possessions before = possessions(place);
   {
     RankExecutorOptions options = test_options(64);
     options.result = RankResult::Sum;
@@ -90,7 +114,7 @@ TEST(RankExecutorLeaves, NothingOfSixtyFourRanks) {
     ASSERT_EQ(reply.code(), ReturnCode::Ok) << reply.message();
     EXPECT_THAT(reply.buffer("filled")->as<float>(), testing::Each(64.0F * 65 / 2));
   }
-  EXPECT_EQ(possessions(), before);
+  EXPECT_EQ(possessions(place), before);
 }
 
 TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {

@@ -23,29 +23,31 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// An object whose keys are known to differ. There is one for each task and attempt, and the
-/// library's own ways look every key up and copy every value.
-class Object {
- public:
-  explicit Object(std::size_t size) { members_.reserve(size); }
-
-  template <typename Value>
-  void add(std::string_view key, Value&& value) {
-    members_.emplace_back(std::string(key), Json(std::forward<Value>(value)));
-  }
-
-  [[nodiscard]] Json json() && {
-    Json whole = std::move(members_);
-    return whole;
-  }
-
- private:
-  Json::object_t members_;
-};
-
 std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+/// An object as text, member by member. There is one for each task and attempt, and what a task
+/// left may have thousands of keys, each of which the library looks up among all before it.
+class Object {
+ public:
+  template <typename Value>
+  void add(std::string_view key, Value&& value) {
+    add_text(key, dump(Json(std::forward<Value>(value))));
+  }
+  /// A value that is JSON already.
+  void add_text(std::string_view key, std::string_view json) {
+    text_ += text_.size() == 1 ? "" : ",";
+    text_ += dump(Json(key));
+    text_ += ':';
+    text_ += json;
+  }
+
+  [[nodiscard]] std::string text() && { return std::move(text_) + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
 
 Json milliseconds(std::optional<Duration> duration) {
   return duration ? Json(duration->count()) : Json(nullptr);
@@ -71,10 +73,9 @@ Json gpus_of(std::string_view text) {
   return gpus;
 }
 
-Json object_or_null(const std::string& text) {
-  if (text.empty()) return nullptr;
-  Json object = Json::parse(text, nullptr, false);
-  return object.is_object() ? object : Json(nullptr);
+/// What the journal keeps as JSON, as it is.
+std::string_view object_or_null(std::string_view text) {
+  return text.starts_with('{') && Json::accept(text) ? text : "null";
 }
 
 }  // namespace
@@ -82,13 +83,13 @@ Json object_or_null(const std::string& text) {
 std::string json_text(std::string_view text) { return dump(Json(text)); }
 
 std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant> now) {
-  Object matrix(row.matrix.size());
+  Object matrix;
   for (const auto& [key, value] : row.matrix) matrix.add(key, value);
   const Standing& standing = row.standing;
   const bool ended = standing.verdict != Verdict::None;
   const bool failed = standing.failure != Failure::None;
   const bool by_itself = standing.failure == Failure::Exit;
-  Object task(35);
+  Object task;
   task.add("group", row.group_name);
   task.add("id", row.id);
   task.add("word", word_for(standing));
@@ -99,7 +100,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("stage", to_text(row.stage));
   task.add("attempt", row.attempt);
   task.add("pid", row.pid == 0 ? Json(nullptr) : Json(row.pid));
-  task.add("matrix", std::move(matrix).json());
+  task.add_text("matrix", std::move(matrix).text());
   task.add("started_ms", milliseconds(row.started));
   task.add("ended_ms", milliseconds(row.ended));
   task.add("duration_ms", milliseconds(duration_of(row, now)));
@@ -108,7 +109,7 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("load_ms", milliseconds(row.times.load));
   task.add("train_ms", milliseconds(row.times.train));
   task.add("progress", row.progress ? Json(*row.progress) : Json(nullptr));
-  task.add("progress_values", object_or_null(row.progress_values));
+  task.add_text("progress_values", object_or_null(row.progress_values));
   task.add("cpu_time_ms", row.cpu_time.count());
   task.add("memory_requested_bytes", row.memory_requested.count);
   task.add("memory_now_bytes", row.memory_now.count);
@@ -117,20 +118,20 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
   task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
   task.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
-  task.add("result", object_or_null(row.result));
+  task.add_text("result", object_or_null(row.result));
   task.add("edited", row.edited);
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
   task.add("traceback", text_or_null(row.traceback));
   task.add("stdout", log_of(row, grouping, "stdout"));
   task.add("stderr", log_of(row, grouping, "stderr"));
-  return dump(std::move(task).json());
+  return std::move(task).text();
 }
 
 std::string json_of(const AttemptRow& row, std::string_view id) {
   const bool failed = row.failure != Failure::None;
   const bool by_itself = row.failure == Failure::Exit;
-  Object attempt(10);
+  Object attempt;
   attempt.add("id", id);
   attempt.add("attempt", row.key.attempt);
   attempt.add("started_ms", milliseconds(std::optional(row.started)));
@@ -141,7 +142,7 @@ std::string json_of(const AttemptRow& row, std::string_view id) {
   attempt.add("gpus", gpus_of(row.gpus));
   attempt.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
   attempt.add("message", text_or_null(row.message));
-  return dump(std::move(attempt).json());
+  return std::move(attempt).text();
 }
 
 std::string json_of(const GroupRow& row) {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,8 +30,59 @@ std::string dump(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Field field_of(const std::string& key, const Json& value) {
-  Field field{.key = key};
+/// The members of an object, one after the other, as they stand in valid JSON. The library would
+/// look each key up among all before it, also within values that are only shown as they are.
+class Members {
+ public:
+  explicit Members(std::string_view object) : rest_(object.substr(1)) {}
+
+  struct Member {
+    std::string_view key;  ///< With its quotes.
+    std::string_view value;
+  };
+  std::optional<Member> next() {
+    skip(" \t\r\n,");
+    if (rest_.starts_with('}')) return std::nullopt;
+    const std::string_view key = take_value();
+    skip(" \t\r\n:");
+    return Member{.key = key, .value = take_value()};
+  }
+
+ private:
+  void skip(std::string_view what) {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(what), rest_.size()));
+  }
+
+  /// Up to the comma, colon or brace that is none of its own.
+  std::string_view take_value() {
+    std::size_t end = 0;
+    int depth = 0;
+    for (bool quoted = false; end < rest_.size(); ++end) {
+      const char byte = rest_[end];
+      if (quoted && byte == '\\') ++end;
+      if (byte == '"') quoted = !quoted;
+      if (quoted || byte == '\\') continue;
+      if (byte == '{' || byte == '[') ++depth;
+      const bool closes = byte == '}' || byte == ']';
+      if (depth == 0 && (closes || std::string_view(",: \t\r\n").contains(byte))) break;
+      if (closes) --depth;
+    }
+    const std::string_view value = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end, rest_.size()));
+    return value;
+  }
+
+  std::string_view rest_;
+};
+
+Field field_of(std::string_view quoted_key, std::string_view text) {
+  Field field{.key = Json::parse(quoted_key).get<std::string>()};
+  if (text.starts_with('{') || text.starts_with('[')) {
+    field.kind = FieldKind::Nested;
+    field.text = text;
+    return field;
+  }
+  const Json value = Json::parse(text);
   if (value.is_string()) {
     field.kind = FieldKind::Text;
     field.text = value.get<std::string>();
@@ -37,7 +90,6 @@ Field field_of(const std::string& key, const Json& value) {
   }
   field.text = dump(value);
   if (value.is_boolean()) field.kind = FieldKind::Truth;
-  if (value.is_structured()) field.kind = FieldKind::Nested;
   if (value.is_number()) {
     field.kind = value.is_number_integer() ? FieldKind::Integer : FieldKind::Decimal;
     field.number = value.get<double>();
@@ -69,11 +121,19 @@ std::string show_number(const FieldColumn& column, const Field& field) {
 
 Fields read_fields(std::string_view object) {
   Fields fields;
-  if (object.empty()) return fields;
-  const Json parsed = Json::parse(object, nullptr, false);
-  if (!parsed.is_object()) return fields;
-  fields.reserve(parsed.size());
-  for (const auto& [key, value] : parsed.items()) fields.push_back(field_of(key, value));
+  if (!object.starts_with('{') || !Json::accept(object)) return fields;
+  std::unordered_map<std::string, std::size_t> places;
+  Members members(object);
+  while (const std::optional<Members::Member> member = members.next()) {
+    Field field = field_of(member->key, member->value);
+    // Of a key that is there twice the last value counts, in the place of the first.
+    const auto [place, is_new] = places.try_emplace(field.key, fields.size());
+    if (is_new) {
+      fields.push_back(std::move(field));
+    } else {
+      fields[place->second] = std::move(field);
+    }
+  }
   return fields;
 }
 

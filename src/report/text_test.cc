@@ -10,7 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
+#include "journal/reader.h"
 #include "report/html_text.h"
+#include "report/json_rows.h"
 #include "report/places.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
@@ -19,6 +21,7 @@ namespace trainyard::report {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(TerminalText, CountsColumnsNotBytes) {
@@ -90,6 +93,31 @@ TEST(ResultFields, ReadsAnObjectInItsOrder) {
   EXPECT_THAT(keys_of(read_fields("")), IsEmpty());
   EXPECT_THAT(keys_of(read_fields("[1]")), IsEmpty());
   EXPECT_THAT(keys_of(read_fields("{\"a\":")), IsEmpty());
+}
+
+TEST(ResultFields, AreReadHoweverTheyAreWritten) {
+  const Fields fields = read_fields(
+      "{ \"a\" : {\"b\":[1,{\"}\":\"]\"}]} , \"q\\\"{\": \"x,\\\"y\\\\\",\n\"n\":[ ],\"a\":-1.5e3 "
+      "}");
+  EXPECT_THAT(keys_of(fields), ElementsAre("a", "q\"{", "n"));
+  EXPECT_EQ(fields[0].number, -1500) << "the last one counts";
+  EXPECT_EQ(fields[1].text, "x,\"y\\");
+  EXPECT_EQ(fields[2].kind, FieldKind::Nested);
+  EXPECT_THAT(keys_of(read_fields("{}")), IsEmpty());
+}
+
+TEST(ResultFields, AreReadInTheTimeThatTheirLengthTakes) {
+  // Looked up one among all before it, these would take minutes.
+  std::string object = "{";
+  for (int i = 0; i < 90'000; ++i) object += fmt::format("{}\"{:x}\":0", i == 0 ? "" : ",", i);
+  object += "}";
+  EXPECT_EQ(read_fields(object).size(), 90'000U);
+  const Fields nested = read_fields(fmt::format("{{\"all\":{}}}", object));
+  ASSERT_EQ(nested.size(), 1U);
+  EXPECT_EQ(nested[0].text, object);
+  TaskRow row;
+  row.result = object;
+  EXPECT_THAT(json_of(row, Grouping::ByGroup, std::nullopt), HasSubstr("\"result\":" + object));
 }
 
 /// How the values of one field look below each other.
