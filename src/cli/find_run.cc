@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "config/learned.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

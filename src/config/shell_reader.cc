@@ -1,7 +1,6 @@
 #include "config/shell_reader.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <ranges>
 #include <string>

@@ -86,6 +86,7 @@ void KeeperAttempts::add(AttemptKey key, Spawned spawned) {
   const Launch& launch = spawned.start->launch();
   const std::vector<std::string_view> environment(launch.environment.begin(),
                                                   launch.environment.end());
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   const pid_t leader = spawned.start->pid();
   leaders_.insert_or_assign(leader, number);
   by_key_.insert_or_assign(packed(key), number);

@@ -33,6 +33,7 @@
 #include "io/keeper.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
+#include "io/left_behind.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"

@@ -8,11 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <expected>
-#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,9 +29,9 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "io/descriptor.h"
-#include "io/files.h"
 #include "io/memory_group.h"
 #include "io/pidfd.h"
+#include "io/start.h"
 #include "model/launch.h"
 
 namespace trainyard::io {

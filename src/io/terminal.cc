@@ -14,6 +14,7 @@ namespace trainyard::io {
 namespace {
 
 std::string_view variable(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment of this program.
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string_view() : std::string_view(value);
 }

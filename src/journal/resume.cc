@@ -20,6 +20,7 @@
 #include "journal/changes.h"
 #include "journal/event_text.h"
 #include "journal/journal.h"
+#include "journal/options.h"
 #include "journal/plan_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "journal/changes.h"
 #include "journal/journal.h"
+#include "journal/options.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"

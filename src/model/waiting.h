@@ -43,9 +43,9 @@ Cause cause_from(std::string_view text);
 /// Why the tasks of one shape wait.
 struct Reason {
   Cause cause = Cause::None;
-  Request needs;            ///< Of the oldest; only what of it the cause is about.
-  int parallel_max = 0;     ///< Of its group, where that is the cause.
-  std::string groups = {};  ///< Where groups have to end first: their names, quoted.
+  Request needs;         ///< Of the oldest; only what of it the cause is about.
+  int parallel_max = 0;  ///< Of its group, where that is the cause.
+  std::string groups;    ///< Where groups have to end first: their names, quoted.
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };

@@ -43,6 +43,7 @@ struct Possessions {
   bool children = false;
 
   friend bool operator==(const Possessions&, const Possessions&) = default;
+  // NOLINTNEXTLINE(readability-identifier-naming): GoogleTest looks for this name.
   friend void PrintTo(const Possessions& it, std::ostream* out) {
     *out << testing::PrintToString(it.descriptors) << ", " << it.threads << " threads, "
          << testing::PrintToString(it.directories) << (it.children ? ", children" : "");

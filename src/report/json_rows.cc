@@ -1,6 +1,5 @@
 #include "report/json_rows.h"
 
-#include <cstddef>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -14,6 +13,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "report/digest.h"
 #include "report/places.h"
 #include "report/result_fields.h"

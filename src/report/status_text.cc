@@ -15,7 +15,6 @@
 #include "base/duration_text.h"
 #include "base/time.h"
 #include "journal/reader.h"
-#include "model/command.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/json_rows.h"

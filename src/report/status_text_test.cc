@@ -16,6 +16,7 @@
 #include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "report/digest.h"
 #include "report/test_rows.h"
 
