@@ -1,13 +1,9 @@
 // `trainyard devices`: the GPUs, what is on them, and what a run has promised of them.
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include "base/result.h"
 #include "cli/commands.h"
@@ -58,10 +54,9 @@ ExitCode devices_command(const DevicesOptions& options) {
                               .used = state.used,
                               .processes = {}};
     for (const io::GpuProcess& process : state.processes) {
-      std::optional<std::uint32_t> owner = io::owner_of(process.pid);
-      if (owner == ::geteuid()) owner.reset();
-      device.processes.push_back(
-          {.pid = process.pid, .memory = process.memory, .other_user = owner});
+      device.processes.push_back({.pid = process.pid,
+                                  .memory = process.memory,
+                                  .other_user = io::other_user_of(process.pid)});
     }
     view.devices.push_back(std::move(device));
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -12,9 +13,10 @@
 
 namespace trainyard::io {
 
-std::optional<std::uint32_t> owner_of(std::int64_t pid) {
+std::optional<std::uint32_t> other_user_of(std::int64_t pid) {
   struct stat about{};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &about) != 0) return std::nullopt;
+  if (about.st_uid == ::geteuid()) return std::nullopt;
   return about.st_uid;
 }
 

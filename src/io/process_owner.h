@@ -7,9 +7,9 @@
 
 namespace trainyard::io {
 
-/// The number of the user that a process belongs to; nothing when there is no such process here, as
-/// for one outside of our container.
-std::optional<std::uint32_t> owner_of(std::int64_t pid);
+/// The number of the user that a process belongs to, where it is another one than ours; nothing
+/// when there is no such process here, as for one outside of our container.
+std::optional<std::uint32_t> other_user_of(std::int64_t pid);
 
 /// The program's name, at most 15 bytes of it; empty when there is no such process here.
 std::string name_of_process(std::int64_t pid);

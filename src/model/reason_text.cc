@@ -86,8 +86,13 @@ bool is_wanted(const Reason& reason, std::size_t index) {
   return !reason.needs.gpu || reason.needs.gpu->value == index;
 }
 
-std::string avoided_words(const Headroom::Card& card) {
-  return fmt::format(", user {} computes on GPU {} with {}", *card.avoided_for, card.label,
+/// Whether it would do but for another user. For a whole one nothing else may hold it.
+bool is_avoided(const Headroom::Card& card, bool whole) {
+  return card.present && card.avoided_for && !(whole && card.holders > 0);
+}
+
+std::string avoided_words(std::uint32_t user, const Headroom::Card& card) {
+  return fmt::format(", user {} computes on GPU {} with {}", user, card.label,
                      to_text(card.of_others));
 }
 
@@ -103,7 +108,7 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
     if (card.holders > 0) continue;
     ++idle;
     if (card.avoided_for) {
-      others += avoided_words(card);
+      others += avoided_words(*card.avoided_for, card);
     } else if (card.of_others >= kWorthSaying) {
       others += fmt::format(", others use {} of GPU {}", to_text(card.of_others), card.label);
     }
@@ -120,7 +125,7 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
     const Headroom::Card& card = room.gpus[index];
     if (!card.present || !is_wanted(reason, index)) continue;
     if (card.avoided_for) {
-      avoided += avoided_words(card);
+      avoided += avoided_words(*card.avoided_for, card);
       continue;
     }
     any = true;
@@ -144,9 +149,12 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   Bytes lingering;
   bool avoided = false;
   std::string gone;
-  for (const Headroom::Card& card : room.gpus) {
-    lingering += card.lingering;
-    avoided = avoided || (card.present && card.avoided_for);
+  for (std::size_t index = 0; index < room.gpus.size(); ++index) {
+    const Headroom::Card& card = room.gpus[index];
+    if (is_wanted(reason, index)) {
+      lingering += card.lingering;
+      avoided = avoided || is_avoided(card, whole);
+    }
     if (!card.present) gone += fmt::format(", GPU {} does not answer", card.label);
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {

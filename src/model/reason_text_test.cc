@@ -1,5 +1,4 @@
 // Why a task waits, in words, with the numbers of the last reading.
-#include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -91,6 +90,17 @@ TEST(ReasonText, SaysForWhomAGpuIsLeftAloneAndWhatLiftsThat) {
   room.gpus[1].avoided_for = 0;
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
             "needs 6 GB on its GPU" + words + ", user 0 computes on GPU 1 with 200 MB" + cure);
+}
+
+TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {
+  Headroom room = two_cards();
+  room.gpus[0].avoided_for = 1001;
+  room.gpus[0].lingering = gb(2);
+  EXPECT_EQ(
+      gpu_words({.gpus = 1, .gpu_memory = gb(9), .gpu = GpuIndex{1}}, room, Cause::GpusLinger),
+      "needs 9 GB on its GPU, GPU 1 has most free: 5 GB");
+  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a GPU of its own, 1 GPU of 2 held by no task")
+      << "a task holds the one that is left to another user";
 }
 
 TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {

@@ -10,12 +10,9 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -34,6 +31,7 @@
 #include "io/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/rank_share.h"
@@ -171,23 +169,16 @@ void LocalMachine::hear_gpus(const std::vector<io::GpuState>& states) {
   inbox_.push_back({.at = now(), .what = gpus_from(states)});
 }
 
-std::optional<std::uint32_t> LocalMachine::other_user_on(const io::GpuState& state) const {
-  // A context that does nothing, as a monitor has one.
-  constexpr Bytes kTiny = mb(100);
-  // Does the work of others on the card, who are not told apart.
-  constexpr std::string_view kShares = "nvidia-cuda-mps";
-  std::optional<std::uint32_t> user;
-  Bytes most;
+std::vector<GpuStranger> LocalMachine::strangers_on(const io::GpuState& state) const {
+  std::vector<GpuStranger> strangers;
   for (const io::GpuProcess& process : state.processes) {
-    if (process.draws || process.memory < kTiny || process.memory < most) continue;
     if (owners_.contains(process.pid)) continue;
-    const std::optional<std::uint32_t> owner = io::owner_of(process.pid);
-    if (!owner || *owner == ::geteuid()) continue;
-    if (io::name_of_process(process.pid).starts_with(kShares)) continue;
-    user = owner;
-    most = process.memory;
+    strangers.push_back({.user = io::other_user_of(process.pid),
+                         .program = io::name_of_process(process.pid),
+                         .memory = process.memory,
+                         .draws = process.draws});
   }
-  return user;
+  return strangers;
 }
 
 GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
@@ -199,7 +190,7 @@ GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
                          .used = state.used,
                          .processes_known = state.processes_known,
                          .utilization = state.utilization,
-                         .other_user = other_user_on(state)});
+                         .other_user = who_computes(strangers_on(state))});
     for (const io::GpuProcess& process : state.processes) {
       const auto owner = owners_.find(process.pid);
       if (owner != owners_.end()) uses[{owner->second, GpuIndex{index}}] += process.memory;

@@ -22,6 +22,7 @@
 #include "io/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
@@ -96,8 +97,8 @@ class LocalMachine final : public Machine {
   Sampled sample();
   void grant(const GrantDevice& command);
   void hear_gpus(const std::vector<io::GpuState>& states);
-  /// The user another process of whom computes there.
-  [[nodiscard]] std::optional<std::uint32_t> other_user_on(const io::GpuState& state) const;
+  /// Processes on it that are none of our tasks'.
+  [[nodiscard]] std::vector<GpuStranger> strangers_on(const io::GpuState& state) const;
   GpusSampled gpus_from(const std::vector<io::GpuState>& states);
   void look_at_gpus_soon();
 
