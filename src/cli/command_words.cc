@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "config/configuration.h"
+#include "config/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -30,7 +31,7 @@ std::string shown_command_line(std::span<const char* const> words) {
     const std::size_t equals = word.find('=', start);
     const bool secret =
         equals != std::string_view::npos && sets_a_secret(word.substr(start, equals - start));
-    text += secret ? std::string(word.substr(0, equals + 1)) + "******" : std::string(word);
+    text += secret ? shell_word(word.substr(0, equals + 1)) + "******" : shell_word(word);
   }
   return text;
 }

@@ -11,7 +11,7 @@ namespace trainyard::cli {
 /// Whether `setting` ("smtp.password=...", as --set takes it) sets what is never shown.
 bool sets_a_secret(std::string_view setting);
 
-/// All words as one text, with ****** in the place of secrets.
+/// All words as one text for a shell, with ****** in the place of secrets.
 std::string shown_command_line(std::span<const char* const> words);
 
 }  // namespace trainyard::cli

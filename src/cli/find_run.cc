@@ -88,6 +88,20 @@ std::vector<std::string> usual_places(const std::string& here) {
   return directories;
 }
 
+/// Where the runs of a job are, or may be. One with a number may be the first of another job, which
+/// has the number in its name.
+std::vector<std::string> places_of_job(const JobRuns& job) {
+  std::vector<std::string> places = run_directories_like(job.first);
+  std::erase_if(places, [&job](const std::string& place) {
+    if (place == job.first) return false;
+    Result<JournalReader> reader = JournalReader::open(journal_path(place));
+    if (!reader) return false;
+    const Result<std::string> name = reader->job_name();
+    return name && *name != job.job_name;
+  });
+  return places;
+}
+
 /// What a name stands for; `path` is it as an absolute path.
 Result<std::vector<std::string>> places_of(const std::string& named, const std::string& path) {
   std::error_code ignored;
@@ -101,9 +115,9 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   }
   const Result<LoadOptions> options = load_options(named, {}, {}, {});
   if (!options) return std::unexpected(options.error());
-  const Result<std::string> first = Job::run_directory_of(*options);
-  if (!first) return std::unexpected(first.error());
-  return run_directories_like(*first);
+  const Result<JobRuns> job = Job::runs_of(*options);
+  if (!job) return std::unexpected(job.error());
+  return places_of_job(*job);
 }
 
 Error several_live(const std::vector<KnownRun>& runs) {
@@ -141,8 +155,8 @@ Result<std::string> find_run(const std::string& named, WhenSeveralLive when_seve
   return std::move(runs.front().directory);
 }
 
-std::string latest_run_like(const std::string& run_directory) {
-  std::vector<KnownRun> runs = runs_in(run_directories_like(run_directory));
+std::string latest_run_of(const JobRuns& job) {
+  std::vector<KnownRun> runs = runs_in(places_of_job(job));
   return runs.empty() ? std::string() : std::move(runs.front().directory);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "config/job.h"
 #include "journal/reader.h"
 
 namespace trainyard::cli {
@@ -19,9 +20,8 @@ enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
 Result<std::string> find_run(const std::string& named,
                              WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
 
-/// Of the runs of a job that go to `run_directory`, or to others with its name and a number; empty
-/// when there is none.
-std::string latest_run_like(const std::string& run_directory);
+/// Of the runs of a job; empty when there is none.
+std::string latest_run_of(const JobRuns& job);
 
 /// The journal of a run. One that is just beginning is waited for, at most ten seconds.
 Result<JournalReader> open_run(const std::string& run_directory);

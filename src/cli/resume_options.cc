@@ -90,13 +90,13 @@ Result<std::string> run_of_job(const RunOptions& options) {
   const Result<LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings, {});
   if (!load) return std::unexpected(load.error());
-  const Result<std::string> first = Job::run_directory_of(*load);
-  if (!first) return std::unexpected(first.error());
-  std::string latest = latest_run_like(*first);
+  const Result<JobRuns> job = Job::runs_of(*load);
+  if (!job) return std::unexpected(job.error());
+  std::string latest = latest_run_of(*job);
   if (!latest.empty()) return latest;
   return std::unexpected(
       Error{fmt::format("no run of '{}' has begun in '{}': 'trainyard run {}' starts one",
-                        options.job_file, *first, options.job_file)});
+                        options.job_file, job->first, options.job_file)});
 }
 
 }  // namespace

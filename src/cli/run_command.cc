@@ -34,6 +34,7 @@
 #include "config/dry_run.h"
 #include "config/job.h"
 #include "config/mistake.h"
+#include "config/shell_quote.h"
 #include "io/capacity.h"
 #include "io/clock.h"
 #include "io/control_server.h"
@@ -49,6 +50,7 @@
 #include "io/terminal.h"
 #include "io/this_machine.h"
 #include "journal/journal.h"
+#include "journal/options.h"
 #include "journal/place.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -167,9 +169,9 @@ Result<LoadOptions> load_options_of(const RunOptions& options) {
       load_options(options.job_file, options.config_file, options.settings,
                    options.resume.empty() ? options.run_directory : options.resume);
   if (!load || !options.next) return load;
-  const Result<std::string> first = Job::run_directory_of(*load);
-  if (!first) return std::unexpected(first.error());
-  load->run_directory = free_run_directory(*first);
+  const Result<JobRuns> job = Job::runs_of(*load);
+  if (!job) return std::unexpected(job.error());
+  load->run_directory = free_run_directory(job->first);
   return load;
 }
 
@@ -203,6 +205,7 @@ class Session {
   void watch_signals();
   void tell_unwritten(const std::optional<Error>& why);
   ExitCode finish(const Result<void>& driven, Instant at);
+  [[nodiscard]] std::string how_to_go_on() const;
 
   const RunOptions& options_;
   Job job_;
@@ -368,8 +371,7 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   const Result<void> closed = journal_->close(at, how);
   journal_.reset();
   if (!driven) {
-    return fail(fmt::format("{}; go on later with 'trainyard run --resume {}'",
-                            driven.error().message, seen_from_here(job_.places().run_directory)),
+    return fail(fmt::format("{}; {}", driven.error().message, how_to_go_on()),
                 interrupted_ ? ExitCode::Interrupted : ExitCode::TaskFailed);
   }
   if (!closed) return fail(closed.error(), ExitCode::TaskFailed);
@@ -379,10 +381,15 @@ ExitCode Session::finish(const Result<void>& driven, Instant at) {
   }
   const ExitCode result = show_results(job_.places().run_directory, options_.json);
   if (keeper_gone && !interrupted_) {
-    return fail("the keeper of the task processes died; go on with 'trainyard run --resume'",
+    return fail(fmt::format("the keeper of the task processes died; {}", how_to_go_on()),
                 ExitCode::TaskFailed);
   }
   return interrupted_ ? ExitCode::Interrupted : result;
+}
+
+std::string Session::how_to_go_on() const {
+  return fmt::format("go on with 'trainyard run --resume {}'",
+                     shell_word(seen_from_here(job_.places().run_directory)));
 }
 
 Result<RunOptions> filled_in(const RunOptions& typed) {
@@ -445,7 +452,9 @@ ExitCode run_command(const RunOptions& typed) {
     if (!job) return fail(job.error());
     const std::string run_directory = job->places().run_directory;
     const Result<io::RunLock> lock = options->resume.empty()
-                                         ? take_new_place(run_directory, options->command_line)
+                                         ? take_new_place({.run_directory = run_directory,
+                                                           .typed = !options->run_directory.empty(),
+                                                           .command_line = options->command_line})
                                          : take_old_place(run_directory);
     if (lock) {
       return Session(*options, std::move(*job), std::move(*keeper), std::move(machine)).run();

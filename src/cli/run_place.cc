@@ -8,6 +8,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/console.h"
+#include "config/shell_quote.h"
 #include "io/control_socket.h"
 #include "io/files.h"
 #include "io/process_table.h"
@@ -33,22 +35,29 @@ Result<io::RunLock> lock_place(const std::string& run_directory,
                                            lock.error().message, run_directory, another)});
 }
 
+/// What goes on with the run in this directory: the job file alone would mean the last of several.
+std::string resume_line(const NewPlace& place) {
+  const bool one_of_several = !place.typed && run_directories_like(place.run_directory).size() > 1;
+  return fmt::format("{} --resume{}", place.command_line,
+                     one_of_several ? " " + shell_word(seen_from_here(place.run_directory)) : "");
+}
+
 }  // namespace
 
-Result<io::RunLock> take_new_place(const std::string& run_directory,
-                                   const std::string& command_line) {
+Result<io::RunLock> take_new_place(const NewPlace& place) {
+  const std::string& run_directory = place.run_directory;
   if (Result<void> made = io::make_directories(run_directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
-  Result<io::RunLock> lock = lock_place(run_directory, command_line);
+  Result<io::RunLock> lock = lock_place(run_directory, place.command_line);
   if (!lock) return lock;
   const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
   return std::unexpected(Error{fmt::format(
-      "'{}' holds a run already. To go on with it, type\n  {} --resume\nand to start another one, "
-      "in '{}',\n  {} --new",
-      run_directory, command_line, free_run_directory(run_directory), command_line)});
+      "'{}' holds a run already. To go on with it, type\n  {}\nand to start another one, in "
+      "'{}',\n  {} --new",
+      run_directory, resume_line(place), free_run_directory(run_directory), place.command_line)});
 }
 
 Result<io::RunLock> look_into_old_place(const std::string& run_directory) {

@@ -12,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "config/job.h"
+#include "config/shell_quote.h"
 #include "io/clock.h"
 #include "io/output.h"
 #include "io/terminal.h"
@@ -65,7 +66,7 @@ void tell_way_on(JournalReader& reader, const std::string& run_directory) {
   if (executions->back().how != report::kInterrupted) return;
   io::write_text(io::kStandardError,
                  fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
-                             seen_from_here(run_directory)));
+                             shell_word(seen_from_here(run_directory))));
 }
 
 /// Whether all tasks of a run have finished.

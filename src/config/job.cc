@@ -154,7 +154,7 @@ std::expected<Job, Mistakes> Job::parse(std::string_view text, const LoadOptions
   return Job(std::move(state));
 }
 
-Result<std::string> Job::run_directory_of(const LoadOptions& options) {
+Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   const std::string path = absolute_path(options.current_directory, options.job_file);
   const Result<std::string> text = read_text_file(path);
   if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
@@ -167,7 +167,8 @@ Result<std::string> Job::run_directory_of(const LoadOptions& options) {
   const Configuration configuration = layered(options, document, directory, whatever);
   JobSpec spec = read_job(document, directory, whatever);
   if (spec.name.empty()) spec.name = name_of_file(path);
-  return run_directory(options, spec, configuration, directory);
+  std::string first = run_directory(options, spec, configuration, directory);
+  return JobRuns{.job_name = std::move(spec.name), .first = std::move(first)};
 }
 
 const std::string& Job::name() const { return state_->name; }

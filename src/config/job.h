@@ -30,6 +30,12 @@ struct JobPlaces {
   std::string run_directory;
 };
 
+/// Where the runs of a job go.
+struct JobRuns {
+  std::string job_name;
+  std::string first;  ///< The directory of the first; those of the next ones are numbered.
+};
+
 struct LoadOptions {
   std::string job_file;
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
@@ -52,9 +58,9 @@ class Job {
   static std::expected<Job, Mistakes> parse(std::string_view text, const LoadOptions& options,
                                             const Capacity& capacity);
 
-  /// Where a run of the job file goes, whatever else may be wrong with it. An error where it cannot
-  /// be read.
-  static Result<std::string> run_directory_of(const LoadOptions& options);
+  /// Where the job file's runs go, whatever else may be wrong with it. An error where it cannot be
+  /// read.
+  static Result<JobRuns> runs_of(const LoadOptions& options);
 
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;

@@ -155,7 +155,7 @@ void ShellReader::read_byte(char byte) {
       if (!here_wanted_.empty()) give_up(kAfterHere);
       return;
     }
-    if (!comment_) words().add('x');
+    if (!comment_) words().add(byte);
     return remember('x');
   }
   variable_before_ = variable_;

@@ -135,7 +135,7 @@ TEST(ShellReader, RefusesWhatOneShellTakesForACommentAndAnotherDoesNot) {
 TEST(ShellReader, RefusesSubscripts) {
   for (const std::string_view command :
        {"x[{v}]=1", "x[1 + {v}]=1", "echo a; x[\"{v}\"]=1", "x=([{v}]=1)", "unset x[{v}]",
-        "x[$(echo {v})]=1", "if x[\\\n{v}]=1; then :; fi"}) {
+        "x[$(echo {v})]=1", "if x[\\\n{v}]=1; then :; fi", "x[y[0]+{v}]=1"}) {
     EXPECT_EQ(refused(command), "in a subscript, which bash would read as a formula") << command;
   }
   EXPECT_EQ(refused("[ {v} = 1 ] && echo x[1] {v} [a-z]{v} \"x[{v}]\""), "");
@@ -159,11 +159,15 @@ TEST(ShellReader, RefusesWhatIsReadAgain) {
     EXPECT_EQ(refused(command), "after 'let', which would read its value as a formula") << command;
   }
   for (const std::string_view command :
-       {"eval \"echo {v}\"", "eval \"$(cat <<E\n{v}\nE\n)\"", "trap 'rm {v}' EXIT"}) {
+       {"eval \"echo {v}\"", "eval \"$(cat <<E\n{v}\nE\n)\"", "trap 'rm {v}' EXIT", ">log eval {v}",
+        "2>/dev/null eval {v}", "2> log eval {v}", "<in >&2 eval {v}", "eval 2>&1 {v}",
+        "eval &>log {v}", "eval >|log {v}", "function f { eval {v}; }", "command -p eval {v}",
+        "\\eval {v}", "e\\val {v}", "coproc C { eval {v}; }", ">&- eval {v}"}) {
     EXPECT_EQ(refused(command), "after 'eval' or 'trap', which read its value as a command")
         << command;
   }
   EXPECT_EQ(refused("let x=1; echo {v}\neval true && echo {v} let {v} eval {v}"), "");
+  EXPECT_EQ(refused("eval true & echo {v}; eval x >log 2>&1; >eval echo {v}; > eval echo {v}"), "");
 }
 
 TEST(ShellReader, RefusesWhatIsGivenToVariablesThatAreNumbers) {

@@ -36,8 +36,14 @@ bool is_prefix(std::string_view word) {
 constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
 constexpr std::array<std::string_view, 5> kNameTakers{"unset", "read", "mapfile", "readarray",
                                                       "getopts"};
+/// With or without the file that it names: `2>log`, `>`.
 bool is_redirection(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
   return word.starts_with('<') || word.starts_with('>');
+}
+
+bool names_its_file(std::string_view redirection) {
+  return std::string_view("<>&|").find(redirection.back()) == std::string_view::npos;
 }
 
 /// With `-v`.
@@ -52,21 +58,32 @@ void ShellWords::add(char byte) {
 
 std::string ShellWords::read(char byte) {
   follow_brackets(byte);
+  // `&>log` is no end of the command before it.
+  const std::string sent_away = std::exchange(sent_away_, {});
+  if (byte == '>' && word_.empty() && command_.empty()) command_ = sent_away;
   const bool blank = byte == ' ' || byte == '\t';
-  if (!blank && std::string_view("\n;|&()").find(byte) == std::string_view::npos) {
+  // As in `2>&1`, `>|log`.
+  const bool arrow =
+      (byte == '&' || byte == '|') && is_redirection(word_) && !names_its_file(word_);
+  if (arrow || (!blank && std::string_view("\n;|&()").find(byte) == std::string_view::npos)) {
     add(byte);
     return {};
   }
   end_word();
+  if (byte == '&') sent_away_ = command_;
   // Within `[[ ]]` these are no end.
   if (!blank && command_ != "[[") end_command();
   return std::exchange(word_, {});
 }
 
 void ShellWords::follow_brackets(char byte) {
-  if (byte == ']' || byte == '\n') bracket_ = Bracket::None;
+  if (byte == '\n') bracket_ = Bracket::None;
+  if (byte == ']' && (bracket_ != Bracket::Subscript || --brackets_ == 0)) bracket_ = Bracket::None;
   if (bracket_ == Bracket::Word && (byte == ' ' || byte == '\t')) bracket_ = Bracket::None;
-  if (byte != '[' || bracket_ != Bracket::None) return;
+  if (byte != '[') return;
+  if (bracket_ == Bracket::Subscript) ++brackets_;
+  if (bracket_ != Bracket::None) return;
+  brackets_ = 1;
   // `x[1 + 2]=3`, and `x=([1]=2)`.
   if (is_name(word_)) bracket_ = Bracket::Subscript;
   if (word_.empty()) bracket_ = Bracket::Word;
@@ -76,8 +93,11 @@ void ShellWords::end_word() {
   if (word_.empty()) return;
   if (command_ == "[[") {
     if (word_ == "]]") command_ = "]]";
-  } else if (command_.empty() && !is_prefix(word_)) {
-    command_ = word_;
+  } else if (word_ == "{") {
+    // What is in the braces begins anew, as in `coproc NAME { ...; }`.
+    command_.clear();
+  } else if (command_.empty()) {
+    find_command();
   } else if (is_in(command_, kDeclarers) && (word_[0] == '-' || word_[0] == '+')) {
     // -i is a number, -n another name.
     if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
@@ -85,8 +105,22 @@ void ShellWords::end_word() {
   last_ = word_;
 }
 
+/// The command comes after what is no word of it.
+void ShellWords::find_command() {
+  if (std::exchange(skips_, false)) return;
+  if (is_redirection(word_)) {
+    skips_ = !names_its_file(word_);
+  } else if (word_ == "function") {
+    skips_ = true;
+  } else if (word_[0] != '-' && !is_prefix(word_)) {
+    // What begins with a dash is an option of a prefix, as in `command -p`.
+    command_ = word_;
+  }
+}
+
 void ShellWords::end_command() {
   command_.clear();
+  skips_ = false;
   last_.clear();
   command_start_ = true;
 }

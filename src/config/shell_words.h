@@ -43,13 +43,17 @@ class ShellWords {
 
   void follow_brackets(char byte);
   void end_word();
+  void find_command();
   void end_command();
 
   std::string word_;
-  std::string last_;     ///< The word before it.
-  std::string command_;  ///< The first word of the command that is neither `if` nor `a=b`.
+  std::string last_;       ///< The word before it.
+  std::string command_;    ///< The first word of the command that is neither `if` nor `a=b`.
+  std::string sent_away_;  ///< The same of the command that an `&` has just ended.
   bool command_start_ = true;
+  bool skips_ = false;  ///< The next word is a file's name or a function's, and no command.
   Bracket bracket_ = Bracket::None;
+  int brackets_ = 0;  ///< How many are open in a subscript.
   bool values_are_formulas_ = false;
 };
 

@@ -16,22 +16,21 @@ namespace trainyard {
 void WrittenAndTaken::see(const std::string& group, const std::string& key, Bytes written,
                           Bytes taken) {
   if (taken == Bytes{}) return;
-  Taken& all = seen_[{group, key, written}];
-  all.most = std::max(all.most, taken);
-  ++all.tasks;
+  Bytes& most = seen_[{group, key, written}];
+  most = std::max(most, taken);
 }
 
 std::vector<std::string> WrittenAndTaken::notes() const {
   std::vector<std::string> notes;
   std::map<std::pair<std::string, std::string>, std::size_t> told;
-  for (const auto& [what, taken] : seen_) {
+  for (const auto& [what, most] : seen_) {
     const auto& [group, key, written] = what;
-    const bool less = taken.most.count < written.count / 4 * 3;
-    if (!less && taken.most <= written) continue;
+    const bool less = most.count < written.count / 4 * 3;
+    if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
     notes.push_back(fmt::format(
         "group '{}': {} is {} as written; tasks that say so took at most {} the last time", group,
-        key, to_text(written), to_text(taken.most)));
+        key, to_text(written), to_text(most)));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;

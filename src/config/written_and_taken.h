@@ -24,12 +24,8 @@ class WrittenAndTaken {
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
-  struct Taken {
-    Bytes most;
-    int tasks = 0;
-  };
-  /// By group, key and what is written.
-  std::map<std::tuple<std::string, std::string, Bytes>, Taken> seen_;
+  /// The most that was taken, by group, key and what is written.
+  std::map<std::tuple<std::string, std::string, Bytes>, Bytes> seen_;
 };
 
 }  // namespace trainyard

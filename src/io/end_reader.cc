@@ -117,19 +117,19 @@ bool EndReader::start() {
   answers_ = PackedReader(kPieceMax);
   busy_ = false;
   options_.session(pid_, true);
-  return options_.watch(socket_);
+  const bool watched = options_.watch(socket_);
+  if (!watched) leave();
+  return watched;
 }
 
 void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
-  waiting_.push_back({.question = std::move(question),
-                      .answer = std::move(answer),
-                      .until = Clock::now() + kAnswerMax});
+  waiting_.push_back({.question = std::move(question), .answer = std::move(answer)});
   ask_next();
 }
 
 void EndReader::ask_next() {
   if (busy_) return;
-  while (!waiting_.empty()) {
+  while (!waiting_.empty() && options_.has_room()) {
     if (pid_ == 0 && (left_.size() >= kLeftMax || !start())) {
       give_up_first("no process can be started to read it");
       continue;
@@ -141,6 +141,7 @@ void EndReader::ask_next() {
     // Whether it is still there is seen by its socket.
     static_cast<void>(send_packed(socket_.get(), std::move(piece).take()));
     busy_ = true;
+    until_ = Clock::now() + answer_max_;
     return;
   }
 }
@@ -150,6 +151,7 @@ void EndReader::about() {
   answers_.read(socket_.get());
   if (const std::optional<std::string> piece = answers_.next()) {
     busy_ = false;
+    answer_max_ = kAnswerMax;
     Asked first = std::move(waiting_.front());
     waiting_.pop_front();
     first.answer(unpack(*piece));
@@ -186,17 +188,19 @@ void EndReader::has_died() {
 
 void EndReader::look_at_the_clock(Clock::time_point now) {
   reap();
-  while (!waiting_.empty() && now >= waiting_.front().until) {
+  if (busy_ && now >= until_) {
     // Those behind it may lie on a disk that answers.
-    if (busy_) leave();
-    give_up_first("its disk has not answered for 5 s");
+    leave();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(answer_max_);
+    answer_max_ = kNextAnswerMax;
+    give_up_first(fmt::format("its disk has not answered for {} s", seconds.count()));
   }
   ask_next();
 }
 
 std::optional<EndReader::Clock::time_point> EndReader::wake_at() const {
-  if (waiting_.empty()) return std::nullopt;
-  return waiting_.front().until;
+  if (!busy_) return std::nullopt;
+  return until_;
 }
 
 void EndReader::give_up_first(const std::string& why) {

@@ -5,7 +5,8 @@
 //             ▲           │          another process for those that wait
 //             └───────────┘ the process died: another one
 //
-// In the keeper only, one thread. One file at a time, so that no more than one result is held.
+// In the keeper only, one thread. One file at a time, and none while there is no room for what it
+// holds.
 #pragma once
 
 #include <chrono>
@@ -28,8 +29,10 @@ class EndReader {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long a question waits for its answer.
+  /// How long an answer may take, and how long when the one before it has not come: it may be the
+  /// same disk.
   static constexpr std::chrono::milliseconds kAnswerMax{5'000};
+  static constexpr std::chrono::milliseconds kNextAnswerMax{1'000};
   /// How many processes may die of the same question.
   static constexpr int kTriesMax = 2;
 
@@ -38,6 +41,8 @@ class EndReader {
     std::function<bool(const Descriptor&)> watch;
     /// A session of ours that is there from now on, or no longer.
     std::function<void(pid_t, bool)> session;
+    /// Whether there is room for another answer. Where there is none, go_on() is called later.
+    std::function<bool()> has_room;
   };
   explicit EndReader(Options options) : options_(std::move(options)) {}
   EndReader(EndReader&&) = delete;
@@ -51,6 +56,8 @@ class EndReader {
   /// `answer` is called once, from ask(), about() or look_at_the_clock().
   void ask(Question question, std::move_only_function<void(LeftBehind)> answer);
 
+  /// There may be room again.
+  void go_on() { ask_next(); }
   /// Something can be heard.
   void about();
   void look_at_the_clock(Clock::time_point now);
@@ -60,7 +67,6 @@ class EndReader {
   struct Asked {
     Question question;
     std::move_only_function<void(LeftBehind)> answer;
-    Clock::time_point until;
     int tries = 0;  ///< Processes that died on it.
   };
 
@@ -77,6 +83,8 @@ class EndReader {
   PackedReader answers_{0};
   std::deque<Asked> waiting_;  ///< The first has been asked if the process is busy.
   bool busy_ = false;
+  Clock::time_point until_;  ///< While it is busy.
+  std::chrono::milliseconds answer_max_ = kAnswerMax;
   std::vector<pid_t> left_;  ///< Processes of no use that have not ended yet.
 };
 

@@ -102,7 +102,7 @@ void end_all_children() {
     body(std::move(socket), guard);
     ::_exit(0);
   }
-  rename_process(kGuardName);
+  rename_process(std::string(kGuardName));
   take_default_signals();
   const pid_t told = keeper < 0 ? -errno : keeper;
   static_cast<void>(::write(tell.get(), &told, sizeof(told)));

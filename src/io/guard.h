@@ -14,7 +14,7 @@
 
 #include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -25,7 +25,7 @@
 namespace trainyard::io {
 
 /// What `ps` calls it.
-inline const std::string kGuardName = "yard-guard";
+inline constexpr std::string_view kGuardName = "yard-guard";
 
 struct Guarded {
   pid_t guard = 0;   ///< Our child, to be waited for. It ends after the keeper.

@@ -161,9 +161,11 @@ TEST(Guard, IsInASessionOfItsOwnAndTellsNobodyWhatProgramItIs) {
   EXPECT_EQ(scan.read(yard.keeper.pid())->parent, guard);
   const std::string place = fmt::format("/proc/{}/", guard);
   // The name is there once it has forked the keeper.
-  EXPECT_TRUE(eventually([&] { return read_small_file(place + "comm") == kGuardName + "\n"; }));
   EXPECT_TRUE(eventually(
-      [&] { return read_small_file(place + "cmdline").starts_with(kGuardName + '\0'); }));
+      [&] { return read_small_file(place + "comm") == std::string(kGuardName) + "\n"; }));
+  EXPECT_TRUE(eventually([&] {
+    return read_small_file(place + "cmdline").starts_with(std::string(kGuardName) + '\0');
+  }));
   EXPECT_THAT(read_small_file(place + "cmdline"),
               Not(AnyOf(HasSubstr("train"), HasSubstr("io_test"))));
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::kill(static_cast<pid_t>(guard), signal);

@@ -40,8 +40,6 @@ namespace {
 /// How long we wait for the last processes of an attempt to die of SIGKILL before we say that it
 /// has ended. They can take longer: in a system call on a dead network disk, say.
 constexpr Duration kClearingMax{2000};
-/// When people are told that a process is still on its way to its program.
-constexpr std::chrono::milliseconds kLateStart{5'000};
 /// How old the count of OOM kills may be that a new attempt starts from.
 constexpr Duration kOomCountAge{1000};
 
@@ -93,7 +91,7 @@ void KeeperAttempts::add(AttemptKey key, Spawned spawned) {
   Attempt attempt{.key = key,
                   .leader = leader,
                   .start = {},
-                  .late_at = Clock::now() + kLateStart,
+                  .late_at = Clock::now() + Start::kLate,
                   .signal = {},
                   .not_started = {},
                   .files = {.result_path = launch.result_path, .errors_path = launch.stderr_path},
@@ -111,16 +109,17 @@ void KeeperAttempts::add(AttemptKey key, Spawned spawned) {
 
 std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   const auto found = attempts_.find(number);
-  if (found == attempts_.end() || !found->second.start) return std::nullopt;
+  if (found == attempts_.end() || !on_their_way_.contains(number)) return std::nullopt;
   Attempt& attempt = found->second;
   const std::optional<Result<void>> outcome = attempt.start->outcome();
   if (!outcome) return std::nullopt;
-  attempt.start.reset();
   on_their_way_.erase(number);
   if (!*outcome) {
+    // It has told why, and may still be using the stack that it was given.
     attempt.not_started = outcome->error().message;
     return std::nullopt;
   }
+  attempt.start.reset();
   if (attempt.signal) ::kill(-attempt.leader, *attempt.signal);
   return ProcessStarted{.key = attempt.key, .pid = attempt.leader};
 }
@@ -138,7 +137,7 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
     lines.push_back(
         fmt::format("a process has not begun for {} s: the disk of its files ('{}') or of its "
                     "program does not answer",
-                    std::chrono::duration_cast<std::chrono::seconds>(kLateStart).count(),
+                    std::chrono::duration_cast<std::chrono::seconds>(Start::kLate).count(),
                     attempt.start->launch().task_directory));
   }
   return lines;
@@ -340,7 +339,7 @@ void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
     Attempt& attempt = attempts_.at(found->second);
     if (!attempt.running()) continue;
     attempt.killed_by_us = attempt.killed_by_us || message.signal == SIGKILL;
-    if (attempt.start) {
+    if (on_their_way_.contains(found->second)) {
       // It is no group yet, and has nobody who could hear a signal.
       if (message.signal == SIGKILL) ::kill(attempt.leader, SIGKILL);
       attempt.signal = message.signal;

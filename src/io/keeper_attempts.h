@@ -92,15 +92,14 @@ class KeeperAttempts {
   void signal_everything(int signal);
 
  private:
-  //   add              its program runs       leader ends              nothing of it is left
-  //  ────▶ On its way ───────────────▶ Running ─────────▶ Clearing ───────────────────────────▶
-  //  (forgotten)
-  //            └───────────── it has failed ────────────────┘ └── 2 s over: told, and still watched
-  //            ──┘
+  //   add              its program runs       leader ends           nothing of it is left
+  //  ────▶ On its way ───────────────▶ Running ─────────▶ Clearing ─────────────▶ (forgotten)
+  //            └───────────── it has failed ────────────────┘ └─ 2 s over: told, ──┘
+  //                                                              and still watched
   struct Attempt {
     AttemptKey key;
     pid_t leader = 0;              ///< Leads its session and process group.
-    std::unique_ptr<Start> start;  ///< While it is on its way.
+    std::unique_ptr<Start> start;  ///< Until its program runs.
     Clock::time_point late_at;     ///< When people are told that it still is; max() once they were.
     std::optional<int> signal;     ///< That it gets when its program runs.
     std::string not_started;       ///< Why it never runs.

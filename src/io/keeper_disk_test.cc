@@ -40,6 +40,7 @@ namespace trainyard::io {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 
 /// Calls `test` in a process of its own whose mounts nobody else sees; its failures are this
 /// test's.
@@ -187,6 +188,29 @@ TEST(KeeperDisk, GoesOnBesideATaskWhoseDiskDoesNotAnswer) {
     EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
     EXPECT_EQ(yard.run(yard.launch({"true"}, 0)), End(ExitedWith{0}));
     EXPECT_TRUE(notes_of(yard).empty()) << "told once, all news since were cleared";
+  });
+}
+
+TEST(KeeperDisk, TellsOfAPreloadThatDoesNotBegin) {
+  in_own_mounts([] {
+    TestYard yard;
+    const DeadDisk disk(yard.directory / "dead");
+    if (!disk.is_mounted()) ::_exit(2);
+    Launch task = yard.launch({"/usr/bin/python3", "-c", "pass"});
+    task.preload = {.modules = {"json"},
+                    .interpreter = 1,
+                    .path = yard.directory.path(),
+                    .environment = {},
+                    .log_path = yard.directory / "dead/preload.log"};
+    yard.keeper.start(TestYard::key(0), task);
+    EXPECT_TRUE(yard.wait([&] { return !notes_of(yard).empty(); }));
+    EXPECT_THAT(
+        notes_of(yard),
+        ElementsAre("preload: the process that is to import json has not begun for 5 s: the "
+                    "disk of its log ('" +
+                    task.preload.log_path + "') or of its interpreter does not answer"));
+    yard.keeper.signal(TestYard::key(0), SIGKILL);
+    EXPECT_EQ(yard.wait_for_end(0).end, End(KilledBy{.signal = SIGKILL}));
   });
 }
 

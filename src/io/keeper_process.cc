@@ -47,6 +47,8 @@ constexpr Duration kStartedHeldBack{2};
 /// How long tasks have after SIGTERM when nobody stands behind us any more: we could be killed,
 /// too.
 constexpr Duration kUnguardedGrace{500};
+/// So much may wait for a yard that does not listen before more results are read for it.
+constexpr std::size_t kUnheardMax = std::size_t{4} << 20U;
 /// How long they have after SIGKILL when the yard is gone.
 constexpr Duration kGiveUpAfterKill{4000};
 // What an event is about: an attempt by its number (from 1), or one of these.
@@ -98,7 +100,8 @@ Preloads::Options KeeperProcess::preload_options() {
 
 EndReader::Options KeeperProcess::reader_options() {
   return {.watch = [this](const Descriptor& what) { return watch(epoll_, what, kReaderEvent); },
-          .session = preload_options().session};
+          .session = preload_options().session,
+          .has_room = [this] { return outgoing_.size() < kUnheardMax; }};
 }
 
 void KeeperProcess::run() {
@@ -406,6 +409,7 @@ void KeeperProcess::flush() {
   }
   outgoing_.erase(0, sent);
   watch_socket(!outgoing_.empty());
+  reader_of_ends_.go_on();
 }
 
 }  // namespace trainyard::io

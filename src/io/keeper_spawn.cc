@@ -41,14 +41,6 @@ std::string_view name_of(std::string_view name_and_value) {
   return name_and_value.substr(0, name_and_value.find('='));
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 }  // namespace
 
 Spawner::Spawner() {
@@ -98,7 +90,13 @@ Result<Spawned> Spawner::start(Launch launch, const Extra& extra) {
   Result<MemoryGroup> group = make_group(launch);
   if (!group) return std::unexpected(std::move(group).error());
   Descriptor door;
-  if (group->is_there()) door = Descriptor(::open(group->door().c_str(), O_WRONLY | O_CLOEXEC));
+  if (group->is_there()) {
+    door = Descriptor(::open(group->door().c_str(), O_WRONLY | O_CLOEXEC));
+    if (!door.is_open()) {
+      return std::unexpected(system_error(
+          fmt::format("cannot join the control group '{}'", launch.memory_group), errno));
+    }
+  }
   auto kept = std::make_unique<const Launch>(std::move(launch));
   std::vector<char*> environment = environment_of(*kept);
   Result<std::unique_ptr<Start>> start = Start::program(
@@ -135,9 +133,13 @@ void Spawner::become_task(const Launch& launch, const Descriptor& status) const 
   sigset_t none{};
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  make_files_or_end(launch, status);
-  // `status` with all others: that is how it says that it has begun.
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  // Nothing of the keeper's stays open, however long its files take.
+  constexpr int kStatus = STDERR_FILENO + 1;
+  ::dup2(status.get(), kStatus);
+  ::close_range(kStatus + 1, ~0U, 0);
+  make_files_or_end(launch, kStatus);
+  // That is how it says that it has begun.
+  ::close(kStatus);
   ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
   // NOLINTBEGIN(concurrency-mt-unsafe): a fresh fork has one thread.
   for (const std::string& entry : launch.environment) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -199,6 +200,20 @@ Result<Spawned> PreloadServer::let_go(pid_t pid, Descriptor permission) {
       .pidfd = std::move(pidfd),
       .group = std::exchange(group_, {}),
       .start = std::make_unique<Start>(std::move(asked_for_), pid, std::move(permission))};
+}
+
+std::string PreloadServer::why_late() const {
+  if (!start_->is_on_its_way()) return {};
+  return fmt::format(
+      "the process that is to import {} has not begun for {} s: the disk of its log ('{}') or of "
+      "its "
+      "interpreter does not answer",
+      modules_, std::chrono::duration_cast<std::chrono::seconds>(Start::kLate).count(), log_path_);
+}
+
+void PreloadServer::abandon() {
+  kill();
+  static_cast<void>(start_.release());
 }
 
 void PreloadServer::kill() const { send_signal(pidfd_, SIGKILL); }

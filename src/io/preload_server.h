@@ -36,6 +36,8 @@ class PreloadServer {
 
   /// Everything has been imported.
   [[nodiscard]] bool is_ready() const { return ready_; }
+  /// Why it has not even begun to import, as a sentence for people; empty when it has.
+  [[nodiscard]] std::string why_late() const;
   /// What people should know of what it has imported, in lines. Once it is ready.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// A task has been asked for, and hear() has not told of it yet.
@@ -49,6 +51,9 @@ class PreloadServer {
   std::optional<Result<Spawned>> hear();
 
   void kill() const;
+  /// Kills it, and leaves what it may still be reading of our memory as it is: nobody will see its
+  /// end.
+  void abandon();
   [[nodiscard]] bool has_ended() const;
 
   /// To be called once, when it has ended: why, as a sentence. Nothing of it is left then but the

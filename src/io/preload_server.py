@@ -194,7 +194,7 @@ def import_all(path, modules, seeds):
     seeds.stop_listening()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
-        sys.exit("ImportError: importing has initialised CUDA, which does not work in forks")
+        raise ImportError("importing has initialised CUDA, which does not work in forks")
     notes = seeds.notes() + notes_on_generators()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
@@ -435,6 +435,15 @@ def leave(code, interrupted, modules_before):
     os._exit(code)
 
 
+def in_a_line(error):
+    """Its name and the first line of what it says; notes come after that. Of a SyntaxError the last
+    line says what is wrong."""
+    lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if isinstance(error, SyntaxError) else lines[0]
+
+
 def main():
     os.set_inheritable(3, False)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -445,8 +454,7 @@ def main():
     try:
         notes = import_all(sys.argv[1], sys.argv[2:], seeds)
     except BaseException as error:
-        why = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-        answer(keeper, -1, why[-1] if why else type(error).__name__)
+        answer(keeper, -1, in_a_line(error))
         raise
     answer(keeper, 0, "\n".join(notes))
     arguments = become_task(keeper_process, *serve(keeper))

@@ -16,6 +16,7 @@
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
 #include "io/preload_server.h"
+#include "io/start.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -95,6 +96,7 @@ void Preloads::start(Server& server) {
   Result<PreloadServer> started = PreloadServer::start(spawner_, server.pattern);
   if (!started) return refuse_all(server, started.error().message);
   server.process = std::make_unique<PreloadServer>(std::move(*started));
+  server.late_at = Clock::now() + Start::kLate;
   options_.session(server.process->pid(), true);
   const std::uint64_t event = kEvents | server.number;
   if (options_.watch(server.process->socket(), event) &&
@@ -102,8 +104,8 @@ void Preloads::start(Server& server) {
     return;
   }
   // What is not watched cannot be waited for.
-  server.process->kill();
   options_.session(server.process->pid(), false);
+  server.process->abandon();
   server.process.reset();
   refuse_all(server, "cannot watch the process that imports beforehand");
 }
@@ -228,6 +230,11 @@ std::vector<std::string> Preloads::take_notes() { return std::exchange(notes_, {
 void Preloads::look_at_the_clock(Clock::time_point now) {
   for (Server& server : servers_) {
     if (server.idle_since && now >= *server.idle_since + options_.idle_max) end(server);
+    if (server.late_at && now >= *server.late_at) {
+      server.late_at.reset();
+      std::string why = server.process ? server.process->why_late() : std::string();
+      if (!why.empty()) notes_.push_back("preload: " + std::move(why));
+    }
     if (!server.answer_by || now < *server.answer_by) continue;
     server.answer_by.reset();
     if (server.process) server.process->kill();
@@ -240,6 +247,7 @@ std::optional<Preloads::Clock::time_point> Preloads::wake_at() const {
   for (const Server& server : servers_) {
     if (server.idle_since) sooner(*server.idle_since + options_.idle_max);
     if (server.answer_by) sooner(*server.answer_by);
+    if (server.late_at) sooner(*server.late_at);
   }
   return at;
 }

@@ -103,6 +103,7 @@ class Preloads {
     std::size_t users = 0;        ///< Attempts that it has started and that are not over.
     std::optional<Clock::time_point> idle_since;
     std::optional<Clock::time_point> answer_by;  ///< It has been asked for a task.
+    std::optional<Clock::time_point> late_at;    ///< It should have begun to import.
     bool ending = false;                         ///< For good.
     bool killed = false;                         ///< By us: no launch is to blame.
   };

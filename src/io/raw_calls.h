@@ -10,6 +10,13 @@
 
 namespace trainyard::io {
 
+/// Whether they are: on other machines they are those of the C library, which sets errno.
+#if defined(__x86_64__) || defined(__aarch64__)
+inline constexpr bool kCallsAreRaw = true;
+#else
+inline constexpr bool kCallsAreRaw = false;
+#endif
+
 // NOLINTBEGIN(google-runtime-int): what the kernel's registers hold.
 
 /// What the call returns: an errno as a negative number when it fails.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -69,20 +70,23 @@ namespace {
 
 // A sanitizer keeps books of each process, which two in one memory would both write.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRAINYARD_START_COPIES 1
+#define TRAINYARD_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TRAINYARD_START_COPIES 1
+#define TRAINYARD_SANITIZED 1
 #endif
-#elif !defined(__x86_64__) && !defined(__aarch64__)
-#define TRAINYARD_START_COPIES 1
+#endif
+#if defined(TRAINYARD_SANITIZED)
+constexpr bool kMayShareMemory = false;
+#else
+constexpr bool kMayShareMemory = kCallsAreRaw;
 #endif
 
 /// The exit code of a process that has not become its program. Nobody is told it.
 constexpr int kNotStarted = 127;
 
-// --- in the new process: raw calls and nothing else, as the memory is the keeper's, which goes on
-// ---
+// From here on in the new process: raw calls and nothing else, as the memory is the keeper's, which
+// goes on.
 
 long make_directory(const char* path) {
   return raw_call(SYS_mkdirat, AT_FDCWD, raw_argument(path), 0777);
@@ -245,18 +249,18 @@ int be_started(void* argument) {
   end_with(kStatus, follow(orders));
 }
 
-// --- in the keeper ------------------------------------------------------------------------------
-
-/// A process of its own that begins with the orders. Its number, or the negative of an errno.
+/// In the keeper: a process of its own that begins with the orders. Its number, or the negative of
+/// an errno. One that joins a control group does not share the keeper's memory: were it to take too
+/// much before its program runs, the kernel would kill all that share it.
 pid_t begin(StartOrders& orders) {
-#ifdef TRAINYARD_START_COPIES
-  const pid_t pid = ::fork();
+  const bool shares = kMayShareMemory && orders.streams.door < 0;
+  const pid_t pid =
+      shares ? ::clone(be_started, orders.stack_end, CLONE_VM | SIGCHLD, &orders) : ::fork();
   if (pid == 0) be_started(&orders);
-#else
-  const pid_t pid = ::clone(be_started, orders.stack_end, CLONE_VM | SIGCHLD, &orders);
-#endif
   return pid < 0 ? -errno : pid;
 }
+
+}  // namespace
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -265,8 +269,6 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   pointers.push_back(nullptr);
   return pointers;
 }
-
-}  // namespace
 
 StartOrders::StartOrders(const Launch& launch, Start::Options options)
     : working_directory(launch.working_directory.c_str()),
@@ -308,7 +310,8 @@ Result<std::unique_ptr<Start>> Start::program(std::unique_ptr<const Launch> laun
   orders->status = tell.get();
   const pid_t pid = begin(*orders);
   if (pid < 0) {
-    return std::unexpected(explain(*launch, orders->names(), {.error = -pid}));
+    return std::unexpected(
+        explain(*launch, orders->names(), {.step = StartStep::Process, .error = -pid}));
   }
   auto start = std::make_unique<Start>(std::move(launch), pid, std::move(status));
   start->orders_ = std::move(orders);
@@ -325,9 +328,14 @@ std::optional<Result<void>> Start::outcome() const {
   return std::unexpected(explain(*launch_, places, failure));
 }
 
-void make_files_or_end(const Launch& launch, const Descriptor& status) {
+bool Start::is_on_its_way() const {
+  pollfd status{.fd = status_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&status, 1, 0) == 0;
+}
+
+void make_files_or_end(const Launch& launch, int status) {
   const StartFailure failure = make_files(StartOrders(launch, {}));
-  if (failure.error != 0) end_with(status.get(), failure);
+  if (failure.error != 0) end_with(status, failure);
 }
 
 }  // namespace trainyard::io

@@ -5,6 +5,7 @@
 // In the keeper only, one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@ namespace trainyard::io {
 /// What a process has to do before its program runs, in this order. preload_server.py has the same
 /// numbers.
 enum class StartStep : std::int32_t {
+  Process = 0,    ///< There is none.
   Group = 1,      ///< Joins the control group that it is to be in.
   Directory = 2,  ///< Makes the task's directory and those above it.
   OldResult = 3,  ///< Removes the result of an attempt before it.
@@ -36,7 +38,7 @@ struct StartFailure {
   /// No errno has this number: what stands where a log belongs is no plain file.
   static constexpr std::int32_t kNotPlain = 1000;
 
-  StartStep step = StartStep::Program;
+  StartStep step = StartStep::Process;
   std::int32_t error = 0;  ///< An errno, or kNotPlain; 0: nothing failed.
 };
 
@@ -47,11 +49,17 @@ struct StartStreams {
   int door = -1;   ///< Of its control group: written to by whoever wants to be in it.
 };
 
+/// Texts as execve() takes them: a pointer to each, and a null pointer at the end.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
+
 /// What the process needs to know, in a form that it can read without calling anything.
 class StartOrders;
 
 class Start {
  public:
+  /// When people are told that one is still on its way.
+  static constexpr std::chrono::milliseconds kLate{5'000};
+
   struct Options {
     /// As execve() takes it. Points into the launch, or to what outlives the keeper's processes.
     std::vector<char*> environment;
@@ -80,6 +88,8 @@ class Start {
   /// Nothing while it is on its way. Then whether its program runs (one that has died without a
   /// word counts as that), or one sentence for people that says which step failed, and why.
   [[nodiscard]] std::optional<Result<void>> outcome() const;
+  /// It has nothing to say, and leaves that to be said.
+  [[nodiscard]] bool is_on_its_way() const;
 
  private:
   std::unique_ptr<const Launch> launch_;
@@ -91,6 +101,6 @@ class Start {
 
 /// For a process that is a fork of ours: makes the files of the launch, and puts the logs in the
 /// place of its standard output and error. When that fails it says so through `status`, and ends.
-void make_files_or_end(const Launch& launch, const Descriptor& status);
+void make_files_or_end(const Launch& launch, int status);
 
 }  // namespace trainyard::io

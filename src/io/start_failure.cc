@@ -43,6 +43,12 @@ std::string hint_for(const std::string& name, const std::string& file) {
   return hint;
 }
 
+Error no_process(const std::string& name, int error) {
+  const std::string cannot = fmt::format("cannot run '{}'", name);
+  if (error != EAGAIN) return system_error(cannot, error);
+  return {cannot + ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
+}
+
 /// The kernel only says that something on the way to the program did not work.
 Error explain_program(const Launch& launch, std::span<const std::string> places, int error) {
   const std::string& name = launch.arguments[0];
@@ -71,13 +77,10 @@ Error explain_program(const Launch& launch, std::span<const std::string> places,
       return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
     case E2BIG:
       return {cannot + ": its arguments and environment are too long for the system"};
-    case EAGAIN:
-      return {cannot +
-              ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
     default:
       break;
   }
-  return system_error(cannot, error);
+  return no_process(name, error);
 }
 
 Error with_file(std::string_view cannot, const std::string& path, int error) {
@@ -111,6 +114,8 @@ std::vector<std::string> places_of_program(const std::string& name,
 Error explain(const Launch& launch, std::span<const std::string> places,
               const StartFailure& failure) {
   switch (failure.step) {
+    case StartStep::Process:
+      return no_process(launch.arguments[0], failure.error);
     case StartStep::Group:
       return with_file("cannot join the control group", launch.memory_group, failure.error);
     case StartStep::Directory:

@@ -26,9 +26,8 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
-      "INSERT OR REPLACE INTO headroom VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-      "?12, "
-      "?13)");
+      "INSERT OR REPLACE INTO headroom "
+      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
       "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
@@ -95,10 +94,8 @@ Result<std::optional<Headroom>> read_headroom(Database& database) {
                 .waiting_max = row->small(12),
                 .gpus = {}};
   Result<Statement> gpus = database.prepare(
-      "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for FROM "
-      "headroom_gpus ORDER "
-      "BY "
-      "position");
+      "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for "
+      "FROM headroom_gpus ORDER BY position");
   if (!gpus) return std::unexpected(std::move(gpus.error()));
   while (true) {
     const Result<bool> more = gpus->next();

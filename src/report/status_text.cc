@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
+#include "config/shell_quote.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
@@ -70,7 +71,8 @@ Duration took(const StatusView& view) {
 
 std::string header(const StatusView& view) {
   const std::string after = to_text(took(view));
-  const std::string directory = plain(view.run_directory);
+  const std::string resume =
+      fmt::format("'trainyard run --resume {}' goes on", plain(shell_word(view.run_directory)));
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:
@@ -80,16 +82,15 @@ std::string header(const StatusView& view) {
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
       if (view.execution.how == kInterrupted) {
-        text += fmt::format("; 'trainyard run --resume {}' goes on", directory);
+        text += "; " + resume;
       }
       break;
     case RunState::Died:
-      text += fmt::format("died, last heard of after {}; 'trainyard run --resume {}' goes on",
-                          after, directory);
+      text += fmt::format("died, last heard of after {}; {}", after, resume);
       break;
   }
   if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
-  return text + "\nrun-dir: " + directory + "\n";
+  return text + "\nrun-dir: " + plain(view.run_directory) + "\n";
 }
 
 std::string groups_text(const StatusView& view) {

@@ -7,11 +7,12 @@
 
 namespace trainyard {
 
-/// The first of `first`, `first`-2, `first`-3, ... that is not there, or is empty. Somebody else
-/// may take it as well: the lock decides.
+/// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked
+/// at. Somebody else may take it as well: the lock decides.
 std::string free_run_directory(const std::string& first);
 
-/// Those of them that are there, in no order.
+/// Those of them that are there, in no order; runs/digits-50 may be the first of a job of that
+/// name.
 std::vector<std::string> run_directories_like(const std::string& first);
 
 }  // namespace trainyard

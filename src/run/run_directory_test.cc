@@ -28,6 +28,16 @@ TEST(RunDirectory, IsTheFirstThatIsFree) {
   std::filesystem::remove_all(place);
 }
 
+TEST(RunDirectory, IsOneThatCannotBeMadeRatherThanNone) {
+  const std::string place = io::make_private_directory("trainyard-test-").value();
+  const std::string longest = place + "/" + std::string(255, 'x');
+  std::ofstream(longest).put('x');
+  EXPECT_EQ(free_run_directory(longest), longest + "-2") << "a name that no file system takes";
+  std::filesystem::create_symlink("loop", place + "/loop");
+  EXPECT_EQ(free_run_directory(place + "/loop/digits"), place + "/loop/digits");
+  std::filesystem::remove_all(place);
+}
+
 TEST(RunDirectory, KnowsThoseOfTheSameJob) {
   const std::string place = io::make_private_directory("trainyard-test-").value();
   const std::string first = place + "/digits";

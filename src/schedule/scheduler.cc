@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/waiting.h"
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
 #include "schedule/state.h"

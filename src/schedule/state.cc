@@ -20,6 +20,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "schedule/ending.h"
 #include "schedule/ledger.h"
 #include "schedule/scheduler.h"

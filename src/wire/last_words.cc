@@ -48,12 +48,29 @@ std::string readable(std::string_view line) {
   return std::string(wire::utf8_prefix(text, kBytesMax));
 }
 
+constexpr std::string_view kHead = "Traceback (most recent call last):";
+
+std::size_t begin_of_line(std::string_view text, std::size_t at) {
+  return at == 0 ? 0 : text.find_last_of("\r\n", at - 1) + 1;
+}
+
+/// Whether the traceback is of what Python only mentions on its way out, after what ended it.
+bool is_ignored(std::string_view text, std::size_t head) {
+  const std::size_t begin = begin_of_line(text, head);
+  if (begin == 0) return false;
+  const std::size_t before = begin_of_line(text, begin - 1);
+  const std::string_view line = text.substr(before, begin - before);
+  return line.contains("Exception ignored ") || line.contains("Error in atexit.");
+}
+
 /// The line after the frames of the last traceback. torchrun's have "[rank0]: " before each line.
 std::optional<std::string_view> exception_in(std::string_view text) {
-  constexpr std::string_view kHead = "Traceback (most recent call last):";
-  const std::size_t head = text.rfind(kHead);
+  std::size_t head = text.rfind(kHead);
+  while (head != std::string_view::npos && head > 0 && is_ignored(text, head)) {
+    head = text.rfind(kHead, head - 1);
+  }
   if (head == std::string_view::npos) return std::nullopt;
-  const std::size_t begin = head == 0 ? 0 : text.find_last_of("\r\n", head - 1) + 1;
+  const std::size_t begin = begin_of_line(text, head);
   const std::string_view prefix = text.substr(begin, head - begin);
   text.remove_prefix(head + kHead.size());
   while (!text.empty()) {
@@ -72,8 +89,8 @@ std::optional<std::string_view> exception_in(std::string_view text) {
 std::string last_words(std::string_view errors) {
   if (const auto exception = exception_in(errors)) return readable(*exception);
   while (!errors.empty()) {
-    const std::string_view line = take_last_line(errors);
-    if (says_something(line)) return readable(line);
+    std::string line = readable(take_last_line(errors));
+    if (says_something(line)) return line;
   }
   return {};
 }

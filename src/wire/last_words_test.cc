@@ -35,6 +35,10 @@ TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
   EXPECT_EQ(last_words("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"t.py\"\n"
                        "[rank1]: ValueError: bad\nTerminating\n"),
             "ValueError: bad");
+  EXPECT_EQ(last_words(traceback + "Exception ignored in: <function Loader.__del__ at 0x7f>\n"
+                                   "Traceback (most recent call last):\n  File\n"
+                                   "AttributeError: 'NoneType' has no attribute 'shutdown'\n"),
+            "ModuleNotFoundError: No module named 'torch'");
   // One that was cut off, as the process was killed while it wrote.
   EXPECT_EQ(last_words("Traceback (most recent call last):\n  File \"t.py\"\n"), "File \"t.py\"");
 }
@@ -42,6 +46,7 @@ TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
 TEST(LastWords, CanBeShown) {
   EXPECT_EQ(last_words("10 %\r50 %\rfailed at 50 %\r\n"), "failed at 50 %");
   EXPECT_EQ(last_words("\x1b[1;31mError:\x1b[0m bad\tvalue\x07\n"), "Error: bad value");
+  EXPECT_EQ(last_words("no space left\n\x1b[?25h\x1b[0m\n\x1b[31m"), "no space left");
   EXPECT_EQ(last_words("bad \xff byte"), "bad \xef\xbf\xbd byte");
   EXPECT_EQ(last_words(std::string(1000, 'x')), std::string(300, 'x'));
 }

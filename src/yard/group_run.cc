@@ -34,6 +34,7 @@
 #include "io/frame_server.h"
 #include "io/gpu_watch.h"
 #include "io/keeper.h"
+#include "io/process_table.h"
 #include "io/this_machine.h"
 #include "journal/journal.h"
 #include "journal/place.h"
@@ -82,6 +83,7 @@ class GroupRun {
                                                 const io::FrameServer& server,
                                                 const Capacity& capacity) const;
   [[nodiscard]] Launch launch(AttemptKey key, const Capacity& capacity) const;
+  void end_leftovers();
   void see(const Turn& turn);
   void see(const Event& event);
   void see(Instant at, const TaskChanged& change);
@@ -280,14 +282,19 @@ Result<RunSummary> GroupRun::run() {
               [this](AttemptKey key, const wire::Message& message) {
                 options_.on_message(tasks_[key.task.value]->id(), message);
               },
+          .on_note = [this](const std::string& text) { options_.note(text); },
           .gpus = gpus ? &*gpus : nullptr});
   Scheduler scheduler(plan_, limits_in_force, capacity);
   std::vector<Observer> observers;
   observers.emplace_back([this](const Turn& turn) { see(turn); });
   Result<void> driven = drive(scheduler, *tasks_machine, **journal, observers);
+  const bool keeper_gone = tasks_machine->keeper_gone();
   tasks_machine.reset();
   keeper.reset();
-  Result<void> closed = (*journal)->close(last_, driven ? "ended" : "gave up");
+  if (keeper_gone) end_leftovers();
+  Result<void> closed = (*journal)->close(last_, !driven       ? "gave up"
+                                                 : keeper_gone ? "the keeper died"
+                                                               : "ended");
   journal->reset();
   if (!driven) return std::unexpected(std::move(driven.error()));
   if (!closed) return std::unexpected(std::move(closed.error()));
@@ -299,6 +306,14 @@ Result<RunSummary> GroupRun::run() {
     options_.note(told.error().message);
   }
   return summary_;
+}
+
+/// What the guard has left, when it was killed with the keeper.
+void GroupRun::end_leftovers() {
+  constexpr Duration kGrace{5'000};
+  const Result<int> ended =
+      io::end_processes_with("TRAINYARD_RUN_DIR=" + options_.directory, kGrace);
+  if (!ended) options_.note(ended.error().message);
 }
 
 void GroupRun::see(const Turn& turn) {

@@ -209,7 +209,7 @@ class Terminal(YardTest):
                                    env={**self.environment, "TERM": "xterm", **environment})
         os.close(theirs)
         seen = b""
-        while True:
+        while select.select([ours], [], [], 60)[0]:
             try:
                 piece = os.read(ours, 65536)
             except OSError:
@@ -237,21 +237,7 @@ class Terminal(YardTest):
 
     def test_progress_is_one_line_that_is_drawn_again(self):
         self.job("name: job\ngroups: [{name: g, matrix: {i: 1..3}, memory: 10MB, tasks: [{command: ['true']}]}]")
-        ours, theirs = pty.openpty()
-        yard = subprocess.Popen([TRAINYARD, "run", "job.yaml", *SETTINGS], cwd=self.directory, stdin=theirs,
-                                stdout=theirs, stderr=theirs, start_new_session=True, env=self.environment)
-        self.started.append(yard)
-        os.close(theirs)
-        seen = b""
-        while select.select([ours], [], [], 60)[0]:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            seen += piece
-        os.close(ours)
-        self.assertEqual(yard.wait(60), 0, seen)
-        self.assertIn(b"\r", seen)
-        self.assertIn(b"FINISHED", seen)
+        seen = self.seen_on_a_terminal("run", "job.yaml", *SETTINGS)
+        self.assertIn("\r", seen)
+        self.assertIn("FINISHED", seen)
+        self.assertEqual(self.words(), {f"g/i={i}": "FINISHED" for i in range(1, 4)})

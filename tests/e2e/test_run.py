@@ -211,6 +211,31 @@ groups:
         self.assertIn("run-dir: elsewhere-2\n",
                       self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", "--new", expect=0).stderr)
 
+        refused = self.trainyard("run", "job.yaml", expect=2).stderr.splitlines()
+        again = next(line for line in refused if line.startswith("  ")).split()[1:]
+        self.assertEqual(again[-2:], ["--resume", "runs/job"], "the one that stands in the way, not the last one")
+        self.assertIn("run-dir: runs/job\n", self.trainyard(*again, expect=0).stderr)
+
+    def test_names_the_ways_out_so_that_a_shell_reads_them(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]", "my job.yaml")
+        self.trainyard("run", "my job.yaml", "--run-dir", "my runs", expect=0)
+        refused = self.trainyard("run", "my job.yaml", "--run-dir", "my runs", expect=2).stderr
+        lines = [line for line in refused.splitlines() if line.startswith("  ")]
+        for line, place in zip(lines, ("my runs", "my runs-2")):
+            done = subprocess.run(line + " --set utilization-limit.cpu=100%", shell=True, cwd=self.directory,
+                                  env=self.environment, capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(f"run-dir: {place}\n", done.stderr)
+        self.assertEqual(len(lines), 2)
+
+    def test_takes_no_run_of_another_job_for_its_own_second_one(self):
+        for name in ("net", "net-50"):
+            self.job(SWEEP.replace("name: job", f"name: {name}"), f"{name}.yaml")
+            self.trainyard("run", f"{name}.yaml", expect=0)
+        self.assertIn("run-dir: runs/net\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
+        for name in ("net", "net-50"):
+            self.assertIn(f"run-dir: runs/{name}\n", self.trainyard("status", f"{name}.yaml", expect=0).stdout)
+
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
         text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
         self.job(text.replace("VALUE", "1"))
