@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
+#include "config/here_document.h"
 #include "config/shell_quote.h"
 #include "config/shell_reader.h"
 

@@ -184,7 +184,7 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       return std::unexpected(Error{fmt::format(
           "'{}' is not false, and what true would do is not there yet; leave it out", text)});
     case SettingKind::OtherUsers: {
-      const std::string small = in_small_letters(text);
+      std::string small = in_small_letters(text);
       if (small == "avoid" || small == "share") return small;
       return std::unexpected(Error{fmt::format("'{}' is neither avoid nor share", text)});
     }

@@ -1,6 +1,5 @@
 #include "io/end_reader.h"
 
-#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "io/descriptor.h"
 #include "io/files.h"
+#include "io/left_behind.h"
 #include "io/packing.h"
 #include "io/passing.h"
 #include "wire/memory_text.h"
@@ -87,6 +88,7 @@ void answer_questions(int socket) {
 }
 
 /// It has nothing of what the keeper has but its socket, and ends with the keeper.
+// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
 [[noreturn]] void become_reader(int socket, pid_t keeper) {
   constexpr int kSocket = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

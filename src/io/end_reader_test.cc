@@ -35,12 +35,13 @@ class Reading {
                        return watches;
                      },
                  .session =
-                     [this](pid_t session, bool there) {
-                       // Stopped, it is as one whose disk does not answer.
-                       if (there && to_stop > 0) ::kill(session, SIGSTOP);
-                       if (there && to_stop > 0) --to_stop;
-                       if (there) sessions.push_back(session);
-                     },
+                     // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+                 [this](pid_t session, bool there) {
+                   // Stopped, it is as one whose disk does not answer.
+                   if (there && to_stop > 0) ::kill(session, SIGSTOP);
+                   if (there && to_stop > 0) --to_stop;
+                   if (there) sessions.push_back(session);
+                 },
                  .has_room = [this] { return room; }}) {}
 
   void ask(const std::string& name, const std::string& text) {

@@ -1,7 +1,5 @@
 #include "io/gpu_watch.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <expected>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>

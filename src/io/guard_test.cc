@@ -1,11 +1,13 @@
 // Nothing of a yard is left, whichever of yard, guard and keeper is killed.
 #include "io/guard.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <set>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <sys/types.h>
@@ -16,11 +18,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "base/time.h"
 #include "io/cgroup.h"
+#include "io/event_loop.h"
+#include "io/files.h"
 #include "io/keeper.h"
 #include "io/process_scan.h"
 #include "io/test_yard.h"
+#include "model/event.h"
 #include "model/launch.h"
 
 namespace trainyard::io {
@@ -42,8 +48,7 @@ constexpr const char* kStubborn = "trap '' TERM; echo $$ > stubborn; while :; do
 /// A yard in a process of its own, that leads a group, with tasks that run.
 class Family {
  public:
-  explicit Family(bool stubborn, Duration grace = kGrace) {
-    yard_ = ::fork();
+  explicit Family(bool stubborn, Duration grace = kGrace) : yard_(::fork()) {
     if (yard_ == 0) be_a_yard(stubborn, grace);
     for (const char* const name : {"plain", "hidden", "child", "parent", "guard", "keeper"}) {
       pids_.push_back(pid_in(place_ / name));
@@ -83,6 +88,10 @@ class Family {
  private:
   static constexpr Duration kGrace{30'000};
 
+  void tell(const std::string& name, std::int64_t pid) const {
+    check(replace_file(place_ / name, fmt::format("{}\n", pid)).has_value(), "a place to write to");
+  }
+
   [[noreturn]] void be_a_yard(bool stubborn, Duration grace) const {
     ::setpgid(0, 0);
     ::setenv("TMPDIR", place_.path().c_str(), 1);  // So that what it leaves goes with ours.
@@ -94,13 +103,13 @@ class Family {
       launch.working_directory = place_.path();
       yard.keeper.start(TestYard::key(i), launch);
     }
-    static_cast<void>(replace_file(place_ / "guard", fmt::format("{}\n", yard.keeper.guard_pid())));
-    static_cast<void>(replace_file(place_ / "keeper", fmt::format("{}\n", yard.keeper.pid())));
+    tell("guard", yard.keeper.guard_pid());
+    tell("keeper", yard.keeper.pid());
     for (;;) yard.loop.run_once(std::nullopt);
   }
 
   TemporaryDirectory place_;
-  pid_t yard_ = 0;
+  pid_t yard_;
   pid_t guard_ = 0;
   pid_t keeper_ = 0;
   std::vector<std::int64_t> pids_;

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "io/keeper.h"
+#include "io/left_behind.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"

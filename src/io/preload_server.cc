@@ -213,6 +213,7 @@ std::string PreloadServer::why_late() const {
 
 void PreloadServer::abandon() {
   kill();
+  // NOLINTNEXTLINE(bugprone-unused-return-value): nobody has it from here on.
   static_cast<void>(start_.release());
 }
 

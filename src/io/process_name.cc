@@ -57,7 +57,7 @@ void rename_process(const std::string& name) {
   char* const text = reinterpret_cast<char*>(area.begin);
   const std::size_t size = area.end - area.begin;
   std::memset(text, 0, size);
-  std::memcpy(text, name.data(), std::min(name.size(), size - 1));
+  std::ranges::copy(std::string_view(name).substr(0, size - 1), text);
 }
 
 }  // namespace trainyard::io

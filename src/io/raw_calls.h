@@ -47,6 +47,8 @@ inline long raw_call(long number, long a = 0, long b = 0, long c = 0, long d = 0
 
 inline long raw_argument(const void* pointer) { return reinterpret_cast<long>(pointer); }
 
+inline long raw_argument(char* const* pointers) { return reinterpret_cast<long>(pointers); }
+
 // NOLINTEND(google-runtime-int)
 
 }  // namespace trainyard::io

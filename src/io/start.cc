@@ -63,6 +63,7 @@ class StartOrders {
   std::vector<const char*> programs_;
   std::vector<char*> arguments_;
   std::vector<char*> environment_;
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays): a vector would write all of it.
   std::unique_ptr<std::byte[]> stack_ = std::make_unique_for_overwrite<std::byte[]>(kStackSize);
 };
 
@@ -252,6 +253,7 @@ int be_started(void* argument) {
 /// In the keeper: a process of its own that begins with the orders. Its number, or the negative of
 /// an errno. One that joins a control group does not share the keeper's memory: were it to take too
 /// much before its program runs, the kernel would kill all that share it.
+// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
 pid_t begin(StartOrders& orders) {
   const bool shares = kMayShareMemory && orders.streams.door < 0;
   const pid_t pid =

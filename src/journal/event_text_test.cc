@@ -16,8 +16,10 @@
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 namespace {

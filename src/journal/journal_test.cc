@@ -23,6 +23,7 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 
 namespace trainyard {
 namespace {

@@ -1,12 +1,12 @@
 #include "journal/waiting_table.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -88,7 +89,7 @@ bool is_wanted(const Reason& reason, std::size_t index) {
 
 /// Whether it would do but for another user. For a whole one nothing else may hold it.
 bool is_avoided(const Headroom::Card& card, bool whole) {
-  return card.present && card.avoided_for && !(whole && card.holders > 0);
+  return card.present && card.avoided_for && (!whole || card.holders == 0);
 }
 
 std::string avoided_words(std::uint32_t user, const Headroom::Card& card) {

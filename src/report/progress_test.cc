@@ -20,6 +20,7 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

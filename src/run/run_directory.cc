@@ -1,6 +1,5 @@
 #include "run/run_directory.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <string_view>

@@ -2,6 +2,8 @@
 // the events say.
 
 #include <cstdint>
+#include <variant>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

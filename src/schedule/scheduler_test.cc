@@ -2,7 +2,9 @@
 // admission_test.cc.
 #include "schedule/scheduler.h"
 
+#include <cstdint>
 #include <optional>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -14,6 +14,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "schedule/forecast.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"

@@ -21,6 +21,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "sim/faults.h"
 #include "sim/outside.h"
 #include "sim/workload.h"

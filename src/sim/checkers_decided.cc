@@ -15,6 +15,7 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
 #include "sim/outside.h"

@@ -17,6 +17,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 
 namespace trainyard::sim {
 namespace {
