@@ -54,6 +54,7 @@ ExitCode devices_command(const DevicesOptions& options) {
                               .used = state.used,
                               .processes = {}};
     for (const io::GpuProcess& process : state.processes) {
+      if (!process.memory_known) continue;  // All that is shown is who has how much.
       device.processes.push_back({.pid = process.pid,
                                   .memory = process.memory,
                                   .other_user = io::other_user_of(process.pid)});

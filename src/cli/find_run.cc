@@ -88,17 +88,11 @@ std::vector<std::string> usual_places(const std::string& here) {
   return directories;
 }
 
-/// Where the runs of a job are, or may be. One with a number may be the first of another job, which
-/// has the number in its name.
+/// Where the runs of a job are. 'runs/net-3' may be the third of the job 'net', and the first of
+/// the job 'net-3'.
 std::vector<std::string> places_of_job(const JobRuns& job) {
   std::vector<std::string> places = run_directories_like(job.first);
-  std::erase_if(places, [&job](const std::string& place) {
-    if (place == job.first) return false;
-    Result<JournalReader> reader = JournalReader::open(journal_path(place));
-    if (!reader) return false;
-    const Result<std::string> name = reader->job_name();
-    return name && *name != job.job_name;
-  });
+  std::erase_if(places, [&job](const std::string& place) { return !is_run_of(place, job); });
   return places;
 }
 
@@ -153,6 +147,17 @@ Result<std::string> find_run(const std::string& named, WhenSeveralLive when_seve
     return std::unexpected(several_live(runs));
   }
   return std::move(runs.front().directory);
+}
+
+bool is_run_of(const std::string& run_directory, const JobRuns& job) {
+  Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
+  if (!reader) return true;
+  const auto executions = reader->executions();
+  if (!executions || executions->empty()) return true;
+  const std::string& job_file = executions->back().job_file;
+  if (job_file == job.job_file) return true;
+  std::error_code ignored;
+  return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
 }
 
 std::string latest_run_of(const JobRuns& job) {

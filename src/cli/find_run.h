@@ -20,6 +20,10 @@ enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
 Result<std::string> find_run(const std::string& named,
                              WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
 
+/// Whether the run in a directory is one of the job: its last execution was of this job file, or of
+/// one that is gone, with the same name. One whose journal cannot be read may be.
+bool is_run_of(const std::string& run_directory, const JobRuns& job);
+
 /// Of the runs of a job; empty when there is none.
 std::string latest_run_of(const JobRuns& job);
 

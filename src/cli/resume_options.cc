@@ -108,6 +108,13 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (options.job_file.empty() && std::filesystem::is_regular_file(options.resume, ignored)) {
     options.job_file = std::exchange(options.resume, {});
   }
+  if (!options.resume.empty() && options.job_file.empty() &&
+      !exists(journal_path(options.resume))) {
+    // A directory that has runs in it, as other commands take one.
+    Result<std::string> run = find_run(options.resume);
+    if (!run) return std::unexpected(std::move(run.error()));
+    options.resume = std::move(*run);
+  }
   if (options.resume.empty()) {
     Result<std::string> run = run_of_job(options);
     if (!run) return std::unexpected(std::move(run.error()));

@@ -454,7 +454,10 @@ ExitCode run_command(const RunOptions& typed) {
     const Result<io::RunLock> lock = options->resume.empty()
                                          ? take_new_place({.run_directory = run_directory,
                                                            .typed = !options->run_directory.empty(),
-                                                           .command_line = options->command_line})
+                                                           .command_line = options->command_line,
+                                                           .job = {.job_name = job->name(),
+                                                                   .job_file = job->places().file,
+                                                                   .first = run_directory}})
                                          : take_old_place(run_directory);
     if (lock) {
       return Session(*options, std::move(*job), std::move(*keeper), std::move(machine)).run();

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/find_run.h"
 #include "config/shell_quote.h"
 #include "io/control_socket.h"
 #include "io/files.h"
@@ -37,6 +38,11 @@ Result<io::RunLock> lock_place(const std::string& run_directory,
 
 /// What goes on with the run in this directory: the job file alone would mean the last of several.
 std::string resume_line(const NewPlace& place) {
+  if (!place.typed && !is_run_of(place.run_directory, place.job)) {
+    return fmt::format("trainyard run --resume {} {}",
+                       shell_word(seen_from_here(place.run_directory)),
+                       shell_word(seen_from_here(place.job.job_file)));
+  }
   const bool one_of_several = !place.typed && run_directories_like(place.run_directory).size() > 1;
   return fmt::format("{} --resume{}", place.command_line,
                      one_of_several ? " " + shell_word(seen_from_here(place.run_directory)) : "");
@@ -55,9 +61,10 @@ Result<io::RunLock> take_new_place(const NewPlace& place) {
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
   return std::unexpected(Error{fmt::format(
-      "'{}' holds a run already. To go on with it, type\n  {}\nand to start another one, in "
+      "'{}' holds a run already{}. To go on with it, type\n  {}\nand to start another one, in "
       "'{}',\n  {} --new",
-      run_directory, resume_line(place), free_run_directory(run_directory), place.command_line)});
+      run_directory, is_run_of(run_directory, place.job) ? "" : ", of another job file",
+      resume_line(place), free_run_directory(run_directory), place.command_line)});
 }
 
 Result<io::RunLock> look_into_old_place(const std::string& run_directory) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "config/job.h"
 #include "io/files.h"
 
 namespace trainyard::cli {
@@ -12,6 +13,7 @@ struct NewPlace {
   std::string run_directory;
   bool typed = false;        ///< With --run-dir.
   std::string command_line;  ///< That asks for it.
+  JobRuns job;
 };
 
 /// Makes the directory of a new run and locks it. An error when a run is or has been in it, with

@@ -168,7 +168,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   JobSpec spec = read_job(document, directory, whatever);
   if (spec.name.empty()) spec.name = name_of_file(path);
   std::string first = run_directory(options, spec, configuration, directory);
-  return JobRuns{.job_name = std::move(spec.name), .first = std::move(first)};
+  return JobRuns{.job_name = std::move(spec.name), .job_file = path, .first = std::move(first)};
 }
 
 const std::string& Job::name() const { return state_->name; }

@@ -33,7 +33,8 @@ struct JobPlaces {
 /// Where the runs of a job go.
 struct JobRuns {
   std::string job_name;
-  std::string first;  ///< The directory of the first; those of the next ones are numbered.
+  std::string job_file;  ///< Absolute.
+  std::string first;     ///< The directory of the first; those of the next ones are numbered.
 };
 
 struct LoadOptions {
@@ -96,9 +97,10 @@ class Job {
   /// them later, or only looks). Cannot fail: load() has checked it.
   [[nodiscard]] Launch launch(AttemptKey key, const std::vector<GpuIndex>& gpus = {}) const;
 
-  /// A hash over command, environment, working directory and request of a task as the job file says
-  /// them (not its place in the file, nor where the run directory is, nor the defaults), to see
-  /// whether an edited job file changed it.
+  /// A hash over command, environment, working directory, GPUs and ranks of a task as the job file
+  /// says them, to see whether an edited job file changed what it computes. Not over its place in
+  /// the file, where the run directory is, the defaults, nor how much memory and how many CPUs it
+  /// is promised: these are raised for the tasks that lacked them.
   [[nodiscard]] std::uint64_t fingerprint(TaskIndex task) const;
 
  private:

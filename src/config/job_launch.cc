@@ -201,19 +201,12 @@ std::uint64_t Job::fingerprint(TaskIndex task) const {
   const auto& directory = first_said(own.working_directory, all.working_directory);
   print.add("directory");
   print.add(directory ? directory->text.fill(bound.bindings) : "");
-  const auto bytes = [](Bytes value) { return value.count; };
-  print.add(said_number(first_said(own.memory, all.memory), bound.bindings, parse_bytes, bytes));
-  print.add(said_number(
-      first_said(own.gpu_memory, all.gpu_memory), bound.bindings, parse_gpu_memory,
-      [](const GpuMemory& value) { return value.learned ? std::int64_t{-2} : value.bytes.count; }));
   if (const auto& device = first_said(own.device, all.device)) {
     print.add("device");
     print.add(device->text.fill(bound.bindings));
   }
   print.add(said_number(first_said(own.gpus, all.gpus), bound.bindings, parse_count,
                         [](int value) { return std::int64_t{value}; }));
-  print.add(said_number(first_said(own.cpus, all.cpus), bound.bindings, parse_cpus,
-                        [](Cpus value) { return value.milli; }));
   if (const int ranks = state_->plan.shape_of(task).ranks; ranks > 0) {
     print.add("ranks");
     print.add(std::int64_t{ranks});

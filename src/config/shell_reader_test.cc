@@ -170,6 +170,30 @@ TEST(ShellReader, RefusesWhatIsReadAgain) {
   EXPECT_EQ(refused("eval true & echo {v}; eval x >log 2>&1; >eval echo {v}; > eval echo {v}"), "");
 }
 
+TEST(ShellReader, RefusesWhatBashReadsTwice) {
+  for (const std::string_view command :
+       {"x >&{v}", "x >&\"{v}\"", "x >& {v}", "x >& out-{v}.log", "x 1>&'{v}'", "x >&a{v}"}) {
+    EXPECT_EQ(refused(command),
+              "after '>&', of which bash reads the file's name twice ('>file 2>&1' means the same)")
+        << command;
+  }
+  for (const std::string_view command :
+       {"RANDOM={v}", "export RANDOM={v}", "readonly \"OPTIND={v}\"", "SECONDS+={v}", "PS4={v}"}) {
+    EXPECT_EQ(refused(command), "in a variable of bash that it reads as a formula or as a command")
+        << command;
+  }
+  for (const std::string_view command :
+       {"declare -a \"A=({v})\"", "declare -a 'A=({v})'", "local \"A=([k]={v})\""}) {
+    EXPECT_EQ(refused(command), "in a list of values within quotes, which bash reads again")
+        << command;
+  }
+  for (const std::string_view command :
+       {"for RANDOM in {v}; do :; done", "read RANDOM <<< {v}", "alias a={v}", "compgen -W {v}"}) {
+    EXPECT_NE(refused(command), "") << command;
+  }
+  EXPECT_EQ(refused("x 2>&1 {v} &>{v} >{v}; MY_RANDOM={v} y $RANDOM {v}; x >&2 {v}"), "");
+}
+
 TEST(ShellReader, RefusesWhatIsGivenToVariablesThatAreNumbers) {
   for (const std::string_view command :
        {"declare -i x={v}", "declare -i x; x={v}", "f() { local -xi x; }\nx={v}",

@@ -42,9 +42,28 @@ bool is_redirection(std::string_view word) {
   return word.starts_with('<') || word.starts_with('>');
 }
 
+/// `>&file`, or the `>&` before it. `2>&1` has a number on its left, or on its right alone.
+bool is_joint_redirection(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  return word.starts_with(">&") || word.starts_with("<&");
+}
+
 bool names_its_file(std::string_view redirection) {
   return std::string_view("<>&|").find(redirection.back()) == std::string_view::npos;
 }
+
+/// Variables of bash whose values it reads as formulas, or as commands, whoever gives them.
+constexpr std::array<std::string_view, 10> kReadAgain{
+    "RANDOM", "SRANDOM", "SECONDS",        "OPTIND", "HISTCMD",
+    "LINENO", "PS4",     "PROMPT_COMMAND", "ENV",    "BASH_ENV"};
+bool gives_to_one_read_again(std::string_view word) {
+  std::string_view name = word.substr(0, word.find('='));
+  if (name.ends_with('+')) name.remove_suffix(1);
+  return is_in(name, kReadAgain);
+}
+
+constexpr std::array<std::string_view, 5> kEvaluators{"eval", "trap", "alias", "compgen",
+                                                      "complete"};
 
 /// With `-v`.
 constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
@@ -91,6 +110,8 @@ void ShellWords::follow_brackets(char byte) {
 
 void ShellWords::end_word() {
   if (word_.empty()) return;
+  // As in `for RANDOM in`, `read RANDOM`: what comes then is given to it.
+  if (is_in(word_, kReadAgain)) values_are_formulas_ = true;
   if (command_ == "[[") {
     if (word_ == "]]") command_ = "]]";
   } else if (word_ == "{") {
@@ -131,8 +152,17 @@ std::string_view ShellWords::formula() const {
     return "in '[[ ... ]]', which may run what a value says as '[ ... ]' does not";
   }
   if (command_ == "let") return "after 'let', which would read its value as a formula";
-  if (command_ == "eval" || command_ == "trap") {
+  if (is_in(command_, kEvaluators)) {
     return "after 'eval' or 'trap', which read its value as a command";
+  }
+  if (gives_to_one_read_again(word_)) {
+    return "in a variable of bash that it reads as a formula or as a command";
+  }
+  if (is_in(command_, kDeclarers) && word_.contains("=(")) {
+    return "in a list of values within quotes, which bash reads again";
+  }
+  if (is_joint_redirection(word_) || (is_joint_redirection(last_) && !names_its_file(last_))) {
+    return "after '>&', of which bash reads the file's name twice ('>file 2>&1' means the same)";
   }
   return {};
 }

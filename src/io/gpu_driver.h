@@ -28,6 +28,7 @@ struct GpuSources {
 struct GpuProcess {
   std::int64_t pid = 0;
   Bytes memory;
+  bool memory_known = true;  ///< Or the driver hides it, and says 0.
   bool draws = false;  ///< It computes nothing there: it shows pictures, as a display server does.
 };
 

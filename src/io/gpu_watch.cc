@@ -83,6 +83,7 @@ std::string pack(std::span<const GpuState> states) {
     for (const GpuProcess& process : state.processes) {
       packing.add(process.pid);
       packing.add(process.memory.count);
+      packing.add(process.memory_known);
       packing.add(process.draws);
     }
   }
@@ -101,6 +102,7 @@ std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {
     for (GpuProcess& process : state.processes) {
       process.pid = packed.number<std::int64_t>();
       process.memory = {packed.number<std::int64_t>()};
+      process.memory_known = packed.number<bool>();
       process.draws = packed.number<bool>();
     }
   }

@@ -144,7 +144,8 @@ class Nvml final : public GpuDriver {
   bool add(Handle handle, int number, std::optional<int> slice);
   bool add_slices(Handle card, int number);
   /// False: it does not say who has how much.
-  bool add_processes(Handle handle, ListProcesses* ask, std::map<unsigned, Bytes>& found) const;
+  bool add_processes(Handle handle, ListProcesses* ask,
+                     std::map<unsigned, std::optional<Bytes>>& found) const;
   [[nodiscard]] std::string words(Return code) const {
     return nvml_.error != nullptr ? nvml_.error(code) : fmt::format("error {}", code);
   }
@@ -221,7 +222,7 @@ Result<int> Nvml::list() {
 }
 
 bool Nvml::add_processes(Handle handle, ListProcesses* ask,
-                         std::map<unsigned, Bytes>& found) const {
+                         std::map<unsigned, std::optional<Bytes>>& found) const {
   if (ask == nullptr) return false;
   std::vector<ProcessInfo> infos(64);
   Return code = kInsufficientSize;
@@ -234,9 +235,9 @@ bool Nvml::add_processes(Handle handle, ListProcesses* ask,
   bool known = true;
   for (const ProcessInfo& info : infos) {
     known = known && info.memory != kNotAvailable;
+    std::optional<Bytes>& memory = found[info.pid];
     if (info.memory == kNotAvailable) continue;
-    Bytes& memory = found[info.pid];
-    memory = std::max(memory, Bytes{static_cast<std::int64_t>(info.memory)});
+    memory = std::max(memory.value_or(Bytes{}), Bytes{static_cast<std::int64_t>(info.memory)});
   }
   return known;
 }
@@ -254,13 +255,16 @@ GpuState Nvml::look(std::size_t index) {
   if (nvml_.utilization != nullptr && nvml_.utilization(handle, &utilization) == kSuccess) {
     state.utilization = std::min(utilization.gpu, 100U) / 100.0;
   }
-  std::map<unsigned, Bytes> computing;
+  std::map<unsigned, std::optional<Bytes>> computing;
   const bool computes = add_processes(handle, nvml_.compute, computing);
-  std::map<unsigned, Bytes> found = computing;
+  std::map<unsigned, std::optional<Bytes>> found = computing;
   // Who draws and computes is in both lists. A slice draws nothing.
   if (nvml_.graphics != nullptr) add_processes(handle, nvml_.graphics, found);
   for (const auto& [pid, bytes] : found) {
-    state.processes.push_back({.pid = pid, .memory = bytes, .draws = !computing.contains(pid)});
+    state.processes.push_back({.pid = pid,
+                               .memory = bytes.value_or(Bytes{}),
+                               .memory_known = bytes.has_value(),
+                               .draws = !computing.contains(pid)});
   }
   // In a container the driver shows no process, ever.
   constexpr Bytes kDriversOwn = mib(1024);

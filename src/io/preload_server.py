@@ -44,13 +44,15 @@ _TEXT_MAX = 4096  # Of an answer.
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
 # The generators of random numbers that a process has one of: the module that defines it, what people
-# call it, and its functions that put it into a state of somebody's choice.
+# call it, its functions that put it into a state of somebody's choice, and that state, to be compared.
 _GLOBAL_GENERATORS = {
-    "random": ("random", ("seed", "setstate")),
-    "numpy.random": ("numpy.random", ("seed", "set_state")),
-    "torch.random": ("torch", ("manual_seed", "set_rng_state")),
-    "tensorflow.python.framework.random_seed": ("tensorflow", ("set_seed", "set_random_seed")),
+    "random": ("random", ("seed", "setstate"), lambda module: module.getstate()),
+    "numpy.random": ("numpy.random", ("seed", "set_state"),
+                     lambda module: sys.modules["pickle"].dumps(module.get_state(legacy=False))),
+    "torch.random": ("torch", ("manual_seed", "set_rng_state"), lambda module: module.get_rng_state().tolist()),
+    "tensorflow.python.framework.random_seed": ("tensorflow", ("set_seed", "set_random_seed"), lambda module: None),
 }
+_OF_GENERATORS = set(_GLOBAL_GENERATORS) | {"contextlib"}  # What stands between a module and the generator.
 _NAMED_MAX = 5  # Generators of modules in a warning.
 
 
@@ -59,12 +61,21 @@ def answer(keeper, number, text=""):
     keeper.sendall(_ANSWER.pack(number, len(text)) + text)
 
 
+def who_asks():
+    """The module that has called a generator's function, by itself or by another one of these."""
+    frame = sys._getframe(2)
+    while frame.f_back and frame.f_globals.get("__name__") in _OF_GENERATORS:
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "a module")
+
+
 class Seeds:
     """Hears who chooses the state of a global generator while modules are imported, from the moment
     that the generator's own module is there."""
 
     def __init__(self):
         self.chosen = {}  # By generator: the module that has seeded it on purpose.
+        self._before = {}  # By generator: its state before that.
         self._replaced = []
         self._listening = True
         for name in _GLOBAL_GENERATORS:
@@ -100,13 +111,20 @@ class Seeds:
     def _heard(self, name, original):
         @functools.wraps(original)
         def choose(*values, **named):
-            if self._listening:
-                value = values[0] if values else next(iter(named.values()), None)
-                if value is None:  # Left to chance.
-                    self.chosen.pop(name, None)
-                else:
-                    self.chosen[name] = sys._getframe(1).f_globals.get("__name__", "a module")
-            return original(*values, **named)
+            if not self._listening:
+                return original(*values, **named)
+            state_of = functools.partial(_GLOBAL_GENERATORS[name][2], sys.modules[name])
+            if name not in self.chosen:
+                self._before[name] = state_of()
+            result = original(*values, **named)
+            value = values[0] if values else next(iter(named.values()), None)
+            before = self._before[name]
+            # Left to chance, or put back to where it was before a seed that held for a while.
+            if value is None or (before is not None and before == state_of()):
+                self.chosen.pop(name, None)
+            else:
+                self.chosen[name] = who_asks()
+            return result
         return choose
 
     def stop_listening(self):
@@ -148,7 +166,7 @@ def owned_generators():
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     tensorflow = sys.modules.get("tensorflow.python.ops.stateful_random_ops")
     if numpy is not None:
-        kinds += [numpy.random.Generator, numpy.random.RandomState]
+        kinds += [numpy.random.Generator, numpy.random.RandomState, numpy.random.BitGenerator]
         shared.append(numpy.random.mtrand._rand)
     if torch is not None:
         kinds.append(torch.Generator)
@@ -198,7 +216,8 @@ def import_all(path, modules, seeds):
     notes = seeds.notes() + notes_on_generators()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
-        notes.append("importing has left %d threads, which are not there in the tasks" % threads)
+        notes.append("importing has left %d threads, which are not there in the tasks: what waits for one of them,"
+                     " as computing with torch may, hangs; only import, and compute in the task" % threads)
     for note in notes:
         print("trainyard: " + note, file=sys.stderr)
     # What is there now stays where it is, shared by all.
@@ -417,7 +436,9 @@ def leave(code, interrupted, modules_before):
         atexit._run_exitfuncs()
         flush_files()
         # So that objects are told that they go.
-        sys.modules["__main__"].__dict__.clear()
+        main_module = sys.modules["__main__"].__dict__
+        if main_module is not globals():  # It is when the script has not begun.
+            main_module.clear()
         for name in list(sys.modules):
             if name not in modules_before:
                 getattr(sys.modules[name], "__dict__", {}).clear()

@@ -73,7 +73,7 @@ CREATE TABLE tasks (
   position INTEGER,                     -- in the job file; NULL when it is no longer in it
   group_number INTEGER NOT NULL,
   shape INTEGER,
-  fingerprint INTEGER NOT NULL,         -- of command, environment and request
+  fingerprint INTEGER NOT NULL,         -- of command, environment and GPUs
   attempt_before INTEGER NOT NULL,      -- the last attempt of earlier executions
   id TEXT NOT NULL,
   matrix TEXT,                          -- a JSON object

@@ -14,7 +14,8 @@ std::optional<std::uint32_t> who_computes(std::span<const GpuStranger> strangers
   constexpr std::string_view kMps = "nvidia-cuda-mps";
   const GpuStranger* most = nullptr;
   for (const GpuStranger& one : strangers) {
-    if (!one.user || one.draws || one.memory < kTiny || one.program.starts_with(kMps)) continue;
+    if (!one.user || one.draws || one.program.starts_with(kMps)) continue;
+    if (one.memory && *one.memory < kTiny) continue;
     if (most == nullptr || one.memory > most->memory) most = &one;
   }
   return most == nullptr ? std::nullopt : most->user;

@@ -45,6 +45,14 @@ TEST(GpuStranger, ATinyContextIsAMonitors) {
   EXPECT_EQ(who_computes(std::vector{monitor}), std::nullopt);
 }
 
+TEST(GpuStranger, WhoseMemoryTheDriverHidesMayTakeAnyAmount) {
+  GpuStranger hidden = kTrains;
+  hidden.user = 1002;
+  hidden.memory.reset();
+  EXPECT_EQ(who_computes(std::vector{hidden}), 1002);
+  EXPECT_EQ(who_computes(std::vector{hidden, kTrains}), 1001) << "what is known comes first";
+}
+
 TEST(GpuStranger, MpsIsNobody) {
   GpuStranger server = kTrains;
   server.program = "nvidia-cuda-mps";

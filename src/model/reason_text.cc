@@ -93,7 +93,7 @@ bool is_avoided(const Headroom::Card& card, bool whole) {
 }
 
 std::string avoided_words(std::uint32_t user, const Headroom::Card& card) {
-  return fmt::format(", user {} computes on GPU {} with {}", user, card.label,
+  return fmt::format(", user {} computes on GPU {} (others use {} of it)", user, card.label,
                      to_text(card.of_others));
 }
 

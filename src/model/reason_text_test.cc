@@ -81,7 +81,7 @@ TEST(ReasonText, SaysForWhomAGpuIsLeftAloneAndWhatLiftsThat) {
   Headroom room = two_cards();
   room.gpus[0].holders = 0;
   room.gpus[0].avoided_for = 1001;
-  const std::string words = ", user 1001 computes on GPU 0 with 11 GB";
+  const std::string words = ", user 1001 computes on GPU 0 (others use 11 GB of it)";
   const std::string cure = " ('--set other-users=share' takes such a GPU)";
   EXPECT_EQ(gpu_words({.gpus = 2}, room),
             "needs 2 whole GPUs, 2 GPUs of 2 held by no task" + words + cure);
@@ -89,7 +89,8 @@ TEST(ReasonText, SaysForWhomAGpuIsLeftAloneAndWhatLiftsThat) {
             "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words + cure);
   room.gpus[1].avoided_for = 0;
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
-            "needs 6 GB on its GPU" + words + ", user 0 computes on GPU 1 with 200 MB" + cure);
+            "needs 6 GB on its GPU" + words +
+                ", user 0 computes on GPU 1 (others use 200 MB of it)" + cure);
 }
 
 TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {

@@ -31,6 +31,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "report/sink.h"
 #include "report/status.h"
 #include "report/status_text.h"

@@ -172,10 +172,11 @@ std::vector<GpuStranger> LocalMachine::strangers_on(const io::GpuState& state) c
   std::vector<GpuStranger> strangers;
   for (const io::GpuProcess& process : state.processes) {
     if (owners_.contains(process.pid)) continue;
-    strangers.push_back({.user = io::other_user_of(process.pid),
-                         .program = io::name_of_process(process.pid),
-                         .memory = process.memory,
-                         .draws = process.draws});
+    strangers.push_back(
+        {.user = io::other_user_of(process.pid),
+         .program = io::name_of_process(process.pid),
+         .memory = process.memory_known ? std::optional(process.memory) : std::nullopt,
+         .draws = process.draws});
   }
   return strangers;
 }
@@ -192,7 +193,8 @@ GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
                          .other_user = who_computes(strangers_on(state))});
     for (const io::GpuProcess& process : state.processes) {
       const auto owner = owners_.find(process.pid);
-      if (owner != owners_.end()) uses[{owner->second, GpuIndex{index}}] += process.memory;
+      if (owner != owners_.end() && process.memory_known)
+        uses[{owner->second, GpuIndex{index}}] += process.memory;
     }
   }
   for (const auto& [place, memory] : uses) {

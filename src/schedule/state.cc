@@ -171,6 +171,7 @@ void Scheduler::State::conclude_attempt(Running& running, const AttemptEnded& ev
     const bool over_limit = was_over_limit(event.end, running.cause);
     if (again && !over_limit) return retry(running, event.usage, ending, out);
     if (!over_limit) ending.message = tries_text(running);
+    if (!over_limit && !event.out_of_memory.empty()) ending.message += ": " + event.out_of_memory;
   }
   if (running.cause == StopCause::None) add_last_words(ending, event.last_words);
   if (ending.verdict == Verdict::Finished) {

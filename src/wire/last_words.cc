@@ -63,6 +63,22 @@ bool is_ignored(std::string_view text, std::size_t head) {
   return line.contains("Exception ignored ") || line.contains("Error in atexit.");
 }
 
+/// Of a group of exceptions, what it is called: each line of it has a bar in front.
+std::optional<std::string_view> group_in(std::string_view text) {
+  constexpr std::string_view kGroup = "+ Exception Group Traceback (most recent call last):";
+  const std::size_t head = text.rfind(kGroup);
+  if (head == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(head + kGroup.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.starts_with("| ") && line.size() > 2 && line[2] != ' ') return line.substr(2);
+  }
+  return std::nullopt;
+}
+
 /// The line after the frames of the last traceback. torchrun's have "[rank0]: " before each line.
 std::optional<std::string_view> exception_in(std::string_view text) {
   std::size_t head = text.rfind(kHead);
@@ -72,6 +88,7 @@ std::optional<std::string_view> exception_in(std::string_view text) {
   if (head == std::string_view::npos) return std::nullopt;
   const std::size_t begin = begin_of_line(text, head);
   const std::string_view prefix = text.substr(begin, head - begin);
+  if (prefix.contains('|') || prefix.contains('+')) return group_in(text);
   text.remove_prefix(head + kHead.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());

@@ -39,6 +39,16 @@ TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
                                    "Traceback (most recent call last):\n  File\n"
                                    "AttributeError: 'NoneType' has no attribute 'shutdown'\n"),
             "ModuleNotFoundError: No module named 'torch'");
+  EXPECT_EQ(last_words("  + Exception Group Traceback (most recent call last):\n"
+                       "  |   File \"t.py\", line 1, in <module>\n"
+                       "  |     raise ExceptionGroup('eg', [ValueError(1), TypeError(2)])\n"
+                       "  | ExceptionGroup: eg (2 sub-exceptions)\n"
+                       "  +-+---------------- 1 ----------------\n"
+                       "    | Traceback (most recent call last):\n"
+                       "    |   File \"t.py\"\n    | ValueError: 1\n"
+                       "    +---------------- 2 ----------------\n"
+                       "    | TypeError: 2\n    +------------------------------------\n"),
+            "ExceptionGroup: eg (2 sub-exceptions)");
   // One that was cut off, as the process was killed while it wrote.
   EXPECT_EQ(last_words("Traceback (most recent call last):\n  File \"t.py\"\n"), "File \"t.py\"");
 }

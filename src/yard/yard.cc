@@ -2,14 +2,12 @@
 
 #include <exception>
 #include <expected>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 

@@ -202,13 +202,25 @@ groups:
         # The emptiest first; of two that are alike the one where less is left beside it.
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
         self.assertEqual(self.reasons(), [
-            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 with 2 GB "
+            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 (others use 2 GB of it) "
             "('--set other-users=share' takes such a GPU)"])
         other.kill()
         other.wait()
         self.until("the fourth", lambda: self.has("t3"))
         self.go()
         self.end_of(yard, expect=0)
+
+    def test_a_card_of_which_the_driver_hides_who_has_how_much_is_left_to_another_user(self):
+        other = self.other_user()
+        self.show([{**self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}]), "hides_memory": True}])
+        self.sweep("gpus: 1", 1, "/usr/bin/python3 task.py 1")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the reason", lambda: any(f"user {NOBODY} computes on GPU 0" in reason for reason in self.reasons()))
+        other.kill()
+        other.wait()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.rows()["t0"]["gpus"], ["0"])
 
     def test_a_card_is_shared_with_another_user_where_that_is_asked_for(self):
         other = self.other_user()

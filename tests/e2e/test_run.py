@@ -236,6 +236,25 @@ groups:
         for name in ("net", "net-50"):
             self.assertIn(f"run-dir: runs/{name}\n", self.trainyard("status", f"{name}.yaml", expect=0).stdout)
 
+    def test_takes_no_second_run_of_another_job_for_its_own(self):
+        self.job(SWEEP.replace("name: job", "name: net"), "net.yaml")
+        self.job(SWEEP.replace("name: job", "name: net-2"), "net-2.yaml")
+        self.trainyard("run", "net.yaml", expect=0)
+        self.trainyard("run", "net.yaml", "--new", expect=0)
+        self.assertIn("has no run yet", self.trainyard("status", "net-2.yaml", expect=2).stderr)
+        self.assertIn("no run of 'net-2.yaml' has begun", self.trainyard("run", "net-2.yaml", "--resume", expect=2).stderr)
+        refused = self.trainyard("run", "net-2.yaml", expect=2).stderr
+        self.assertIn("holds a run already, of another job file.", refused)
+        self.assertIn("trainyard run --resume runs/net-2 net-2.yaml\n", refused)
+        self.assertIn("run-dir: runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--new", expect=0).stderr)
+        self.assertIn("run-dir: runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--resume", expect=0).stderr)
+        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
+        # A job file that was moved takes its runs with it; a directory names its last run.
+        (self.directory / "net.yaml").rename(self.directory / "moved.yaml")
+        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
+        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
+        self.assertIn("there is no such directory", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
+
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
         text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
         self.job(text.replace("VALUE", "1"))

@@ -65,6 +65,25 @@ class Seeds(YardTest):
             self.assertEqual(len({result[generator] for result in results}), 4, generator)
         self.assertNotIn("preload:", said)
 
+    def test_a_seed_that_held_for_a_while_is_none(self):
+        results, said = self.run_tasks("mydata", mydata="""
+import random, numpy, torch
+with torch.random.fork_rng(): torch.manual_seed(1)
+state = numpy.random.get_state(); numpy.random.seed(1); numpy.random.set_state(state)
+state = random.getstate(); random.seed(1); random.setstate(state)
+""")
+        for generator in ("python", "numpy", "torch"):
+            self.assertEqual(len({result[generator] for result in results}), 4, generator)
+        self.assertNotIn("preload:", said)
+        (self.directory / "runs").rename(self.directory / "before")
+        results, said = self.run_tasks("mydata", mydata="""
+import torch
+torch.manual_seed(7)
+with torch.random.fork_rng(): torch.manual_seed(1)
+""")
+        self.assertEqual(len({result["torch"] for result in results}), 1)
+        self.assertIn("preload: mydata seeds torch when it is imported", said)
+
     def test_generators_that_modules_own_are_named(self):
         results, said = self.run_tasks("mydata", mydata="""
 import random, numpy, torch
@@ -108,6 +127,7 @@ def draw(): return rng.random()
         self.trainyard("run", "job.yaml", expect=1)
         self.assertIn("ValueError: no seed", self.text("runs/job/g/n=0/stderr.log"))
         self.assertEqual(self.words(), {"g/n=0": "EXIT 1"})
+        self.assertEqual(self.status()["tasks"][0]["message"], "ValueError: no seed")
 
     def test_a_task_that_seeds_itself_draws_what_it_would_draw_alone(self):
         train = "import torch, numpy, random\ntorch.manual_seed(3); numpy.random.seed(3); random.seed(3)\n" + DRAW
