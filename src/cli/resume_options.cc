@@ -111,9 +111,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (!options.resume.empty() && options.job_file.empty() &&
       !exists(journal_path(options.resume))) {
     // A directory that has runs in it, as other commands take one.
-    Result<std::string> run = find_run(options.resume);
-    if (!run) return std::unexpected(std::move(run.error()));
-    options.resume = std::move(*run);
+    if (Result<std::string> run = find_run(options.resume)) options.resume = std::move(*run);
   }
   if (options.resume.empty()) {
     Result<std::string> run = run_of_job(options);
