@@ -108,12 +108,12 @@ TEST(EndReader, WaitsLessForTheNextOneOnADiskThatDoesNotAnswer) {
             (std::vector<std::string>{"a: its disk has not answered for 5 s",
                                       "b: its disk has not answered for 1 s", "c: 3"}));
   // One that answers has all its time again.
-  reading.to_stop = 1;
-  ::kill(reading.sessions.back(), SIGKILL);
+  ::kill(reading.sessions.back(), SIGSTOP);
   reading.ask("d", "4");
-  reading.hear(3);
   reading.after(seconds(4));
   EXPECT_EQ(reading.answers.size(), 3U);
+  reading.after(seconds(6));
+  EXPECT_EQ(reading.answers.back(), "d: its disk has not answered for 5 s");
 }
 
 TEST(EndReader, ReadsNothingThatNobodyHasRoomFor) {
