@@ -36,9 +36,10 @@ Result<io::RunLock> lock_place(const std::string& run_directory,
                                            lock.error().message, run_directory, another)});
 }
 
-/// What goes on with the run in this directory: the job file alone would mean the last of several.
-std::string resume_line(const NewPlace& place) {
-  if (!place.typed && !is_run_of(place.run_directory, place.job)) {
+/// What goes on with the run in this directory, which is the job's own or another's: the job file
+/// alone would mean the last of several.
+std::string resume_line(const NewPlace& place, bool own) {
+  if (!place.typed && !own) {
     return fmt::format("trainyard run --resume {} {}",
                        shell_word(seen_from_here(place.run_directory)),
                        shell_word(seen_from_here(place.job.job_file)));
@@ -60,11 +61,12 @@ Result<io::RunLock> take_new_place(const NewPlace& place) {
   const Result<bool> begun = Journal::has_begun(journal_path(run_directory));
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
+  const bool own = is_run_of(run_directory, place.job);
   return std::unexpected(Error{fmt::format(
       "'{}' holds a run already{}. To go on with it, type\n  {}\nand to start another one, in "
       "'{}',\n  {} --new",
-      run_directory, is_run_of(run_directory, place.job) ? "" : ", of another job file",
-      resume_line(place), free_run_directory(run_directory), place.command_line)});
+      run_directory, own ? "" : ", of another job file", resume_line(place, own),
+      free_run_directory(run_directory), place.command_line)});
 }
 
 Result<io::RunLock> look_into_old_place(const std::string& run_directory) {

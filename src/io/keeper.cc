@@ -38,6 +38,7 @@
 #include "io/keeper_spawn.h"
 #include "io/passing.h"
 #include "io/pidfd.h"
+#include "io/process_scan.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -146,6 +147,7 @@ struct Keeper::State {
   void wait_for_room();
   void read();
   void has_answered(std::vector<KeeperNews>& news);
+  [[nodiscard]] bool is_asleep() const;
   void ask_for_a_pulse();
   void look();
   void tell_own_news();
@@ -157,6 +159,7 @@ struct Keeper::State {
   Descriptor guard_ended;
   Descriptor keeper_ended;  ///< The keeper is no child of ours. Closed when it was gone already.
   Duration stop_grace;
+  ProcessScan machine;
   EventLoop* loop = nullptr;
   Listener listener;
   KeeperMessageReader reader;
@@ -295,6 +298,12 @@ void Keeper::State::has_answered(std::vector<KeeperNews>& news) {
   if (std::exchange(silent, false)) news.emplace_back(KeeperHeard{.silent = false});
 }
 
+/// As one that waits for something to happen is. Its end is seen by its socket.
+bool Keeper::State::is_asleep() const {
+  const std::optional<ProcessStat> keeper = machine.read(processes.keeper);
+  return !keeper || keeper->state == 'S';
+}
+
 void Keeper::State::ask_for_a_pulse() {
   if (asked_at || gone) return;
   asked_at = EventLoop::now();
@@ -305,7 +314,9 @@ void Keeper::State::ask_for_a_pulse() {
 void Keeper::State::look() {
   const Duration now = EventLoop::now();
   if (gone || silent) return;
-  if (!asked_at && now - heard_at >= kSilenceMax) ask_for_a_pulse();
+  // One that sleeps is asked now and then, for each question wakes it; one that is stopped, or held
+  // by the kernel, at once.
+  if (!asked_at && (now - heard_at >= kSilenceMax || !is_asleep())) ask_for_a_pulse();
   if (!asked_at || now - *asked_at < kSilenceMax) return;
   // We may have slept ourselves, and not read yet what it has said meanwhile.
   pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};

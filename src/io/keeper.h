@@ -108,7 +108,8 @@ class Keeper {
   void start(AttemptKey key, const Launch& launch);
 
   /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
-  /// a second; wakes it at most every kSilenceMax.
+  /// a second. It is asked when it is stopped, or waits for the kernel, and has then kSilenceMax;
+  /// one that looks asleep is woken by a question only every kSilenceMax.
   void look();
 
   /// Kills it: its guard ends everything at once. For one that is silent.

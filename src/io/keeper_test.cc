@@ -38,6 +38,7 @@ namespace trainyard::io {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(Keeper, RunsThreeHundredAtOnceAndTellsOfEachTwice) {
   TestYard yard;
@@ -213,6 +214,29 @@ TEST(Keeper, SaysOnceThatItIsGoneAfterAllElseItSaid) {
   yard.loop.run_once(Duration(20));
   EXPECT_EQ(yard.news.size(), said);
   ::kill(static_cast<pid_t>(task), SIGKILL);
+}
+
+TEST(Keeper, IsSilentFiveSecondsAfterItWasSeenToBeStopped) {
+  TestYard yard;
+  const auto is_stopped = [&] {
+    const auto keeper = ProcessScan().read(yard.keeper.pid());
+    return keeper && keeper->state == 'T';
+  };
+  EXPECT_EQ(yard.run(yard.shell("exit 1")), End(ExitedWith{1}));
+  yard.news.clear();
+  ASSERT_EQ(::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP), 0);
+  ASSERT_TRUE(eventually(is_stopped));
+  // The first look asks it, as it is stopped, though it has just been heard.
+  yard.keeper.look();
+  const Duration judged = EventLoop::now() + Keeper::kSilenceMax;
+  while (EventLoop::now() < judged) yard.loop.run_once(judged - EventLoop::now());
+  EXPECT_THAT(yard.news, IsEmpty());
+  yard.keeper.look();
+  ASSERT_TRUE(yard.wait([&] { return !yard.news.empty(); }));
+  EXPECT_TRUE(std::get<KeeperHeard>(yard.news.front()).silent);
+  ASSERT_EQ(::kill(static_cast<pid_t>(yard.keeper.pid()), SIGCONT), 0);
+  ASSERT_TRUE(yard.wait([&] { return yard.news.size() == 2; }));
+  EXPECT_FALSE(std::get<KeeperHeard>(yard.news.back()).silent);
 }
 
 TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {
