@@ -125,6 +125,10 @@ bool EndReader::start() {
 }
 
 void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
+  // Most commands leave no result, and then nobody has to be woken to say so.
+  if (question.errors_path.empty() && is_known_to_be_absent(question.result_path)) {
+    return answer({});
+  }
   waiting_.push_back({.question = std::move(question), .answer = std::move(answer)});
   ask_next();
 }

@@ -18,7 +18,9 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -170,6 +172,16 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
                                              to_text(size, at_most), to_text(at_most, size))});
   }
   return read_to_end(file, path, at_most);
+}
+
+bool is_known_to_be_absent(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  const long file = ::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how));
+  const int error = errno;
+  if (file >= 0) ::close(static_cast<int>(file));
+  return file < 0 && error == ENOENT;
 }
 
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {

@@ -33,6 +33,10 @@ Result<std::string> read_file(const std::string& path, Bytes at_most);
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
                                                    Links links = Links::Follow);
 
+/// True when the kernel knows, without asking the disk, that there is no such file. Never waits;
+/// false where it would have to, and before Linux 5.12.
+bool is_known_to_be_absent(const std::string& path);
+
 /// Writes all of it where the file stands. `path` is for the error.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
 

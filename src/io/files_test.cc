@@ -7,6 +7,7 @@
 #include <string>
 
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,6 +153,29 @@ TEST(Files, MakesADirectoryThatOnlyWeMayEnter) {
   struct stat about{};
   ASSERT_EQ(::stat(place.path().c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777U, 0700U);
+}
+
+/// A file system that keeps in mind what was looked for and not found.
+bool remembers_absence(const std::string& directory) {
+  constexpr long kExt4 = 0xEF53;
+  constexpr long kXfs = 0x58465342;
+  struct statfs about{};
+  return ::statfs(directory.c_str(), &about) == 0 &&
+         (about.f_type == kExt4 || about.f_type == kXfs);
+}
+
+TEST(Files, KnowsWithoutTheDiskThatAFileIsAbsentOnlyIfItWasLookedFor) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "there", "{}"));
+  ASSERT_EQ(::symlink("gone", (place / "link").c_str()), 0);
+  ASSERT_EQ(::mkfifo((place / "pipe").c_str(), 0600), 0);
+  for (const std::string name : {"there", "link", "pipe"}) {
+    EXPECT_FALSE(is_known_to_be_absent(place / name)) << name;
+  }
+  if (!remembers_absence(place.path()))
+    GTEST_SKIP() << place.path() << " forgets what is not there";
+  ASSERT_EQ(::unlink((place / "there").c_str()), 0);
+  EXPECT_TRUE(is_known_to_be_absent(place / "there"));
 }
 
 TEST(Files, NamesWhatIsInADirectoryAsFarAsItCanBeRead) {

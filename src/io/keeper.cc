@@ -39,6 +39,7 @@
 #include "io/passing.h"
 #include "io/pidfd.h"
 #include "io/process_scan.h"
+#include "io/start.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -100,7 +101,7 @@ Descriptor keep_only(Descriptor socket) {
 }
 
 void become_keeper(Descriptor socket, pid_t guard, KeeperOptions options) {
-  for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
   for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
   sigset_t none{};
   ::sigemptyset(&none);

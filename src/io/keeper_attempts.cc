@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "io/descriptor.h"
 #include "io/keeper.h"
 #include "io/keeper_message.h"
 #include "io/keeper_spawn.h"
@@ -122,6 +123,16 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   attempt.start.reset();
   if (attempt.signal) ::kill(-attempt.leader, *attempt.signal);
   return ProcessStarted{.key = attempt.key, .pid = attempt.leader};
+}
+
+const Descriptor* KeeperAttempts::status_of(Number number) const {
+  if (!on_their_way_.contains(number)) return nullptr;
+  return &attempts_.at(number).start->status();
+}
+
+const Descriptor* KeeperAttempts::process_of(Number number) const {
+  const auto found = attempts_.find(number);
+  return found != attempts_.end() && found->second.running() ? &found->second.pidfd : nullptr;
 }
 
 void KeeperAttempts::end_those_on_their_way() {

@@ -61,6 +61,10 @@ class KeeperAttempts {
   /// One may be a step further on its way to its program: what is to be told of it, if that runs
   /// now. To be called when its status is readable, and before leader_ended().
   std::optional<ProcessStarted> look_at_start(Number number);
+  /// By which one that is on its way tells of it; null when it is not.
+  [[nodiscard]] const Descriptor* status_of(Number number) const;
+  /// Readable when its leader ends; null when that has been reaped.
+  [[nodiscard]] const Descriptor* process_of(Number number) const;
   /// Ends those that are on their way: they have nothing to save.
   void end_those_on_their_way();
   /// Which are on their way for so long that people should know, each once, in lines.

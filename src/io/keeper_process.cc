@@ -41,9 +41,9 @@
 namespace trainyard::io {
 namespace {
 
-/// How long the word that a process has started may be held back, so that it travels with the word
-/// that it has ended when that comes soon.
-constexpr Duration kStartedHeldBack{2};
+/// When it is first looked whether a process has started, so that the word of it travels with the
+/// word that it has ended when that comes soon, and the keeper wakes once for both.
+constexpr Duration kFirstLook{2};
 /// How long tasks have after SIGTERM when nobody stands behind us any more: we could be killed,
 /// too.
 constexpr Duration kUnguardedGrace{500};
@@ -62,6 +62,14 @@ constexpr std::uint64_t kStartEvents = std::uint64_t{1} << 61U;
 bool watch(const Descriptor& epoll, const Descriptor& what, std::uint64_t about) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = about}};
   return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, what.get(), &event) == 0;
+}
+
+/// For what is closed as soon as it is readable. A process that is just being started has a copy of
+/// every descriptor, for which epoll would tell of it over and over after that.
+bool watch_once(const Descriptor& epoll, const Descriptor& what, std::uint64_t about) {
+  epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = about}};
+  return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, what.get(), &event) == 0 ||
+         (errno == EEXIST && ::epoll_ctl(epoll.get(), EPOLL_CTL_MOD, what.get(), &event) == 0);
 }
 
 Descriptor open_child_signals() {
@@ -141,7 +149,6 @@ void KeeperProcess::wait_for_events() {
       guard_has_gone();
     } else if (about == kReaderEvent) {
       reader_of_ends_.about();
-      look_ = true;
     } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
       preloads_.about(about, Clock::now());
       look_ = true;
@@ -163,6 +170,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   if (const auto preloads_at = preloads_.wake_at()) sooner(*preloads_at);
   if (const auto reader_at = reader_of_ends_.wake_at()) sooner(*reader_at);
   if (const auto late_at = attempts_.late_at()) sooner(*late_at);
+  if (!newborn_.empty()) sooner(newborn_.front().look_at);
   if (yard_gone_) sooner(killing_ ? give_up_at_ : kill_at_);
   return at;
 }
@@ -256,8 +264,7 @@ void KeeperProcess::take_preloaded() {
 
 void KeeperProcess::has_been_born(AttemptKey key, Result<Spawned> spawned) {
   const KeeperAttempts::Number number = attempts_.next_number();
-  if (spawned && !(watch(epoll_, spawned->pidfd, number) &&
-                   watch(epoll_, spawned->start->status(), kStartEvents | number))) {
+  if (spawned && !watch_once(epoll_, spawned->pidfd, number)) {
     const int error = errno;
     ::kill(spawned->start->pid(), SIGKILL);
     static_cast<void>(::waitpid(spawned->start->pid(), nullptr, 0));
@@ -269,23 +276,44 @@ void KeeperProcess::has_been_born(AttemptKey key, Result<Spawned> spawned) {
     return;
   }
   attempts_.add(key, std::move(*spawned));
+  newborn_.push_back({.number = number, .look_at = Clock::now() + kFirstLook});
 }
 
-void KeeperProcess::look_at_start(KeeperAttempts::Number number) {
+void KeeperProcess::tell_start(KeeperAttempts::Number number) {
   const std::optional<ProcessStarted> started = attempts_.look_at_start(number);
   if (!started) return;
   append_started(outgoing_, *started);
-  if (!flush_at_) flush_at_ = Clock::now() + kStartedHeldBack;
+  flush_at_ = Clock::now();
 }
 
 void KeeperProcess::see_what_has_started() {
-  for (const KeeperAttempts::Number number : std::exchange(starts_, {})) look_at_start(number);
+  for (const KeeperAttempts::Number number : std::exchange(starts_, {})) {
+    tell_start(number);
+    watch_start(number);
+  }
+}
+
+void KeeperProcess::watch_start(KeeperAttempts::Number number) {
+  const Descriptor* const status = attempts_.status_of(number);
+  if (status == nullptr || watch_once(epoll_, *status, kStartEvents | number)) return;
+  newborn_.push_back({.number = number, .look_at = Clock::now() + kFirstLook});
+}
+
+/// Those that are still on their way are watched from now on.
+void KeeperProcess::look_at_the_newborn(Clock::time_point now) {
+  while (!newborn_.empty() && now >= newborn_.front().look_at) {
+    const KeeperAttempts::Number number = newborn_.front().number;
+    newborn_.pop_front();
+    tell_start(number);
+    watch_start(number);
+  }
 }
 
 void KeeperProcess::look_at_the_clock(Clock::time_point now) {
   preloads_.look_at_the_clock(now);
   reader_of_ends_.look_at_the_clock(now);
   for (std::string& line : attempts_.late_starts(now)) tell_note(std::move(line));
+  look_at_the_newborn(now);
 }
 
 void KeeperProcess::tell_note(std::string text) {
@@ -322,8 +350,12 @@ bool KeeperProcess::signal_one_that_waits(const SignalMessage& message) {
 void KeeperProcess::see_what_has_ended() {
   const Clock::time_point now = Clock::now();
   for (const KeeperAttempts::Number number : std::exchange(leaders_ended_, {})) {
-    look_at_start(number);
+    tell_start(number);
+    std::erase_if(newborn_, [number](const Newborn& it) { return it.number == number; });
     attempts_.leader_ended(number, now);
+    // One that is traced by somebody ends for that one first.
+    const Descriptor* const process = attempts_.process_of(number);
+    if (process != nullptr) static_cast<void>(watch_once(epoll_, *process, number));
     look_ = true;
   }
   const bool look = std::exchange(look_, false);

@@ -48,7 +48,9 @@ class KeeperProcess {
   bool signal_one_that_waits(const SignalMessage& message);
   void take_preloaded();
   void has_been_born(AttemptKey key, Result<Spawned> spawned);
-  void look_at_start(KeeperAttempts::Number number);
+  void tell_start(KeeperAttempts::Number number);
+  void look_at_the_newborn(Clock::time_point now);
+  void watch_start(KeeperAttempts::Number number);
   void read_what_is_left(KeeperAttempts::Over over);
   void tell_end(const ProcessEnded& ended);
   void tell_note(std::string text);
@@ -83,6 +85,11 @@ class KeeperProcess {
 
   std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.
   std::vector<SignalMessage> signals_;
+  struct Newborn {
+    KeeperAttempts::Number number;
+    Clock::time_point look_at;
+  };
+  std::deque<Newborn> newborn_;                 ///< Those whose way is not watched yet.
   std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
   bool look_ = false;           ///< Something has ended, or may have.

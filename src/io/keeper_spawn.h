@@ -32,10 +32,6 @@ struct Spawned {
   std::unique_ptr<Start> start;  ///< How far it is on its way; it leads a session and a group then.
 };
 
-/// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
-/// processes. All other signals do to it what they do by default.
-constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
-
 /// What a process has beside its logs, for Spawner::start().
 struct Extra {
   int in = -1;     ///< Its standard input; -1: as ours.

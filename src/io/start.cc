@@ -166,11 +166,12 @@ StartFailure make_files(const StartOrders& orders) {
   return {};
 }
 
+/// The keeper has handlers for none, and all that it does not ignore are as they are by default.
 void take_default_signals() {
   // As the kernel has it: handler, flags, restorer and mask, all nothing.
   const std::array<std::uint64_t, 4> by_default{};
   constexpr long kMaskSize = 8;
-  for (int signal = 1; signal <= 64; ++signal) {
+  for (const int signal : kIgnoredByKeeper) {
     raw_call(SYS_rt_sigaction, signal, raw_argument(&by_default), 0, kMaskSize);
   }
   const std::uint64_t none = 0;

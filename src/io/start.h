@@ -5,7 +5,9 @@
 // In the keeper only, one thread.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +21,10 @@
 #include "model/launch.h"
 
 namespace trainyard::io {
+
+/// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
+/// processes. All other signals do to it what they do by default.
+constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
 
 /// What a process has to do before its program runs, in this order. preload_server.py has the same
 /// numbers.
