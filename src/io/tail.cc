@@ -34,7 +34,11 @@ Result<std::string> Tail::read_more() {
     return std::unexpected(cannot_read(path_, errno));
   }
   struct stat facts{};
-  if (fstat(file.get(), &facts) == 0 && facts.st_size < offset_) offset_ = 0;
+  if (fstat(file.get(), &facts) != 0) return std::unexpected(cannot_read(path_, errno));
+  if (!S_ISREG(facts.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is no plain file", path_)});
+  }
+  if (facts.st_size < offset_) offset_ = 0;
   const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(end_ - offset_, 0));
   std::string piece(std::min<std::uint64_t>(kPiece, left), '\0');
   const ssize_t got = pread(file.get(), piece.data(), piece.size(), offset_);

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 
 #include "io/test_yard.h"
@@ -50,6 +52,15 @@ TEST(Tail, ComesToAnEndInAFileThatGrowsAsFastAsItIsRead) {
   EXPECT_EQ(tail.read_more().value(), "");
   tail.stop_at_present();
   EXPECT_EQ(tail.read_more().value(), "two\n");
+}
+
+TEST(Tail, ReadsNothingButAPlainFile) {
+  const TemporaryDirectory place;
+  ASSERT_EQ(::mkfifo((place / "log").c_str(), 0600), 0);
+  EXPECT_EQ(Tail(place / "log").read_more().error().message,
+            "'" + place.path() + "/log' is no plain file");
+  EXPECT_EQ(Tail(place.path()).read_more().error().message,
+            "'" + place.path() + "' is no plain file");
 }
 
 }  // namespace
