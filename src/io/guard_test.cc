@@ -37,12 +37,16 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// What is started: a command, one that changes session twice and hides its environment, one with
-/// children of its own; and on wish one that does not end on TERM.
+/// children of its own, one that starts such that hide while it is ended; and on wish one that does
+/// not end on TERM.
 constexpr const char* kPlain = "echo $$ > plain; sleep 1000";
 constexpr const char* kHidden =
     "(setsid sh -c '(env -i setsid sh -c \"echo \\$\\$ > hidden; sleep 1000; :\" &)' &); sleep "
     "1000";
 constexpr const char* kParent = "sleep 1001 & echo $! > child; echo $$ > parent; wait";
+constexpr const char* kForking =
+    "echo $$ > forking; i=0; while [ $i -lt 500 ]; do env -i setsid sleep 1000 & sleep 0.002; "
+    "i=$((i+1)); done; wait";
 constexpr const char* kStubborn = "trap '' TERM; echo $$ > stubborn; while :; do sleep 0.01; done";
 
 /// A yard in a process of its own, that leads a group, with tasks that run.
@@ -50,7 +54,8 @@ class Family {
  public:
   explicit Family(bool stubborn, Duration grace = kGrace) : yard_(::fork()) {
     if (yard_ == 0) be_a_yard(stubborn, grace);
-    for (const char* const name : {"plain", "hidden", "child", "parent", "guard", "keeper"}) {
+    for (const char* const name :
+         {"plain", "hidden", "child", "parent", "forking", "guard", "keeper"}) {
       pids_.push_back(pid_in(place_ / name));
     }
     keeper_ = static_cast<pid_t>(pids_.back());
@@ -96,7 +101,7 @@ class Family {
     ::setpgid(0, 0);
     ::setenv("TMPDIR", place_.path().c_str(), 1);  // So that what it leaves goes with ours.
     TestYard yard({.stop_grace = grace});
-    std::vector<std::string> tasks{kPlain, kHidden, kParent};
+    std::vector<std::string> tasks{kPlain, kHidden, kParent, kForking};
     if (stubborn) tasks.emplace_back(kStubborn);
     for (std::uint32_t i = 0; i < tasks.size(); ++i) {
       Launch launch = yard.shell(tasks[i], i);

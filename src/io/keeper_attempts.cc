@@ -305,6 +305,8 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
     }
   }
   clearing_ = std::move(left);
+  // What hides whose it is may be nobody's now.
+  find_owners();
   if (clearing_.empty() || !looked) return told;
   signal_trees(
       [this](const ProcessStat& process) {

@@ -88,6 +88,11 @@ class KeeperAttempts {
   /// called.
   std::vector<Over> clear_up(bool looked, Clock::time_point now);
   [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
+  /// Something is being killed, of which nobody tells when it has gone: it may leave its group, or
+  /// have forked as it was killed. To be looked at again soon.
+  [[nodiscard]] bool has_remains() const {
+    return !clearing_.empty() || (attempts_.empty() && !orphans_.empty());
+  }
 
   /// When clear_up() must be called at the latest.
   [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;

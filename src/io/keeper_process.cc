@@ -49,6 +49,8 @@ constexpr Duration kFirstLook{2};
 constexpr Duration kUnguardedGrace{500};
 /// So much may wait for a yard that does not listen before more results are read for it.
 constexpr std::size_t kUnheardMax = std::size_t{4} << 20U;
+/// How soon what is being killed is looked at again.
+constexpr Duration kLookAgain{200};
 /// How long they have after SIGKILL when the yard is gone.
 constexpr Duration kGiveUpAfterKill{4000};
 // What an event is about: an attempt by its number (from 1), or one of these.
@@ -167,6 +169,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   std::optional<Clock::time_point> at = flush_at_;
   const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };
   if (const auto clear_up_at = attempts_.clear_up_at()) sooner(*clear_up_at);
+  if (attempts_.has_remains()) sooner(looked_at_ + kLookAgain);
   if (const auto preloads_at = preloads_.wake_at()) sooner(*preloads_at);
   if (const auto reader_at = reader_of_ends_.wake_at()) sooner(*reader_at);
   if (const auto late_at = attempts_.late_at()) sooner(*late_at);
@@ -358,8 +361,10 @@ void KeeperProcess::see_what_has_ended() {
     if (process != nullptr) static_cast<void>(watch_once(epoll_, *process, number));
     look_ = true;
   }
-  const bool look = std::exchange(look_, false);
+  const bool again = attempts_.has_remains() && now >= looked_at_ + kLookAgain;
+  const bool look = std::exchange(look_, false) || again;
   if (look) {
+    looked_at_ = now;
     // Taken even if its event has not come yet, as it will be about what we see now.
     signalfd_siginfo ignored{};
     static_cast<void>(::read(child_signals_.get(), &ignored, sizeof(ignored)));

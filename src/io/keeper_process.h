@@ -92,7 +92,8 @@ class KeeperProcess {
   std::deque<Newborn> newborn_;                 ///< Those whose way is not watched yet.
   std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
-  bool look_ = false;           ///< Something has ended, or may have.
+  bool look_ = false;  ///< Something has ended, or may have.
+  Clock::time_point looked_at_;
   bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.
 
   bool yard_gone_ = false;
