@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import struct
 import subprocess
@@ -48,14 +49,25 @@ class OutOfMemory(unittest.TestCase):
                 RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes."),
                 RuntimeError("DataLoader worker (pid 4242) is killed by signal: Killed."),
                 RuntimeError("DataLoader worker (pid(s) 7) exited unexpectedly with a Bus error"),
+                RuntimeError("HIP error: out of memory"),
+                RuntimeError("std::bad_alloc"),
+                RuntimeError("unable to write to file </torch_123_456>"),
+                OSError(12, "Cannot allocate memory"), OSError(12, "Nicht genug Speicher"),
+                OSError(28, "No space left on device", "/dev/shm/x"),
                 chain(MemoryError(), ValueError("cannot read")),
         ]:
             self.assertTrue(trainyard.is_out_of_memory(error), repr(error))
 
     def test_is_nothing_else(self):
         for error in [RuntimeError("loss is nan"), ValueError("memory"), KeyError("x"),
+                      OSError(28, "No space left on device", "/data/x"), OSError(2, "no such file"),
                       chain(ValueError("a"), KeyError("b"))]:
             self.assertFalse(trainyard.is_out_of_memory(error), repr(error))
+
+    def test_is_what_the_yard_knows_by_the_words_of_a_plain_command(self):
+        source = pathlib.Path(__file__).parent.parent / "src/wire/memory_text.cc"
+        texts = re.search(r"kTexts\{(.*?)\};", source.read_text(), re.DOTALL)[1]
+        self.assertEqual(set(re.findall(r'"([^"]+)"', texts)), set(trainyard._MEMORY_TEXTS))
 
 
 class Result(unittest.TestCase):

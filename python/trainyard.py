@@ -20,6 +20,7 @@ One file, Python 3.8 and later, no dependency. Run by trainyard (`two-phase: tru
 the script tells the yard how far it is in its life; run by hand it trains on what the machine has.
 The protocol is described in trainyard's docs/protocol.md.
 """
+import errno
 import json
 import math
 import os
@@ -43,10 +44,13 @@ _PROGRESS_EVERY_S = 0.1
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
 _MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "ResourceExhaustedError"}
+# In small letters. The yard knows the same ones by what a plain command prints.
 _MEMORY_TEXTS = (
-    "cuda out of memory", "hip out of memory", "cuda error: out of memory",
-    "cudnn_status_alloc_failed", "cublas_status_alloc_failed", "cuda_error_out_of_memory",
-    "resource_exhausted", "out of memory while trying to allocate",
+    "cuda out of memory", "hip out of memory", "cuda error: out of memory", "cuda_error_out_of_memory",
+    "hip error: out of memory", "cudnn_status_alloc_failed", "cublas_status_alloc_failed", "resource_exhausted",
+    "resourceexhaustederror", "outofmemoryerror", "out of memory while trying to allocate", "arraymemoryerror",
+    "std::bad_alloc", "cannot allocate memory", "no space left on device: '/dev/shm", "unable to write to file </torch_",
+    "bus error",
 )
 
 
@@ -169,7 +173,9 @@ def is_out_of_memory(error):
         text = str(error).lower()
         if any(part in text for part in _MEMORY_TEXTS):
             return True
-        if "dataloader worker" in text and ("killed" in text or "bus error" in text):
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:  # In whatever language it says so.
+            return True
+        if "dataloader worker" in text and "killed" in text:
             return True
         error = error.__cause__ or error.__context__
     return False

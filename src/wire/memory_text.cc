@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kLineBytesMax = 300;
 
-/// In small letters, as the lines are when they are compared.
+/// In small letters, as the lines are when they are compared. python/trainyard.py has the same
+/// ones.
 constexpr std::array<std::string_view, 17> kTexts{
     "cuda out of memory",
     "hip out of memory",
