@@ -253,6 +253,7 @@ groups:
         (self.directory / "net.yaml").rename(self.directory / "moved.yaml")
         self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
         self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
+        self.assertIn("no run has begun in", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
 
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
         text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
