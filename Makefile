@@ -1,5 +1,5 @@
 # The front door. Each verb is one line; the work is in CMakePresets.json, scripts/ and tools/.
-.PHONY: demo test build check fmt fmt-check lint lint-changed asan tsan clang sim bench fuzz fresh layers
+.PHONY: demo test build check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers
 SEEDS ?= 20000
 GROUP ?= all
 
@@ -15,6 +15,7 @@ layers:       ; python3 tools/layers.py                                      # w
 fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 fmt-check:    ; git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run --Werror
 sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
+shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers
 fuzz:         ; scripts/setup check && scripts/fuzz                          # a minute a parser
 fresh:        ; scripts/fresh                                                # the two commands on a bare Debian 12

@@ -31,9 +31,9 @@ Bytes gigabytes(double count) { return {static_cast<std::int64_t>(count * 1e9)};
 Duration seconds(double count) { return Duration{static_cast<std::int64_t>(count * 1000)}; }
 
 struct Work {
-  Plan plan;
-  Limits limits;
-  Capacity capacity;
+  model::Plan plan;
+  model::Policy policy;
+  model::Capacity capacity;
   std::vector<sim::Course> courses;
 };
 
@@ -51,13 +51,13 @@ bool read(const char* path, Work& work) {
     work.capacity.gpus.push_back(
         {.number = i, .pci = fmt::format("{:02}", i), .memory = gigabytes(gpu_memory)});
   }
-  work.limits = {
+  work.policy = {
       .memory_remain = {}, .gpu_memory_remain = Bytes{}, .train_retries = 5, .auto_adjust = learns};
   if (kept) {
-    work.limits.memory_utilization_max = 0.8;
-    work.limits.memory_remain = gb(4);
-    work.limits.gpu_utilization_max = 0.8;
-    work.limits.gpu_memory_remain = gb(2);
+    work.policy.memory_utilization_max = 0.8;
+    work.policy.memory_remain = gb(4);
+    work.policy.gpu_utilization_max = 0.8;
+    work.policy.gpu_memory_remain = gb(2);
   }
   work.plan.groups.push_back({.name = "all"});
   std::map<std::vector<double>, std::uint32_t> shapes;
@@ -73,11 +73,12 @@ bool read(const char* path, Work& work) {
     if (fresh) {
       work.plan.shapes.push_back(
           {.group = {0},
-           .request = {.memory = gigabytes(memory), .gpus = 1, .gpu_memory = gigabytes(asked)},
-           .two_phase = load > 0,
-           .load_expected = known ? seconds(load) : Duration{0},
-           .train_expected = known ? seconds(train) : Duration{0},
-           .learns_gpu_memory = asked == 0});
+           .terms = {
+               .request = {.memory = gigabytes(memory), .gpus = 1, .gpu_memory = gigabytes(asked)},
+               .two_phase = load > 0,
+               .load_expected = known ? seconds(load) : Duration{0},
+               .train_expected = known ? seconds(train) : Duration{0},
+               .learns_gpu_memory = asked == 0}});
     }
     work.plan.tasks.push_back({.shape = {shape->second}});
     work.courses.push_back({.load = seconds(load),
@@ -91,9 +92,10 @@ bool read(const char* path, Work& work) {
 
 /// The area lower bound, over what may be used.
 Duration bound(const Work& work) {
-  std::vector<Prospect> prospects;
+  std::vector<schedule::Prospect> prospects;
   for (std::size_t i = 0; i < work.courses.size(); ++i) {
-    Request request = work.plan.shape_of(TaskIndex{static_cast<std::uint32_t>(i)}).request;
+    model::Request request =
+        work.plan.shape_of(model::TaskIndex{static_cast<std::uint32_t>(i)}).terms.request;
     request.gpu_memory = work.courses[i].gpu_memory;
     prospects.push_back({.load = work.courses[i].load,
                          .train = work.courses[i].train,
@@ -103,9 +105,10 @@ Duration bound(const Work& work) {
   const auto usable = [](Bytes whole, Bytes remain) {
     return std::min(Bytes{whole.count / 10 * 8}, whole - remain);
   };
-  Stock stock{.memory = usable(work.capacity.memory, gb(4)), .cpus = cpus(1), .gpus = {}};
-  for (const Gpu& gpu : work.capacity.gpus) stock.gpus.push_back(usable(gpu.memory, gb(2)));
-  return shortest_possible(prospects, stock);
+  schedule::Stock stock{
+      .memory = usable(work.capacity.memory, gb(4)), .cpus = model::cpus(1), .gpus = {}};
+  for (const model::Gpu& gpu : work.capacity.gpus) stock.gpus.push_back(usable(gpu.memory, gb(2)));
+  return schedule::shortest_possible(prospects, stock);
 }
 
 int run(const char* path) {
@@ -115,7 +118,7 @@ int run(const char* path) {
     return 2;
   }
   const auto began = std::chrono::steady_clock::now();
-  const auto played = sim::play_run(work.plan, work.limits, work.capacity, work.courses,
+  const auto played = sim::play_run(work.plan, work.policy, work.capacity, work.courses,
                                     {.sample_every = Duration{1'000}});
   if (!played) {
     fmt::print(stderr, "gpu_core: {}\n", played.error().message);

@@ -25,7 +25,7 @@ def run(shop):
     costs = pipeline_core.medians(shop, "steps")
     python = python_costs(shop)
     hand = "std::function there and back by hand"
-    for figure, name in (("a plain step", "plain"), ("a step that returns its way back", "returning"),
+    for figure, name in (("a plain step", "plain"), ("a step that returns its backward half", "returning"),
                          ("a step that is an object", "object")):
         yield rows.within(GROUP, figure, costs[name], "ns", 5)
         yield rows.at_most(GROUP, figure, costs[name], "ns", hand, costs["by_hand"], 1.5)

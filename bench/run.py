@@ -19,16 +19,18 @@ import ranks_tasks
 import rows
 import tasks_library
 import tasks_python
+import yard_before
 import yard_idle
 import yard_late
 import yard_queue
 import yard_scheduler
 import yard_spawn
+import yard_submit
 
 # The figures of each group, in the order of the table. Empty: its part of the program is not there.
 GROUPS = {
     "yard": {"spawn": yard_spawn, "queue": yard_queue, "scheduler": yard_scheduler,
-             "idle": yard_idle, "late": yard_late},
+             "idle": yard_idle, "late": yard_late, "submit": yard_submit, "before": yard_before},
     "tasks": {"library": tasks_library, "python": tasks_python},
     "gpu": {"makespan": gpu_makespan, "late": gpu_late, "sampling": gpu_sampling,
             "forecast": gpu_forecast},

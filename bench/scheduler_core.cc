@@ -26,22 +26,26 @@
 namespace trainyard {
 namespace {
 
-Result<std::unique_ptr<Journal>> make_journal(const std::string& path, const Plan& plan) {
-  PlanNames names{.job_name = "bench",
-                  .task_id = [](TaskIndex task) { return fmt::format("i={}", task.value); },
-                  .matrix_values =
-                      [](TaskIndex task) {
-                        return std::vector<std::pair<std::string, std::string>>{
-                            {"i", std::to_string(task.value)}};
-                      },
-                  .fingerprint = [](TaskIndex task) { return std::uint64_t{task.value}; }};
-  return Journal::create(path, plan, names, Execution{.command_line = "scheduler_core"});
+Result<std::unique_ptr<journal::Journal>> make_journal(const std::string& path,
+                                                       const model::Plan& plan) {
+  const journal::Batch batch{
+      .plan = std::make_shared<model::Plan>(plan),
+      .names = {.task_id = [](model::TaskIndex task) { return fmt::format("i={}", task.value); },
+                .matrix_values =
+                    [](model::TaskIndex task) {
+                      return std::vector<std::pair<std::string, std::string>>{
+                          {"i", std::to_string(task.value)}};
+                    },
+                .fingerprint = [](model::TaskIndex task) { return std::uint64_t{task.value}; }},
+      .source = {}};
+  return journal::Journal::create(path, "bench", batch,
+                                  journal::Execution{.command_line = "scheduler_core"});
 }
 
 Result<void> measure(std::size_t tasks, std::size_t shapes, const char* journal_path) {
   const auto began = std::chrono::steady_clock::now();
-  const Plan plan = sim::make_many(tasks, shapes);
-  std::unique_ptr<Journal> journal;
+  const model::Plan plan = sim::make_many(tasks, shapes);
+  std::unique_ptr<journal::Journal> journal;
   if (journal_path != nullptr) {
     auto made = make_journal(journal_path, plan);
     if (!made) return std::unexpected(std::move(made.error()));

@@ -36,13 +36,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "io/arena_pool.h"
-#include "io/control_socket.h"
-#include "io/conversation.h"
-#include "io/descriptor.h"
-#include "io/event_loop.h"
-#include "io/frame_server.h"
-#include "io/pidfd.h"
+#include "link/arena_pool.h"
+#include "link/control_socket.h"
+#include "link/conversation.h"
+#include "link/frame_server.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/pidfd.h"
 #include "trainyard/trainyard.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -63,7 +63,7 @@ struct Trivial : Task {
 
 /// The time of a run of so many trivial tasks.
 double run_tasks(int count, int parallel_max, const std::string& name) {
-  TaskGroup group(name, {.parallel_max = parallel_max});
+  TaskGroup group(name, {}, {.parallel_max = parallel_max});
   for (int k = 0; k < count; ++k) group.add<Trivial>(k);
   Config config;
   check(config.set("utilization-limit.cpu", "100%").has_value(), "a setting");
@@ -131,7 +131,7 @@ double raw_ping_pong(int count, std::size_t there, std::size_t back) {
 
 /// The child's side: asks and waits for the answer, over and over.
 double ask_many(const std::string& path, int count) {
-  io::Conversation yard(
+  link::Conversation yard(
       {.with = "the yard", .within = std::nullopt, .limits = wire::kControlLimits});
   check(yard.connect(path).has_value(), "a connection");
   check(yard.greet({.role = wire::Role::Control, .program = "bench"}).has_value(), "a welcome");
@@ -148,15 +148,15 @@ int ping(int count) {
   void* const place =
       ::mmap(nullptr, sizeof(double), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const seconds = new (place) double(0);
-  io::EventLoop loop;
-  auto server = io::FrameServer::listen(
-      loop, {.program = "bench", .parents = io::socket_parents(), .on_trouble = [](auto) {}});
+  sys::EventLoop loop;
+  auto server = link::FrameServer::listen(
+      loop, {.program = "bench", .parents = link::socket_parents(), .on_trouble = [](auto) {}});
   check(server.has_value(), "a socket");
   (*server)->open_door(
       wire::Role::Control,
       {.admit = [](auto, const auto&) { return Result<void>(); },
        .on_frame =
-           [&server](io::ConnectionId from, const wire::Frame& frame) {
+           [&server](link::ConnectionId from, const wire::Frame& frame) {
              (*server)->send(
                  from, {.kind = wire::FrameKind::Reply, .sequence = frame.sequence, .fields = {}});
            },
@@ -167,7 +167,7 @@ int ping(int count) {
     *seconds = ask_many(path, count);
     ::_exit(0);
   }
-  const io::Descriptor end = io::open_pidfd(child);
+  const sys::Descriptor end = sys::open_pidfd(child);
   bool ended = false;
   loop.watch_readable(end.get(), [&ended] { ended = true; });
   while (!ended) loop.run_once(std::nullopt);
@@ -180,7 +180,7 @@ int ping(int count) {
 
 /// Takes buffers, touches every page, and releases them.
 void read_many(const std::string& path, int count) {
-  io::Conversation yard({.with = "the yard", .within = std::nullopt, .limits = {}});
+  link::Conversation yard({.with = "the yard", .within = std::nullopt, .limits = {}});
   check(yard.connect(path).has_value(), "a connection");
   check(yard.greet({.role = wire::Role::Task, .program = "bench"}).has_value(), "a welcome");
   constexpr std::size_t kPage = 4096;
@@ -203,15 +203,16 @@ double median(std::vector<double> values) {
 
 /// The yard's side: fills memory by one copy and hands it to all, over and over. The times of the
 /// third and later ones.
-std::vector<double> send_many(io::EventLoop& loop, io::FrameServer& server, io::ArenaPool& pool,
-                              std::vector<std::byte>& data, int children, int count) {
-  std::vector<io::ConnectionId> connected;
+std::vector<double> send_many(sys::EventLoop& loop, link::FrameServer& server,
+                              link::ArenaPool& pool, std::vector<std::byte>& data, int children,
+                              int count) {
+  std::vector<link::ConnectionId> connected;
   server.use(pool);
   server.open_door(wire::Role::Task, {.takes = wire::FrameKind::Report,
                                       .limits = wire::FrameLimits{},
                                       .may_be_silent = true,
                                       .admit =
-                                          [&connected](io::ConnectionId from, const auto&) {
+                                          [&connected](link::ConnectionId from, const auto&) {
                                             connected.push_back(from);
                                             return Result<void>();
                                           },
@@ -223,9 +224,9 @@ std::vector<double> send_many(io::EventLoop& loop, io::FrameServer& server, io::
     std::ranges::fill(data, static_cast<std::byte>(i % 100));
     const auto start = Clock::now();
     {
-      const io::ArenaPool::Loan loan = pool.lend(data.size()).value();
+      const link::ArenaPool::Loan loan = pool.lend(data.size()).value();
       std::memcpy(loan.bytes().data(), data.data(), data.size());
-      for (const io::ConnectionId each : connected) {
+      for (const link::ConnectionId each : connected) {
         server.send(each,
                     {.kind = wire::FrameKind::Order, .fields = {}, .shared = {loan.buffer()}});
       }
@@ -237,9 +238,9 @@ std::vector<double> send_many(io::EventLoop& loop, io::FrameServer& server, io::
 }
 
 int buffer(int mebibytes, int children, int count) {
-  io::EventLoop loop;
-  auto server = io::FrameServer::listen(
-      loop, {.program = "bench", .parents = io::socket_parents(), .on_trouble = [](auto) {}});
+  sys::EventLoop loop;
+  auto server = link::FrameServer::listen(
+      loop, {.program = "bench", .parents = link::socket_parents(), .on_trouble = [](auto) {}});
   check(server.has_value(), "a socket");
   const std::string path = (*server)->path();
   std::vector<pid_t> started;
@@ -250,7 +251,7 @@ int buffer(int mebibytes, int children, int count) {
     ::_exit(0);
   }
   std::vector<std::byte> data(static_cast<std::size_t>(mebibytes) << 20U);
-  io::ArenaPool pool({});
+  link::ArenaPool pool({});
   const double ours = median(send_many(loop, **server, pool, data, children, count));
   for (const pid_t each : started) ::waitpid(each, nullptr, 0);
   std::vector<std::byte> copy(data.size(), std::byte{1});

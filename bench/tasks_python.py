@@ -6,7 +6,7 @@ import harness
 import rows
 
 GROUP = "tasks"
-CLIENT = pathlib.Path(__file__).resolve().parent.parent / "python" / "trainyard.py"
+CLIENT = pathlib.Path(__file__).resolve().parent.parent / "python" / "trainyard" / "client.py"
 JOB = """
 name: many
 groups:

@@ -22,21 +22,22 @@ def job(command, count, memory="8MiB"):
             f"      - command: [{words}]\n")
 
 
-def run_command(shop, text, settings):
-    """The command line of a run of the job file `text` into a fresh run-dir, and that run-dir.
-    What else runs on the machine must not hold our tasks back: the peers do not look at it."""
+def run_command(shop, text, settings, program=None):
+    """The command line of a run of the job file `text` into a fresh run-dir, and that run-dir; by
+    another program than the one that is measured, too. What else runs on the machine must not hold
+    our tasks back: the peers do not look at it."""
     place = shop.fresh("job")
     (place / "job.yaml").write_text(text)
     all_settings = {"utilization-limit.cpu": "1", **settings}
     options = [word for key, value in all_settings.items() for word in ("--set", f"{key}={value}")]
     run_dir = place / "run"
-    return [shop.trainyard, "run", place / "job.yaml", "--run-dir", run_dir, *options], run_dir
+    return [program or shop.trainyard, "run", place / "job.yaml", "--run-dir", run_dir, *options], run_dir
 
 
-def measure(shop, command, count, slots):
+def measure(shop, command, count, slots, program=None):
     """The cost of `count` tasks at `slots` at once. Looks that they were really run."""
     text = job(command, count)
-    line, run_dir = run_command(shop, text, {"scheduler.max-process": slots})
+    line, run_dir = run_command(shop, text, {"scheduler.max-process": slots}, program)
     cost = shop.measure(line, "trainyard")
     logs = sum(1 for entry in os.scandir(run_dir / "all") if
                os.path.exists(os.path.join(entry.path, "stdout.log")))
@@ -48,9 +49,9 @@ def measure(shop, command, count, slots):
 class Live:
     """A yard whose tasks run on, to be looked at from outside; ended when the block ends."""
 
-    def __init__(self, shop, command, count, slots):
+    def __init__(self, shop, command, count, slots, program=None):
         self._command, self.run_dir = run_command(
-            shop, job(command, count), {"scheduler.max-process": slots})
+            shop, job(command, count), {"scheduler.max-process": slots}, program)
         self._shop = shop
         self._slots = min(slots, count)
         self._program = command[0]
@@ -59,10 +60,16 @@ class Live:
         self._process = self._shop.start(self._command, "live")
         self.pid = self._process.pid
         harness.wait_until(self._all_run, "for the tasks to run", seconds_max=300)
-        # The yard's only child is the guard, and the guard's is the keeper.
-        self.guard = self._only_child(self.pid)
-        self.keeper = self._only_child(self.guard)
         return self
+
+    # The yard's only child is the guard, and the guard's is the keeper. Older yards have others.
+    @property
+    def guard(self):
+        return self._only_child(self.pid)
+
+    @property
+    def keeper(self):
+        return self._only_child(self.guard)
 
     def _only_child(self, pid):
         children = [child for child, parent in harness.descendants(pid).items() if parent == pid]

@@ -68,13 +68,13 @@ trainyard::ComponentRegistry make_registry() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const trainyard::ComponentRegistry registry = make_registry();
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto checked = trainyard::check_components(text, "parts.yaml", "it", registry);
+  const auto checked = trainyard::ranks::check_components(text, "parts.yaml", "it", registry);
   if (!checked) {
     trainyard::check(!checked.error().message.empty(), "refused components with a reason");
     return 0;
   }
   if (checked->in_python || checked->json.contains(R"("type":"command")")) return 0;
-  const auto built = trainyard::build_components(checked->json, "it", registry);
+  const auto built = trainyard::ranks::build_components(checked->json, "it", registry);
   trainyard::check(built.executor != nullptr, "accepted components with an executor");
   return 0;
 }

@@ -23,14 +23,14 @@ using namespace trainyard::wire;  // NOLINT(google-build-using-namespace): all o
 using trainyard::check;
 
 struct Read {
-  std::vector<Frame> frames;
+  std::vector<trainyard::wire::Frame> frames;
   std::string error;
 
   friend bool operator==(const Read&, const Read&) = default;
 };
 
 Read read(std::string_view bytes, std::size_t piece) {
-  FrameReader reader;
+  trainyard::wire::FrameReader reader;
   Read read;
   while (!bytes.empty() && read.error.empty()) {
     reader.add(bytes.substr(0, piece));
@@ -47,42 +47,53 @@ Read read(std::string_view bytes, std::size_t piece) {
 
 /// A result that was warned of is not sent again; half a character at the cut of a long traceback
 /// is mended.
-bool same(const TaskReport& report, const TaskReport& again) {
-  const auto* const word = std::get_if<StageWord>(&report);
+bool same(const trainyard::wire::TaskReport& report, const trainyard::wire::TaskReport& again) {
+  const auto* const word = std::get_if<trainyard::wire::StageWord>(&report);
   if (word == nullptr) return report == again;
-  const auto& other = std::get<StageWord>(again);
+  const auto& other = std::get<trainyard::wire::StageWord>(again);
   return word->said == other.said && word->message == other.message;
 }
 
 void check_fields(const std::string& fields) {
-  if (const auto hello = read_hello(fields)) {
-    check(read_hello(to_fields(*hello)).value() == *hello, "the same hello");
-    check(answer(*hello, "s").ok == (hello->version == kProtocolVersion), "the same version");
+  if (const auto hello = trainyard::wire::read_hello(fields)) {
+    check(trainyard::wire::read_hello(trainyard::wire::to_fields(*hello)).value() == *hello,
+          "the same hello");
+    check(trainyard::wire::answer(*hello, "s").ok ==
+              (hello->version == trainyard::wire::kProtocolVersion),
+          "the same version");
   }
-  if (const auto welcome = read_welcome(fields);
+  if (const auto welcome = trainyard::wire::read_welcome(fields);
       welcome && (!welcome->ok || welcome->error.empty())) {
-    check(read_welcome(to_fields(*welcome)).value() == *welcome, "the same answer to a hello");
+    check(trainyard::wire::read_welcome(trainyard::wire::to_fields(*welcome)).value() == *welcome,
+          "the same answer to a hello");
   }
-  if (const auto request = read_request(fields)) {
-    check(read_request(to_fields(*request)).value() == *request, "the same request");
+  // As many buffers as a submission has, cut from the same bytes.
+  const std::vector<std::string> buffers{std::string(fields.substr(0, fields.size() / 2)),
+                                         std::string(fields.substr(fields.size() / 2))};
+  if (const auto request = trainyard::wire::read_request(fields, buffers)) {
+    check(trainyard::wire::read_request(trainyard::wire::to_fields(*request),
+                                        trainyard::wire::to_buffers(*request))
+                  .value() == *request,
+          "the same request");
   }
-  if (const auto reply = read_reply(fields)) {
-    const auto again = read_reply(to_fields(*reply));
+  if (const auto reply = trainyard::wire::read_reply(fields)) {
+    const auto again = trainyard::wire::read_reply(trainyard::wire::to_fields(*reply));
     check(again && again->outcome == reply->outcome && reply->text.starts_with(again->text),
           "the same reply, perhaps cut");
   }
-  if (const auto report = read_report(fields)) {
-    const auto* const word = std::get_if<StageWord>(&*report);
-    const bool nonsense = word != nullptr && word->said == trainyard::Said::Nonsense;
-    const auto again = read_report(to_fields(*report));
+  if (const auto report = trainyard::wire::read_report(fields)) {
+    const auto* const word = std::get_if<trainyard::wire::StageWord>(&*report);
+    const bool nonsense = word != nullptr && word->said == trainyard::model::Said::Nonsense;
+    const auto again = trainyard::wire::read_report(trainyard::wire::to_fields(*report));
     check(again.has_value(), "a report that is read again");
     // What nobody understood is not written as it was.
     check(nonsense || same(*report, *again), "the same report");
   }
-  if (const auto order = read_order(fields)) {
-    check(read_order(to_fields(*order)).value() == *order, "the same order");
+  if (const auto order = trainyard::wire::read_order(fields)) {
+    check(trainyard::wire::read_order(trainyard::wire::to_fields(*order)).value() == *order,
+          "the same order");
   }
-  static_cast<void>(read_failure(fields));
+  static_cast<void>(trainyard::wire::read_failure(fields));
 }
 
 }  // namespace
@@ -93,8 +104,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Read whole = read(bytes, bytes.size());
   check(read(bytes, 1 + (data[0] % 64U)) == whole, "the same frames however they are split");
   std::string again;
-  for (const Frame& frame : whole.frames) {
-    const auto encoded = encode(frame);
+  for (const trainyard::wire::Frame& frame : whole.frames) {
+    const auto encoded = trainyard::wire::encode(frame);
     check(encoded.has_value(), "a frame within the limits");
     again += *encoded;
     check_fields(frame.fields);

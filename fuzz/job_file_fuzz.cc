@@ -7,22 +7,23 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "config/dry_run.h"
-#include "config/job.h"
-#include "config/mistake.h"
+#include "job/job.h"
 #include "model/resources.h"
+#include "report/dry_run.h"
+#include "text/mistake.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // No file is there, so that {file: ...} finds nothing.
-  const trainyard::LoadOptions options{.job_file = "sweep.yaml",
-                                       .current_directory = "/nowhere/at/all"};
-  const trainyard::Capacity machine{.memory = trainyard::gb(64), .cpus = trainyard::cpus(8)};
+  const trainyard::job::LoadOptions options{.job_file = "sweep.yaml",
+                                            .current_directory = "/nowhere/at/all"};
+  const trainyard::model::Capacity machine{.memory = trainyard::gb(64),
+                                           .cpus = trainyard::model::cpus(8)};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto job = trainyard::Job::parse(text, options, machine);
+  const auto job = trainyard::job::Job::parse(text, options, machine);
   if (!job) {
     trainyard::check(!job.error().empty(), "a refused job file with a reason");
-    for (const trainyard::Mistake& mistake : job.error()) {
-      trainyard::check(!trainyard::to_text(mistake).empty(), "a mistake in words");
+    for (const trainyard::text::Mistake& mistake : job.error()) {
+      trainyard::check(!trainyard::text::to_text(mistake).empty(), "a mistake in words");
     }
     return 0;
   }
@@ -34,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     trainyard::check(found && found->value == i, "a task that is found by its names");
     static_cast<void>(job->fingerprint({i}));
   }
-  trainyard::check(!trainyard::dry_run_text(*job, 4).empty(), "a dry run");
-  trainyard::check(!trainyard::dry_run_json(*job, 4).empty(), "a dry run as JSON");
+  trainyard::check(!trainyard::report::dry_run_text(*job, 4).empty(), "a dry run");
+  trainyard::check(!trainyard::report::dry_run_json(*job, 4).empty(), "a dry run as JSON");
   return 0;
 }

@@ -7,25 +7,35 @@
 
 #include "base/check.h"
 #include "base/match.h"
-#include "io/keeper.h"
-#include "io/keeper_message.h"
+#include "process/keeper.h"
+#include "process/keeper_message.h"
 
 namespace {
 
-using namespace trainyard::io;  // NOLINT(google-build-using-namespace): all of this is about it.
+using namespace trainyard::process;  // NOLINT(google-build-using-namespace)
 
-std::string said_again(const KeeperMessage& message) {
+std::string said_again(const trainyard::process::KeeperMessage& message) {
   std::string bytes;
   trainyard::match(
       message,
-      [&](const StartMessage& it) {
-        trainyard::check(append_start(bytes, it.key, it.launch).has_value(), "a launch that fits");
+      [&](const trainyard::process::StartMessage& it) {
+        trainyard::check(trainyard::process::append_start(bytes, it.key, it.launch).has_value(),
+                         "a launch that fits");
       },
-      [&](const SignalMessage& it) { append_signal(bytes, it); },
-      [&](const ProcessStarted& it) { append_started(bytes, it); },
-      [&](const ProcessEnded& it) { append_ended(bytes, it); },
-      [&](const KeeperNote& it) { append_note(bytes, it); },
-      [&](const Pulse&) { append_pulse(bytes); });
+      [&](const trainyard::process::SignalMessage& it) {
+        trainyard::process::append_signal(bytes, it);
+      },
+      [&](const trainyard::process::ProcessStarted& it) {
+        trainyard::process::append_started(bytes, it);
+      },
+      [&](const trainyard::process::ProcessEnded& it) {
+        trainyard::process::append_ended(bytes, it);
+      },
+      [&](const trainyard::process::RankFailed& it) {
+        trainyard::process::append_rank_failed(bytes, it);
+      },
+      [&](const trainyard::process::KeeperNote& it) { trainyard::process::append_note(bytes, it); },
+      [&](const trainyard::process::Pulse&) { trainyard::process::append_pulse(bytes); });
   return bytes;
 }
 
@@ -33,7 +43,7 @@ std::string said_again(const KeeperMessage& message) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  KeeperMessageReader reader;
+  trainyard::process::KeeperMessageReader reader;
   // In two pieces, cut where the input says.
   const std::size_t cut = size == 0 ? 0 : data[0] % size;
   for (const std::string_view piece : {input.substr(0, cut), input.substr(cut)}) {
@@ -43,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!message) return 0;
       if (!*message) break;
       const std::string once = said_again(**message);
-      KeeperMessageReader again;
+      trainyard::process::KeeperMessageReader again;
       again.add(once);
       const auto same = again.next();
       trainyard::check(same.has_value() && same->has_value(), "a message of our own");

@@ -10,9 +10,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(*-reinterpret-cast): libFuzzer gives bytes, text is read.
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const trainyard::MatrixValues values = trainyard::matrix_from_json(text);
-  const trainyard::MatrixValues again =
-      trainyard::matrix_from_json(trainyard::matrix_to_json(values));
+  const trainyard::journal::MatrixValues values = trainyard::journal::matrix_from_json(text);
+  const trainyard::journal::MatrixValues again =
+      trainyard::journal::matrix_from_json(trainyard::journal::matrix_to_json(values));
   trainyard::check(again == values, "what was read to be read again as it was");
   return 0;
 }

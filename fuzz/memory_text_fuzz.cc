@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using trainyard::check;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::optional<std::string> line = trainyard::out_of_memory_line(text);
+  const std::optional<std::string> line = trainyard::wire::out_of_memory_line(text);
   if (!line) return 0;
   check(line->size() <= 300, "a line within its limit");
   check(text.contains(*line), "a part of what was said");

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "io/cgroup.h"
-#include "io/process_scan.h"
+#include "hardware/cgroup.h"
+#include "sys/process_scan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  const auto process = trainyard::io::parse_process_stat(input);
+  const auto process = trainyard::sys::parse_process_stat(input);
   trainyard::check(!process || input.contains(')'), "a name in brackets");
-  const auto number = trainyard::io::number_after(input, "oom_kill");
+  const auto number = trainyard::hardware::number_after(input, "oom_kill");
   trainyard::check(!number || input.contains("oom_kill"), "a name before a number");
   return 0;
 }

@@ -12,8 +12,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using trainyard::check;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const trainyard::ParsedResult result = trainyard::parse_result(text);
-  check(result.object.size() <= trainyard::kResultBytesMax, "a result within its limit");
+  const trainyard::wire::ParsedResult result = trainyard::wire::parse_result(text);
+  check(result.object.size() <= trainyard::wire::kResultBytesMax, "a result within its limit");
   const auto plain = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (result.object.empty()) {
     check(!result.warning.empty(), "a warning where nothing is kept");
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto kept = nlohmann::json::parse(result.object, nullptr, /*allow_exceptions=*/false);
   check(kept.is_object(), "an object that another parser takes");
   check(!result.warning.empty() || plain == kept, "the same meaning where there is no warning");
-  const trainyard::ParsedResult again = trainyard::parse_result(result.object);
+  const trainyard::wire::ParsedResult again = trainyard::wire::parse_result(result.object);
   check(again.object == result.object && again.warning.empty(), "the same result a second time");
   return 0;
 }

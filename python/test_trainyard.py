@@ -67,7 +67,7 @@ class OutOfMemory(unittest.TestCase):
     def test_is_what_the_yard_knows_by_the_words_of_a_plain_command(self):
         source = pathlib.Path(__file__).parent.parent / "src/wire/memory_text.cc"
         texts = re.search(r"kTexts\{(.*?)\};", source.read_text(), re.DOTALL)[1]
-        self.assertEqual(set(re.findall(r'"([^"]+)"', texts)), set(trainyard._MEMORY_TEXTS))
+        self.assertEqual(set(re.findall(r'"([^"]+)"', texts)), set(trainyard.client._MEMORY_TEXTS))
 
 
 class Result(unittest.TestCase):
@@ -91,7 +91,7 @@ class Result(unittest.TestCase):
             def tolist(self):
                 return self.value
 
-        self.assertEqual(trainyard._plain({"a": Array(0.5), "b": Array([1, float("nan")]), "c": object}),
+        self.assertEqual(trainyard.client._plain({"a": Array(0.5), "b": Array([1, float("nan")]), "c": object}),
                          {"a": 0.5, "b": [1, None], "c": str(object)})
 
 
@@ -128,6 +128,31 @@ class ByHand(unittest.TestCase):
             for attempt in trainyard.attempts():
                 with attempt:
                     raise MemoryError
+
+
+class Import(unittest.TestCase):
+    def modules_after(self, script):
+        done = subprocess.run([sys.executable, "-c", script + "; import sys; print(*sys.modules)"], cwd=HERE, check=True,
+                              capture_output=True, text=True)
+        return set(done.stdout.split())
+
+    def test_is_of_nothing_that_a_task_does_not_need(self):
+        ours = {name for name in self.modules_after("import trainyard") if name.startswith("trainyard")}
+        self.assertEqual(ours, {"trainyard", "trainyard.client"})
+        self.assertIn("trainyard.ranks.shareable", self.modules_after("from trainyard import Shareable"))
+
+    def test_gives_every_public_name(self):
+        self.assertEqual([name for name in trainyard.__all__ if not hasattr(trainyard, name)], [])
+        with self.assertRaises(AttributeError):
+            trainyard.nonsense  # pylint: disable=pointless-statement
+
+    def test_works_of_the_client_alone_as_one_file(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "trainyard.py")
+            path.write_bytes((HERE / "trainyard/client.py").read_bytes())
+            done = subprocess.run([sys.executable, "-c", "import trainyard; print(trainyard.__file__, trainyard.Task().id)"],
+                                  cwd=directory, check=True, capture_output=True, text=True)
+            self.assertEqual(done.stdout, f"{path} \n")
 
 
 class Channel(unittest.TestCase):

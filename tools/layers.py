@@ -1,41 +1,75 @@
 #!/usr/bin/env python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
-folder, how long a file may be, and that no work is left marked as urgent.
+folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system,
+how long a file may be, that a comment names no file that is not there, and that no work is left
+marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
 """
+import collections
 import pathlib
 import re
 import sys
 
-LAYERS = ["base", "model", "schedule", "wire", "io", "journal", "run", "pipeline", "sim", "config", "report", "ranks", "yard", "cli"]
+LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "sim",
+          "text", "settings", "job", "pipeline", "ranks", "report", "library", "cli"]
 QUIET = {"base", "model", "schedule", "wire", "sim"}
+# Libraries on their own, and all they may stand on.
+ALONE = {
+    "pipeline": {"base", "wire", "sys"},
+    "ranks": {"base", "model", "wire", "sys", "process", "link", "text", "pipeline"},
+}
 LINES_MAX = 500
 ONLY_HERE = {
-    "boost/": {"io"},
+    "boost/": {"sys"},
     "sqlite3.h": {"journal"},
-    "yaml-cpp/": {"config"},
+    "yaml-cpp/": {"text"},
     "CLI/": {"cli"},
-    "spdlog/": {"run", "cli"},
-    "<thread>": {"io", "pipeline", "ranks", "yard"},
+    "<thread>": {"sys", "hardware", "process", "link", "pipeline", "ranks", "library"},
 }
+# Who may call the system, and why those that are not of the machine's half may.
+CALLS = {
+    "sys": "", "hardware": "", "process": "", "link": "",
+    "journal": "asks what kind of file system a run is on, and copies a journal it may not write beside",
+    "ranks": "the threads of a group wake each other, and a rank whose parent is gone ends itself",
+    "library": "a task is a fork of the program, and leads itself",
+}
+# Where only some files of such a folder may.
+CALLING_FILES = {"ranks": {"python_client.cc", "rank_group.cc", "rank_group_thread.cc", "rank_process.cc"}}
+CALL = re.compile(
+    r"(?<![\w>])::(?:accept4?|bind|chdir|chmod|close|connect|dup[23]?|epoll_\w+|exec\w+|_exit|fcntl|fork|fstat|fsync|ftruncate|"
+    r"getpid|getppid|ioctl|kill|link|listen|lseek|memfd_create|mkdir|mkdtemp|mkfifo|mmap|munmap|open|openat|pidfd_\w+|pipe2?|"
+    r"poll|ppoll|prctl|pread|pwrite|read|readlink|recv\w*|rename|rmdir|sched_\w+|send\w*|setenv|setpgid|setrlimit|"
+    r"setsid|sigaction|signalfd|socket\w*|stat|statfs|symlink|syscall|timerfd_\w+|umask|unlink\w*|unsetenv|usleep|"
+    r"waitid|waitpid|write|writev)\(")
 # What the quiet half may not have: the doors to the machine.
 LOUD_HEADERS = re.compile(
     r"<(sys/|unistd\.h|fcntl\.h|signal\.h|csignal|spawn\.h|fstream|iostream|filesystem|thread|mutex|random|ctime|time\.h)")
 HEAVY = re.compile(r"nlohmann/json\.hpp|boost/|CLI/|yaml-cpp/|sqlite3\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<][^">]+[">])')
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
+TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: :.*)? ?\{")
+# A function or a constant at the beginning of a line; what has a class before it is in that class.
+UNNAMED = re.compile(r"^(?!using |template|static_assert|TEST|RC_|INSTANTIATE)[\w\[][\w:<>,&*\[\] ]* [&*]?(\w+)(?:\(|(?: =|\{|\[\]| \{)[^;]*)")
+# A file of ours in a comment: one of our folders, a name, an ending.
+MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\w-]+/)+[\w.-]+\.(?:h|cc|py|md|yaml|json))\b")
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
+
+
+def is_test(path):
+    return path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts
 
 
 def include_faults(path, folder, number, target):
     if target.startswith('"') and "/" not in target:
         yield f"{path}:{number}: includes are full paths from the root of the sources"
     used = target.strip('"').split("/")[0]
-    if target.startswith('"') and folder in LAYERS and used in LAYERS:
+    if target.startswith('"') and folder in LAYERS and used in LAYERS and used != folder:
         if LAYERS.index(used) > LAYERS.index(folder):
             yield f"{path}:{number}: {folder}/ may not use {used}/, which comes after it"
-    of_tests = path.stem.endswith("_test") or "planted" in path.parts
-    if folder in QUIET and LOUD_HEADERS.match(target) and not of_tests:
+        elif folder in ALONE and used not in ALONE[folder] and not is_test(path):
+            yield f"{path}:{number}: {folder}/ stands on its own and may not use {used}/"
+    if folder in QUIET and LOUD_HEADERS.match(target) and not is_test(path):
         yield f"{path}:{number}: {folder}/ is quiet and may not use {target}"
     if folder in LAYERS and path.suffix == ".h" and HEAVY.search(target):
         yield f"{path}:{number}: {target} is heavy: only .cc files include it"
@@ -44,9 +78,32 @@ def include_faults(path, folder, number, target):
             yield f"{path}:{number}: only {', '.join(sorted(homes))} may use {target}"
 
 
+def namespace_faults(path, folder, number, name, is_public):
+    """Internals are in the namespace of their folder; what include/ declares is in trainyard."""
+    parts = name.split("::")
+    if folder not in LAYERS or parts[0] != "trainyard" or folder == "base":
+        return
+    if is_public and (len(parts) == 1 or parts[1] == "detail"):
+        return
+    if len(parts) == 1 or parts[1] != folder:
+        yield f"{path}:{number}: namespace {name} is not trainyard::{folder}"
+
+
+def comment_faults(path, number, line):
+    at = line.find("//")
+    if at < 0 or "NOLINT" in line:
+        return
+    for mention in MENTION.findall(line[at:]):
+        top = mention.split("/")[0]
+        inside = pathlib.Path("src") / mention
+        if top in LAYERS and not inside.exists() or top in ("src", "include", "tools", "tests", "docs") and not pathlib.Path(mention).exists():
+            yield f"{path}:{number}: there is no file {mention}"
+
+
 def faults(path):
     folder = path.parts[1] if path.parts[0] == "src" else ""
     lines = path.read_text().splitlines()
+    is_public = any(line.startswith('#include "trainyard/') for line in lines)
     if len(lines) > LINES_MAX:
         yield f"{path}:{LINES_MAX}: {len(lines)} lines, more than {LINES_MAX}: it holds two things"
     if path.suffix == ".h" and not lines[0].startswith("// "):
@@ -56,9 +113,62 @@ def faults(path):
             yield f"{path}:{number}: TODO(now) is for before the commit"
         if match := INCLUDE.match(line):
             yield from include_faults(path, folder, number, match[1])
+        if match := NAMESPACE.match(line):
+            yield from namespace_faults(path, folder, number, match[1], is_public)
+        may_call = folder in CALLS and path.name in CALLING_FILES.get(folder, {path.name})
+        if folder in LAYERS and not may_call and not is_test(path) and CALL.search(line):
+            yield f"{path}:{number}: may not call the system: {CALL.search(line)[0]}"
+        yield from comment_faults(path, number, line)
+
+
+def types(path):
+    """The types that a header defines, each with its namespace."""
+    namespace = []
+    for line in path.read_text().splitlines():
+        if match := NAMESPACE.match(line):
+            namespace.append(match[1])
+        elif line.startswith("}  // namespace") and namespace:
+            namespace.pop()
+        elif match := TYPE.match(line):
+            yield "::".join([*namespace, match[1]])
+
+
+def twice(files):
+    """A name that two headers define in one namespace: ill-formed, and no compiler says so."""
+    homes = collections.defaultdict(list)
+    for path in files:
+        if path.suffix == ".h" and path.parts[0] in ("src", "include"):
+            for name in types(path):
+                homes[name].append(path)
+    for name, paths in homes.items():
+        if len(paths) > 1:
+            yield f"{paths[1]}: {name} is defined in {paths[0]}, too"
+
+
+def unnamed(path):
+    """The functions, constants and types that stand in the unnamed namespace of a source."""
+    inside = False
+    for line in path.read_text().splitlines():
+        if line in ("namespace {", "}  // namespace"):
+            inside = line == "namespace {"
+        elif inside and (match := TYPE.match(line) or UNNAMED.match(line)):
+            yield match[1]
+
+
+def hidden(files):
+    """Sources of a folder are compiled together: a name in the unnamed namespace of two of them is
+    one name, and the overload that is taken may be the other's."""
+    homes = collections.defaultdict(list)
+    for path in files:
+        if path.suffix == ".cc" and path.parts[0] == "src" and "planted" not in path.parts:
+            for name in sorted(set(unnamed(path))):
+                homes[path.parent, is_test(path), name].append(path)
+    for (_, _, name), paths in homes.items():
+        for path in paths[1:]:
+            yield f"{path}: {name} stands in the unnamed namespace of {paths[0]}, too"
 
 
 files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*")) if p.suffix in (".h", ".cc")]
-found = [fault for path in files for fault in faults(path)]
+found = [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
 print("\n".join(found) if found else f"layers: ok, {len(files)} files")
 sys.exit(bool(found))

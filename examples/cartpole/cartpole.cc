@@ -40,7 +40,10 @@ Json result_of(Training& training, const trainyard::RunResult& ended) {
 class Seed : public trainyard::Task {
  public:
   Seed(std::uint64_t seed, Options options)
-      : Task({.id = fmt::format("seed-{}", seed), .memory = 200_MB, .cpus = options.async ? 2 : 1}),
+      : Task({.id = fmt::format("seed-{}", seed),
+              .memory = 200_MB,
+              .cpus = options.async ? 2 : 1,
+              .fingerprint = fmt::format("{} steps for {}", options.env_steps, options.enough)}),
         options_(std::move(options)) {
     options_.seed = seed;
     options_.directory = "checkpoints";
@@ -74,7 +77,7 @@ int run_yard(int seeds, const Options& options) {
     return 1;
   }
   for (const auto& task : group.tasks()) fmt::print("{} {}\n", task.id(), task.result().dump());
-  fmt::print("report: {}/cartpole/reports/cartpole.html\n", options.directory);
+  fmt::print("report: {}/reports/cartpole.html\n", options.directory);
   return done->failed == 0 ? 0 : 1;
 }
 

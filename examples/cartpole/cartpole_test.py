@@ -41,7 +41,7 @@ class CartPole(unittest.TestCase):
         results = [json.loads(line.split(" ", 1)[1]) for line in text.splitlines() if line.startswith("seed-")]
         self.assertEqual(len(results), 2, text)
         self.assertGreater(max(result["mean_return"] for result in results), 20)
-        page = (self.directory / "runs/cartpole/reports/cartpole.html").read_text()
+        page = (self.directory / "runs/reports/cartpole.html").read_text()
         drawn = re.findall(r'<text class="key"[^>]*>([^<]*)', page)
         self.assertEqual({"return", "loss", "collect ms", "learn ms"} - set(drawn), set(), drawn)
         self.assertTrue((self.directory / "runs/cartpole/seed-0/checkpoints/final.json").exists())

@@ -68,12 +68,16 @@ struct Federation {
   mnist::Dataset test;
   Split split;
   Weights global;
+  std::string fingerprint;  ///< Of what the weights of a round depend on, beside their number.
 };
 
 /// One client's part of a round.
 struct Client : trainyard::Task {
   Client(const Federation& its, int its_round, std::size_t its_number)
-      : Task({.id = fmt::format("client-{}", its_number), .memory = 100_MB, .cpus = 1}),
+      : Task({.id = fmt::format("client-{}", its_number),
+              .memory = 100_MB,
+              .cpus = 1,
+              .fingerprint = its.fingerprint}),
         federation(its),
         round(its_round),
         number(its_number) {}
@@ -100,7 +104,7 @@ struct Client : trainyard::Task {
 /// Averages what the clients have learned, each by how many images it has.
 struct Aggregate : trainyard::Task {
   Aggregate(const Federation& its, const trainyard::TaskGroup& its_clients, int its_round)
-      : Task({.id = "average", .memory = 100_MB, .cpus = 1}),
+      : Task({.id = "average", .memory = 100_MB, .cpus = 1, .fingerprint = its.fingerprint}),
         federation(its),
         clients(its_clients),
         round(its_round) {}
@@ -160,8 +164,11 @@ Federation load(const Options& options) {
   if (!train) throw std::runtime_error(train.error());
   auto test = mnist::load_dataset(options.data, "t10k");
   if (!test) throw std::runtime_error(test.error());
-  Federation federation{
-      .train = std::move(*train), .test = std::move(*test), .split = {}, .global = {}};
+  Federation federation{.train = std::move(*train),
+                        .test = std::move(*test),
+                        .split = {},
+                        .global = {},
+                        .fingerprint = options.data + " " + options.split};
   federation.split = options.split == "label"
                          ? split_by_label(federation.train, kClients, kAlpha, 0)
                          : split_uniformly(federation.train, kClients, 0);

@@ -24,7 +24,7 @@ def in_cpp(split):
     with tempfile.TemporaryDirectory() as directory:
         pathlib.Path(directory, "trainyard.yaml").write_text("utilization-limit:\n  cpu: 100%\n")
         told = run([PROGRAM, "--data", DATA, "--split", split, "--rounds", "3"], directory)
-        assert "test_acc" in pathlib.Path(directory, "runs/federated/index.html").read_text()
+        assert "test_acc" in pathlib.Path(directory, "runs/federated/reports/index.html").read_text()
         return [float(found) for found in re.findall(r"test ([0-9.]+) %", told)]
 
 

@@ -9,7 +9,7 @@
 namespace mnist {
 namespace {
 
-std::string fault(const std::vector<const char*>& arguments) {
+std::string option_fault(const std::vector<const char*>& arguments) {
   const auto options = parse_options(arguments, {});
   return options ? "none" : options.error();
 }
@@ -37,16 +37,17 @@ TEST(Options, KeepsDefaultsThatAreNotMentioned) {
 }
 
 TEST(Options, SaysWhatIsWrong) {
-  EXPECT_EQ(fault({"--seed"}), "--seed: a value is missing");
-  EXPECT_EQ(fault({"--sed", "1"}), "unknown option '--sed'");
-  EXPECT_EQ(fault({"--seed", "-1"}), "--seed: '-1' is not a whole number");
-  EXPECT_EQ(fault({"--seed", "1x"}), "--seed: '1x' is not a whole number");
-  EXPECT_EQ(fault({"--lr", "nan"}), "--lr: 'nan' is not a rate from 1e-9 to 1000");
-  EXPECT_EQ(fault({"--lr", "0"}), "--lr: '0' is not a rate from 1e-9 to 1000");
-  EXPECT_EQ(fault({"--hidden", "4097"}), "--hidden: '4097' is not a number from 1 to 4096");
-  EXPECT_EQ(fault({"--epochs", "0"}), "--epochs: '0' is not a number from 1 to 1000");
-  EXPECT_EQ(fault({"--fraction", "1.5"}), "--fraction: '1.5' is not a share above 0, at most 1");
-  EXPECT_EQ(fault({"--data", ""}), "--data: '' is not a directory");
+  EXPECT_EQ(option_fault({"--seed"}), "--seed: a value is missing");
+  EXPECT_EQ(option_fault({"--sed", "1"}), "unknown option '--sed'");
+  EXPECT_EQ(option_fault({"--seed", "-1"}), "--seed: '-1' is not a whole number");
+  EXPECT_EQ(option_fault({"--seed", "1x"}), "--seed: '1x' is not a whole number");
+  EXPECT_EQ(option_fault({"--lr", "nan"}), "--lr: 'nan' is not a rate from 1e-9 to 1000");
+  EXPECT_EQ(option_fault({"--lr", "0"}), "--lr: '0' is not a rate from 1e-9 to 1000");
+  EXPECT_EQ(option_fault({"--hidden", "4097"}), "--hidden: '4097' is not a number from 1 to 4096");
+  EXPECT_EQ(option_fault({"--epochs", "0"}), "--epochs: '0' is not a number from 1 to 1000");
+  EXPECT_EQ(option_fault({"--fraction", "1.5"}),
+            "--fraction: '1.5' is not a share above 0, at most 1");
+  EXPECT_EQ(option_fault({"--data", ""}), "--data: '' is not a directory");
 }
 
 }  // namespace

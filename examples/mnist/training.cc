@@ -22,7 +22,7 @@ namespace mnist {
 namespace {
 
 constexpr std::size_t kBatchSize = 64;
-constexpr int kDigits = 10;
+constexpr int kClasses = 10;
 
 /// The pixels of some images as the network wants them. Bytes become floats a batch at a time: all
 /// of them at once would take four times the memory.
@@ -94,7 +94,7 @@ double rate_factor(std::size_t step, std::size_t steps) {
 
 NetworkShape shape_of(const Dataset& data, int hidden) {
   return {
-      .inputs = static_cast<int>(data.pixels_per_image()), .hidden = hidden, .outputs = kDigits};
+      .inputs = static_cast<int>(data.pixels_per_image()), .hidden = hidden, .outputs = kClasses};
 }
 
 }  // namespace

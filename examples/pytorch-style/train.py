@@ -62,7 +62,7 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=5)
     options = parser.parse_args(arguments)
 
-    # The directory stays when a task is tried again, so the next attempt finds the checkpoint.
+    # The directory stays when a task is retried, so the next attempt finds the checkpoint.
     directory = pathlib.Path(os.environ.get("TRAINYARD_TASK_DIR", "."))
     checkpoint = directory / "checkpoint.json"
 

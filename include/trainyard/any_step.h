@@ -114,8 +114,8 @@ template <class C, class T>
 StepTree make_tree(T&& step) {
   using Kind = std::remove_cvref_t<T>;
   static_assert(kIsUsable<Kind, C>,
-                "a step is a function of the context that returns nothing, Step, or what is called "
-                "on the way back; or an object with forward(context) and backward(context)");
+                "a step is a function of the context that returns nothing, Step, or its "
+                "backward half; or an object with forward(context) and backward(context)");
   if constexpr (std::same_as<Kind, AnyStep<C>>) {
     static_assert(!std::is_reference_v<T>, "a nested step is given as what it is, not as AnyStep");
     return std::forward<T>(step).take_tree();

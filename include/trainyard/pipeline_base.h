@@ -143,7 +143,7 @@ class PipelineBase {
   /// Runs it on a worker, beside the steps; the iteration waits for it before its way back, and
   /// before its end. What it throws fails the pipeline then. In any step, and by hand. At most
   /// 1,024 wait; whoever asks for more runs one himself.
-  void async(std::string name, std::function<void()> job);
+  void async(std::string name, std::function<void()> work);
 
   /// The events of this pipeline. A listener that throws fails it at its next step.
   [[nodiscard]] EventBus& events();
@@ -169,7 +169,7 @@ class PipelineBase {
   [[nodiscard]] Done forward_one(std::string name, detail::StepTree tree, Context& context);
   std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
   WayBack call_nested(std::size_t nested, Context& context);
-  /// Ends all that uses the context: halves that wait, jobs, queues of events.
+  /// Ends all that uses the context: halves that wait, work begun by async(), queues of events.
   void close();
 
  private:

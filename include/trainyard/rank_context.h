@@ -83,7 +83,7 @@ class RankLink {
 };
 
 /// Which of the processes this is.
-struct RankPlace {
+struct RankPosition {
   std::optional<int> rank;
   int local_rank = 0;
   int ranks = 1;

@@ -5,7 +5,7 @@
 //                     ▲ ▲                 │ out of memory ▲              │ out of memory
 //                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
 //                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
-//  any stage: exception, death, time limit, kill, a status nobody understood ──▶ EXCEPTION
+//  any stage: exception, death, time limit, kill ──▶ EXCEPTION, or INTERRUPT with a try left
 //
 // A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
 // task that has been granted what it asked for and whose process is being started.

@@ -1,7 +1,7 @@
 // The steps of a pipeline, which come in four kinds (DI-engine "middleware"):
 //
 //   [](Train& c) { c.loss = learn(c); }                          // one half: on the way forward
-//   [](Train& c) { return [&c] { log(c.loss); }; }               // gives its way back
+//   [](Train& c) { return [&c] { log(c.loss); }; }               // returns its backward half
 //   [](Train& c) -> trainyard::Step {                            // both halves in one function
 //     c.trajectories = collect();
 //     co_yield trainyard::after;                                 // here all later steps run

@@ -20,11 +20,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "trainyard/bytes.h"
+#include "trainyard/result.h"
 #include "trainyard/status.h"
+#include "trainyard/task_outcome.h"
 
 namespace trainyard {
 
@@ -36,7 +40,9 @@ struct Device {
   std::string name;
 };
 
-/// What a task asks for. What is left out is its group's, and then the configuration's.
+/// What a task asks for and how it is treated: the keys of a task in a job file, with their rules
+/// (docs/job-file.md). What is left out is its group's, and then the configuration's. They are
+/// checked before anything runs (Yard::check).
 struct TaskOptions {
   std::string id;               ///< Also the name of its directory; empty: a UUID.
   std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
@@ -47,6 +53,35 @@ struct TaskOptions {
   std::optional<Bytes> gpu_memory;
   /// What it trains on: "cpu", "cuda", or "cuda:<index>". Empty: what gpus and gpu_memory say.
   std::string device;
+  /// So many processes, each a fork that calls load() and train() as the others do, end together:
+  /// for collective operations (`ranks`). Task::rank() says which one it is. Nothing: one process.
+  std::optional<int> ranks;
+
+  /// It is ended when it takes more than `memory` (`memory-limit: hard`). The library looks each
+  /// second, as it moves no process of the program into a control group.
+  std::optional<bool> memory_hard;
+  /// Whether it may be interrupted, to be tried again, when memory runs short; true by default.
+  std::optional<bool> preempt;
+  /// The signal that it gets a while before any TERM: "USR1@120", in seconds. Empty: none.
+  std::string signal;
+  /// How long it is expected to train: who knows it of all tasks gets the best order of them.
+  std::optional<std::chrono::milliseconds> duration;
+  /// It is ended when it has loaded and trained for so long. 0: never.
+  std::optional<std::chrono::milliseconds> time_limit;
+  /// How many more tries it has after what it did itself: exceptions, exit codes, signals; 0 by
+  /// default. After `retry_delay`, doubled each time.
+  std::optional<int> retries;
+  std::optional<bool> retry_on_time_limit;  ///< Also after its time limit.
+  std::optional<std::chrono::milliseconds> retry_delay;
+  /// How many more it has after memory ran out; 2 by default.
+  std::optional<int> oom_retries;
+  /// What it finds in its environment beside what the program had. The task's go over the group's.
+  std::vector<std::pair<std::string, std::string>> environment;
+
+  /// What its result depends on, beside its id: a version of the code or the data, its numbers.
+  /// When the program is run again in the same directory, a task that had finished is kept if this
+  /// is the same, and runs again if it is not.
+  std::string fingerprint;
 };
 
 struct TaskState;
@@ -63,13 +98,19 @@ class Task {
   /// memory ran out, starts the task again in a new process; anything else fails it.
   virtual void load() {}
 
-  /// Returns the result, an object; of anything else nothing is kept, with a warning. May throw, as
-  /// load(): after out of memory it is called again on the same object when there is room at once,
-  /// else in a new process after load().
+  /// Returns the result, an object; null is none; of anything else nothing is kept, with a warning.
+  /// May throw, as load(): after out of memory it is called again on the same object when there is
+  /// room at once, else in a new process after load().
   virtual Json train(const Device& device) = 0;
 
   [[nodiscard]] const std::string& id() const;
   [[nodiscard]] Status status() const;
+  /// What has become of it; None while it may still run.
+  [[nodiscard]] TaskOutcome outcome() const;
+  /// Of the last attempt that ended by itself with something else than 0.
+  [[nodiscard]] int exit_code() const;
+  /// It had finished in an earlier execution of the program, and did not run in this one.
+  [[nodiscard]] bool is_kept() const;
   /// It has a process now.
   [[nodiscard]] bool is_alive() const;
   /// What train() returned in its process, and what was report()ed; an empty object before that.
@@ -86,22 +127,29 @@ class Task {
   [[nodiscard]] std::optional<std::chrono::milliseconds> load_time() const;
   [[nodiscard]] std::optional<std::chrono::milliseconds> train_time() const;
 
-  /// Where what it writes belongs, and its current directory in load() and train(). The yard must
-  /// have been run: it is a bug to ask before.
+  /// Where what it writes belongs, and its current directory in load() and train(). Empty before a
+  /// yard has started it.
   [[nodiscard]] const std::string& task_dir() const;
 
  protected:
   // For load() and train(), in the process of the task. Outside of it they do nothing.
 
+  /// Which process of a task of several ranks this is, from 0; of a task of one, 0 of 1.
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int ranks() const;
+
   /// How far it is, from 0 to 1, and what it has come to: shown live, and kept in the journal.
   void progress(double fraction);
   void progress(double fraction, const Json& values);
   /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
+  /// Of several ranks, rank 0 leaves the result.
   void report(const std::string& key, const Json& value);
   /// To a handler in the program that runs the yard (Yard::on_message). The data has at most
   /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory
-  /// that both processes map. Waits while the program has two of these that it has not handled.
-  void send(const std::string& command, const Json& data, std::span<const std::byte> buffer = {});
+  /// that both processes map. Waits while the program has two of these that it has not handled. An
+  /// error says why it was not sent: too long, no memory for the buffer, nobody to send it to.
+  Result<void> send(const std::string& command, const Json& data,
+                    std::span<const std::byte> buffer = {});
 
  private:
   friend class TaskAccess;

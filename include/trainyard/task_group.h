@@ -2,25 +2,19 @@
 // `TaskGroup`). Owns its tasks. One thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "trainyard/bytes.h"
 #include "trainyard/task.h"
 
 namespace trainyard {
 
 struct GroupOptions {
-  std::optional<Bytes> memory;
-  std::optional<double> cpus;
-  std::optional<int> gpus;
-  std::optional<Bytes> gpu_memory;
-  std::string device;
   int parallel_max = 0;    ///< How many at once; 0: as many as there is room for.
   bool fail_fast = false;  ///< The first failure ends the group.
 };
@@ -28,7 +22,8 @@ struct GroupOptions {
 class TaskGroup {
  public:
   /// The name is that of a directory, too. Empty: group-1, group-2, ... in order of adding.
-  explicit TaskGroup(std::string name = {}, GroupOptions options = {});
+  /// `defaults` are for its tasks: what these do not say themselves. They have no id.
+  explicit TaskGroup(std::string name = {}, TaskOptions defaults = {}, GroupOptions options = {});
 
   /// Makes a task and keeps it. The reference stays valid as long as the group.
   template <class T, class... Arguments>
@@ -41,6 +36,7 @@ class TaskGroup {
   void add(std::unique_ptr<Task> task);
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const TaskOptions& defaults() const { return defaults_; }
   [[nodiscard]] const GroupOptions& options() const { return options_; }
 
   /// In the order in which they were added.
@@ -58,6 +54,8 @@ class TaskGroup {
     int training = 0;
     int finished = 0;
     int failed = 0;
+    int skipped = 0;
+    int stopped = 0;
   };
   [[nodiscard]] Numbers numbers() const;
   /// Every task has ended, well or not.
@@ -66,8 +64,10 @@ class TaskGroup {
  private:
   friend class Yard;
   std::string name_;
+  TaskOptions defaults_;
   GroupOptions options_;
   std::vector<std::unique_ptr<Task>> tasks_;
+  std::uint64_t run_by_ = 0;  ///< The last yard that has run it.
 };
 
 }  // namespace trainyard

@@ -7,18 +7,24 @@
 //   if (auto done = yard.run(folds); !done) return complain(done.error().message);
 //   for (const auto& task : folds.tasks()) std::cout << task.id() << ' ' << task.result() << '\n';
 //
+// All that a yard runs is one run: one directory, one journal, one page, one `trainyard status`.
+// The same program in the same directory goes on with it: what had finished is kept.
+//
 // run() forks: the program must have one thread then, or say that it knows better. It changes
 // nothing of the process that calls it: no signals, no current directory, no subreaper. When the
 // program ends, however it does, its tasks end within a second.
 //
-// Belongs to one thread; run() works there until all has ended.
+// Belongs to one thread; run() works there until all has ended. Only the stop token may be stopped
+// from another.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,18 +40,25 @@ enum class Fork : std::uint8_t {
   /// run() refuses to work beside other threads, and names them: what they hold locked would stay
   /// locked in every task.
   OneThread,
-  /// They are idle, and of libraries that bear a fork (a pool of OpenMP).
+  /// They are idle, and of libraries that survive a fork (a pool of OpenMP).
   AnyThreads,
 };
 
 struct YardOptions {
   std::string name = "yard";
-  /// Where each group gets a directory, with a journal, logs, results and a report; empty:
-  /// runs/<name>, or runs/<name>-2 and so on when that is there and not empty.
+  /// The directory of the run, with its journal, logs, results and reports. One that an earlier
+  /// execution of the program has used is gone on with. Empty: runs/<name>, or runs/<name>-2 and so
+  /// on when that is there and not empty, in `workdir` or else here.
   std::string directory;
   Fork fork = Fork::OneThread;
+  /// Ends what runs: run() returns when its tasks have ended, and nothing is run after that.
+  std::stop_token stop;
   /// Told what is worth knowing and no error; without one it goes to standard error.
-  std::function<void(std::string_view)> note;
+  std::function<void(std::string_view)> note = nullptr;
+  /// Told of each change of a task's status, in run() and on its thread.
+  std::function<void(const Task&)> on_status = nullptr;
+  /// Told how far a task says that it is, and with which values, an object: at most every 200 ms.
+  std::function<void(const Task&, std::optional<double>, const Json&)> on_progress = nullptr;
 };
 
 /// How the tasks of a run have ended.
@@ -53,7 +66,8 @@ struct RunSummary {
   int finished = 0;
   int failed = 0;
   int skipped = 0;  ///< Never started: fail-fast.
-  int stopped = 0;
+  int stopped = 0;  ///< Ended by the stop token.
+  int kept = 0;     ///< Those of the finished that an earlier execution of the program has run.
 };
 
 /// What a task sent.
@@ -76,16 +90,27 @@ class Yard {
   /// To be run by run(), after those added before. The group must live until then.
   void add(TaskGroup& group);
 
+  /// What is wrong with what was added: names and ids that occur twice or are no names of
+  /// directories, options that are no right values or contradict each other, tasks that can never
+  /// fit. run() checks this first, before anything runs.
+  Result<void> check();
+
   /// Runs what was added, group after group, whatever becomes of the tasks: a group starts when the
-  /// one before it has ended. An error says that it could not be run: threads, names that occur
-  /// twice, tasks that can never fit, no place for the journal. Everything that could be run has
-  /// ended then.
+  /// one before it has ended. An error says that it could not be run: what check() finds, threads,
+  /// no place for the journal, told to stop. Nothing that was refused has run; it and those after
+  /// it stay added, and may be run when the cause is gone: the summary then has those before it,
+  /// too.
   Result<RunSummary> run();
-  /// The same for one group. Its ids must differ from those of all groups that have run, if
-  /// `task.allow-duplicate-id` is false.
+  /// The same for one group: for those of its tasks that this yard has not run yet, so that a group
+  /// may grow and be run again. Its ids must differ from those of all groups that have run, if
+  /// `task.allow-duplicate-id` is false or groups have no directories.
   Result<RunSummary> run(TaskGroup& group);
   /// The same for one task, in a group "default", "default-2" and so on (fedflow `execute_task`).
   Result<RunSummary> run(Task& task);
+
+  /// Ends a task that runs or waits, as `trainyard kill` does; it becomes KILLED or SKIPPED. For
+  /// callbacks. False when it is not being run, or has ended.
+  bool cancel(const Task& task);
 
   /// Who hears what the task `source` sends. One that is there stays, with a note and `false`,
   /// unless `overwrite` (fedflow `register_handler`). What a handler throws is noted, and the next
@@ -94,11 +119,12 @@ class Yard {
   /// Who hears what nobody else does. Without one it is noted.
   void on_any_message(Handler handler);
 
-  /// Where the groups have their directories; empty before the first run.
+  /// The directory of the run; empty before the first run().
   [[nodiscard]] const std::string& directory() const;
 
  private:
   struct State;
+  static std::vector<Task*> tasks_of(const TaskGroup& group);
   Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks);
   std::unique_ptr<State> state_;
 };

@@ -18,7 +18,7 @@
 namespace trainyard {
 namespace {
 
-struct Unit {
+struct TimeUnit {
   std::string_view name;
   double milliseconds;
 };
@@ -27,9 +27,9 @@ constexpr double kSecond = 1000;
 constexpr double kMinute = 60 * kSecond;
 constexpr double kHour = 60 * kMinute;
 constexpr double kDay = 24 * kHour;
-constexpr double kLongest = 3653 * kDay;
+constexpr double kLongestDuration = 3653 * kDay;
 
-constexpr std::array<Unit, 7> kUnits{{
+constexpr std::array<TimeUnit, 7> kTimeUnits{{
     {.name = "ms", .milliseconds = 1},
     {.name = "s", .milliseconds = kSecond},
     {.name = "m", .milliseconds = kMinute},
@@ -45,7 +45,7 @@ Error not_a_duration(std::string_view text) {
 }
 
 Result<Duration> bounded(std::string_view text, double milliseconds) {
-  if (!std::isfinite(milliseconds) || milliseconds > kLongest) {
+  if (!std::isfinite(milliseconds) || milliseconds > kLongestDuration) {
     return std::unexpected(Error{fmt::format("'{}' is longer than ten years", text)});
   }
   return Duration{static_cast<Duration::rep>(std::llround(milliseconds))};
@@ -107,7 +107,7 @@ Result<Duration> parse_duration(std::string_view text) {
           Error{fmt::format("'{}' has no unit; did you mean '{}s' or '{}m'?", text, text, text)});
     }
     double factor = 0;
-    for (const Unit& known : kUnits) {
+    for (const TimeUnit& known : kTimeUnits) {
       if (known.name == unit) factor = known.milliseconds;
     }
     if (factor == 0) return std::unexpected(not_a_duration(text));

@@ -18,11 +18,12 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/version.h"
-#include "config/setting_value.h"
-#include "io/conversation.h"
-#include "io/environment.h"
-#include "io/files.h"
+#include "link/conversation.h"
 #include "model/event.h"
+#include "settings/setting_value.h"
+#include "sys/environment.h"
+#include "sys/files.h"
+#include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/result_text.h"
@@ -34,15 +35,15 @@ namespace {
 constexpr Duration kTellWithin{10'000};
 
 /// A variable of the environment, or empty.
-std::string text(const char* name) { return io::variable(name).value_or(""); }
+std::string text(const char* name) { return sys::variable(name).value_or(""); }
 
 /// One that is a whole number.
 std::optional<int> number(const char* name) {
-  const Result<int> value = parse_count(text(name));
+  const Result<int> value = settings::parse_count(text(name));
   return value ? std::optional(*value) : std::nullopt;
 }
 
-struct Place {
+struct Yard {
   std::string socket;
   std::string token;
   /// Where the task has ranks: which of how many asks (`trainyard ranks` has told it).
@@ -54,17 +55,17 @@ struct Place {
 bool speaks_for_all() { return number("TRAINYARD_RANK").value_or(0) == 0; }
 
 /// Where the yard is; nothing outside of one.
-std::optional<Place> place() {
-  Place found{.socket = text("TRAINYARD_SOCKET"),
-              .token = text("TRAINYARD_TOKEN"),
-              .rank = number("TRAINYARD_RANK"),
-              .ranks = number("WORLD_SIZE")};
+std::optional<Yard> yard_of_this_task() {
+  Yard found{.socket = text("TRAINYARD_SOCKET"),
+             .token = text("TRAINYARD_TOKEN"),
+             .rank = number("TRAINYARD_RANK"),
+             .ranks = number("WORLD_SIZE")};
   if (found.socket.empty() || found.token.empty()) return std::nullopt;
   return found;
 }
 
-Result<io::Conversation> meet(const Place& yard, wire::Role role, std::optional<Duration> within) {
-  io::Conversation conversation(
+Result<link::Conversation> meet(const Yard& yard, wire::Role role, std::optional<Duration> within) {
+  link::Conversation conversation(
       {.with = "the yard", .within = within, .limits = wire::kTaskLimits});
   Result<void> met = conversation.connect(yard.socket);
   if (met) {
@@ -79,11 +80,11 @@ Result<io::Conversation> meet(const Place& yard, wire::Role role, std::optional<
   return conversation;
 }
 
-Result<void> report(io::Conversation& conversation, const wire::TaskReport& what) {
+Result<void> report(link::Conversation& conversation, const wire::TaskReport& what) {
   return conversation.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(what)});
 }
 
-Result<void> say(io::Conversation& conversation, Said said, std::string message = {}) {
+Result<void> say(link::Conversation& conversation, model::Said said, std::string message = {}) {
   return report(conversation,
                 wire::StageWord{.said = said, .message = std::move(message), .traceback = {}});
 }
@@ -103,27 +104,23 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   return object;
 }
 
-std::string text_of(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
 
 ExitCode client_wait_command(const ClientWaitOptions& options) {
-  const std::optional<Place> yard = place();
+  const std::optional<Yard> yard = yard_of_this_task();
   if (!yard) {
     print("cpu\n");
     return ExitCode::Success;
   }
   const wire::Role role = yard->rank ? wire::Role::Rank : wire::Role::Task;
-  Result<io::Conversation> conversation = meet(*yard, role, std::nullopt);
+  Result<link::Conversation> conversation = meet(*yard, role, std::nullopt);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
   Result<void> said;
   if (options.after_out_of_memory) {
-    said = say(*conversation, Said::OutOfMemory, "the script ran out of memory");
+    said = say(*conversation, model::Said::OutOfMemory, "the script ran out of memory");
   } else {
-    said = say(*conversation, Said::Loading);
-    if (said) said = say(*conversation, Said::Loaded);
+    said = say(*conversation, model::Said::Loading);
+    if (said) said = say(*conversation, model::Said::Loaded);
   }
   if (!said) return fail(said.error(), ExitCode::TaskFailed);
   if (options.after_out_of_memory && yard->rank) {
@@ -134,7 +131,7 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
   if (!order) return fail(order.error(), ExitCode::TaskFailed);
   // A script has no last word: its exit code says how it went.
-  said = say(*conversation, Said::Training);
+  said = say(*conversation, model::Said::Training);
   if (!said) return fail(said.error(), ExitCode::TaskFailed);
   print(std::get<wire::TrainOrder>(*order).device + "\n");
   return ExitCode::Success;
@@ -143,13 +140,13 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
 ExitCode client_progress_command(const ClientProgressOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
-  const std::optional<Place> yard = place();
+  const std::optional<Yard> yard = yard_of_this_task();
   if (!yard || !speaks_for_all()) return ExitCode::Success;
-  Result<io::Conversation> conversation = meet(*yard, wire::Role::Helper, kTellWithin);
+  Result<link::Conversation> conversation = meet(*yard, wire::Role::Helper, kTellWithin);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
-  const Result<void> told =
-      report(*conversation, wire::Progress{.fraction = options.fraction,
-                                           .values = values->empty() ? "" : text_of(*values)});
+  const Result<void> told = report(
+      *conversation, wire::Progress{.fraction = options.fraction,
+                                    .values = values->empty() ? "" : wire::fields_text(*values)});
   return told ? ExitCode::Success : fail(told.error(), ExitCode::TaskFailed);
 }
 
@@ -159,17 +156,17 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   if (!speaks_for_all()) return ExitCode::Success;
   const std::string path = text("TRAINYARD_RESULT");
   if (path.empty()) {
-    print(fmt::format("result: {}\n", text_of(*values)));
+    print(fmt::format("result: {}\n", wire::fields_text(*values)));
     return ExitCode::Success;
   }
   nlohmann::json object = nlohmann::json::object();
   const Result<std::optional<std::string>> before =
-      io::read_plain_file(path, Bytes{static_cast<std::int64_t>(kResultBytesMax)});
+      sys::read_plain_file(path, Bytes{static_cast<std::int64_t>(wire::kResultBytesMax)});
   const std::string text = before ? before->value_or("") : "";
   const nlohmann::json there = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (there.is_object()) object = there;
   object.update(*values);
-  const Result<void> written = io::replace_file(path, text_of(object));
+  const Result<void> written = sys::replace_file(path, wire::fields_text(object));
   return written ? ExitCode::Success : fail(written.error(), ExitCode::TaskFailed);
 }
 

@@ -23,7 +23,7 @@ ClientWords::ClientWords(CLI::App& app) {
       "Run by hand the same script goes on at once, on the CPU.");
   wait_ = client->add_subcommand("wait-device", "Wait until a device is granted, and print it");
   wait_->add_flag("--after-out-of-memory", wait_options_.after_out_of_memory,
-                  "The training ran out of memory, and is to be tried again with more");
+                  "The training ran out of memory, and is to be retried with more");
   wait_->footer(
       "Prints the device: cpu\n"
       "Exit codes: 0 train now, 1 the yard is gone, or refuses.");

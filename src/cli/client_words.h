@@ -18,15 +18,15 @@ class ClientWords {
   explicit ClientWords(CLI::App& app);
 
   /// Does what was asked for; nothing when that was another command.
-  std::optional<ExitCode> run();
+  std::optional<trainyard::cli::ExitCode> run();
 
  private:
   CLI::App* wait_;
   CLI::App* progress_;
   CLI::App* result_;
-  ClientWaitOptions wait_options_;
-  ClientProgressOptions progress_options_;
-  ClientResultOptions result_options_;
+  trainyard::cli::ClientWaitOptions wait_options_;
+  trainyard::cli::ClientProgressOptions progress_options_;
+  trainyard::cli::ClientResultOptions result_options_;
 };
 
 }  // namespace trainyard::cli

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/configuration.h"
-#include "config/shell_quote.h"
+#include "settings/configuration.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -18,8 +18,8 @@ constexpr std::string_view kSetOption = "--set=";
 
 bool sets_a_secret(std::string_view setting) {
   const std::string_view key = setting.substr(0, setting.find('='));
-  return std::ranges::any_of(settings(), [key](const SettingInfo& info) {
-    return info.kind == SettingKind::Secret && info.key == key;
+  return std::ranges::any_of(settings::settings(), [key](const settings::SettingInfo& info) {
+    return info.kind == settings::SettingKind::Secret && info.key == key;
   });
 }
 
@@ -31,7 +31,8 @@ std::string shown_command_line(std::span<const char* const> words) {
     const std::size_t equals = word.find('=', start);
     const bool secret =
         equals != std::string_view::npos && sets_a_secret(word.substr(start, equals - start));
-    text += secret ? shell_word(word.substr(0, equals + 1)) + "******" : shell_word(word);
+    text +=
+        secret ? text::shell_word(word.substr(0, equals + 1)) + "******" : text::shell_word(word);
   }
   return text;
 }

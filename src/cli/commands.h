@@ -18,6 +18,7 @@ struct RunOptions {
   std::string resume;    ///< with the one in this directory; typed it may be empty.
   bool next = false;     ///< --new: in the next directory that is free.
   bool rerun_changed = false;
+  bool until_stdin_closes = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   bool dry_run = false;
@@ -40,8 +41,18 @@ struct LogsOptions {
   bool follow = false;
   bool only_stdout = false;
   bool only_stderr = false;
+  int rank = -1;  ///< The log of this rank alone; -1: of all.
 };
 ExitCode logs_command(const LogsOptions& options);
+
+struct SubmitOptions {
+  std::string job_file;
+  std::string run_directory;
+  std::vector<std::string> settings;
+  std::string command_line;  ///< As typed, but for secrets: for the journal.
+  bool json = false;
+};
+ExitCode submit_command(const SubmitOptions& options);
 
 struct KillOptions {
   std::string task;

@@ -8,31 +8,31 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "config/configuration.h"
-#include "config/job.h"
-#include "config/mistake.h"
-#include "io/capacity.h"
-#include "io/files.h"
+#include "hardware/capacity.h"
+#include "job/job.h"
+#include "settings/configuration.h"
+#include "sys/files.h"
+#include "text/mistake.h"
 
 namespace trainyard::cli {
 namespace {
 
 constexpr const char* kFileName = "trainyard.yaml";
 
-std::expected<Configuration, Mistakes> in_force(const ConfigOptions& options,
-                                                const std::string& here) {
+std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOptions& options,
+                                                                const std::string& here) {
   if (options.job_file.empty()) {
-    return load_configuration({.config_file = options.config_file,
-                               .settings = options.settings,
-                               .current_directory = here});
+    return settings::load_configuration({.config_file = options.config_file,
+                                         .settings = options.settings,
+                                         .current_directory = here});
   }
-  std::expected<Job, Mistakes> job = Job::load({.job_file = options.job_file,
-                                                .config_file = options.config_file,
-                                                .settings = options.settings,
-                                                .run_directory = {},
-                                                .current_directory = here,
-                                                .environment_names = {}},
-                                               io::read_capacity().capacity);
+  std::expected<job::Job, text::Mistakes> job = job::Job::load({.job_file = options.job_file,
+                                                                .config_file = options.config_file,
+                                                                .settings = options.settings,
+                                                                .run_directory = {},
+                                                                .current_directory = here,
+                                                                .environment_names = {}},
+                                                               hardware::read_capacity().capacity);
   if (!job) return std::unexpected(job.error());
   return job->configuration();
 }
@@ -40,23 +40,24 @@ std::expected<Configuration, Mistakes> in_force(const ConfigOptions& options,
 }  // namespace
 
 ExitCode config_show_command(const ConfigOptions& options) {
-  const Result<std::string> here = io::current_directory();
+  const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
-  const std::expected<Configuration, Mistakes> configuration = in_force(options, *here);
+  const std::expected<settings::Configuration, text::Mistakes> configuration =
+      in_force(options, *here);
   if (!configuration) return fail(configuration.error());
-  print(options.json ? show_json(*configuration) : show(*configuration));
+  print(options.json ? settings::show_json(*configuration) : settings::show(*configuration));
   return ExitCode::Success;
 }
 
 ExitCode config_init_command(const ConfigOptions& options) {
-  const Result<std::string> here = io::current_directory();
+  const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
-  const std::string path = io::absolute_path(kFileName, *here);
-  const Result<std::optional<std::string>> old = io::read_plain_file(path, mib(16));
+  const std::string path = sys::absolute_path(kFileName, *here);
+  const Result<std::optional<std::string>> old = sys::read_plain_file(path, mib(16));
   if (!options.force && (!old || *old)) {
     return fail("there is a trainyard.yaml here; --force writes over it");
   }
-  const Result<void> written = io::write_file_atomically(path, commented_default());
+  const Result<void> written = sys::write_file_atomically(path, settings::commented_default());
   if (!written) return fail(written.error());
   print("wrote trainyard.yaml: every setting with its default and what it means\n");
   return ExitCode::Success;

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "cli/exit_code.h"
-#include "config/mistake.h"
+#include "text/mistake.h"
 
 namespace trainyard::cli {
 
@@ -20,6 +20,6 @@ ExitCode fail(std::string_view message, ExitCode code = ExitCode::Usage);
 ExitCode fail(const Error& error, ExitCode code = ExitCode::Usage);
 
 /// All mistakes, one a line, and how many there are when they are several.
-ExitCode fail(const Mistakes& mistakes);
+ExitCode fail(const text::Mistakes& mistakes);
 
 }  // namespace trainyard::cli

@@ -10,13 +10,13 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
-#include "io/environment.h"
-#include "io/files.h"
-#include "io/gpu_driver.h"
-#include "io/gpu_watch.h"
-#include "io/process_owner.h"
+#include "hardware/gpu_driver.h"
+#include "hardware/gpu_watch.h"
+#include "hardware/process_owner.h"
 #include "journal/reader.h"
 #include "report/devices.h"
+#include "sys/environment.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 namespace {
@@ -24,13 +24,13 @@ namespace {
 /// What the run has promised that is named, or else the one at work, if one is.
 Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   const Result<std::string> run = find_run(named);
-  const bool lives = run && io::RunLock::holder(*run).has_value();
+  const bool lives = run && sys::RunLock::holder(*run).has_value();
   if (!named.empty() && !run) return std::unexpected(run.error());
   if (!lives) return {};
-  Result<JournalReader> reader = open_run(*run);
+  Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   view.run_directory = seen_from_here(*run);
-  return reader->tasks({.running = true}, [&view](TaskRow row) {
+  return reader->tasks({.running = true}, [&view](journal::TaskRow row) {
     view.tasks.push_back(std::move(row));
     return true;
   });
@@ -39,32 +39,32 @@ Result<void> add_promises(const std::string& named, report::DevicesView& view) {
 }  // namespace
 
 ExitCode devices_command(const DevicesOptions& options) {
-  Result<io::GpuWatch> watch = io::GpuWatch::start({.environment = io::environment()});
+  Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});
   if (!watch) return fail(watch.error());
-  const io::GpuList& list = watch->list();
+  const hardware::GpuList& list = watch->list();
   report::DevicesView view{
       .devices = {}, .none_reason = list.none_reason, .notes = list.notes, .tasks = {}};
-  const std::vector<io::GpuState> states = watch->look_now();
+  const std::vector<hardware::GpuState> states = watch->look_now();
   for (std::size_t i = 0; i < list.gpus.size(); ++i) {
-    const io::GpuState& state = states.at(i);
+    const hardware::GpuState& state = states.at(i);
     report::DeviceView device{.gpu = list.gpus[i],
                               .present = state.present,
                               .processes_known = state.processes_known,
                               .utilization = state.utilization,
                               .used = state.used,
                               .processes = {}};
-    for (const io::GpuProcess& process : state.processes) {
+    for (const hardware::GpuProcess& process : state.processes) {
       if (!process.memory_known) continue;  // All that is shown is who has how much.
       device.processes.push_back({.pid = process.pid,
                                   .memory = process.memory,
-                                  .other_user = io::other_user_of(process.pid)});
+                                  .other_user = hardware::other_user_of(process.pid)});
     }
     view.devices.push_back(std::move(device));
   }
   if (const Result<void> added = add_promises(options.run_directory, view); !added) {
     return fail(added.error());
   }
-  print(options.json ? devices_json(view) : devices_text(view));
+  print(options.json ? report::devices_json(view) : report::devices_text(view));
   return ExitCode::Success;
 }
 

@@ -7,22 +7,22 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "config/configuration.h"
-#include "config/machine_text.h"
-#include "io/capacity.h"
-#include "io/delegated_group.h"
-#include "io/files.h"
-#include "io/this_machine.h"
+#include "hardware/capacity.h"
+#include "hardware/this_machine.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "process/delegated_group.h"
+#include "settings/configuration.h"
+#include "settings/machine_text.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 namespace {
 
 /// What is so at this moment, and why tasks may have no more.
-std::string now_text(const io::CapacityReading& reading) {
-  const Capacity& capacity = reading.capacity;
-  std::string text = fmt::format("memory free now: {}\n", to_text(io::memory_available()));
+std::string now_text(const hardware::CapacityReading& reading) {
+  const model::Capacity& capacity = reading.capacity;
+  std::string text = fmt::format("memory free now: {}\n", to_text(hardware::memory_available()));
   if (capacity.processes_max > 0) {
     text += fmt::format("at most {} tasks at once: {}\n", capacity.processes_max,
                         capacity.processes_max_reason);
@@ -35,7 +35,7 @@ std::string now_text(const io::CapacityReading& reading) {
 
 /// How limits of memory are kept, and why in that way.
 std::string enforcement_text() {
-  const io::DelegatedGroup group = io::find_delegated_group();
+  const process::DelegatedGroup group = process::find_delegated_group();
   if (group.path.empty()) {
     return fmt::format("memory-limit: hard is kept by looking each second ({})\n", group.why_not);
   }
@@ -47,17 +47,17 @@ std::string enforcement_text() {
 }  // namespace
 
 ExitCode doctor_command(const ConfigOptions& options) {
-  const auto here = io::current_directory();
+  const auto here = sys::current_directory();
   if (!here) return fail(here.error());
-  const auto configuration = load_configuration({.config_file = options.config_file,
-                                                 .settings = options.settings,
-                                                 .current_directory = *here});
+  const auto configuration = settings::load_configuration({.config_file = options.config_file,
+                                                           .settings = options.settings,
+                                                           .current_directory = *here});
   if (!configuration) return fail(configuration.error());
-  const io::ThisMachine machine = io::find_this_machine();
-  const Limits in_force = limits(*configuration, machine.reading.capacity);
-  const Capacity& capacity = machine.reading.capacity;
-  print(machine_text(capacity, in_force) + now_text(machine.reading) +
-        gpus_text(capacity, in_force) + enforcement_text());
+  const hardware::ThisMachine machine = hardware::find_this_machine();
+  const model::Policy in_force = settings::policy(*configuration, machine.reading.capacity);
+  const model::Capacity& capacity = machine.reading.capacity;
+  print(settings::machine_text(capacity, in_force) + now_text(machine.reading) +
+        settings::gpus_text(capacity, in_force) + enforcement_text());
   return ExitCode::Success;
 }
 

@@ -16,14 +16,13 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/load_options.h"
-#include "config/configuration.h"
-#include "config/job.h"
-#include "io/event_loop.h"
-#include "io/files.h"
+#include "job/job.h"
 #include "journal/journal.h"
-#include "journal/place.h"
 #include "journal/reader.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 namespace {
@@ -40,8 +39,9 @@ struct KnownRun {
 
 KnownRun look_at_run(std::string directory) {
   KnownRun run{.directory = std::move(directory)};
-  run.lives = io::RunLock::holder(run.directory).has_value();
-  Result<JournalReader> reader = JournalReader::open(journal_path(run.directory));
+  run.lives = sys::RunLock::holder(run.directory).has_value();
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run.directory));
   if (!reader) return run;
   if (const auto executions = reader->executions(); executions && !executions->empty()) {
     run.started_unix_ms = executions->back().started_unix_ms;
@@ -52,7 +52,8 @@ KnownRun look_at_run(std::string directory) {
 /// One that is just beginning has no journal yet.
 bool has_run(const std::string& directory) {
   std::error_code ignored;
-  return fs::exists(journal_path(directory), ignored) || io::RunLock::holder(directory).has_value();
+  return fs::exists(run::journal_path(directory), ignored) ||
+         sys::RunLock::holder(directory).has_value();
 }
 
 /// Those that hold a run: those that live first, and then the latest.
@@ -70,7 +71,7 @@ std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
 
 std::vector<std::string> directories_in(const std::string& parent) {
   std::vector<std::string> directories;
-  for (const std::string& name : io::names_in(parent)) {
+  for (const std::string& name : sys::names_in(parent)) {
     directories.push_back(fmt::format("{}/{}", parent, name));
   }
   return directories;
@@ -80,9 +81,9 @@ std::vector<std::string> directories_in(const std::string& parent) {
 std::vector<std::string> usual_places(const std::string& here) {
   std::vector<std::string> directories = directories_in(here + "/runs");
   const auto configuration =
-      load_configuration({.config_file = {}, .settings = {}, .current_directory = here});
+      settings::load_configuration({.config_file = {}, .settings = {}, .current_directory = here});
   if (!configuration) return directories;
-  const std::string& workdir = configuration->text(Setting::Workdir);
+  const std::string& workdir = configuration->text(settings::Setting::Workdir);
   if (workdir == "auto" || workdir == here) return directories;
   std::ranges::move(directories_in(workdir + "/runs"), std::back_inserter(directories));
   return directories;
@@ -90,8 +91,8 @@ std::vector<std::string> usual_places(const std::string& here) {
 
 /// Where the runs of a job are. 'runs/net-3' may be the third of the job 'net', and the first of
 /// the job 'net-3'.
-std::vector<std::string> places_of_job(const JobRuns& job) {
-  std::vector<std::string> places = run_directories_like(job.first);
+std::vector<std::string> paths_of_job(const job::JobRuns& job) {
+  std::vector<std::string> places = run::run_directories_like(job.first);
   std::erase_if(places, [&job](const std::string& place) { return !is_run_of(place, job); });
   return places;
 }
@@ -107,11 +108,11 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   if (!fs::exists(path, ignored)) {
     return std::unexpected(Error{fmt::format("no run in '{}': there is no such directory", named)});
   }
-  const Result<LoadOptions> options = load_options(named, {}, {}, {});
+  const Result<job::LoadOptions> options = load_options(named, {}, {}, {});
   if (!options) return std::unexpected(options.error());
-  const Result<JobRuns> job = Job::runs_of(*options);
+  const Result<job::JobRuns> job = job::Job::runs_of(*options);
   if (!job) return std::unexpected(job.error());
-  return places_of_job(*job);
+  return paths_of_job(*job);
 }
 
 Error several_live(const std::vector<KnownRun>& runs) {
@@ -126,13 +127,13 @@ Error several_live(const std::vector<KnownRun>& runs) {
 }  // namespace
 
 Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
-  const Result<std::string> here = io::current_directory();
+  const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   std::vector<std::string> places;
   if (named.empty()) {
     places = usual_places(*here);
   } else {
-    Result<std::vector<std::string>> found = places_of(named, io::absolute_path(named, *here));
+    Result<std::vector<std::string>> found = places_of(named, sys::absolute_path(named, *here));
     if (!found) return std::unexpected(found.error());
     places = std::move(*found);
   }
@@ -149,8 +150,9 @@ Result<std::string> find_run(const std::string& named, WhenSeveralLive when_seve
   return std::move(runs.front().directory);
 }
 
-bool is_run_of(const std::string& run_directory, const JobRuns& job) {
-  Result<JournalReader> reader = JournalReader::open(journal_path(run_directory));
+bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return true;
   const auto executions = reader->executions();
   if (!executions || executions->empty()) return true;
@@ -160,31 +162,48 @@ bool is_run_of(const std::string& run_directory, const JobRuns& job) {
   return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
 }
 
-std::string latest_run_of(const JobRuns& job) {
-  std::vector<KnownRun> runs = runs_in(places_of_job(job));
+std::string latest_run_of(const job::JobRuns& job) {
+  std::vector<KnownRun> runs = runs_in(paths_of_job(job));
   return runs.empty() ? std::string() : std::move(runs.front().directory);
 }
 
-Result<JournalReader> open_run(const std::string& run_directory) {
+Result<journal::JournalReader> open_run(const std::string& run_directory) {
   constexpr Duration kPatience{10'000};
   constexpr Duration kLookEvery{20};
-  const std::string path = journal_path(run_directory);
-  const Duration until = io::EventLoop::now() + kPatience;
-  io::EventLoop loop;
+  const std::string path = run::journal_path(run_directory);
+  const Duration until = sys::EventLoop::now() + kPatience;
+  sys::EventLoop loop;
   while (true) {
     // Looked at first: a yard that is gone now has begun before, if ever.
-    const bool lives = io::RunLock::holder(run_directory).has_value();
-    Result<JournalReader> reader = JournalReader::open(path);
+    const bool lives = sys::RunLock::holder(run_directory).has_value();
+    Result<journal::JournalReader> reader = journal::JournalReader::open(path);
     if (reader || !lives) return reader;
-    const Result<bool> begun = Journal::has_begun(path);
-    if (!begun || *begun) return JournalReader::open(path);
-    if (io::EventLoop::now() > until) {
+    const Result<bool> begun = journal::Journal::has_begun(path);
+    if (!begun || *begun) return journal::JournalReader::open(path);
+    if (sys::EventLoop::now() > until) {
       return std::unexpected(
           Error{fmt::format("the run in '{}' is just beginning: try again", run_directory)});
     }
-    const Duration next = io::EventLoop::now() + kLookEvery;
-    while (io::EventLoop::now() < next) loop.run_once(next - io::EventLoop::now());
+    const Duration next = sys::EventLoop::now() + kLookEvery;
+    while (sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
+}
+
+Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run) {
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(executions.error());
+  const bool idle = !executions->empty() && executions->back().ended;
+  if (idle && sys::RunLock::holder(run)) {
+    return std::unexpected(Error{fmt::format("the run in '{}' has nothing at work now", run)});
+  }
+  if (!sys::RunLock::holder(run) || executions->empty()) {
+    return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
+  }
+  if (executions->back().socket_path.empty()) {
+    return std::unexpected(Error{
+        fmt::format("the run in '{}' has no control socket: it said why when it began", run)});
+  }
+  return executions->back().socket_path;
 }
 
 }  // namespace trainyard::cli

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "config/job.h"
+#include "job/job.h"
 #include "journal/reader.h"
 
 namespace trainyard::cli {
@@ -22,12 +22,15 @@ Result<std::string> find_run(const std::string& named,
 
 /// Whether the run in a directory is one of the job: its last execution was of this job file, or of
 /// one that is gone, with the same name. One whose journal cannot be read may be.
-bool is_run_of(const std::string& run_directory, const JobRuns& job);
+bool is_run_of(const std::string& run_directory, const job::JobRuns& job);
 
 /// Of the runs of a job; empty when there is none.
-std::string latest_run_of(const JobRuns& job);
+std::string latest_run_of(const job::JobRuns& job);
+
+/// Where the yard at work in a run directory listens.
+Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run);
 
 /// The journal of a run. One that is just beginning is waited for, at most ten seconds.
-Result<JournalReader> open_run(const std::string& run_directory);
+Result<journal::JournalReader> open_run(const std::string& run_directory);
 
 }  // namespace trainyard::cli

@@ -11,10 +11,15 @@
 
 namespace trainyard::cli {
 
-Result<TaskRow> find_task(JournalReader& reader, const std::string& name) {
-  Result<JournalReader::Lookup> lookup = reader.look_up(name);
+Result<journal::TaskRow> find_task(journal::JournalReader& reader, const std::string& name) {
+  Result<journal::JournalReader::Lookup> lookup = reader.look_up(name);
   if (!lookup) return std::unexpected(std::move(lookup.error()));
   if (lookup->found.size() == 1) return std::move(lookup->found.front());
+  // 'train/a' is found in 'train (2)' as well, where a submission has a group of that name. Written
+  // out in full a name means the one that is shown by it: no other would tell them apart.
+  for (journal::TaskRow& row : lookup->found) {
+    if (fmt::format("{}/{}", row.group_name, row.id) == name) return std::move(row);
+  }
   std::string text;
   if (lookup->found.empty()) {
     text = fmt::format("no task is called '{}'", name);
@@ -25,7 +30,8 @@ Result<TaskRow> find_task(JournalReader& reader, const std::string& name) {
     if (!lookup->near.empty()) text += "?";
   } else {
     text = fmt::format("several tasks are called '{}':", name);
-    for (const TaskRow& row : lookup->found) text += fmt::format(" {}/{}", row.group_name, row.id);
+    for (const journal::TaskRow& row : lookup->found)
+      text += fmt::format(" {}/{}", row.group_name, row.id);
   }
   return std::unexpected(Error{std::move(text)});
 }

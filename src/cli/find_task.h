@@ -10,6 +10,6 @@ namespace trainyard::cli {
 
 /// The one task that `name` ("lr=0.1", or "train/lr=0.1") stands for. An error when it is none,
 /// with names that come near, or several, with all of them.
-Result<TaskRow> find_task(JournalReader& reader, const std::string& name);
+Result<journal::TaskRow> find_task(journal::JournalReader& reader, const std::string& name);
 
 }  // namespace trainyard::cli

@@ -13,9 +13,8 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/find_task.h"
-#include "io/control_client.h"
-#include "io/files.h"
 #include "journal/reader.h"
+#include "link/control_client.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -24,27 +23,13 @@ namespace {
 /// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
 constexpr Duration kWithin{30'000};
 
-/// Where the yard at work in a run directory listens.
-Result<std::string> socket_of(JournalReader& reader, const std::string& run) {
-  const Result<std::vector<ExecutionRow>> executions = reader.executions();
-  if (!executions) return std::unexpected(executions.error());
-  if (!io::RunLock::holder(run) || executions->empty()) {
-    return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
-  }
-  if (executions->back().socket_path.empty()) {
-    return std::unexpected(Error{
-        fmt::format("the run in '{}' has no control socket: it said why when it began", run)});
-  }
-  return executions->back().socket_path;
-}
-
 /// Whether a task that has been ended had a process in this execution. What the journal says counts
 /// after the yard has answered: it writes down before it answers.
-bool has_started(JournalReader& reader, const TaskRow& task) {
+bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
   if (const Result<void> fresh = reader.refresh(); !fresh) return true;
-  const Result<std::optional<TaskRow>> now = reader.find(task.group_name, task.id);
+  const Result<std::optional<journal::TaskRow>> now = reader.find(task.group_name, task.id);
   if (!now) return true;
-  const std::optional<TaskRow>& row = *now;
+  const std::optional<journal::TaskRow>& row = *now;
   return !row || row->started.has_value();
 }
 
@@ -69,17 +54,17 @@ ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool sta
 ExitCode kill_command(const KillOptions& options) {
   const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
   if (!run) return fail(run.error());
-  Result<JournalReader> reader = open_run(*run);
+  Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
-  const Result<TaskRow> task = find_task(*reader, options.task);
+  const Result<journal::TaskRow> task = find_task(*reader, options.task);
   if (!task) return fail(task.error());
-  const Result<std::string> socket = socket_of(*reader, *run);
+  const Result<std::string> socket = socket_of_run(*reader, *run);
   if (!socket) return fail(socket.error());
   // It may take a while, and the yard cannot make its log short under a view that is held.
   if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
   const Result<wire::ControlReply> reply =
-      io::ask(*socket, wire::Kill{.group = task->group_name, .id = task->id},
-              {.run = *run, .program = "trainyard kill", .within = kWithin});
+      link::ask(*socket, wire::Kill{.group = task->group_name, .id = task->id},
+                {.run = *run, .program = "trainyard kill", .within = kWithin});
   if (!reply) return fail(reply.error(), ExitCode::TaskFailed);
   return tell(*reply, fmt::format("{}/{}", task->group_name, task->id),
               has_started(*reader, *task));

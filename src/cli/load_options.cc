@@ -6,23 +6,23 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/job.h"
-#include "io/environment.h"
-#include "io/files.h"
+#include "job/job.h"
+#include "sys/environment.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 
-Result<LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
-                                 const std::vector<std::string>& settings,
-                                 const std::string& run_directory) {
-  Result<std::string> here = io::current_directory();
+Result<job::LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
+                                      const std::vector<std::string>& settings,
+                                      const std::string& run_directory) {
+  Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(std::move(here.error()));
-  return LoadOptions{.job_file = job_file,
-                     .config_file = config_file,
-                     .settings = settings,
-                     .run_directory = run_directory,
-                     .current_directory = *here,
-                     .environment_names = io::environment_names()};
+  return job::LoadOptions{.job_file = job_file,
+                          .config_file = config_file,
+                          .settings = settings,
+                          .run_directory = run_directory,
+                          .current_directory = *here,
+                          .environment_names = sys::environment_names()};
 }
 
 }  // namespace trainyard::cli

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "config/job.h"
+#include "job/job.h"
 
 namespace trainyard::cli {
 
 /// Seen from the current directory, which may be gone.
-Result<LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
-                                 const std::vector<std::string>& settings,
-                                 const std::string& run_directory = {});
+Result<job::LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
+                                      const std::vector<std::string>& settings,
+                                      const std::string& run_directory = {});
 
 }  // namespace trainyard::cli

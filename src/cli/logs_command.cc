@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,77 +22,88 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/find_task.h"
-#include "io/event_loop.h"
-#include "io/files.h"
-#include "io/tail.h"
-#include "io/terminal.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/log_text.h"
-#include "report/places.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/tail.h"
+#include "sys/terminal.h"
 
 namespace trainyard::cli {
 namespace {
 
 constexpr Duration kLookEvery{200};
 
-/// Two files as one stream, with a heading where it changes from one to the other, as tail(1) does.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// Several files as one stream, with a heading where it changes from one to the other, as tail(1)
+/// does.
 class Streams {
  public:
   Streams(std::vector<std::string> paths, bool raw, bool headings)
       : raw_(raw), headings_(headings || paths.size() > 1) {
     for (std::string& path : paths)
-      streams_.push_back({.file = io::Tail(std::move(path)), .fold = {}});
+      streams_.push_back({.file = sys::Tail(std::move(path)), .fold = {}});
+  }
+
+  void add(std::string path) {
+    streams_.push_back({.file = sys::Tail(std::move(path)), .fold = {}});
+    headings_ = headings_ || streams_.size() > 1;
   }
 
   /// Begins with what there is now: one file after the other, so that none of them waits for
   /// another one that grows as fast as it is printed.
   void begin_round() {
     for (Stream& stream : streams_) stream.file.stop_at_present();
-    place_ = 0;
+    at_ = 0;
   }
 
   /// Prints one piece of it; false when there is no more. An error is that of a file that is there
   /// and cannot be read.
   Result<bool> print_piece() {
-    while (place_ < streams_.size()) {
-      Stream& stream = streams_[place_];
+    while (at_ < streams_.size()) {
+      Stream& stream = streams_[at_];
       Result<std::string> piece = stream.file.read_more();
       if (!piece) return std::unexpected(std::move(piece.error()));
       if (!piece->empty()) {
-        show(stream, raw_ ? *piece : stream.fold.feed(*piece));
+        show(at_, raw_ ? *piece : stream.fold.feed(*piece));
         return true;
       }
-      ++place_;
+      ++at_;
     }
     return false;
   }
 
   void finish() {
-    for (Stream& stream : streams_) show(stream, stream.fold.finish());
+    for (std::size_t i = 0; i < streams_.size(); ++i) show(i, streams_[i].fold.finish());
   }
 
  private:
   struct Stream {
-    io::Tail file;
+    sys::Tail file;
     report::CarriageFolder fold;
   };
 
-  void show(const Stream& stream, std::string_view text) {
+  void show(std::size_t place, std::string_view text) {
     if (text.empty()) return;
-    if (headings_ && shown_ != &stream) {
-      print(fmt::format("{}==> {} <==\n", shown_ == nullptr ? "" : "\n", stream.file.path()));
+    if (headings_ && shown_ != place) {
+      print(fmt::format("{}==> {} <==\n", shown_ ? "\n" : "", streams_[place].file.path()));
     }
-    shown_ = &stream;
+    shown_ = place;
     print(text);
   }
 
   bool raw_;
   bool headings_;
   std::vector<Stream> streams_;
-  std::size_t place_ = 0;  ///< Of the stream that is printed in this round.
-  const Stream* shown_ = nullptr;
+  std::size_t at_ = 0;                ///< Of the stream that is printed in this round.
+  std::optional<std::size_t> shown_;  ///< The place of the one that was printed last.
 };
 
 /// Shows the logs of one attempt after the other.
@@ -99,8 +112,8 @@ class Follower {
   /// Between two pieces it is asked whether to go on.
   using GoesOn = std::move_only_function<bool()>;
 
-  Follower(JournalReader& reader, const LogsOptions& options, std::string run, TaskRow task,
-           GoesOn goes_on)
+  Follower(journal::JournalReader& reader, const LogsOptions& options, std::string run,
+           journal::TaskRow task, GoesOn goes_on)
       : reader_(reader),
         options_(options),
         goes_on_(std::move(goes_on)),
@@ -108,6 +121,11 @@ class Follower {
         task_(std::move(task)),
         attempt_(wanted()),
         streams_(streams(false)) {}
+
+  /// False when the rank that was asked for has not printed anything, and is not waited for.
+  [[nodiscard]] bool has_log() const {
+    return options_.rank <= 0 || options_.follow || is_there(log_of_rank(options_.rank));
+  }
 
   /// Prints what is new. False when no more can come.
   Result<bool> step() {
@@ -118,6 +136,7 @@ class Follower {
     if (wanted() == attempt_) return more;
     streams_.finish();
     attempt_ = wanted();
+    ranks_ = 0;
     streams_ = streams(true);
     return true;
   }
@@ -131,6 +150,7 @@ class Follower {
  private:
   /// Prints what there is now, unless it is told to stop.
   Result<void> print_round() {
+    add_ranks();
     streams_.begin_round();
     while (goes_on_()) {
       const Result<bool> more = streams_.print_piece();
@@ -145,39 +165,55 @@ class Follower {
                                 : std::max(task_.attempt, 1U);
   }
 
+  [[nodiscard]] std::string directory() const { return run_ + "/" + task_.directory + "/"; }
+
+  [[nodiscard]] std::string log_of_rank(int rank) const {
+    return directory() + run::log_name(fmt::format("rank-{}", rank), attempt_);
+  }
+
+  /// The logs of the ranks from 1 on, as they come to be. Rank 0 prints where a task does.
+  void add_ranks() {
+    if (options_.rank >= 0 || options_.only_stdout || options_.only_stderr) return;
+    while (is_there(log_of_rank(ranks_ + 1))) streams_.add(log_of_rank(++ranks_));
+  }
+
   [[nodiscard]] Streams streams(bool headings) const {
-    const std::string directory =
-        run_ + "/" + report::task_directory_of(task_, report::grouping_of(run_, task_)) + "/";
+    const std::string directory = this->directory();
     std::vector<std::string> paths;
     const bool both = options_.only_stdout == options_.only_stderr;
+    if (options_.rank > 0) return {{log_of_rank(options_.rank)}, raw(), headings};
     if (both || options_.only_stdout)
-      paths.push_back(directory + report::log_name("stdout", attempt_));
+      paths.push_back(directory + run::log_name("stdout", attempt_));
     if (both || options_.only_stderr)
-      paths.push_back(directory + report::log_name("stderr", attempt_));
-    // To a terminal, a progress bar that is followed may go on drawing over itself.
-    const bool raw = options_.follow && io::can_redraw(io::kStandardOutput);
-    return {std::move(paths), raw, headings};
+      paths.push_back(directory + run::log_name("stderr", attempt_));
+    return {std::move(paths), raw(), headings};
+  }
+
+  /// To a terminal, a progress bar that is followed may go on drawing over itself.
+  [[nodiscard]] bool raw() const {
+    return options_.follow && sys::can_redraw(sys::kStandardOutput);
   }
 
   /// Whether there is more to come from the attempts that are followed.
   Result<bool> look() {
     if (const Result<void> fresh = reader_.refresh(); !fresh) return std::unexpected(fresh.error());
-    Result<std::optional<TaskRow>> now = reader_.find(task_.group_name, task_.id);
+    Result<std::optional<journal::TaskRow>> now = reader_.find(task_.group_name, task_.id);
     if (!now) return std::unexpected(std::move(now.error()));
     if (const Result<void> rested = reader_.rest(); !rested) return std::unexpected(rested.error());
-    std::optional<TaskRow>& row = *now;
+    std::optional<journal::TaskRow>& row = *now;
     if (!row) return false;
     task_ = std::move(*row);
-    return task_.attempt <= wanted() && task_.standing.verdict == Verdict::None &&
-           io::RunLock::holder(run_).has_value();
+    return task_.attempt <= wanted() && task_.standing.verdict == model::Verdict::None &&
+           sys::RunLock::holder(run_).has_value();
   }
 
-  JournalReader& reader_;
+  journal::JournalReader& reader_;
   const LogsOptions& options_;
   GoesOn goes_on_;
   std::string run_;
-  TaskRow task_;
+  journal::TaskRow task_;
   std::uint32_t attempt_;
+  int ranks_ = 0;  ///< How many of these have a stream, beside rank 0.
   Streams streams_;
 };
 
@@ -186,9 +222,9 @@ class Follower {
 ExitCode logs_command(const LogsOptions& options) {
   const Result<std::string> run = find_run(options.run_directory);
   if (!run) return fail(run.error());
-  Result<JournalReader> reader = open_run(*run);
+  Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
-  const Result<TaskRow> task = find_task(*reader, options.task);
+  const Result<journal::TaskRow> task = find_task(*reader, options.task);
   if (!task) return fail(task.error());
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   if (attempt > task->attempt || (task->attempt == 0 && !options.follow)) {
@@ -197,7 +233,10 @@ ExitCode logs_command(const LogsOptions& options) {
                     : fmt::format("{}/{} has had {}", task->group_name, task->id,
                                   report::counted(task->attempt, "attempt")));
   }
-  io::EventLoop loop;
+  if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
+    return fail("--rank, or --stdout and --stderr: a rank from 1 on has one log");
+  }
+  sys::EventLoop loop;
   bool following = options.follow;
   bool ended = false;
   // Without -f a signal ends us as it ends anybody, also while a full pipe holds us up.
@@ -211,12 +250,16 @@ ExitCode logs_command(const LogsOptions& options) {
     loop.run_once(Duration{0});
     return !ended;
   });
+  if (!follower.has_log()) {
+    return fail(
+        fmt::format("{}/{} has no log of rank {}", task->group_name, task->id, options.rank));
+  }
   while (following) {
     const Result<bool> more = follower.step();
     if (!more) return fail(more.error());
     if (!*more) break;
-    const Duration next = io::EventLoop::now() + kLookEvery;
-    while (following && io::EventLoop::now() < next) loop.run_once(next - io::EventLoop::now());
+    const Duration next = sys::EventLoop::now() + kLookEvery;
+    while (following && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
   return ExitCode::Success;

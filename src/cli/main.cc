@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -15,10 +16,15 @@
 #include "cli/exit_code.h"
 #include "cli/ranks_words.h"
 #include "cli/version.h"
-#include "io/descriptor.h"
+#include "model/rank_share.h"
+#include "sys/descriptor.h"
+#include "sys/other_end.h"
+#include "sys/terminal.h"
 
 namespace trainyard::cli {
 namespace {
+
+constexpr std::string_view kHelp = "help";
 
 /// What may be said to every command that reads the configuration.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
@@ -41,6 +47,7 @@ struct CommandLine {
   StatusOptions status;
   LogsOptions logs;
   KillOptions kill;
+  SubmitOptions submit;
   DevicesOptions devices;
   PlanOptions plan;
   ConfigOptions config;
@@ -59,6 +66,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                 "Start another run beside those that are there: in runs/<name>-2, -3, ...");
   run->add_flag("--rerun-changed", options.rerun_changed,
                 "With --resume: also tasks that had finished before the job file was edited");
+  run->add_flag(
+      "--until-stdin-closes", options.until_stdin_closes,
+      "Stay at work when all tasks have ended, for what is submitted next, until standard\n"
+      "input, a pipe, is closed; what has not ended then is ended as by Ctrl-C");
   run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
   run->add_flag("--json", options.json, "Print the results as JSON");
   add_configuration(*run, options.config_file, options.settings);
@@ -72,7 +83,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
       "\n"
       "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
-      "--config takes their place; --set goes over the settings before, key by key.\n"
+      "--config takes their place; --set overrides the settings before, key by key.\n"
       "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
       "KILL; a second Ctrl-C ends them at once.\n"
       "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was run, 130 interrupted.");
@@ -90,12 +101,21 @@ std::string wrong_with_run(const RunOptions& options) {
   if (!options.resume.empty() && !options.run_directory.empty()) {
     return "--resume names the run directory already: leave --run-dir out";
   }
+  if (options.until_stdin_closes && !sys::has_other_end(sys::kStandardInput)) {
+    return "--until-stdin-closes is for a program that holds the other end of a pipe, and standard "
+           "input is none";
+  }
   if (!options.job_file.empty() || !options.resume.empty()) return {};
   if (options.resumes && !options.run_directory.empty()) return {};
   return options.resumes
              ? "which run? 'trainyard run sweep.yaml --resume', or 'trainyard run --resume "
                "<run-dir>'"
              : "which job file? 'trainyard run sweep.yaml', or 'trainyard run sweep.yaml --resume'";
+}
+
+ExitCode checked_run(const RunOptions& options) {
+  const std::string wrong = wrong_with_run(options);
+  return wrong.empty() ? run_command(options) : fail(wrong);
 }
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
@@ -125,18 +145,22 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   CLI::App* logs = app.add_subcommand("logs", "Show what a task wrote");
   logs->add_option("task", options.task, "Its id, or <group>/<id>")->required();
   add_run_name(*logs, options.run_directory);
-  logs->add_option("--attempt", options.attempt, "Of which attempt (default: the last)")
+  logs->add_option("--attempt", options.attempt,
+                   "The attempt whose logs are shown (default: the last)")
       ->check(wrong_with_attempt);
   logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
   logs->add_flag("--stdout", options.only_stdout, "Standard output alone (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Standard error alone");
+  logs->add_option("--rank", options.rank, "Of a task with ranks, the log of this one alone")
+      ->check(CLI::Range(0, model::kRanksMax));
   logs->footer(
       "Progress bars that draw over themselves are folded to what is left of them.\n"
       "Examples:\n"
       "  trainyard logs lr=0.1,seed=2\n"
       "  trainyard logs train/lr=0.1,seed=2 -f\n"
       "  trainyard logs lr=0.1,seed=2 runs/sweep\n"
-      "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr");
+      "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
+      "  trainyard logs lr=0.1,seed=2 --rank 3");
   return logs;
 }
 
@@ -149,6 +173,30 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "  trainyard kill train/lr=0.1,seed=2\n"
       "  trainyard kill lr=0.1,seed=2 runs/sweep");
   return kill;
+}
+
+CLI::App* add_submit(CLI::App& app, SubmitOptions& options) {
+  CLI::App* submit = app.add_subcommand("submit", "Add a job file to a run that is at work");
+  submit->add_option("job", options.job_file, "The job file (YAML)")->required();
+  add_run_name(*submit, options.run_directory);
+  submit->add_option("--set", options.settings, "A setting for its tasks: --set task.<key>=<value>")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  submit->add_flag("--json", options.json, "For programs");
+  submit->footer(
+      "Examples:\n"
+      "  trainyard submit more.yaml\n"
+      "  trainyard submit more.yaml runs/sweep\n"
+      "\n"
+      "It is checked first, and nothing changes where it has a mistake. What is answered is "
+      "written\n"
+      "down: 'trainyard run --resume' goes on with it. Its tasks find the environment of this "
+      "command,\n"
+      "have their directories under <run-dir>/submissions/<number>, and may need groups of the "
+      "run.\n"
+      "Exit codes: 0 added, 2 not added.");
+  return submit;
 }
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
@@ -173,7 +221,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
 
 CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   CLI::App* devices =
-      app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is promised");
+      app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is reserved");
   add_run_name(*devices, options.run_directory);
   devices->add_flag("--json", options.json, "For programs");
   devices->footer(
@@ -185,19 +233,30 @@ CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   return devices;
 }
 
+/// `help run` is `run --help`, and `help` alone `--help`: what people type first. False: it is
+/// something else.
+bool move_help_to_the_end(std::vector<const char*>& words) {
+  if (words.size() < 2 || std::string_view(words[1]) != kHelp) return false;
+  words.erase(words.begin() + 1);
+  words.push_back("--help");
+  return true;
+}
+
 ExitCode main(int argc, const char* const* argv) {
   CLI::App app{"Runs many training tasks on the machine you have."};
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
-  app.footer("'trainyard <command> --help' says more. Start with: trainyard run sweep.yaml");
+  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml");
 
   CommandLine line;
   line.run.command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});
+  line.submit.command_line = line.run.command_line;
   const CLI::App* run = add_run(app, line.run);
   const CLI::App* status = add_status(app, line.status);
   const CLI::App* logs = add_logs(app, line.logs);
   const CLI::App* kill = add_kill(app, line.kill);
+  const CLI::App* submit = add_submit(app, line.submit);
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   ClientWords client(app);
@@ -214,29 +273,33 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
   CLI::App* init_options = config->get_subcommand("init");
   init_options->add_flag("--force", line.config.force, "Write over one that is there");
+  app.add_subcommand(std::string(kHelp), "Show how a command is used: help run");
 
+  std::vector<const char*> typed(argv, argv + argc);
+  if (move_help_to_the_end(typed)) {
+    // CLI11 shows the help of all rather than say that it knows no such command.
+    const std::string unknown = unknown_word(app, typed);
+    if (!unknown.empty()) return fail(unknown);
+  }
   try {
-    const std::vector<const char*> words =
-        RanksWords::without_separator({argv, static_cast<std::size_t>(argc)});
+    const std::vector<const char*> words = RanksWords::without_separator(typed);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       app.exit(error);
       return ExitCode::Success;
     }
-    const std::string unknown = unknown_word(app, {argv, static_cast<std::size_t>(argc)});
+    const std::string unknown = unknown_word(app, typed);
     return fail(unknown.empty()
                     ? fmt::format("{}\n'trainyard --help' shows how it is used", error.what())
                     : unknown);
   }
-  if (run->parsed()) {
-    line.run.resumes = run->count("--resume") > 0;
-    const std::string wrong = wrong_with_run(line.run);
-    return wrong.empty() ? run_command(line.run) : fail(wrong);
-  }
+  line.run.resumes = run->count("--resume") > 0;
+  if (run->parsed()) return checked_run(line.run);
   if (status->parsed()) return status_command(line.status);
   if (logs->parsed()) return logs_command(line.logs);
   if (kill->parsed()) return kill_command(line.kill);
+  if (submit->parsed()) return submit_command(line.submit);
   if (devices->parsed()) return devices_command(line.devices);
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
@@ -250,6 +313,6 @@ ExitCode main(int argc, const char* const* argv) {
 }  // namespace trainyard::cli
 
 int main(int argc, char** argv) {
-  trainyard::io::open_standard_descriptors();
+  trainyard::sys::open_standard_descriptors();
   return static_cast<int>(trainyard::cli::main(argc, argv));
 }

@@ -19,16 +19,16 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/load_options.h"
-#include "config/job.h"
-#include "config/mistake.h"
-#include "config/setting_value.h"
-#include "io/files.h"
-#include "io/this_machine.h"
+#include "hardware/this_machine.h"
+#include "job/job.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "report/plan_report.h"
+#include "settings/setting_value.h"
 #include "sim/play_run.h"
+#include "sys/files.h"
+#include "text/mistake.h"
 
 namespace trainyard::cli {
 namespace {
@@ -38,8 +38,8 @@ constexpr int kGpusMax = 1'000;
 constexpr Duration kAssumed{60'000};
 
 /// "4x24GB": four alike; "24GB": one; "0": none.
-Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
-  std::vector<Gpu> gpus;
+Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
+  std::vector<model::Gpu> gpus;
   if (text == "0") return gpus;
   int count = 1;
   std::string_view memory = text;
@@ -64,19 +64,20 @@ Result<std::vector<Gpu>> parse_gpus(std::string_view text) {
 }
 
 /// The machine with what was said instead of what is there.
-Result<Capacity> machine_for(const PlanOptions& options, Capacity here, const std::string* gpus) {
+Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity here,
+                                    const std::string* gpus) {
   if (!options.memory.empty()) {
     const Result<Bytes> memory = parse_bytes(options.memory);
     if (!memory) return std::unexpected(Error{fmt::format("--memory: {}", memory.error().message)});
     here.memory = *memory;
   }
   if (!options.cpus.empty()) {
-    const Result<Cpus> cpus = parse_cpus(options.cpus);
+    const Result<model::Cpus> cpus = settings::parse_cpus(options.cpus);
     if (!cpus) return std::unexpected(Error{fmt::format("--cpus: {}", cpus.error().message)});
     here.cpus = *cpus;
   }
   if (gpus != nullptr) {
-    Result<std::vector<Gpu>> made_up = parse_gpus(*gpus);
+    Result<std::vector<model::Gpu>> made_up = parse_gpus(*gpus);
     if (!made_up) return std::unexpected(std::move(made_up.error()));
     here.gpus = std::move(*made_up);
   }
@@ -92,25 +93,25 @@ struct Expected {
   Duration assumed{0};
 };
 
-Expected expected_of(const Plan& plan) {
+Expected expected_of(const model::Plan& plan) {
   Expected expected;
   Duration sum{0};
   std::int64_t known = 0;
-  for (const PlannedTask& task : plan.tasks) {
-    const Shape& shape = plan.shapes[task.shape.value];
-    if (shape.train_expected == Duration{0}) continue;
-    sum += shape.train_expected;
+  for (const model::PlannedTask& task : plan.tasks) {
+    const model::Shape& shape = plan.shapes[task.shape.value];
+    if (shape.terms.train_expected == Duration{0}) continue;
+    sum += shape.terms.train_expected;
     ++known;
   }
   expected.assumed = known > 0 ? sum / known : kAssumed;
-  for (const PlannedTask& task : plan.tasks) {
-    const Shape& shape = plan.shapes[task.shape.value];
-    const bool unknown = shape.train_expected == Duration{0};
+  for (const model::PlannedTask& task : plan.tasks) {
+    const model::Shape& shape = plan.shapes[task.shape.value];
+    const bool unknown = shape.terms.train_expected == Duration{0};
     if (unknown) ++expected.unknown;
-    expected.courses.push_back({.load = shape.load_expected,
-                                .train = unknown ? expected.assumed : shape.train_expected,
-                                .memory = shape.request.memory,
-                                .gpu_memory = shape.request.gpu_memory});
+    expected.courses.push_back({.load = shape.terms.load_expected,
+                                .train = unknown ? expected.assumed : shape.terms.train_expected,
+                                .memory = shape.terms.request.memory,
+                                .gpu_memory = shape.terms.request.gpu_memory});
   }
   return expected;
 }
@@ -129,18 +130,19 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
 }
 
 /// Plays the job on one machine and adds it to the view.
-ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capacity& here,
-                 const std::string* gpus, report::PlanView& view, std::vector<Job>& jobs) {
-  const Result<Capacity> machine = machine_for(options, here, gpus);
+ExitCode add_played_run(const PlanOptions& options, const job::LoadOptions& load,
+                        const model::Capacity& here, const std::string* gpus,
+                        report::PlanView& view, std::vector<job::Job>& jobs) {
+  const Result<model::Capacity> machine = machine_for(options, here, gpus);
   if (!machine) return fail(machine.error());
-  std::expected<Job, Mistakes> job = Job::load(load, *machine);
+  std::expected<job::Job, text::Mistakes> job = job::Job::load(load, *machine);
   if (!job) return fail(job.error());
   const Expected expected = expected_of(job->plan());
   // Which order is taken is the scheduler's to find out, by what it knows itself.
-  Limits limits = job->limits();
+  model::Policy policy = job->policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
-  limits.auto_adjust = false;
-  Result<sim::PlayedRun> run = sim::play_run(job->plan(), limits, *machine, expected.courses, {});
+  policy.auto_adjust = false;
+  Result<sim::PlayedRun> run = sim::play_run(job->plan(), policy, *machine, expected.courses, {});
   if (!run) return fail(run.error(), ExitCode::TaskFailed);
   if (view.runs.empty()) {
     for (std::uint32_t task = 0; task < job->plan().tasks.size(); ++task) {
@@ -151,9 +153,8 @@ ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capa
     view.notes = job->notes();
     if (expected.unknown > 0) {
       view.notes.push_back(
-          fmt::format("NOBODY KNOWS HOW LONG {} of {} tasks take: {} each is assumed. Say "
-                      "'duration: 10m' in the "
-                      "job file, or run it once",
+          fmt::format("it is not known how long {} of {} tasks take: {} each is assumed. "
+                      "Say 'duration: 10m' in the job file, or run it once",
                       expected.unknown, job->plan().tasks.size(), to_text(expected.assumed)));
     }
   }
@@ -166,28 +167,28 @@ ExitCode add_run(const PlanOptions& options, const LoadOptions& load, const Capa
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
-  const Result<LoadOptions> load =
+  const Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings);
   if (!load) return fail(load.error());
-  const io::ThisMachine machine = io::find_this_machine();
-  const Capacity& here = machine.reading.capacity;
+  const hardware::ThisMachine machine = hardware::find_this_machine();
+  const model::Capacity& here = machine.reading.capacity;
   report::PlanView view;
-  std::vector<Job> jobs;
+  std::vector<job::Job> jobs;
   jobs.reserve(options.gpus.size() + 1);
   if (options.gpus.empty()) {
-    const ExitCode added = add_run(options, *load, here, nullptr, view, jobs);
+    const ExitCode added = add_played_run(options, *load, here, nullptr, view, jobs);
     if (added != ExitCode::Success) return added;
   }
   for (const std::string& gpus : options.gpus) {
-    const ExitCode added = add_run(options, *load, here, &gpus, view, jobs);
+    const ExitCode added = add_played_run(options, *load, here, &gpus, view, jobs);
     if (added != ExitCode::Success) return added;
   }
   view.plan = &jobs.front().plan();
   if (!options.html.empty()) {
-    const Result<void> written = io::replace_file(options.html, plan_html(view));
+    const Result<void> written = sys::replace_file(options.html, report::plan_html(view));
     if (!written) return fail(written.error());
   }
-  print(options.json ? plan_json(view) : plan_text(view));
+  print(options.json ? report::plan_json(view) : report::plan_text(view));
   if (!options.html.empty() && !options.json) print(fmt::format("timeline: {}\n", options.html));
   return ExitCode::Success;
 }

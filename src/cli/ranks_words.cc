@@ -7,10 +7,12 @@
 #include <cstdlib>
 #include <expected>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -19,12 +21,12 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
-#include "config/launcher_text.h"
-#include "config/own_program.h"
-#include "config/setting_value.h"
-#include "io/environment.h"
-#include "io/files.h"
+#include "model/rank_share.h"
 #include "ranks/command_ranks.h"
+#include "sys/environment.h"
+#include "sys/files.h"
+#include "sys/this_process.h"
+#include "text/launcher_text.h"
 #include "trainyard/launcher.h"
 
 namespace trainyard::cli {
@@ -35,14 +37,26 @@ constexpr double kGraceMax = 86'400;
 constexpr std::array<std::string_view, 5> kWithValue{"-n", "--ranks", "--launcher", "--logs",
                                                      "--grace"};
 
+/// CLI11 does not know of what follows the options.
+class WithCommand : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    if (usage.ends_with('\n')) usage.pop_back();
+    return usage + " -- command [arguments...]\n";
+  }
+};
+
 /// Beside the other files of a task, or where we are.
-std::string usual_logs() { return io::variable("TRAINYARD_TASK_DIR").value_or("."); }
+std::string usual_logs() { return sys::variable("TRAINYARD_TASK_DIR").value_or("."); }
 
 }  // namespace
 
 RanksWords::RanksWords(CLI::App& app) {
   ranks_ = app.add_subcommand("ranks", "Run a command as several ranks, ended together");
-  ranks_->add_option("-n,--ranks", count_, "How many")->required()->check(CLI::Range(1, kRanksMax));
+  ranks_->add_option("-n,--ranks", count_, "How many")
+      ->required()
+      ->check(CLI::Range(1, model::kRanksMax));
   ranks_->add_option("--launcher", launcher_,
                      "built-in, mpirun, torchrun, srun, or a JSON list with \"{command}\" in it");
   ranks_->add_option("--logs", logs_,
@@ -50,6 +64,7 @@ RanksWords::RanksWords(CLI::App& app) {
   ranks_->add_option("--grace", grace_, "Seconds between TERM and KILL (default: 10)")
       ->check(CLI::Range(0.0, kGraceMax));
   ranks_->prefix_command();
+  ranks_->formatter(std::make_shared<WithCommand>());
   ranks_->footer(
       "Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its "
       "environment,\n"
@@ -89,7 +104,7 @@ std::vector<const char*> RanksWords::without_separator(std::span<const char* con
 std::optional<int> RanksWords::run() const {
   if (ranks_->parsed()) return run_them();
   if (!rank_->parsed()) return std::nullopt;
-  const Error why = become_rank(rank_->remaining());
+  const Error why = ranks::become_rank(rank_->remaining());
   std::cerr << "trainyard rank: " << why.message << '\n' << std::flush;
   return EXIT_FAILURE;
 }
@@ -99,16 +114,17 @@ int RanksWords::run_them() const {
   if (command.empty()) {
     return static_cast<int>(fail("which command? 'trainyard ranks -n 4 -- python3 train.py'"));
   }
-  const Result<Launcher> launcher = parse_launcher(launcher_);
+  const Result<Launcher> launcher = text::parse_launcher(launcher_);
   if (!launcher) return static_cast<int>(fail(launcher.error()));
-  const auto here = io::current_directory();
+  const auto here = sys::current_directory();
   if (!here) return static_cast<int>(fail(here.error()));
-  const Result<int> code = run_ranks(
+  const Result<int> code = ranks::run_ranks(
       {.ranks = count_,
        .launcher = *launcher,
        .command = command,
-       .log_directory = io::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
-       .self = own_program().value_or("trainyard"),
+       .log_directory = sys::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
+       .attempt = ranks::own_attempt(),
+       .self = sys::own_program().value_or("trainyard"),
        .grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(grace_)),
        .say = [](std::string_view what) {
          std::cerr << "trainyard ranks: " << what << '\n' << std::flush;

@@ -16,11 +16,12 @@
 #include "cli/commands.h"
 #include "cli/find_run.h"
 #include "cli/load_options.h"
-#include "config/job.h"
-#include "io/files.h"
+#include "job/job.h"
 #include "journal/journal.h"
-#include "journal/place.h"
 #include "journal/reader.h"
+#include "journal/upgrade.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 namespace {
@@ -37,15 +38,20 @@ Error no_run(const std::string& run_directory) {
 }
 
 /// Nothing for a run that was killed before it had begun.
-Result<std::optional<ExecutionRow>> last_execution(const std::string& run_directory) {
-  const std::string journal = journal_path(run_directory);
+Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& run_directory,
+                                                            bool may_write) {
+  const std::string journal = run::journal_path(run_directory);
   if (!exists(journal)) return std::unexpected(no_run(run_directory));
-  const Result<bool> begun = Journal::has_begun(journal);
+  if (may_write) {
+    const Result<void> up_to_date = journal::bring_up_to_date(journal);
+    if (!up_to_date) return std::unexpected(up_to_date.error());
+  }
+  const Result<bool> begun = journal::Journal::has_begun(journal);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return std::nullopt;
-  Result<JournalReader> reader = JournalReader::open(journal);
+  Result<journal::JournalReader> reader = journal::JournalReader::open(journal);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  Result<std::vector<ExecutionRow>> executions = reader->executions();
+  Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
   if (!executions) return std::unexpected(std::move(executions.error()));
   if (executions->empty()) return std::nullopt;
   return std::move(executions->back());
@@ -53,7 +59,13 @@ Result<std::optional<ExecutionRow>> last_execution(const std::string& run_direct
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
-Result<void> take_over_files(RunOptions& options, const ExecutionRow& last) {
+Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& last) {
+  if (last.is_of_program()) {
+    return std::unexpected(Error{fmt::format(
+        "the run in '{}' is that of a program with trainyard's library: it goes on when that "
+        "program is run again",
+        options.resume)});
+  }
   if (options.job_file.empty()) {
     options.job_file = last.job_file;
     if (!exists(options.job_file)) {
@@ -87,10 +99,10 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
 /// Which run it is, where no directory was said: the last one of the job file.
 Result<std::string> run_of_job(const RunOptions& options) {
   if (!options.run_directory.empty()) return options.run_directory;
-  const Result<LoadOptions> load =
+  const Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings, {});
   if (!load) return std::unexpected(load.error());
-  const Result<JobRuns> job = Job::runs_of(*load);
+  const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(job.error());
   std::string latest = latest_run_of(*job);
   if (!latest.empty()) return latest;
@@ -102,14 +114,14 @@ Result<std::string> run_of_job(const RunOptions& options) {
 }  // namespace
 
 Result<RunOptions> fill_in_resumed(RunOptions options) {
-  const Result<std::string> here = io::current_directory();
+  const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   std::error_code ignored;
   if (options.job_file.empty() && std::filesystem::is_regular_file(options.resume, ignored)) {
     options.job_file = std::exchange(options.resume, {});
   }
   if (!options.resume.empty() && options.job_file.empty() &&
-      !exists(journal_path(options.resume))) {
+      !exists(run::journal_path(options.resume))) {
     // A directory that has runs in it, as other commands take one.
     if (Result<std::string> run = find_run(options.resume)) options.resume = std::move(*run);
   }
@@ -119,10 +131,11 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     options.resume = std::move(*run);
     options.run_directory.clear();
   }
-  const std::string run_directory = io::absolute_path(options.resume, *here);
-  Result<std::optional<ExecutionRow>> found = last_execution(run_directory);
+  const std::string run_directory = sys::absolute_path(options.resume, *here);
+  Result<std::optional<journal::ExecutionRow>> found =
+      last_execution(run_directory, !options.dry_run);
   if (!found) return std::unexpected(std::move(found.error()));
-  const std::optional<ExecutionRow>& last = *found;
+  const std::optional<journal::ExecutionRow>& last = *found;
   if (!last) {
     if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
     return options;

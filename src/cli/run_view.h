@@ -5,28 +5,27 @@
 #include <string_view>
 
 #include "cli/exit_code.h"
-#include "config/job.h"
-#include "io/output.h"
-#include "model/plan.h"
+#include "job/jobs.h"
 #include "model/turn.h"
 #include "report/progress.h"
+#include "sys/output.h"
 
 namespace trainyard::cli {
 
-/// The progress line on standard error, which holds nobody up. `job` must outlive it.
+/// The progress line on standard error, which holds nobody up. `jobs` must outlive it.
 class RunView {
  public:
-  RunView(const Job& job, const Plan& plan);
+  explicit RunView(const job::Jobs& jobs);
   RunView(RunView&&) = delete;
   RunView& operator=(RunView&&) = delete;
   ~RunView() = default;
 
-  void on(const Turn& turn) { progress_.on(turn); }
+  void on(const model::Turn& turn) { progress_.on(turn); }
   void note(std::string_view line) { progress_.note(line); }
   void finish();
 
  private:
-  io::Output output_;
+  sys::Output output_;
   report::ProgressLine progress_;
 };
 

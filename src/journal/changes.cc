@@ -8,7 +8,7 @@
 
 #include "journal/plan_rows.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 std::string words_for(int parallel_max) {
@@ -45,4 +45,4 @@ std::vector<std::string> Changes::lines() const {
   return lines;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -7,7 +7,7 @@
 
 #include "journal/plan_rows.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// How many lines at most.
 constexpr std::size_t kChangeLinesMax = 20;
@@ -26,4 +26,4 @@ class Changes {
   std::size_t count_ = 0;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

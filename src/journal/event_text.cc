@@ -23,7 +23,7 @@
 #include "model/status.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 void append_named(std::string& data, std::string_view name, std::string_view text) {
@@ -31,27 +31,29 @@ void append_named(std::string& data, std::string_view name, std::string_view tex
   append_json_string(data, text);
 }
 
-void append(std::string& data, const End& end) {
+void append(std::string& data, const model::End& end) {
   match(
       end,
-      [&](const ExitedWith& exit) {
+      [&](const model::ExitedWith& exit) {
         fmt::format_to(std::back_inserter(data), R"(,"exit":{})", exit.code);
       },
-      [&](const KilledBy& kill) {
+      [&](const model::KilledBy& kill) {
         fmt::format_to(std::back_inserter(data), R"(,"signal":{})", kill.signal);
         if (kill.out_of_memory) data += R"(,"out_of_memory":true)";
         if (kill.over_limit) data += R"(,"over_limit":true)";
       },
-      [&](const NotStarted& none) { append_named(data, "not_started", none.why); },
-      [&](const Vanished& gone) { append_named(data, "vanished", gone.why); });
+      [&](const model::NotStarted& none) { append_named(data, "not_started", none.why); },
+      [&](const model::Vanished& gone) { append_named(data, "vanished", gone.why); });
 }
 
-void append(std::string& data, const TaskChanged& change, const RowNumbers& numbers) {
+void append(std::string& data, const model::TaskChanged& change, const RowNumbers& numbers) {
   fmt::format_to(std::back_inserter(data), R"({{"task":{},"attempt":{},"status":"{}")",
                  numbers.of(change.key.task), change.key.attempt, to_text(change.status));
   if (change.stage == Stage::Load) data += R"(,"stage":"LOAD")";
-  if (change.verdict != Verdict::None) append_named(data, "verdict", to_text(change.verdict));
-  if (change.failure != Failure::None) append_named(data, "failure", to_text(change.failure));
+  if (change.verdict != model::Verdict::None)
+    append_named(data, "verdict", model::to_text(change.verdict));
+  if (change.failure != model::Failure::None)
+    append_named(data, "failure", model::to_text(change.failure));
   if (change.exit_code != 0) {
     fmt::format_to(std::back_inserter(data), R"(,"exit_code":{})", change.exit_code);
   }
@@ -59,7 +61,7 @@ void append(std::string& data, const TaskChanged& change, const RowNumbers& numb
   data.push_back('}');
 }
 
-void append(std::string& data, const GroupChanged& change, const RowNumbers& numbers) {
+void append(std::string& data, const model::GroupChanged& change, const RowNumbers& numbers) {
   constexpr std::array<std::string_view, 6> kPhases{"BLOCKED", "RUNNING", "FINISHED",
                                                     "FAILED",  "SKIPPED", "STOPPED"};
   fmt::format_to(std::back_inserter(data), R"({{"group":{},"phase":"{}")", numbers.of(change.group),
@@ -69,9 +71,9 @@ void append(std::string& data, const GroupChanged& change, const RowNumbers& num
 }
 
 /// What of it says something.
-void append(std::string& data, const Reason& reason) {
-  append_named(data, "cause", to_text(reason.cause));
-  const Request& needs = reason.needs;
+void append(std::string& data, const model::Reason& reason) {
+  append_named(data, "cause", model::to_text(reason.cause));
+  const model::Request& needs = reason.needs;
   const auto add = [&data](std::string_view name, std::int64_t value) {
     if (value != 0) fmt::format_to(std::back_inserter(data), ",\"{}\":{}", name, value);
   };
@@ -84,21 +86,21 @@ void append(std::string& data, const Reason& reason) {
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
 }
 
-void append(std::string& data, const Change& change, const RowNumbers& numbers) {
+void append(std::string& data, const model::Change& change, const RowNumbers& numbers) {
   match(
-      change, [&](const TaskChanged& task) { append(data, task, numbers); },
-      [&](const GroupChanged& group) { append(data, group, numbers); },
-      [&](const ReasonChanged& reason) {
-        fmt::format_to(std::back_inserter(data), R"({{"shape":{})", reason.shape.value);
+      change, [&](const model::TaskChanged& task) { append(data, task, numbers); },
+      [&](const model::GroupChanged& group) { append(data, group, numbers); },
+      [&](const model::ReasonChanged& reason) {
+        fmt::format_to(std::back_inserter(data), R"({{"shape":{})", numbers.of(reason.shape));
         append(data, reason.reason);
         data.push_back('}');
       },
       // A reading, and not kept among what happened.
-      [&](const HeadroomSeen&) {});
+      [&](const model::HeadroomSeen&) {});
 }
 
-void append_gpus(std::string& data, const Request& promise, const std::vector<GpuIndex>& gpus,
-                 const RowNumbers& numbers) {
+void append_gpus(std::string& data, const model::Request& promise,
+                 const std::vector<model::GpuIndex>& gpus, const RowNumbers& numbers) {
   if (gpus.empty()) return;
   data += R"(,"gpus":[)";
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -107,10 +109,10 @@ void append_gpus(std::string& data, const Request& promise, const std::vector<Gp
   fmt::format_to(std::back_inserter(data), R"(],"gpu_memory":{})", promise.gpu_memory.count);
 }
 
-void append(std::string& data, const Command& command, const RowNumbers& numbers) {
+void append(std::string& data, const model::Command& command, const RowNumbers& numbers) {
   match(
       command,
-      [&](const StartAttempt& start) {
+      [&](const model::StartAttempt& start) {
         fmt::format_to(std::back_inserter(data),
                        R"({{"start":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(start.key.task), start.key.attempt, start.promise.memory.count,
@@ -118,7 +120,7 @@ void append(std::string& data, const Command& command, const RowNumbers& numbers
         append_gpus(data, start.promise, start.gpus, numbers);
         data.push_back('}');
       },
-      [&](const GrantDevice& grant) {
+      [&](const model::GrantDevice& grant) {
         fmt::format_to(std::back_inserter(data),
                        R"({{"train":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(grant.key.task), grant.key.attempt, grant.promise.memory.count,
@@ -126,15 +128,15 @@ void append(std::string& data, const Command& command, const RowNumbers& numbers
         append_gpus(data, grant.promise, grant.gpus, numbers);
         data.push_back('}');
       },
-      [&](const SignalAttempt& early) {
+      [&](const model::SignalAttempt& early) {
         fmt::format_to(std::back_inserter(data), R"({{"signal":{},"attempt":{},"number":{}}})",
                        numbers.of(early.key.task), early.key.attempt, early.signal);
       },
-      [&](const StopAttempt& stop) {
+      [&](const model::StopAttempt& stop) {
         fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
                        numbers.of(stop.key.task), stop.key.attempt, stop.kill);
       },
-      [&](const AnswerKill& answer) {
+      [&](const model::AnswerKill& answer) {
         fmt::format_to(std::back_inserter(data), R"({{"answer":{},"done":{}}})", answer.request,
                        answer.done);
       });
@@ -156,37 +158,39 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
 }
 
 /// What could be promised is a reading, with a table of its own. It comes last.
-std::span<const Change> changes_to_tell(const Decision& decision) {
-  const std::span<const Change> all = decision.changes;
-  const bool reading = !all.empty() && std::holds_alternative<HeadroomSeen>(all.back());
+std::span<const model::Change> changes_to_tell(const model::Decision& decision) {
+  const std::span<const model::Change> all = decision.changes;
+  const bool reading = !all.empty() && std::holds_alternative<model::HeadroomSeen>(all.back());
   return all.first(all.size() - (reading ? 1 : 0));
 }
 
-bool says_nothing(const What& what) {
-  return std::holds_alternative<Sampled>(what) || std::holds_alternative<GpusSampled>(what) ||
-         std::holds_alternative<Progressed>(what) || std::holds_alternative<TimePassed>(what);
+bool says_nothing(const model::What& what) {
+  return std::holds_alternative<model::Sampled>(what) ||
+         std::holds_alternative<model::GpusSampled>(what) ||
+         std::holds_alternative<model::Progressed>(what) ||
+         std::holds_alternative<model::TimePassed>(what);
 }
 
 }  // namespace
 
 void EventRows::begin(EventRow& row) {
-  const auto about = [&](std::string_view kind, AttemptKey key) {
+  const auto about = [&](std::string_view kind, model::AttemptKey key) {
     row.kind = kind;
     row.task = numbers_.of(key.task);
     row.attempt = key.attempt;
   };
   match(
       event_.what,
-      [&](const AttemptStarted& started) {
+      [&](const model::AttemptStarted& started) {
         about("started", started.key);
         fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
       },
-      [&](const StageReported& report) {
-        about(to_text(report.said), report.key);
+      [&](const model::StageReported& report) {
+        about(model::to_text(report.said), report.key);
         if (!report.message.empty()) append_named(row.data, "message", report.message);
       },
-      [&](const Progressed& progress) { about("progress", progress.key); },
-      [&](const AttemptEnded& ended) {
+      [&](const model::Progressed& progress) { about("progress", progress.key); },
+      [&](const model::AttemptEnded& ended) {
         about("ended", ended.key);
         append(row.data, ended.end);
         fmt::format_to(std::back_inserter(row.data), R"(,"memory_peak":{},"cpu_ms":{})",
@@ -195,29 +199,37 @@ void EventRows::begin(EventRow& row) {
           fmt::format_to(std::back_inserter(row.data), R"(,"gpu_memory_peak":{})",
                          ended.usage.gpu_memory_peak.count);
         }
+        if (ended.ranks.failed) {
+          fmt::format_to(std::back_inserter(row.data), R"(,"rank":{})", *ended.ranks.failed);
+        }
         if (!ended.result.empty()) {
           fmt::format_to(std::back_inserter(row.data), R"(,"result_bytes":{})",
                          ended.result.size());
         }
         if (!ended.warning.empty()) append_named(row.data, "warning", ended.warning);
       },
-      [&](const Sampled&) { row.kind = "sampled"; },
-      [&](const GpusSampled&) { row.kind = "gpus_sampled"; },
-      [&](const KeeperSilent& keeper) {
+      [&](const model::Sampled&) { row.kind = "sampled"; },
+      [&](const model::GpusSampled&) { row.kind = "gpus_sampled"; },
+      [&](const model::KeeperSilent& keeper) {
         row.kind = "keeper";
         fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);
       },
-      [&](const InterruptAsked&) { row.kind = "interrupt"; },
-      [&](const KillAsked& kill) {
+      [&](const model::InterruptAsked&) { row.kind = "interrupt"; },
+      [&](const model::KillAsked& kill) {
         row.kind = "kill";
         row.task = numbers_.of(kill.task);
         fmt::format_to(std::back_inserter(row.data), R"(,"request":{})", kill.request);
       },
-      [&](const TimePassed&) { row.kind = "time"; });
+      [&](const model::BatchAdded& batch) {
+        row.kind = "batch";
+        fmt::format_to(std::back_inserter(row.data), R"(,"number":{},"tasks":{})", batch.number,
+                       batch.plan->tasks.size());
+      },
+      [&](const model::TimePassed&) { row.kind = "time"; });
 }
 
 bool EventRows::next(EventRow& row) {
-  const std::span<const Change> changes = changes_to_tell(decision_);
+  const std::span<const model::Change> changes = changes_to_tell(decision_);
   const bool done = changes_done_ == changes.size() && commands_done_ == decision_.commands.size();
   if (done && (begun_ || says_nothing(event_.what))) return false;
   row.kind = "more";
@@ -227,9 +239,9 @@ bool EventRows::next(EventRow& row) {
   if (!begun_) begin(row);
   begun_ = true;
   changes_done_ += append_list(row.data, "changes", changes.subspan(changes_done_), numbers_);
-  commands_done_ +=
-      append_list(row.data, "commands",
-                  std::span<const Command>(decision_.commands).subspan(commands_done_), numbers_);
+  commands_done_ += append_list(
+      row.data, "commands",
+      std::span<const model::Command>(decision_.commands).subspan(commands_done_), numbers_);
   // Every member was written with a comma before it.
   if (row.data.empty()) {
     row.data = "{}";
@@ -240,4 +252,4 @@ bool EventRows::next(EventRow& row) {
   return true;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

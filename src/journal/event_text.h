@@ -13,19 +13,24 @@
 #include "model/event.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
-/// Which rows the tasks and groups of the plan are. Numbers stay when the job file is edited.
+/// Which rows the tasks and groups of the run are. Numbers stay when the job file is edited.
 struct RowNumbers {
   std::vector<std::uint32_t> tasks;  ///< Empty when each task's number is its index.
   std::vector<std::uint32_t> groups;
+  /// That of the first shape: batches that are not of this execution have those before.
+  std::uint32_t first_shape = 0;
   std::vector<std::string> gpus;  ///< What people call them, by GpuIndex: "0", "0:1".
 
-  [[nodiscard]] std::uint32_t of(TaskIndex task) const {
+  [[nodiscard]] std::uint32_t of(model::TaskIndex task) const {
     return tasks.empty() ? task.value : tasks[task.value];
   }
-  [[nodiscard]] std::uint32_t of(GroupIndex group) const { return groups[group.value]; }
-  [[nodiscard]] const std::string& of(GpuIndex gpu) const { return gpus.at(gpu.value); }
+  [[nodiscard]] std::uint32_t of(model::GroupIndex group) const { return groups[group.value]; }
+  [[nodiscard]] std::uint32_t of(model::ShapeIndex shape) const {
+    return first_shape + shape.value;
+  }
+  [[nodiscard]] const std::string& of(model::GpuIndex gpu) const { return gpus.at(gpu.value); }
 };
 
 /// A row is at most about this long, whatever was decided; except for one that holds one longer
@@ -43,7 +48,7 @@ struct EventRow {
 /// Progressed and a TimePassed have rows only for what was decided then.
 class EventRows {
  public:
-  EventRows(const Event& event, const Decision& decision, const RowNumbers& numbers)
+  EventRows(const model::Event& event, const model::Decision& decision, const RowNumbers& numbers)
       : event_(event), decision_(decision), numbers_(numbers) {}
 
   /// Fills `row`, using its memory again; false when there are no more.
@@ -52,12 +57,12 @@ class EventRows {
  private:
   void begin(EventRow& row);
 
-  const Event& event_;
-  const Decision& decision_;
+  const model::Event& event_;
+  const model::Decision& decision_;
   const RowNumbers& numbers_;
   bool begun_ = false;
   std::size_t changes_done_ = 0;
   std::size_t commands_done_ = 0;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -21,16 +21,16 @@
 #include "model/status.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 /// Rows as "kind task.attempt data".
-std::vector<std::string> rows_of(const What& what, const Decision& decision = {},
+std::vector<std::string> rows_of(const model::What& what, const model::Decision& decision = {},
                                  const RowNumbers& numbers = {.tasks = {}, .groups = {0, 1}}) {
-  const Event event{.at = at(5), .what = what};
+  const model::Event event{.at = at(5), .what = what};
   EventRows rows(event, decision, numbers);
   std::vector<std::string> texts;
   EventRow row;
@@ -43,91 +43,98 @@ std::vector<std::string> rows_of(const What& what, const Decision& decision = {}
 }
 
 TEST(EventText, TellsHowAProcessCameAndWent) {
-  EXPECT_THAT(rows_of(AttemptStarted{.key = key(3, 2), .pid = 77}),
+  EXPECT_THAT(rows_of(model::AttemptStarted{.key = key(3, 2), .pid = 77}),
               ElementsAre(R"(started 3.2 {"pid":77})"));
-  EXPECT_THAT(rows_of(AttemptEnded{.key = key(3), .end = ExitedWith{1}}),
+  EXPECT_THAT(rows_of(model::AttemptEnded{.key = key(3), .end = model::ExitedWith{1}}),
               ElementsAre(R"(ended 3.1 {"exit":1,"memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(rows_of(model::AttemptEnded{.key = key(3),
+                                          .end = model::ExitedWith{7},
+                                          .usage = {},
+                                          .ranks = {.failed = 2, .finished = {1}}}),
+              ElementsAre(R"(ended 3.1 {"exit":7,"memory_peak":0,"cpu_ms":0,"rank":2})"));
   EXPECT_THAT(
-      rows_of(AttemptEnded{.key = key(3),
-                           .end = KilledBy{.signal = 9, .out_of_memory = true},
-                           .usage = {.memory_peak = mb(1), .cpu_time = Duration(20)},
-                           .result = "{}",
-                           .warning = "bad \"x\""}),
+      rows_of(model::AttemptEnded{.key = key(3),
+                                  .end = model::KilledBy{.signal = 9, .out_of_memory = true},
+                                  .usage = {.memory_peak = mb(1), .cpu_time = Duration(20)},
+                                  .result = "{}",
+                                  .warning = "bad \"x\""}),
       ElementsAre(R"(ended 3.1 {"signal":9,"out_of_memory":true,"memory_peak":1000000,"cpu_ms":20,)"
                   R"("result_bytes":2,"warning":"bad \"x\""})"));
+  EXPECT_THAT(rows_of(model::AttemptEnded{
+                  .key = key(0),
+                  .end = model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}}),
+              ElementsAre(R"(ended 0.1 {"signal":9,"out_of_memory":true,"over_limit":true,)"
+                          R"("memory_peak":0,"cpu_ms":0})"));
   EXPECT_THAT(
-      rows_of(AttemptEnded{
-          .key = key(0), .end = KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}}),
-      ElementsAre(R"(ended 0.1 {"signal":9,"out_of_memory":true,"over_limit":true,)"
-                  R"("memory_peak":0,"cpu_ms":0})"));
-  EXPECT_THAT(
-      rows_of(AttemptEnded{.key = key(0), .end = NotStarted{"no such file"}}),
+      rows_of(model::AttemptEnded{.key = key(0), .end = model::NotStarted{"no such file"}}),
       ElementsAre(R"(ended 0.1 {"not_started":"no such file","memory_peak":0,"cpu_ms":0})"));
-  EXPECT_THAT(rows_of(AttemptEnded{.key = key(0), .end = Vanished{"keeper"}}),
+  EXPECT_THAT(rows_of(model::AttemptEnded{.key = key(0), .end = model::Vanished{"keeper"}}),
               ElementsAre(R"(ended 0.1 {"vanished":"keeper","memory_peak":0,"cpu_ms":0})"));
 }
 
 TEST(EventText, TellsWhatATwoPhaseTaskSaysAndWhatItIsTold) {
-  EXPECT_THAT(rows_of(StageReported{.key = key(3, 2), .said = Said::Loading}),
+  EXPECT_THAT(rows_of(model::StageReported{.key = key(3, 2), .said = model::Said::Loading}),
               ElementsAre("loading 3.2 {}"));
+  EXPECT_THAT(rows_of(model::StageReported{
+                  .key = key(3), .said = model::Said::Failed, .message = "ValueError: x"}),
+              ElementsAre(R"(failed 3.1 {"message":"ValueError: x"})"));
   EXPECT_THAT(
-      rows_of(StageReported{.key = key(3), .said = Said::Failed, .message = "ValueError: x"}),
-      ElementsAre(R"(failed 3.1 {"message":"ValueError: x"})"));
-  EXPECT_THAT(
-      rows_of(StageReported{.key = key(3), .said = Said::Loaded},
-              {.commands = {GrantDevice{.key = key(3),
-                                        .promise = {.memory = mb(1), .cpus = cpus(1)}}}}),
+      rows_of(model::StageReported{.key = key(3), .said = model::Said::Loaded},
+              {.commands = {model::GrantDevice{
+                   .key = key(3), .promise = {.memory = mb(1), .cpus = model::cpus(1)}}}}),
       ElementsAre(
           R"(loaded 3.1 {"commands":[{"train":3,"attempt":1,"memory":1000000,"cpus_milli":1000}]})"));
 }
 
 TEST(EventText, TellsWhatPeopleAskedFor) {
-  EXPECT_THAT(rows_of(InterruptAsked{}), ElementsAre("interrupt -.- {}"));
-  EXPECT_THAT(rows_of(KillAsked{.task = {4}, .request = 9}),
+  EXPECT_THAT(rows_of(model::InterruptAsked{}), ElementsAre("interrupt -.- {}"));
+  EXPECT_THAT(rows_of(model::KillAsked{.task = {4}, .request = 9}),
               ElementsAre(R"(kill 4.- {"request":9})"));
 }
 
 TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
-  EXPECT_THAT(rows_of(Sampled{}), IsEmpty());
-  EXPECT_THAT(rows_of(TimePassed{}), IsEmpty());
-  EXPECT_THAT(rows_of(TimePassed{}, {.commands = {StopAttempt{.key = key(1), .kill = true}}}),
-              ElementsAre(R"(time -.- {"commands":[{"stop":1,"attempt":1,"kill":true}]})"));
-  const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(6)}};
+  EXPECT_THAT(rows_of(model::Sampled{}), IsEmpty());
+  EXPECT_THAT(rows_of(model::TimePassed{}), IsEmpty());
   EXPECT_THAT(
-      rows_of(Sampled{},
-              {.changes = {ReasonChanged{.shape = {2}, .reason = memory}, HeadroomSeen{}}}),
+      rows_of(model::TimePassed{}, {.commands = {model::StopAttempt{.key = key(1), .kill = true}}}),
+      ElementsAre(R"(time -.- {"commands":[{"stop":1,"attempt":1,"kill":true}]})"));
+  const model::Reason memory{.cause = model::Cause::Memory, .needs = {.memory = gb(6)}};
+  EXPECT_THAT(
+      rows_of(model::Sampled{}, {.changes = {model::ReasonChanged{.shape = {2}, .reason = memory},
+                                             model::HeadroomSeen{}}}),
       ElementsAre(R"(sampled -.- {"changes":[{"shape":2,"cause":"memory","memory":6000000000}]})"));
-  const Reason gpus{.cause = Cause::Gpus,
-                    .needs = {.gpus = 2, .gpu_memory = gb(1), .gpu = GpuIndex{0}}};
+  const model::Reason gpus{.cause = model::Cause::Gpus,
+                           .needs = {.gpus = 2, .gpu_memory = gb(1), .gpu = model::GpuIndex{0}}};
   EXPECT_THAT(
-      rows_of(TimePassed{}, {.changes = {ReasonChanged{.shape = {2}, .reason = gpus},
-                                         ReasonChanged{.shape = {2}, .reason = {}}}}),
+      rows_of(model::TimePassed{}, {.changes = {model::ReasonChanged{.shape = {2}, .reason = gpus},
+                                                model::ReasonChanged{.shape = {2}, .reason = {}}}}),
       ElementsAre(
           R"(time -.- {"changes":[{"shape":2,"cause":"gpus","gpus":2,"gpu_memory":1000000000,"gpu":0},)"
           R"({"shape":2,"cause":""}]})"));
-  EXPECT_THAT(rows_of(Sampled{}, {.changes = {HeadroomSeen{}}}), IsEmpty());
+  EXPECT_THAT(rows_of(model::Sampled{}, {.changes = {model::HeadroomSeen{}}}), IsEmpty());
 }
 
 TEST(EventText, TellsEveryChangeAndCommand) {
-  const Decision decision{
-      .changes = {TaskChanged{.key = key(1, 2), .status = Status::Training},
-                  TaskChanged{.key = key(0),
-                              .status = Status::Exception,
-                              .verdict = Verdict::Failed,
-                              .failure = Failure::Exit,
-                              .stage = Stage::Load,
-                              .exit_code = 3,
-                              .message = "exit code 3"},
-                  GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "needs a"},
-                  GroupChanged{.group = {0}, .phase = GroupPhase::Running}},
+  const model::Decision decision{
+      .changes = {model::TaskChanged{.key = key(1, 2), .status = Status::Training},
+                  model::TaskChanged{.key = key(0),
+                                     .status = Status::Exception,
+                                     .verdict = model::Verdict::Failed,
+                                     .failure = model::Failure::Exit,
+                                     .stage = Stage::Load,
+                                     .exit_code = 3,
+                                     .message = "exit code 3"},
+                  model::GroupChanged{
+                      .group = {1}, .phase = model::GroupPhase::Skipped, .message = "needs a"},
+                  model::GroupChanged{.group = {0}, .phase = model::GroupPhase::Running}},
       .commands = {
-          StartAttempt{
+          model::StartAttempt{
               .key = key(2),
-              .promise = {.memory = mb(1), .cpus = cpus(2), .gpus = 2, .gpu_memory = mb(3)},
+              .promise = {.memory = mb(1), .cpus = model::cpus(2), .gpus = 2, .gpu_memory = mb(3)},
               .gpus = {{0}, {1}}},
-          AnswerKill{.request = 8, .done = true}}};
+          model::AnswerKill{.request = 8, .done = true}}};
   EXPECT_THAT(
-      rows_of(InterruptAsked{}, decision,
+      rows_of(model::InterruptAsked{}, decision,
               {.tasks = {10, 11, 12}, .groups = {5, 6}, .gpus = {"3", "4:1"}}),
       ElementsAre(R"(interrupt -.- {"changes":[{"task":11,"attempt":2,"status":"TRAINING"},)"
                   R"({"task":10,"attempt":1,"status":"EXCEPTION","stage":"LOAD",)"
@@ -140,13 +147,13 @@ TEST(EventText, TellsEveryChangeAndCommand) {
 
 TEST(EventText, SplitsALongDecisionIntoRowsOfBoundedLength) {
   constexpr std::uint32_t kTasks = 5'000;
-  Decision decision;
+  model::Decision decision;
   for (std::uint32_t i = 0; i < kTasks; ++i) {
-    decision.changes.emplace_back(
-        TaskChanged{.key = key(i, 0), .status = Status::Init, .verdict = Verdict::Stopped});
-    decision.commands.emplace_back(StopAttempt{.key = key(i)});
+    decision.changes.emplace_back(model::TaskChanged{
+        .key = key(i, 0), .status = Status::Init, .verdict = model::Verdict::Stopped});
+    decision.commands.emplace_back(model::StopAttempt{.key = key(i)});
   }
-  const std::vector<std::string> rows = rows_of(InterruptAsked{}, decision);
+  const std::vector<std::string> rows = rows_of(model::InterruptAsked{}, decision);
   ASSERT_GT(rows.size(), 2U);
   std::size_t changes = 0;
   std::size_t commands = 0;
@@ -165,4 +172,4 @@ TEST(EventText, SplitsALongDecisionIntoRowsOfBoundedLength) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

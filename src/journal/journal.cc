@@ -8,27 +8,27 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/batch_writer.h"
+#include "journal/journal_file.h"
 #include "journal/json_text.h"
 #include "journal/options.h"
-#include "journal/place.h"
 #include "journal/plan_rows.h"
 #include "journal/resume.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 /// The write-ahead log is emptied in a quiet moment once it is this long, and in any case once it
@@ -38,45 +38,41 @@ constexpr int kLogPagesQuiet = 2'000;
 constexpr int kLogPagesMax = 16'000;
 
 /// Whether nothing but a look at the machine happened.
-bool is_quiet(const Turn& turn) {
-  const What& what = turn.events[0].what;
-  const bool look =
-      std::holds_alternative<Sampled>(what) || std::holds_alternative<GpusSampled>(what);
+bool is_quiet(const model::Turn& turn) {
+  const model::What& what = turn.events[0].what;
+  const bool look = std::holds_alternative<model::Sampled>(what) ||
+                    std::holds_alternative<model::GpusSampled>(what);
   return turn.events.size() == 1 && look && turn.decisions[0].commands.empty();
 }
 
-Result<void> fill(Database& database, const Plan& plan, const PlanNames& names,
+bool adds_a_promised_batch(const model::Turn& turn) {
+  return std::ranges::any_of(turn.events, [](const model::Event& event) {
+    const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
+    return batch != nullptr && batch->is_promised;
+  });
+}
+
+Result<void> fill(Database& database, const std::string& job_name, const Batch& first,
                   const Execution& execution, Bookkeeping& book) {
   Result<void> done = database.run(kSchema);
   if (!done) return done;
   Result<Statement> run = database.prepare("INSERT INTO run VALUES (?1, 0)");
   if (!run) return std::unexpected(std::move(run.error()));
-  done = run->run(names.job_name);
-  for (std::uint32_t i = 0; done && i < plan.groups.size(); ++i) {
-    book.numbers.groups.push_back(i);
-    done = put_group(database, i, GroupIndex{i}, plan);
-  }
-  if (done) done = put_shapes(database, plan, book.numbers);
+  done = run->run(job_name);
   if (done) done = put_execution(database, book.execution, Instant{}, execution);
-  for (const Gpu& gpu : execution.gpus) book.numbers.gpus.push_back(gpu.label());
   if (!done) return done;
-  Result<TaskRows> tasks = TaskRows::open(database, plan, names, book.numbers);
-  if (!tasks) return std::unexpected(std::move(tasks.error()));
-  book.shape_of_task.reserve(plan.tasks.size());
-  book.ended.resize(plan.tasks.size());
-  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    done = tasks->insert(TaskIndex{i});
-    if (!done) return done;
-    book.shape_of_task.push_back(plan.tasks[i].shape.value);
-  }
-  return done;
+  for (const model::Gpu& gpu : execution.gpus) book.numbers.gpus.push_back(gpu.label());
+  Result<BatchWriter> batch = BatchWriter::begin(database, first, book, /*complete=*/true);
+  if (!batch) return std::unexpected(std::move(batch.error()));
+  return batch->write_more(static_cast<std::uint32_t>(first.plan->tasks.size()));
 }
 
 }  // namespace
 
 struct Journal::State {
   Database database;
-  std::optional<TurnWriter> writer;  // After the database, whose statements it holds.
+  std::optional<TurnWriter> writer;    // After the database, whose statements it holds.
+  std::unique_ptr<BatchWriter> batch;  // After the writer, whose book it lets grow.
   Statement begin;
   Statement commit;
   std::int64_t execution = 1;
@@ -97,6 +93,7 @@ struct Journal::State {
     }
     return std::make_unique<State>(State{.database = std::move(*opened),
                                          .writer = std::nullopt,
+                                         .batch = nullptr,
                                          .begin = std::move(*begin),
                                          .commit = std::move(*commit)});
   }
@@ -135,21 +132,22 @@ struct Journal::State {
 Journal::Journal(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Journal::~Journal() = default;
 
-Result<std::unique_ptr<Journal>> Journal::create(const std::string& path, const Plan& plan,
-                                                 const PlanNames& names, const Execution& execution,
+Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
+                                                 const std::string& job_name, const Batch& first,
+                                                 const Execution& execution,
                                                  JournalOptions options) {
   Result<std::unique_ptr<State>> state = State::make(open_new(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
   Bookkeeping book;
   Result<void> done = (*state)->in_transaction(
-      [&] { return fill((*state)->database, plan, names, execution, book); });
-  if (done) done = wait_for_the_disk((*state)->database);
+      [&] { return fill((*state)->database, job_name, first, execution, book); });
+  if (done) done = journal::wait_for_the_disk((*state)->database);
   if (done) done = (*state)->start_writing(std::move(book));
   if (!done) return std::unexpected(std::move(done.error()));
   return std::unique_ptr<Journal>(new Journal(std::move(*state)));
 }
 
-Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, const PlanNames& names,
+Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vector<Batch>& batches,
                                          const Execution& execution, JournalOptions options) {
   Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
@@ -161,7 +159,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, con
   }
   TakenOver taken;
   Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
-    Result<TakenOver> over = take_over(database, std::move(plan), names, execution, options.edited);
+    Result<TakenOver> over = take_over(database, batches, execution, options);
     if (!over) return std::unexpected(std::move(over.error()));
     taken = std::move(*over);
     return {};
@@ -169,23 +167,24 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, Plan plan, con
   if (done) done = (*state)->start_writing(std::move(taken.book));
   if (!done) return std::unexpected(std::move(done.error()));
   return Resumed{.journal = std::unique_ptr<Journal>(new Journal(std::move(*state))),
-                 .plan = std::move(taken.plan),
+                 .plans = std::move(taken.plans),
                  .at = taken.at,
                  .finished = taken.finished,
                  .changes = std::move(taken.changes)};
 }
 
-Result<Journal::Preview> Journal::preview(const std::string& path, Plan plan,
-                                          const PlanNames& names, JournalOptions options) {
+Result<Journal::Preview> Journal::preview(const std::string& path,
+                                          const std::vector<Batch>& batches,
+                                          JournalOptions options) {
   Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
   if (!database) return std::unexpected(std::move(database.error()));
   if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
-  Result<TakenOver> taken = take_over(*database, std::move(plan), names, {}, options.edited);
+  Result<TakenOver> taken = take_over(*database, batches, {}, options);
   database->roll_back();
   if (!taken) return std::unexpected(std::move(taken.error()));
-  return Preview{.plan = std::move(taken->plan),
+  return Preview{.plans = std::move(taken->plans),
                  .finished = taken->finished,
                  .changes = std::move(taken->changes)};
 }
@@ -196,11 +195,52 @@ Result<bool> Journal::has_begun(const std::string& path) {
   return *found == Found::Journal;
 }
 
-Result<void> Journal::commit(const Turn& turn) {
+Result<void> Journal::commit(const model::Turn& turn) {
   check(!state_->closed, "a journal that is still open when a turn is committed");
+  const bool promises = adds_a_promised_batch(turn);
+  if (promises) {
+    // Also the transactions before this one, which have its rows.
+    if (Result<void> full = state_->database.run("PRAGMA synchronous = FULL"); !full) return full;
+  }
   const Result<void> done = state_->in_transaction([&] { return state_->writer->write(turn); });
+  if (promises) {
+    const Result<void> normal = journal::wait_for_the_disk(state_->database);
+    check(normal.has_value(), "a setting that was possible before is possible again");
+  }
   state_->shorten_log(is_quiet(turn));
   return done;
+}
+
+Result<void> Journal::begin_batch(const Batch& batch) {
+  check(!state_->batch, "one batch at a time is written down");
+  Result<void> done = state_->in_transaction([&]() -> Result<void> {
+    Result<BatchWriter> writer = BatchWriter::begin(state_->database, batch, state_->writer->book(),
+                                                    /*complete=*/false);
+    if (!writer) return std::unexpected(std::move(writer.error()));
+    state_->batch = std::make_unique<BatchWriter>(std::move(*writer));
+    return {};
+  });
+  if (!done && state_->batch) state_->batch->give_up();
+  if (!done) state_->batch.reset();
+  return done;
+}
+
+Result<bool> Journal::write_more() {
+  BatchWriter& batch = *state_->batch;
+  const std::uint32_t before = batch.written();
+  const Result<void> done = state_->in_transaction([&] { return batch.write_more(kTasksAtOnce); });
+  if (!done) batch.forget_last(before);
+  if (!done) return std::unexpected(done.error());
+  if (!batch.is_done()) return false;
+  state_->batch.reset();
+  return true;
+}
+
+Result<void> Journal::give_up_batch() {
+  if (!state_->batch) return {};
+  state_->batch->give_up();
+  state_->batch.reset();
+  return state_->in_transaction([&] { return remove_incomplete_batches(state_->database); });
 }
 
 Result<void> Journal::close(Instant at, const std::string& how) {
@@ -218,4 +258,4 @@ Result<void> Journal::close(Instant at, const std::string& how) {
   return done;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -1,7 +1,7 @@
 // The run in a file: SQLite, append-only events, tables for `status` kept in the same transaction.
 // Writes only; people read through journal/reader.h, from any process, at any time.
 //
-// One thread, one process: the run directory's lock (io/files.h) is held while it is open.
+// One thread, one process: the run directory's lock (sys/files.h) is held while it is open.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include "model/resources.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// What is written down about one execution of the program over a run directory.
 struct Execution {
@@ -36,18 +36,40 @@ struct Execution {
   std::string config_file;            ///< --config, absolute; empty when it was not given.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::string configuration;          ///< What was in force, as `config show` prints it.
-  std::vector<Gpu> gpus;              ///< Those that tasks may have.
+  std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
   std::string git_commit;             ///< Of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
 };
 
-/// How the names of the plan are asked for, one by one, so that nobody holds them all.
-struct PlanNames {
-  std::string job_name;
-  std::move_only_function<std::string(TaskIndex) const> task_id;
-  std::move_only_function<std::vector<std::pair<std::string, std::string>>(TaskIndex) const>
-      matrix_values;
-  std::move_only_function<std::uint64_t(TaskIndex) const> fingerprint;
+/// How the names of a batch are asked for, one by one, so that nobody holds them all. Its tasks are
+/// numbered from 0.
+struct TaskNames {
+  std::function<std::string(model::TaskIndex)> task_id;
+  std::function<std::vector<std::pair<std::string, std::string>>(model::TaskIndex)> matrix_values;
+  std::function<std::uint64_t(model::TaskIndex)> fingerprint;
+  /// By which a task is known in older journals to be the same as well. May be missing.
+  std::function<std::uint64_t(model::TaskIndex)> older_fingerprint = nullptr;
+};
+
+/// Where a batch comes from. Of the first one only the command line and the job file are kept here:
+/// its text may be edited, and stands with each execution.
+struct BatchSource {
+  std::string command_line;  ///< Without secrets: reports show it.
+  std::string job_file;      ///< Absolute path.
+  std::string job_text;
+  std::string config_file;            ///< --config, absolute; empty when it was not given.
+  std::vector<std::string> settings;  ///< Each --set, but for secrets.
+  /// What the one who submitted it had in the environment, as NAME=value. May hold secrets: it is
+  /// in the journal, which only its user may read, and in nothing that is made of it.
+  std::vector<std::string> environment;
+};
+
+/// What is added to a run in one go: its job file, or what was submitted to it.
+struct Batch {
+  std::uint32_t number = 1;
+  std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it.
+  TaskNames names;
+  BatchSource source;
 };
 
 class Journal final : public Recorder {
@@ -57,36 +79,53 @@ class Journal final : public Recorder {
   /// none of ours, from another version, or damaged.
   static Result<bool> has_begun(const std::string& path);
 
-  /// Makes a journal and writes down the plan. A kill leaves all of it or a place that has not
-  /// begun. An error when a run has begun there. Costs about 4 microseconds a task.
-  static Result<std::unique_ptr<Journal>> create(const std::string& path, const Plan& plan,
-                                                 const PlanNames& names, const Execution& execution,
+  /// Makes a journal and writes down the first batch. A kill leaves all of it or a place that has
+  /// not begun. An error when a run has begun there. Costs about 4 microseconds a task.
+  static Result<std::unique_ptr<Journal>> create(const std::string& path,
+                                                 const std::string& job_name, const Batch& first,
+                                                 const Execution& execution,
                                                  JournalOptions options = {});
 
-  /// Opens an old one for another execution with a plan that may have been edited. Tasks are known
-  /// again by group and id. `plan` comes back with `finished_before` and `first_attempt` filled in.
+  /// Opens an old one for another execution, with the batches that it runs, in the order of their
+  /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
+  /// ones. Tasks are known again by batch, group and id, and numbered from 0 over what is given
+  /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
+  /// batches, with `finished_before` and `first_attempt` filled in. Costs what is given, and of
+  /// other batches that stay what was under way when the last execution died.
   struct Resumed {
     std::unique_ptr<Journal> journal;
-    Plan plan;
+    std::vector<std::shared_ptr<const model::Plan>> plans;
     Instant at;                        ///< Where the time of the run goes on.
     int finished = 0;                  ///< How many need not run again.
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
   };
-  static Result<Resumed> resume(const std::string& path, Plan plan, const PlanNames& names,
+  static Result<Resumed> resume(const std::string& path, const std::vector<Batch>& batches,
                                 const Execution& execution, JournalOptions options = {});
 
   /// What resume() would find out, and nothing is written. No yard may be at work on it.
   struct Preview {
-    Plan plan;
+    std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
     std::vector<std::string> changes;
   };
-  static Result<Preview> preview(const std::string& path, Plan plan, const PlanNames& names,
+  static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,
                                  JournalOptions options = {});
 
   ~Journal() override;
 
-  Result<void> commit(const Turn& turn) override;
+  /// A turn with a BatchAdded makes that batch count; one that is promised waits for the disk.
+  Result<void> commit(const model::Turn& turn) override;
+
+  /// How many tasks write_more() writes in one go.
+  static constexpr std::uint32_t kTasksAtOnce = 5'000;
+
+  /// Begins to write down a batch, which counts when a turn with its BatchAdded is committed: until
+  /// then a kill leaves nothing of it. One at a time; `batch` must stay as it is until that.
+  Result<void> begin_batch(const Batch& batch);
+  /// Writes the next of its tasks; true when all are there. After an error it must be given up.
+  Result<bool> write_more();
+  /// Takes away what was written of it.
+  Result<void> give_up_batch();
 
   /// Writes down that the execution has ended, and how. Nothing is committed after that.
   Result<void> close(Instant at, const std::string& how);
@@ -97,4 +136,4 @@ class Journal final : public Recorder {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

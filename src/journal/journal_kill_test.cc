@@ -24,7 +24,7 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::HasSubstr;
@@ -46,9 +46,9 @@ void limit_files(rlim_t bytes) {
 }
 
 /// Task by task: the one before ends, and this one starts.
-Turn nth_turn(std::uint32_t n) {
+model::Turn nth_turn(std::uint32_t n) {
   const std::int64_t now = 10 * std::int64_t{n};
-  const Turn begin = granted(at(now), {key(n)}) + started(at(now + 1), key(n), 1000 + n);
+  const model::Turn begin = granted(at(now), {key(n)}) + started(at(now + 1), key(n), 1000 + n);
   return n == 0 ? begin : finished(at(now), key(n - 1), "{}") + begin;
 }
 
@@ -59,19 +59,19 @@ TEST(JournalKilled, HasTheWholePlanOrNotBegun) {
   // In small steps where the file is set up, in larger ones through the plan.
   for (rlim_t limit = 0; limit < (rlim_t{128} << 10U); limit += limit < 24'576 ? 512 : 2048) {
     SCOPED_TRACE(limit);
-    const TemporaryDirectory directory;
+    const JournalDirectory directory;
     const int end = in_child([&] {
       limit_files(limit);
-      return Journal::create(directory.journal(), job.plan, job.names(), {}) ? 0 : 1;
+      return Journal::create(directory.journal(), "sweep", job.batch(), {}) ? 0 : 1;
     });
     ASSERT_TRUE(end == 0 || end == -kFileTooLong) << end;
     if (!must(Journal::has_begun(directory.journal()))) {
       ++not_begun;
       EXPECT_EQ(end, -kFileTooLong);
-      const auto resumed = Journal::resume(directory.journal(), job.plan, job.names(), {});
+      const auto resumed = Journal::resume(directory.journal(), {job.batch()}, {});
       ASSERT_FALSE(resumed.has_value());
       EXPECT_THAT(resumed.error().message, HasSubstr("no run in"));
-      must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+      must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     } else {
       ++begun;
     }
@@ -87,17 +87,17 @@ TEST(JournalKilled, KeepsWholeTurnsWithARollbackJournalToo) {
   const TestJob job{numbered(300)};
   for (rlim_t limit = 0; limit < (rlim_t{64} << 10U); limit += 4096) {
     SCOPED_TRACE(limit);
-    const TemporaryDirectory directory;
+    const JournalDirectory directory;
     const int end = in_child([&] {
       limit_files(limit);
-      return Journal::create(directory.journal(), job.plan, job.names(), {},
+      return Journal::create(directory.journal(), "sweep", job.batch(), {},
                              {.log = LogKind::Rollback})
                  ? 0
                  : 1;
     });
     ASSERT_TRUE(end == 0 || end == -kFileTooLong) << end;
     if (!must(Journal::has_begun(directory.journal()))) {
-      must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+      must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     }
     JournalReader reader = must(JournalReader::open(directory.journal()));
     EXPECT_EQ(must(reader.groups()).at(0).waiting, 300);
@@ -112,7 +112,7 @@ void expect_whole_turns(const std::string& path, const TestJob& job, std::uint32
     const std::vector<TaskRow> running = all_tasks(reader, {.running = true});
     std::uint32_t finished = 0;
     for (const TaskRow& row : all_tasks(reader)) {
-      finished += row.standing.verdict == Verdict::Finished ? 1 : 0;
+      finished += row.standing.verdict == model::Verdict::Finished ? 1 : 0;
     }
     EXPECT_EQ(group.finished, static_cast<int>(finished));
     EXPECT_EQ(group.running, static_cast<int>(running.size()));
@@ -127,9 +127,9 @@ void expect_whole_turns(const std::string& path, const TestJob& job, std::uint32
     EXPECT_EQ(must(database.number("SELECT count(*) FROM events WHERE kind = 'started'")),
               finished + running.size());
   }
-  const auto resumed = must(Journal::resume(path, job.plan, job.names(), {}));
+  const auto resumed = must(Journal::resume(path, {job.batch()}, {}));
   for (std::uint32_t i = 0; i + 1 < turns; ++i) {
-    EXPECT_TRUE(resumed.plan.tasks[i].finished_before);
+    EXPECT_TRUE(resumed.plans.at(0)->tasks[i].finished_before);
   }
 }
 
@@ -137,9 +137,9 @@ TEST(JournalKilled, HasWholeTurnsWhereverAWriteIsCutOff) {
   const TestJob job{numbered(40)};
   for (rlim_t extra = 0; extra < (rlim_t{96} << 10U); extra += 1536) {
     SCOPED_TRACE(extra);
-    const TemporaryDirectory directory;
+    const JournalDirectory directory;
     in_child([&] {
-      auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+      auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
       limit_files(std::filesystem::file_size(directory.journal() + "-wal") + extra);
       for (std::uint32_t n = 0; n < 40; ++n) must(journal->commit(nth_turn(n)));
       return 0;
@@ -154,12 +154,12 @@ TEST(JournalKilled, KeepsEveryTurnThatWasCommitted) {
   const TestJob job{numbered(kTasks)};
   for (const std::uint32_t turns : {1U, 7U, 300U, 2'500U}) {
     SCOPED_TRACE(turns);
-    const TemporaryDirectory directory;
+    const JournalDirectory directory;
     std::array<int, 2> pipe_ends{};
     ASSERT_EQ(pipe(pipe_ends.data()), 0);
     const auto child = fork();
     if (child == 0) {
-      auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+      auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
       for (std::uint32_t n = 0; n < kTasks; ++n) {
         must(journal->commit(nth_turn(n)));
         if (write(pipe_ends[1], "t", 1) != 1) _exit(1);
@@ -178,12 +178,12 @@ TEST(JournalKilled, KeepsEveryTurnThatWasCommitted) {
 
 TEST(JournalWithoutDisk, SaysSoAndGoesOnWhenThereIsRoomAgain) {
   const TestJob job{numbered(40)};
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const int end = in_child([&] {
     if (std::signal(kFileTooLong, SIG_IGN) == SIG_ERR) return 9;
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     limit_files(std::filesystem::file_size(directory.journal() + "-wal") + 20'000);
-    Turn offered;
+    model::Turn offered;
     int refused = 0;
     for (std::uint32_t n = 0; n < 40; ++n) {
       offered = offered + nth_turn(n);
@@ -208,16 +208,16 @@ TEST(JournalWithoutDisk, SaysSoAndGoesOnWhenThereIsRoomAgain) {
 
 TEST(JournalWithoutDisk, SaysThatTheDiskIsFull) {
   const TestJob job{numbered(400)};
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const std::string wanted = "there is no room left on its disk (database or disk is full)";
   const auto refused =
-      Journal::create(directory.journal(), job.plan, job.names(), {}, {.pages_max = 10});
+      Journal::create(directory.journal(), "sweep", job.batch(), {}, {.pages_max = 10});
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr(wanted));
   EXPECT_FALSE(must(Journal::has_begun(directory.journal())));
 
   auto journal =
-      must(Journal::create(directory.journal(), job.plan, job.names(), {}, {.pages_max = 100}));
+      must(Journal::create(directory.journal(), "sweep", job.batch(), {}, {.pages_max = 100}));
   std::uint32_t turns = 0;
   Result<void> done;
   while (turns < 400) {
@@ -232,4 +232,4 @@ TEST(JournalWithoutDisk, SaysThatTheDiskIsFull) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

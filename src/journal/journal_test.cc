@@ -25,7 +25,7 @@
 #include "model/turn.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,10 +34,10 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 TEST(Journal, HoldsTheWholePlanFromTheStart) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "fetch", .ids = {"data"}, .memory = gb(1)},
                     {.name = "train", .ids = {"lr=1e-3,\"é\"/\n", "b'c"}, .memory = gb(2)}};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(),
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(),
                                       {.command_line = "trainyard run sweep.yaml",
                                        .version = "0.1.0",
                                        .host = "here",
@@ -77,17 +77,17 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(groups[0].name, "fetch");
   EXPECT_EQ(groups[0].tasks, 1);
   EXPECT_EQ(groups[1].name, "train");
-  EXPECT_EQ(groups[1].index, GroupIndex{1});
+  EXPECT_EQ(groups[1].index, model::GroupIndex{1});
   EXPECT_EQ(groups[1].tasks, 2);
   EXPECT_EQ(groups[1].waiting, 2);
 
   const std::vector<TaskRow> tasks = all_tasks(reader);
   ASSERT_EQ(tasks.size(), 3U);
-  EXPECT_EQ(tasks[1].index, TaskIndex{1});
-  EXPECT_EQ(tasks[1].group, GroupIndex{1});
+  EXPECT_EQ(tasks[1].index, model::TaskIndex{1});
+  EXPECT_EQ(tasks[1].group, model::GroupIndex{1});
   EXPECT_EQ(tasks[1].group_name, "train");
   EXPECT_EQ(tasks[1].id, "lr=1e-3,\"é\"/\n");
-  EXPECT_EQ(word_for(tasks[1].standing), "WAITING");
+  EXPECT_EQ(model::word_for(tasks[1].standing), "WAITING");
   EXPECT_EQ(tasks[1].attempt, 0U);
   EXPECT_EQ(tasks[1].started, std::nullopt);
   EXPECT_EQ(tasks[1].memory_requested, gb(2));
@@ -95,9 +95,9 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
 }
 
 TEST(Journal, FollowsATaskThroughItsLife) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(2)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const auto task = [&reader] {
     must(reader.refresh());
@@ -112,9 +112,10 @@ TEST(Journal, FollowsATaskThroughItsLife) {
   EXPECT_EQ(row.memory_requested, mb(600));
 
   must(journal->commit(started(at(20), key(0), 77)));
-  must(journal->commit(turn_of({.at = at(30),
-                                .what = Sampled{.memory_available = gb(7),
-                                                .tasks = {{.key = key(0), .memory = mb(250)}}}})));
+  must(journal->commit(
+      turn_of({.at = at(30),
+               .what = model::Sampled{.memory_available = gb(7),
+                                      .tasks = {{.key = key(0), .memory = mb(250)}}}})));
   row = task();
   EXPECT_EQ(row.standing.status, Status::Training);
   EXPECT_EQ(row.pid, 77);
@@ -125,7 +126,7 @@ TEST(Journal, FollowsATaskThroughItsLife) {
 
   must(journal->commit(finished(at(40), key(0), R"({"accuracy":0.98})")));
   row = task();
-  EXPECT_EQ(word_for(row.standing), "FINISHED");
+  EXPECT_EQ(model::word_for(row.standing), "FINISHED");
   EXPECT_EQ(row.standing.status, Status::Exited);
   EXPECT_EQ(row.pid, 0);
   EXPECT_EQ(row.started, at(20));
@@ -142,24 +143,24 @@ TEST(Journal, FollowsATaskThroughItsLife) {
   EXPECT_EQ(attempts[0].key, key(0, 1));
   EXPECT_EQ(attempts[0].started, at(20));
   EXPECT_EQ(attempts[0].ended, at(40));
-  EXPECT_EQ(attempts[0].failure, Failure::None);
-  EXPECT_EQ(word_for(all_tasks(reader).at(1).standing), "WAITING");
+  EXPECT_EQ(attempts[0].failure, model::Failure::None);
+  EXPECT_EQ(model::word_for(all_tasks(reader).at(1).standing), "WAITING");
 }
 
 TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
-  const TaskChanged interrupt{.key = key(0),
-                              .status = Status::Interrupt,
-                              .failure = Failure::OutOfMemory,
-                              .message = "killed by the kernel, out of memory"};
-  const AttemptEnded killed{.key = key(0),
-                            .end = KilledBy{.signal = 9, .out_of_memory = true},
-                            .usage = {.memory_peak = mb(512)},
-                            .result = "{}",
-                            .warning = "odd"};
+  const model::TaskChanged interrupt{.key = key(0),
+                                     .status = Status::Interrupt,
+                                     .failure = model::Failure::OutOfMemory,
+                                     .message = "killed by the kernel, out of memory"};
+  const model::AttemptEnded killed{.key = key(0),
+                                   .end = model::KilledBy{.signal = 9, .out_of_memory = true},
+                                   .usage = {.memory_peak = mb(512)},
+                                   .result = "{}",
+                                   .warning = "odd"};
   must(journal->commit(granted(at(1), {key(0)}) + started(at(2), key(0), 77)));
   must(journal->commit(turn_of({.at = at(3), .what = killed}, {.changes = {interrupt}})));
   must(reader.refresh());
@@ -171,8 +172,8 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   must(journal->commit(granted(at(4), {key(0, 2)})));
   must(journal->commit(started(at(5), key(0, 2), 78)));
   // What the first attempt still says does not count.
-  must(journal->commit(
-      turn_of({.at = at(6), .what = AttemptEnded{.key = key(0, 1), .end = ExitedWith{9}}})));
+  must(journal->commit(turn_of(
+      {.at = at(6), .what = model::AttemptEnded{.key = key(0, 1), .end = model::ExitedWith{9}}})));
   must(reader.refresh());
   EXPECT_EQ(all_tasks(reader)[0].pid, 78);
   EXPECT_EQ(all_tasks(reader)[0].ended, std::nullopt);
@@ -183,39 +184,41 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   EXPECT_EQ(attempts[0].key, key(0, 1));
   EXPECT_EQ(attempts[0].started, at(2));
   EXPECT_EQ(attempts[0].ended, at(3));
-  EXPECT_EQ(attempts[0].failure, Failure::OutOfMemory);
+  EXPECT_EQ(attempts[0].failure, model::Failure::OutOfMemory);
   EXPECT_EQ(attempts[0].memory_peak, mb(512));
   EXPECT_EQ(attempts[0].message, "killed by the kernel, out of memory");
   EXPECT_EQ(attempts[1].key, key(0, 2));
   EXPECT_EQ(attempts[1].ended, at(7));
-  EXPECT_EQ(attempts[1].failure, Failure::Exit);
+  EXPECT_EQ(attempts[1].failure, model::Failure::Exit);
   EXPECT_EQ(attempts[1].exit_code, 3);
   const TaskRow row = all_tasks(reader, {.failed = true}).at(0);
-  EXPECT_EQ(word_for(row.standing), "EXIT 3");
+  EXPECT_EQ(model::word_for(row.standing), "EXIT 3");
   EXPECT_EQ(row.attempt, 2U);
   EXPECT_EQ(row.warning, "");
   EXPECT_THAT(all_tasks(reader, {.running = true}), IsEmpty());
 }
 
 TEST(Journal, KeepsARetryThatIsDecidedInOneTurn) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1), {key(0)})));
-  const Turn turn = turn_of(
-      {.at = at(2), .what = AttemptEnded{.key = key(0), .end = KilledBy{.signal = 9}}},
-      {.changes = {TaskChanged{
-                       .key = key(0), .status = Status::Interrupt, .failure = Failure::OutOfMemory},
+  const model::Turn turn = turn_of(
+      {.at = at(2),
+       .what = model::AttemptEnded{.key = key(0), .end = model::KilledBy{.signal = 9}}},
+      {.changes = {model::TaskChanged{.key = key(0),
+                                      .status = Status::Interrupt,
+                                      .failure = model::Failure::OutOfMemory},
                    // Granted before its new attempt has a number: the old one's fate stays.
-                   TaskChanged{.key = key(0), .status = Status::Available}},
-       .commands = {StartAttempt{.key = key(0, 2), .promise = {.memory = mb(750)}}}});
+                   model::TaskChanged{.key = key(0), .status = Status::Available}},
+       .commands = {model::StartAttempt{.key = key(0, 2), .promise = {.memory = mb(750)}}}});
   must(journal->commit(turn));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const std::vector<AttemptRow> attempts = must(reader.attempts({0}));
   ASSERT_EQ(attempts.size(), 2U);
-  EXPECT_EQ(attempts[0].failure, Failure::OutOfMemory);
+  EXPECT_EQ(attempts[0].failure, model::Failure::OutOfMemory);
   EXPECT_EQ(attempts[0].ended, at(2));
-  EXPECT_EQ(attempts[1].failure, Failure::None);
+  EXPECT_EQ(attempts[1].failure, model::Failure::None);
   EXPECT_EQ(attempts[1].ended, std::nullopt);
   const TaskRow row = all_tasks(reader).at(0);
   EXPECT_EQ(row.standing.status, Status::Available);
@@ -224,63 +227,66 @@ TEST(Journal, KeepsARetryThatIsDecidedInOneTurn) {
 }
 
 TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job(
       {{.name = "a", .ids = {"1", "2"}, .memory = gb(6)}, {.name = "b", .ids = {"3"}}});
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   must(journal->commit(turn_of(
-      {.at = at(1), .what = Sampled{}},
+      {.at = at(1), .what = model::Sampled{}},
       {.changes = {
-           ReasonChanged{.shape = {0},
-                         .reason = {.cause = Cause::Memory, .needs = {.memory = gb(6)}}},
-           GroupChanged{.group = {0}, .phase = GroupPhase::Running},
-           GroupChanged{.group = {1}, .phase = GroupPhase::Skipped, .message = "a failed"},
-           TaskChanged{
-               .key = key(2, 0), .verdict = Verdict::Skipped, .message = "its group was skipped"},
-           HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(2), .holders = 1}}}})));
+           model::ReasonChanged{
+               .shape = {0}, .reason = {.cause = model::Cause::Memory, .needs = {.memory = gb(6)}}},
+           model::GroupChanged{.group = {0}, .phase = model::GroupPhase::Running},
+           model::GroupChanged{
+               .group = {1}, .phase = model::GroupPhase::Skipped, .message = "a failed"},
+           model::TaskChanged{.key = key(2, 0),
+                              .verdict = model::Verdict::Skipped,
+                              .message = "its group was skipped"},
+           model::HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(2), .holders = 1}}}})));
   must(reader.refresh());
   const std::vector<WaitingReason> waiting = must(reader.waiting());
   ASSERT_EQ(waiting.size(), 1U);
   EXPECT_EQ(waiting[0].group_name, "a");
   EXPECT_EQ(waiting[0].tasks, 2);
   EXPECT_EQ(waiting[0].memory, gb(6));
-  EXPECT_EQ(waiting[0].cause, Cause::Memory);
+  EXPECT_EQ(waiting[0].cause, model::Cause::Memory);
   EXPECT_EQ(waiting[0].reason, "needs 6 GB of memory, 3 GB free, 1 task holds 2 GB");
   const std::vector<GroupRow> groups = must(reader.groups());
-  EXPECT_EQ(groups[0].phase, GroupPhase::Running);
-  EXPECT_EQ(groups[1].phase, GroupPhase::Skipped);
+  EXPECT_EQ(groups[0].phase, model::GroupPhase::Running);
+  EXPECT_EQ(groups[1].phase, model::GroupPhase::Skipped);
   EXPECT_EQ(groups[1].message, "a failed");
   EXPECT_EQ(groups[1].skipped, 1);
   EXPECT_EQ(groups[1].waiting, 0);
-  const TaskRow skipped = all_tasks(reader, {.group = GroupIndex{1}}).at(0);
-  EXPECT_EQ(word_for(skipped.standing), "SKIPPED");
+  const TaskRow skipped = all_tasks(reader, {.group = model::GroupIndex{1}}).at(0);
+  EXPECT_EQ(model::word_for(skipped.standing), "SKIPPED");
   EXPECT_EQ(skipped.message, "its group was skipped");
   EXPECT_EQ(skipped.attempt, 0U);
   EXPECT_THAT(must(reader.attempts({2})), IsEmpty());
 
-  must(journal->commit(turn_of(
-      {.at = at(2), .what = Sampled{}},
-      {.changes = {HeadroomSeen{{.memory_free = gb(1), .memory_held = gb(4), .holders = 2}}}})));
+  must(
+      journal->commit(turn_of({.at = at(2), .what = model::Sampled{}},
+                              {.changes = {model::HeadroomSeen{
+                                   {.memory_free = gb(1), .memory_held = gb(4), .holders = 2}}}})));
   must(reader.refresh());
   EXPECT_EQ(must(reader.waiting())[0].reason, "needs 6 GB of memory, 1 GB free, 2 tasks hold 4 GB")
       << "the numbers are those of the last reading";
 
-  must(journal->commit(turn_of({.at = at(3), .what = TimePassed{}},
-                               {.changes = {ReasonChanged{.shape = {0}, .reason = {}}}})));
+  must(journal->commit(turn_of({.at = at(3), .what = model::TimePassed{}},
+                               {.changes = {model::ReasonChanged{.shape = {0}, .reason = {}}}})));
   must(reader.refresh());
   EXPECT_THAT(must(reader.waiting()), IsEmpty());
 }
 
 TEST(Journal, WritesDownEachEventOnceAndInOrder) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(2)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1), {key(0)}) + started(at(2), key(0), 77)));
-  must(journal->commit(turn_of({.at = at(3), .what = Sampled{}})));
-  must(journal->commit(turn_of({.at = at(4), .what = TimePassed{}})));
-  must(journal->commit(turn_of({.at = at(5), .what = KillAsked{.task = {1}, .request = 4}},
-                               {.commands = {AnswerKill{.request = 4, .done = false}}})));
+  must(journal->commit(turn_of({.at = at(3), .what = model::Sampled{}})));
+  must(journal->commit(turn_of({.at = at(4), .what = model::TimePassed{}})));
+  must(journal->commit(turn_of({.at = at(5), .what = model::KillAsked{.task = {1}, .request = 4}},
+                               {.commands = {model::AnswerKill{.request = 4, .done = false}}})));
   must(journal->commit(finished(at(6), key(0), "{}")));
   must(journal->close(at(7), "finished"));
   Database database = must(Database::open(directory.journal(), Database::Access::Read));
@@ -296,19 +302,19 @@ TEST(Journal, WritesDownEachEventOnceAndInOrder) {
 }
 
 TEST(Journal, LeavesNothingOfATurnThatFailedAndTakesItLaterWithMore) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(3)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1), {key(0), key(1)})));
-  must(journal->commit(turn_of({.at = at(2), .what = Sampled{.memory_available = gb(9)}})));
+  must(journal->commit(turn_of({.at = at(2), .what = model::Sampled{.memory_available = gb(9)}})));
   Database other = must(Database::open(directory.journal(), Database::Access::Write));
   must(
       other.run("CREATE TRIGGER broken BEFORE INSERT ON ended WHEN NEW.task = 1 "
                 "BEGIN SELECT raise(ABORT, 'made to fail'); END"));
 
-  Turn turn = finished(at(3), key(0), "{}") +
-              turn_of({.at = at(4), .what = Sampled{.memory_available = gb(1)}}) +
-              granted(at(4), {key(2)}) + failed(at(5), key(1), 1);
+  model::Turn turn = finished(at(3), key(0), "{}") +
+                     turn_of({.at = at(4), .what = model::Sampled{.memory_available = gb(1)}}) +
+                     granted(at(4), {key(2)}) + failed(at(5), key(1), 1);
   const Result<void> refused = journal->commit(turn);
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().message, HasSubstr("made to fail"));
@@ -331,9 +337,9 @@ TEST(Journal, LeavesNothingOfATurnThatFailedAndTakesItLaterWithMore) {
 }
 
 TEST(Journal, TakesAResultOfAMebibyte) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   const std::string result = R"({"x":")" + std::string((1U << 20U) - 8, 'y') + R"("})";
   must(journal->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), result)));
   JournalReader reader = must(JournalReader::open(directory.journal()));
@@ -341,13 +347,13 @@ TEST(Journal, TakesAResultOfAMebibyte) {
 }
 
 TEST(Journal, KeepsItsLogShortBesideAReaderThatRests) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   std::uintmax_t longest = 0;
   for (int i = 0; i < 30'000; ++i) {
-    const Turn turn = turn_of({.at = at(i), .what = KillAsked{.task = {0}}});
+    const model::Turn turn = turn_of({.at = at(i), .what = model::KillAsked{.task = {0}}});
     must(journal->commit(turn));
     if (i % 100 != 0) continue;
     must(reader.refresh());
@@ -360,9 +366,9 @@ TEST(Journal, KeepsItsLogShortBesideAReaderThatRests) {
 }
 
 TEST(Journal, LeavesOneFileWhenItIsClosed) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->close(at(5), "interrupted"));
   journal.reset();
   std::vector<std::string> files;
@@ -373,13 +379,13 @@ TEST(Journal, LeavesOneFileWhenItIsClosed) {
 }
 
 TEST(JournalDeathTest, StopsWhenATaskHasAlreadyItsVerdict) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "")));
   EXPECT_DEATH(must(journal->commit(failed(at(3), key(0), 1))),
                "a task that has no verdict before it changes");
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

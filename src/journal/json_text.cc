@@ -1,69 +1,67 @@
 #include "journal/json_text.h"
 
-#include <charconv>
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-namespace trainyard {
+#include <nlohmann/json.hpp>
+
+#include "base/utf8.h"
+
+namespace trainyard::journal {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-/// What is left to read of a text, from its front.
-class Front {
+/// Hears a flat object or list of texts, and ends the reading at anything else: a damaged journal
+/// costs what stands behind the damage, and time in proportion to its length.
+class FlatTexts final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Front(std::string_view text) : rest_(text) {}
+  explicit FlatTexts(bool object) : object_(object) {}
 
-  bool take(char wanted) {
-    if (!rest_.starts_with(wanted)) return false;
-    rest_.remove_prefix(1);
+  std::vector<std::string> keys;
+  std::vector<std::string> texts;
+
+  bool start_object(std::size_t /*members*/) override {
+    return object_ && !std::exchange(in_, true);
+  }
+  bool start_array(std::size_t /*items*/) override { return !object_ && !std::exchange(in_, true); }
+  bool key(std::string& name) override {
+    keys.push_back(std::move(name));
     return true;
   }
+  bool string(std::string& text) override {
+    if (in_) texts.push_back(std::move(text));
+    return in_;
+  }
+  bool end_object() override { return true; }
+  bool end_array() override { return true; }
 
-  /// A string of the form that append_json_string() writes.
-  std::optional<std::string> take_string() {
-    if (!take('"')) return std::nullopt;
-    std::string text;
-    while (!rest_.empty() && !rest_.starts_with('"')) {
-      const char c = rest_.front();
-      rest_.remove_prefix(1);
-      if (c != '\\') {
-        text.push_back(c);
-      } else if (!take_escape(text)) {
-        return std::nullopt;
-      }
-    }
-    if (!take('"')) return std::nullopt;
-    return text;
+  bool null() override { return false; }
+  bool boolean(bool /*value*/) override { return false; }
+  bool number_integer(std::int64_t /*value*/) override { return false; }
+  bool number_unsigned(std::uint64_t /*value*/) override { return false; }
+  bool number_float(double /*value*/, const std::string& /*text*/) override { return false; }
+  bool binary(nlohmann::json::binary_t& /*value*/) override { return false; }
+  bool parse_error(std::size_t /*at*/, const std::string& /*token*/,
+                   const nlohmann::json::exception& /*error*/) override {
+    return false;
   }
 
  private:
-  bool take_escape(std::string& text) {
-    if (take('"')) {
-      text.push_back('"');
-      return true;
-    }
-    if (take('\\')) {
-      text.push_back('\\');
-      return true;
-    }
-    if (!rest_.starts_with("u00") || rest_.size() < 5) return false;
-    unsigned code = 0;
-    const char* end = rest_.data() + 5;
-    const auto [stop, error] = std::from_chars(rest_.data() + 3, end, code, 16);
-    if (error != std::errc() || stop != end) return false;
-    text.push_back(static_cast<char>(code));
-    rest_.remove_prefix(5);
-    return true;
-  }
-
-  std::string_view rest_;
+  bool object_;
+  bool in_ = false;
 };
+
+/// What was read before the end or the damage.
+FlatTexts read_flat(std::string_view json, bool object) {
+  FlatTexts flat(object);
+  static_cast<void>(nlohmann::json::sax_parse(valid_utf8(json), &flat));
+  return flat;
+}
 
 }  // namespace
 
@@ -98,16 +96,12 @@ std::string matrix_to_json(const MatrixValues& values) {
 }
 
 MatrixValues matrix_from_json(std::string_view json) {
+  FlatTexts flat = read_flat(json, true);
   MatrixValues values;
-  Front front(json);
-  if (!front.take('{')) return values;
-  do {
-    std::optional<std::string> key = front.take_string();
-    if (!key || !front.take(':')) break;
-    std::optional<std::string> value = front.take_string();
-    if (!value) break;
-    values.emplace_back(std::move(*key), std::move(*value));
-  } while (front.take(','));
+  values.reserve(flat.texts.size());
+  for (std::size_t i = 0; i < flat.texts.size(); ++i) {
+    values.emplace_back(std::move(flat.keys[i]), std::move(flat.texts[i]));
+  }
   return values;
 }
 
@@ -122,15 +116,7 @@ std::string strings_to_json(const std::vector<std::string>& strings) {
 }
 
 std::vector<std::string> strings_from_json(std::string_view json) {
-  std::vector<std::string> strings;
-  Front front(json);
-  if (!front.take('[')) return strings;
-  do {
-    std::optional<std::string> text = front.take_string();
-    if (!text) break;
-    strings.push_back(std::move(*text));
-  } while (front.take(','));
-  return strings;
+  return read_flat(json, false).texts;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -1,5 +1,6 @@
-// Writing JSON by hand where a turn must not cost more than microseconds, and reading back the two
-// forms of it that the journal keeps for itself: an object of strings and a list of strings.
+// The two forms of JSON that the journal keeps for itself: an object of strings and a list of
+// strings. They are written by hand, as a turn must not cost more than microseconds, and read by a
+// parser.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// Adds `text` to `out` as a JSON string, quotes included. Bytes from 0x80 stay as they are.
 void append_json_string(std::string& out, std::string_view text);
@@ -16,7 +17,8 @@ void append_json_string(std::string& out, std::string_view text);
 using MatrixValues = std::vector<std::pair<std::string, std::string>>;
 std::string matrix_to_json(const MatrixValues& values);
 
-/// Reads it back. What it cannot read, and what comes after that, is left out.
+/// Reads it back. What is no member with a text, and what comes after that, is left out; bytes that
+/// are no UTF-8 come back as U+FFFD.
 MatrixValues matrix_from_json(std::string_view json);
 
 /// ["a","b"]; [] for none.
@@ -25,4 +27,4 @@ std::string strings_to_json(const std::vector<std::string>& strings);
 /// Reads it back, as above.
 std::vector<std::string> strings_from_json(std::string_view json);
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -1,4 +1,4 @@
-// JSON by hand: what is written can be read back, whatever is in it.
+// What is written can be read back, whatever is in it.
 #include "journal/json_text.h"
 
 #include <cstddef>
@@ -6,12 +6,16 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace trainyard {
+#include "base/utf8.h"
+
+namespace trainyard::journal {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -36,9 +40,36 @@ TEST(MatrixJson, EscapesWhatJsonCannotHold) {
 TEST(MatrixJson, LeavesOutWhatItCannotRead) {
   EXPECT_THAT(matrix_from_json(R"({"a":"1","b":2})"), ElementsAre(Pair("a", "1")));
   EXPECT_THAT(matrix_from_json(R"({"a":"1\u00)"), IsEmpty());
-  EXPECT_THAT(matrix_from_json(R"({"a":"\u12345"})"), IsEmpty());
-  EXPECT_THAT(matrix_from_json(R"({"a":"\n"})"), IsEmpty());
+  EXPECT_THAT(matrix_from_json(R"({"a":"\u12"})"), IsEmpty());
   EXPECT_THAT(matrix_from_json("[]"), IsEmpty());
+  EXPECT_THAT(matrix_from_json("\"a\""), IsEmpty());
+  EXPECT_THAT(matrix_from_json(R"({"a":"1","b":{"c":"2"},"d":"3"})"), ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(matrix_from_json(R"({"a":"1","b":["2"]})"), ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(matrix_from_json(R"({"a":"1","b":1e999})"), ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(matrix_from_json(R"({"a":"1"}})"), ElementsAre(Pair("a", "1")));
+}
+
+TEST(MatrixJson, IsReadInTimeThatGrowsWithItsLengthHoweverDamaged) {
+  std::string json = "{";
+  constexpr std::size_t kKeys = 50'000;
+  for (std::size_t i = 0; i < kKeys; ++i) json += fmt::format(R"("{}":"",)", i);
+  EXPECT_EQ(matrix_from_json(json + "?").size(), kKeys);
+  EXPECT_THAT(matrix_from_json(std::string(1'000'000, '{')), IsEmpty());
+  EXPECT_THAT(strings_from_json(std::string(1'000'000, '[')), IsEmpty());
+}
+
+TEST(MatrixJson, EndsWhereItIsCutOff) {
+  const std::string whole = matrix_to_json({{"lr", "1e-3"}, {"seed", "\n"}});
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    SCOPED_TRACE(length);
+    const MatrixValues values = matrix_from_json(whole.substr(0, length));
+    if (length < whole.find(',')) {
+      EXPECT_THAT(values, AnyOf(IsEmpty(), ElementsAre(Pair("lr", "1e-3"))));
+    } else {
+      EXPECT_THAT(values, AnyOf(ElementsAre(Pair("lr", "1e-3")),
+                                ElementsAre(Pair("lr", "1e-3"), Pair("seed", "\n"))));
+    }
+  }
 }
 
 TEST(MatrixJson, ComesBackWhateverTheBytesAre) {
@@ -46,14 +77,16 @@ TEST(MatrixJson, ComesBackWhateverTheBytesAre) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     MatrixValues values;
+    MatrixValues expected;
     for (std::size_t i = 0; i <= random() % 4; ++i) {
       std::string key;
       std::string value;
       for (std::size_t n = random() % 12; n > 0; --n) key.push_back(static_cast<char>(random()));
       for (std::size_t n = random() % 12; n > 0; --n) value.push_back(static_cast<char>(random()));
       values.emplace_back(key, value);
+      expected.emplace_back(valid_utf8(key), valid_utf8(value));
     }
-    EXPECT_EQ(matrix_from_json(matrix_to_json(values)), values);
+    EXPECT_EQ(matrix_from_json(matrix_to_json(values)), expected);
   }
 }
 
@@ -68,7 +101,10 @@ TEST(StringsJson, ComesBackAsItWas) {
 TEST(StringsJson, LeavesOutWhatItCannotRead) {
   EXPECT_THAT(strings_from_json(""), IsEmpty());
   EXPECT_THAT(strings_from_json(R"(["a",2,"b"])"), ElementsAre("a"));
+  EXPECT_THAT(strings_from_json(R"(["a",["b"],"c"])"), ElementsAre("a"));
+  EXPECT_THAT(strings_from_json(R"("a")"), IsEmpty());
+  EXPECT_THAT(strings_from_json("{\"a\":\"b\"}"), IsEmpty());
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

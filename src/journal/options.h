@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// How turns are written.
 enum class LogKind : std::uint8_t {
@@ -15,10 +15,17 @@ enum class LogKind : std::uint8_t {
 /// What becomes of a task that has finished and was edited since, when its run goes on.
 enum class Edited : std::uint8_t { KeepResult, RunAgain };
 
+/// What becomes of the batches of a run that an execution is not given.
+enum class OtherBatches : std::uint8_t {
+  AreGone,  ///< Their groups and tasks are no longer in the job file.
+  Stay,     ///< As they are, and the execution neither counts nor runs them.
+};
+
 struct JournalOptions {
   Edited edited = Edited::KeepResult;
+  OtherBatches others = OtherBatches::AreGone;
   LogKind log = LogKind::ByFileSystem;
   int pages_max = 0;  ///< For tests: as if the disk had so many pages of a kibibyte; 0: no limit.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/event_text.h"
@@ -20,11 +22,11 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
-GroupSettings settings_of(const Plan& plan, const PlannedGroup& group) {
+GroupSettings settings_of(const model::Plan& plan, const model::PlannedGroup& group) {
   std::string needs = "[";
-  for (const GroupIndex need : group.needs) {
+  for (const model::GroupIndex need : group.needs) {
     if (needs.size() > 1) needs.push_back(',');
     append_json_string(needs, plan.groups.at(need.value).name);
   }
@@ -33,62 +35,81 @@ GroupSettings settings_of(const Plan& plan, const PlannedGroup& group) {
       .needs = std::move(needs), .parallel_max = group.parallel_max, .fail_fast = group.fail_fast};
 }
 
-Result<void> put_group(Database& database, std::uint32_t number, GroupIndex index,
-                       const Plan& plan) {
-  Result<Statement> put = database.prepare(
-      "INSERT OR REPLACE INTO groups (number, position, name, needs, parallel_max, fail_fast) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)");
-  if (!put) return std::unexpected(std::move(put.error()));
-  const PlannedGroup& group = plan.groups.at(index.value);
-  const GroupSettings settings = settings_of(plan, group);
-  return put->run(number, index.value, group.name, settings.needs, settings.parallel_max,
-                  settings.fail_fast ? 1 : 0);
+Result<std::uint32_t> next_number(Database& database, std::string_view table) {
+  const Result<std::int64_t> last =
+      database.number(fmt::format("SELECT coalesce(max(number), -1) FROM {}", table));
+  if (!last) return std::unexpected(last.error());
+  return static_cast<std::uint32_t>(*last + 1);
 }
 
-Result<void> put_shapes(Database& database, const Plan& plan, const RowNumbers& numbers) {
-  struct Counts {
+Result<void> put_batch(Database& database, const Batch& batch, Instant at, bool complete) {
+  Result<Statement> put = database.prepare(
+      "INSERT OR REPLACE INTO batches (number, complete, added_ms, command_line, job_file, "
+      "job_text, config_file, settings, environment) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  if (!put) return std::unexpected(std::move(put.error()));
+  const BatchSource& source = batch.source;
+  return put->run(batch.number, complete ? 1 : 0, at, source.command_line, source.job_file,
+                  source.job_text, source.config_file, strings_to_json(source.settings),
+                  strings_to_json(source.environment));
+}
+
+Result<void> put_group(Database& database, std::uint32_t number, const Batch& batch,
+                       model::GroupIndex index) {
+  Result<Statement> put = database.prepare(
+      "INSERT OR REPLACE INTO groups (number, batch, position, directory, name, needs, "
+      "parallel_max, fail_fast, called) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+  if (!put) return std::unexpected(std::move(put.error()));
+  const model::PlannedGroup& group = batch.plan->groups.at(index.value);
+  const GroupSettings settings = settings_of(*batch.plan, group);
+  return put->run(number, batch.number, index.value, group.directory, group.name, settings.needs,
+                  settings.parallel_max, settings.fail_fast ? 1 : 0, group.shown());
+}
+
+Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
+                        const RowNumbers& numbers) {
+  struct Split {
     int waiting = 0;
     int finished = 0;
   };
-  std::vector<Counts> counts(plan.shapes.size());
-  for (const PlannedTask& task : plan.tasks) {
-    Counts& of_shape = counts.at(task.shape.value);
+  std::vector<Split> counts(plan.shapes.size());
+  for (const model::PlannedTask& task : plan.tasks) {
+    Split& of_shape = counts.at(task.shape.value);
     (task.finished_before ? of_shape.finished : of_shape.waiting) += 1;
   }
-  Result<void> cleared =
-      database.run("DELETE FROM shapes; DELETE FROM headroom; DELETE FROM headroom_gpus");
-  if (!cleared) return cleared;
   Result<Statement> insert = database.prepare(
       "INSERT INTO shapes (number, group_number, memory, cpus_milli, gpus, gpu_memory, "
       "time_limit_ms, waiting, finished) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::size_t i = 0; i < plan.shapes.size(); ++i) {
-    const Shape& shape = plan.shapes[i];
+    const model::Shape& shape = plan.shapes[i];
+    const model::GroupIndex group{start.group + shape.group.value};
     Result<void> done =
-        insert->run(static_cast<std::int64_t>(i), numbers.of(shape.group), shape.request.memory,
-                    shape.request.cpus.milli, shape.request.gpus, shape.request.gpu_memory,
-                    shape.time_limit, counts[i].waiting, counts[i].finished);
+        insert->run(numbers.of(model::ShapeIndex{start.shape + static_cast<std::uint32_t>(i)}),
+                    numbers.of(group), shape.terms.request.memory, shape.terms.request.cpus.milli,
+                    shape.terms.request.gpus, shape.terms.request.gpu_memory,
+                    shape.terms.time_limit, counts[i].waiting, counts[i].finished);
     if (!done) return done;
   }
   return {};
 }
 
-Result<TaskRows> TaskRows::open(Database& database, const Plan& plan, const PlanNames& names,
-                                const RowNumbers& numbers) {
+Result<TaskRows> TaskRows::open(Database& database, const Batch& batch,
+                                const model::PlanStart& start, const RowNumbers& numbers) {
   Result<Statement> insert = database.prepare(
-      "INSERT INTO tasks (number, position, group_number, shape, fingerprint, attempt_before, id, "
-      "matrix) VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?7)");
+      "INSERT INTO tasks (number, batch, position, group_number, shape, fingerprint, "
+      "attempt_before, id, matrix) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   Result<Statement> update = database.prepare(
       "UPDATE tasks SET position = ?2, group_number = ?3, shape = ?4, "
       "fingerprint = coalesce(?5, fingerprint), matrix = ?6, edited = ?7 WHERE number = ?1");
   if (!update) return std::unexpected(std::move(update.error()));
-  return TaskRows(std::move(*insert), std::move(*update), plan, names, numbers);
+  return TaskRows(std::move(*insert), std::move(*update), batch, start, numbers);
 }
 
 namespace {
 
-std::optional<std::string> matrix_of(const PlanNames& names, TaskIndex task) {
+std::optional<std::string> matrix_of(const TaskNames& names, model::TaskIndex task) {
   if (!names.matrix_values) return std::nullopt;
   std::string json = matrix_to_json(names.matrix_values(task));
   if (json.empty()) return std::nullopt;
@@ -97,28 +118,35 @@ std::optional<std::string> matrix_of(const PlanNames& names, TaskIndex task) {
 
 }  // namespace
 
-Result<void> TaskRows::insert(TaskIndex task) {
-  const ShapeIndex shape = plan_.tasks.at(task.value).shape;
-  const GroupIndex group = plan_.shapes.at(shape.value).group;
-  return insert_.run(numbers_.of(task), task.value, numbers_.of(group), shape.value,
-                     std::bit_cast<std::int64_t>(names_.fingerprint(task)), names_.task_id(task),
-                     matrix_of(names_, task));
+TaskRows::Numbers TaskRows::numbers_of(model::TaskIndex task) const {
+  const model::ShapeIndex shape = batch_->plan->tasks.at(task.value).shape;
+  const model::GroupIndex group = batch_->plan->shapes.at(shape.value).group;
+  return {.task = numbers_->of(model::TaskIndex{start_.task + task.value}),
+          .group = numbers_->of(model::GroupIndex{start_.group + group.value}),
+          .shape = numbers_->of(model::ShapeIndex{start_.shape + shape.value})};
 }
 
-Result<void> TaskRows::update(TaskIndex task, Update how) {
-  const ShapeIndex shape = plan_.tasks.at(task.value).shape;
-  const GroupIndex group = plan_.shapes.at(shape.value).group;
+Result<void> TaskRows::insert(model::TaskIndex task) {
+  const Numbers numbers = numbers_of(task);
+  return insert_.run(numbers.task, batch_->number, task.value, numbers.group, numbers.shape,
+                     std::bit_cast<std::int64_t>(batch_->names.fingerprint(task)),
+                     batch_->names.task_id(task), matrix_of(batch_->names, task));
+}
+
+Result<void> TaskRows::update(model::TaskIndex task, Update how) {
+  const Numbers numbers = numbers_of(task);
   std::optional<std::int64_t> fingerprint;
   if (!how.fingerprint_stays) {
-    fingerprint = std::bit_cast<std::int64_t>(names_.fingerprint(task));
+    fingerprint = std::bit_cast<std::int64_t>(batch_->names.fingerprint(task));
   }
-  return update_.run(numbers_.of(task), task.value, numbers_.of(group), shape.value, fingerprint,
-                     matrix_of(names_, task), how.edited ? 1 : 0);
+  return update_.run(numbers.task, task.value, numbers.group, numbers.shape, fingerprint,
+                     matrix_of(batch_->names, task), how.edited ? 1 : 0);
 }
 
 namespace {
 
-Result<void> put_gpus(Database& database, std::int64_t execution, const std::vector<Gpu>& gpus) {
+Result<void> put_gpus(Database& database, std::int64_t execution,
+                      const std::vector<model::Gpu>& gpus) {
   Result<Statement> insert =
       database.prepare("INSERT INTO gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
   if (!insert) return std::unexpected(std::move(insert.error()));
@@ -150,4 +178,4 @@ Result<void> put_execution(Database& database, std::int64_t number, Instant at,
   return put;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -1,4 +1,4 @@
-// The plan as rows: groups, shapes and tasks, when a run is made and when it is resumed.
+// Batches as rows: groups, shapes and tasks, when they are added to a run and when it is resumed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// What the settings of a group are, as far as an edit of them is told.
 struct GroupSettings {
@@ -25,48 +25,64 @@ struct GroupSettings {
 
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };
-GroupSettings settings_of(const Plan& plan, const PlannedGroup& group);
+GroupSettings settings_of(const model::Plan& plan, const model::PlannedGroup& group);
 
-/// Writes a group down; in place of one that has this number.
-Result<void> put_group(Database& database, std::uint32_t number, GroupIndex index,
-                       const Plan& plan);
+/// Writes down where a batch comes from; in place of what was there.
+Result<void> put_batch(Database& database, const Batch& batch, Instant at, bool complete);
 
-/// Writes all shapes down in place of those that were there, with their tasks counted: finished or
-/// waiting.
-Result<void> put_shapes(Database& database, const Plan& plan, const RowNumbers& numbers);
+/// The number of the next row of a table. None is used again while its batch may have been heard
+/// of.
+Result<std::uint32_t> next_number(Database& database, std::string_view table);
 
-/// Writes tasks down.
+/// Writes a group of a batch down; in place of one that has this number.
+Result<void> put_group(Database& database, std::uint32_t number, const Batch& batch,
+                       model::GroupIndex index);
+
+/// Writes the shapes of a batch down, with their tasks counted: finished or waiting. `start` is
+/// where its numbers begin in the run.
+Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
+                        const RowNumbers& numbers);
+
+/// Writes the tasks of a batch down, which are numbered from 0.
 class TaskRows {
  public:
-  static Result<TaskRows> open(Database& database, const Plan& plan, const PlanNames& names,
-                               const RowNumbers& numbers);
+  /// All three must outlive it.
+  static Result<TaskRows> open(Database& database, const Batch& batch,
+                               const model::PlanStart& start, const RowNumbers& numbers);
 
-  Result<void> insert(TaskIndex task);
+  Result<void> insert(model::TaskIndex task);
   /// Puts the task's place, shape and values into the row that it has, and its fingerprint too
   /// unless `fingerprint_stays`. `edited`: it was, after it had finished.
   struct Update {
     bool fingerprint_stays = false;
     bool edited = false;
   };
-  Result<void> update(TaskIndex task, Update how);
+  Result<void> update(model::TaskIndex task, Update how);
 
  private:
-  TaskRows(Statement insert, Statement update, const Plan& plan, const PlanNames& names,
+  TaskRows(Statement insert, Statement update, const Batch& batch, const model::PlanStart& start,
            const RowNumbers& numbers)
       : insert_(std::move(insert)),
         update_(std::move(update)),
-        plan_(plan),
-        names_(names),
-        numbers_(numbers) {}
+        batch_(&batch),
+        start_(start),
+        numbers_(&numbers) {}
+  /// The numbers of its row, its group's and its shape's.
+  struct Numbers {
+    std::uint32_t task = 0;
+    std::uint32_t group = 0;
+    std::uint32_t shape = 0;
+  };
+  [[nodiscard]] Numbers numbers_of(model::TaskIndex task) const;
 
   Statement insert_;
   Statement update_;
-  const Plan& plan_;
-  const PlanNames& names_;
-  const RowNumbers& numbers_;
+  const Batch* batch_;
+  model::PlanStart start_;
+  const RowNumbers* numbers_;
 };
 
 Result<void> put_execution(Database& database, std::int64_t number, Instant at,
                            const Execution& execution);
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -10,7 +10,7 @@
 #include "journal/sqlite.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 Result<ProgressTable> ProgressTable::open(Database& database) {
   Result<Statement> put =
@@ -52,7 +52,8 @@ Result<ProgressTable::Attempt> ProgressTable::look(std::uint32_t task_number,
   return found;
 }
 
-Result<void> ProgressTable::add(Instant at, std::uint32_t task_number, const Progressed& progress) {
+Result<void> ProgressTable::add(Instant at, std::uint32_t task_number,
+                                const model::Progressed& progress) {
   Attempt& attempt = attempts_[task_number];
   if (attempt.attempt != progress.key.attempt) {
     const Result<Attempt> found = look(task_number, progress.key.attempt);
@@ -87,4 +88,4 @@ Result<void> ProgressTable::thin(std::uint32_t task_number, Attempt& attempt) {
   return {};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -14,7 +14,7 @@
 #include "journal/sqlite.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 constexpr int kProgressRowsMax = 256;
 
@@ -23,7 +23,7 @@ class ProgressTable {
   static Result<ProgressTable> open(Database& database);
 
   /// Writes one down for the task with that number, inside the caller's transaction.
-  Result<void> add(Instant at, std::uint32_t task_number, const Progressed& progress);
+  Result<void> add(Instant at, std::uint32_t task_number, const model::Progressed& progress);
   /// The task has its verdict: nothing more comes.
   void forget(std::uint32_t task_number) { attempts_.erase(task_number); }
 
@@ -57,4 +57,4 @@ class ProgressTable {
   std::map<std::uint32_t, Attempt> attempts_;  ///< By task number.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -19,23 +19,23 @@
 #include "model/event.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-Progressed told(AttemptKey key, double fraction, std::string values = {}) {
+model::Progressed told(model::AttemptKey key, double fraction, std::string values = {}) {
   return {.key = key, .fraction = fraction, .values = std::move(values)};
 }
 
 /// A journal of two tasks in one group.
 struct Table {
   Table() : job{numbered(2)} {
-    must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   }
 
-  std::vector<std::pair<std::int64_t, double>> rows(TaskIndex task) const {
+  std::vector<std::pair<std::int64_t, double>> rows(model::TaskIndex task) const {
     JournalReader reader = must(JournalReader::open(directory.journal()));
     std::vector<std::pair<std::int64_t, double>> rows;
     must(reader.progress_of({0}, [&](const ProgressRow& row) {
@@ -46,7 +46,7 @@ struct Table {
     return rows;
   }
 
-  TemporaryDirectory directory;
+  JournalDirectory directory;
   TestJob job;
 };
 
@@ -93,4 +93,4 @@ TEST(ProgressTable, StaysSmallWithItsFirstAndLastRowHoweverMuchIsSaid) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -19,7 +19,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "journal/place.h"
+#include "journal/journal_file.h"
 #include "journal/reader_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
@@ -28,7 +28,7 @@
 #include "model/ids.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 /// Up to so many tasks, every id is compared with a name that is none.
@@ -132,21 +132,27 @@ Result<std::vector<ExecutionRow>> JournalReader::executions() {
   return collect(state_->database, kExecutions, read_execution);
 }
 
+Result<std::vector<BatchRow>> JournalReader::batches() {
+  return collect(state_->database, kBatches, read_batch);
+}
+
 Result<std::vector<GroupRow>> JournalReader::groups() {
   std::map<std::int64_t, std::size_t> places;
   std::vector<GroupRow> groups;
-  const Result<void> named =
-      each(state_->database,
-           "SELECT number, position, name, phase, message FROM groups WHERE position IS NOT NULL "
-           "ORDER BY position",
-           [&](const Statement& row) {
-             places[row.integer(0)] = groups.size();
-             groups.push_back({.index = {static_cast<std::uint32_t>(row.integer(1))},
-                               .name = std::string(row.text(2)),
-                               .phase = static_cast<GroupPhase>(std::clamp(row.small(3), 0, 5)),
-                               .message = std::string(row.text(4))});
-             return true;
-           });
+  const Result<void> named = each(
+      state_->database,
+      "SELECT g.number, g.batch, g.called, g.phase, g.message FROM groups g "
+      "JOIN batches b ON b.number = g.batch WHERE g.position IS NOT NULL AND b.complete "
+      "ORDER BY g.batch, g.position",
+      [&](const Statement& row) {
+        places[row.integer(0)] = groups.size();
+        groups.push_back({.index = {static_cast<std::uint32_t>(row.integer(0))},
+                          .batch = static_cast<std::uint32_t>(row.integer(1)),
+                          .name = std::string(row.text(2)),
+                          .phase = static_cast<model::GroupPhase>(std::clamp(row.small(3), 0, 5)),
+                          .message = std::string(row.text(4))});
+        return true;
+      });
   if (!named) return std::unexpected(named.error());
   const Result<void> counted =
       each(state_->database,
@@ -171,22 +177,24 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
 }
 
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
-  const Result<std::optional<Headroom>> room = read_headroom(state_->database);
+  const Result<std::optional<model::Headroom>> room = read_headroom(state_->database);
   if (!room) return std::unexpected(room.error());
   return collect(
       state_->database,
-      fmt::format("SELECT g.name, s.waiting + s.retrying, s.memory, {} FROM shapes s JOIN groups g "
-                  "ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
-                  "ORDER BY s.number",
-                  kReasonColumns),
+      fmt::format(
+          "SELECT g.called, s.waiting + s.retrying, s.memory, {} FROM shapes s JOIN groups g "
+          "ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
+          "ORDER BY s.number",
+          kReasonColumns),
       [&room](const Statement& row) {
         constexpr int kFirst = 3;
-        const Reason reason = read_reason(row, kFirst);
-        return WaitingReason{.group_name = std::string(row.text(0)),
-                             .tasks = row.small(1),
-                             .memory = {row.integer(2)},
-                             .cause = reason.cause,
-                             .reason = reason_text(reason, room->value_or(Headroom{}))};
+        const model::Reason reason = read_reason(row, kFirst);
+        return WaitingReason{
+            .group_name = std::string(row.text(0)),
+            .tasks = row.small(1),
+            .memory = {row.integer(2)},
+            .cause = reason.cause,
+            .reason = model::reason_text(reason, room->value_or(model::Headroom{}))};
       });
 }
 
@@ -229,11 +237,11 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
     sql += "FROM tasks t ";
     sql += kTaskJoins;
   }
-  sql += "WHERE t.position >= 0 ";
+  sql += "WHERE t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete) ";
   if (filter.failed) sql += "AND e.verdict = 2 ";
   if (filter.warned) sql += "AND e.warning <> '' ";
-  if (filter.group) sql += fmt::format("AND g.position = {} ", filter.group->value);
-  sql += fmt::format("ORDER BY t.position LIMIT {}", filter.at_most);
+  if (filter.group) sql += fmt::format("AND g.number = {} ", filter.group->value);
+  sql += fmt::format("ORDER BY t.batch, t.position LIMIT {}", filter.at_most);
   return each(state_->database, sql,
               [&row](const Statement& found) { return row(read_task(found)); });
 }
@@ -248,8 +256,8 @@ Result<int> JournalReader::count_warned() {
 
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
   const std::string sql = fmt::format(
-      "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.name = ?1 "
-      "ORDER BY +t.position LIMIT 1",
+      "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "
+      "ORDER BY +t.batch, +t.position LIMIT 1",
       kTaskColumns, kTaskJoins);
   return first_of(collect(state_->database, sql, read_task, group, id));
 }
@@ -258,8 +266,9 @@ Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
   const std::size_t slash = name.find('/');
   const bool has_group = slash != std::string_view::npos;
   const std::string sql = fmt::format(
-      "{}FROM tasks t {}WHERE +t.position >= 0 AND (t.id = ?1 OR (t.id = ?3 AND g.name = ?2)) "
-      "ORDER BY +t.position",
+      "{}FROM tasks t {}WHERE +t.position >= 0 AND (t.id = ?1 OR (t.id = ?3 AND ?2 IN (g.called, "
+      "g.name))) "
+      "ORDER BY +t.batch, +t.position",
       kTaskColumns, kTaskJoins);
   const std::string_view group = has_group ? name.substr(0, slash) : std::string_view();
   const std::string_view id = has_group ? name.substr(slash + 1) : name;
@@ -285,8 +294,8 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
   if (*count <= kComparedMax) {
     const Result<std::vector<std::string>> all =
         collect(database,
-                "SELECT DISTINCT g.name, t.id FROM tasks t JOIN groups g ON g.number = "
-                "t.group_number WHERE t.position >= 0 ORDER BY t.position",
+                "SELECT DISTINCT g.called, t.id FROM tasks t JOIN groups g ON g.number = "
+                "t.group_number WHERE t.position >= 0 ORDER BY t.batch, t.position",
                 written);
     if (!all) return std::unexpected(all.error());
     std::vector<std::string_view> candidates(all->begin(), all->end());
@@ -300,9 +309,9 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
   // Somebody who left the end away meant one that begins so.
   const Result<void> begun = each(
       database,
-      "SELECT g.name, t.id FROM tasks t JOIN groups g ON g.number = t.group_number WHERE "
-      "t.position >= 0 AND substr(CASE WHEN ?2 THEN g.name || '/' || t.id ELSE t.id END, 1, "
-      "length(?1)) = ?1 ORDER BY t.position",
+      "SELECT g.called, t.id FROM tasks t JOIN groups g ON g.number = t.group_number WHERE "
+      "t.position >= 0 AND substr(CASE WHEN ?2 THEN g.called || '/' || t.id ELSE t.id END, 1, "
+      "length(?1)) = ?1 ORDER BY t.batch, t.position",
       [&](const Statement& row) {
         std::string id = written(row);
         const bool is_new = std::ranges::find(near, id) == near.end();
@@ -314,34 +323,33 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
   return near;
 }
 
-Result<std::vector<AttemptRow>> JournalReader::attempts(TaskIndex task) {
+Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
   const std::string sql = fmt::format(
-      "SELECT t.position, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
-      "a.memory_peak, a.message FROM tasks t JOIN {} a ON a.task = t.number WHERE t.position = ?1 "
-      "ORDER BY a.attempt",
+      "SELECT a.task, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
+      "a.memory_peak, a.message FROM {} a WHERE a.task = ?1 ORDER BY a.attempt",
       kAllAttempts);
   return collect(state_->database, sql, read_attempt, task.value);
 }
 
-Result<std::vector<AttemptRow>> JournalReader::attempts_of(GroupIndex group) {
+Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex group) {
   const std::string sql = fmt::format(
-      "SELECT t.position, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
+      "SELECT t.number, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
       "a.memory_peak, a.message FROM {} a JOIN tasks t ON t.number = a.task JOIN groups g "
-      "ON g.number = t.group_number WHERE g.position = ?1 AND t.position >= 0 "
+      "ON g.number = t.group_number WHERE g.number = ?1 AND t.position >= 0 "
       "ORDER BY t.position, a.attempt",
       kAllAttempts);
   return collect(state_->database, sql, read_attempt, group.value);
 }
 
-Result<void> JournalReader::progress_of(GroupIndex group,
+Result<void> JournalReader::progress_of(model::GroupIndex group,
                                         std::move_only_function<bool(ProgressRow)> row) {
   return each(
       state_->database,
-      "SELECT t.position, p.attempt, p.at_ms, p.fraction, p.\"values\" FROM tasks t "
+      "SELECT t.number, p.attempt, p.at_ms, p.fraction, p.\"values\" FROM tasks t "
       "JOIN groups g ON g.number = t.group_number CROSS JOIN progress p ON p.task = t.number "
-      "WHERE g.position = ?1 AND t.position >= 0 AND p.attempt = "
+      "WHERE g.number = ?1 AND t.position >= 0 AND p.attempt = "
       "(SELECT max(attempt) FROM progress WHERE task = t.number) ORDER BY t.position, p.at_ms",
       [&row](const Statement& found) { return row(read_progress(found)); }, group.value);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -14,13 +14,14 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/journal.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/stage_times.h"
 #include "model/status.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 struct ExecutionRow {
   std::int64_t number = 0;  ///< From 1; more than 1 after a resume.
@@ -38,12 +39,22 @@ struct ExecutionRow {
   Instant started;
   std::optional<Instant> ended;  ///< Nothing: it runs, or died.
   std::string how;               ///< How it ended.
+
+  /// Of a program with the library, which has no job file and goes on by being run again.
+  [[nodiscard]] bool is_of_program() const { return job_file.empty(); }
+};
+
+struct BatchRow {
+  std::uint32_t number = 1;
+  BatchSource source;
+  Instant added;  ///< When it began to count.
 };
 
 struct GroupRow {
-  GroupIndex index;
-  std::string name;
-  GroupPhase phase = GroupPhase::Blocked;
+  model::GroupIndex index;  ///< Its number, the same in all executions.
+  std::uint32_t batch = 1;
+  std::string name;  ///< As people call it: "train (2)" where an earlier batch has a "train".
+  model::GroupPhase phase = model::GroupPhase::Blocked;
   std::string message;
   int tasks = 0;
   int finished = 0;
@@ -55,14 +66,16 @@ struct GroupRow {
   bool died = false;  ///< and neither that the group does not run any more.
   int retrying = 0;   ///< INTERRUPT
   int waiting = 0;    ///< The rest
+
+  friend bool operator==(const GroupRow&, const GroupRow&) = default;
 };
 
 struct TaskRow {
-  TaskIndex index;
-  GroupIndex group;
-  std::string group_name;
+  model::TaskIndex index;  ///< Its number, the same in all executions.
+  model::GroupIndex group;
+  std::string group_name;  ///< As in GroupRow.
   std::string id;
-  Standing standing;
+  model::Standing standing;
   Stage stage = Stage::Train;
   std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
   std::int64_t pid = 0;            ///< 0 when it does not run.
@@ -77,7 +90,7 @@ struct TaskRow {
   std::string message;    ///< Why it failed or was skipped.
   std::string traceback;  ///< All that the last attempt said of its failure; often empty.
   std::vector<std::pair<std::string, std::string>> matrix;
-  StageTimes times;
+  model::StageTimes times;
   std::optional<double> progress;  ///< 0 to 1, as the last attempt told it last.
   std::string progress_values;     ///< A JSON object as text, or empty.
   std::string gpus;            ///< The driver's numbers of those it has or had: "0,2"; empty: none.
@@ -85,11 +98,13 @@ struct TaskRow {
   Bytes gpu_memory_now;
   Bytes gpu_memory_peak;
   bool edited = false;  ///< After it had finished: the job file says something else since.
+  std::uint32_t batch = 1;
+  std::string directory;  ///< Where its files are, seen from the run directory.
 };
 
 /// How far an attempt said that it was.
 struct ProgressRow {
-  TaskIndex task;
+  model::TaskIndex task;
   std::uint32_t attempt = 0;
   Instant at;
   std::optional<double> fraction;
@@ -97,10 +112,10 @@ struct ProgressRow {
 };
 
 struct AttemptRow {
-  AttemptKey key;
+  model::AttemptKey key;
   Instant started;
   std::optional<Instant> ended;
-  Failure failure = Failure::None;
+  model::Failure failure = model::Failure::None;
   int exit_code = 0;
   Bytes memory_peak;
   std::string message;
@@ -112,7 +127,7 @@ struct WaitingReason {
   std::string group_name;
   int tasks = 0;  ///< How many wait in this shape.
   Bytes memory;   ///< What each asks for.
-  Cause cause = Cause::None;
+  model::Cause cause = model::Cause::None;
   std::string reason;  ///< In words, with the numbers of the last reading.
 };
 
@@ -140,19 +155,21 @@ class JournalReader {
 
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
+  /// What the run is made of: its job file, and what was submitted to it.
+  Result<std::vector<BatchRow>> batches();
   Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
   Result<std::optional<MachineRow>> last_sample();
   Result<Instant> last_instant();  ///< Of anything that was written down.
 
   struct TaskFilter {
-    std::optional<GroupIndex> group;
+    std::optional<model::GroupIndex> group;
     bool running = false;       ///< Only those that run or retry.
     bool failed = false;        ///< Only those that failed.
     bool warned = false;        ///< Only those that have ended with a warning about their result.
     std::int64_t at_most = -1;  ///< -1: all.
   };
-  /// In the order of the job file; `row` returns false to stop.
+  /// In the order of the batches and of their job files; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
   /// How many tasks have ended with a warning. Costs O(how many).
   Result<int> count_warned();
@@ -163,11 +180,11 @@ class JournalReader {
     std::vector<std::string> near;
   };
   Result<Lookup> look_up(std::string_view name);
-  Result<std::vector<AttemptRow>> attempts(TaskIndex task);
-  Result<std::vector<AttemptRow>> attempts_of(GroupIndex group);
+  Result<std::vector<AttemptRow>> attempts(model::TaskIndex task);
+  Result<std::vector<AttemptRow>> attempts_of(model::GroupIndex group);
   /// Of the last attempt of each task of a group, thinned: in the order of the job file, then of
   /// time. `row` returns false to stop.
-  Result<void> progress_of(GroupIndex group, std::move_only_function<bool(ProgressRow)> row);
+  Result<void> progress_of(model::GroupIndex group, std::move_only_function<bool(ProgressRow)> row);
   Result<std::vector<MachineRow>> samples();  ///< Thinned: at most 4,096 rows.
 
  private:
@@ -176,4 +193,4 @@ class JournalReader {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -11,7 +11,7 @@
 #include "journal/sqlite.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 Instant instant(const Statement& row, int column) { return {Duration(row.integer(column))}; }
@@ -38,14 +38,14 @@ Enum one_of(const Statement& row, int column, Enum first, Enum last) {
   return static_cast<Enum>(number);
 }
 
-Failure failure(const Statement& row, int column) {
-  return one_of(row, column, Failure::None, Failure::Error);
+model::Failure failure(const Statement& row, int column) {
+  return one_of(row, column, model::Failure::None, model::Failure::Error);
 }
 
 }  // namespace
 
 const std::string_view kTaskColumns =
-    "SELECT t.position, g.position, g.name, t.id, coalesce(e.status, l.status, 1), "
+    "SELECT t.number, g.number, g.called, t.id, coalesce(e.status, l.status, 1), "
     "coalesce(e.verdict, 0), coalesce(e.failure, l.failure, 0), "
     "coalesce(e.exit_code, l.exit_code, 0), coalesce(e.stage, l.stage, 1), "
     "max(coalesce(e.attempt, l.attempt, 0), t.attempt_before), coalesce(l.pid, 0), "
@@ -63,7 +63,9 @@ const std::string_view kTaskColumns =
     "(SELECT b.text FROM tracebacks b WHERE b.task = t.number AND b.attempt = "
     "coalesce(e.attempt, l.attempt)), "
     "coalesce(e.gpus, l.gpus), coalesce(e.gpu_memory_requested, l.gpu_memory_requested, 0), "
-    "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0), t.edited ";
+    "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0), t.edited, "
+    "t.batch, "
+    "CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -75,7 +77,7 @@ TaskRow read_task(const Statement& row) {
           .group_name = std::string(row.text(2)),
           .id = std::string(row.text(3)),
           .standing = {.status = one_of(row, 4, Status::Unknown, Status::Interrupt),
-                       .verdict = one_of(row, 5, Verdict::None, Verdict::Stopped),
+                       .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::Stopped),
                        .failure = failure(row, 6),
                        .exit_code = row.small(7)},
           .stage = one_of(row, 8, Stage::Train, Stage::Train),
@@ -102,7 +104,9 @@ TaskRow read_task(const Statement& row) {
           .gpu_memory_requested = {row.integer(29)},
           .gpu_memory_now = {row.integer(30)},
           .gpu_memory_peak = {row.integer(31)},
-          .edited = row.small(32) != 0};
+          .edited = row.small(32) != 0,
+          .batch = index(row, 33),
+          .directory = std::string(row.text(34))};
 }
 
 const std::string_view kAllAttempts =
@@ -137,6 +141,21 @@ const std::string_view kExecutions =
     "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings "
     "FROM executions ORDER BY number";
 
+const std::string_view kBatches =
+    "SELECT number, command_line, job_file, job_text, config_file, settings, environment, added_ms "
+    "FROM batches WHERE complete ORDER BY number";
+
+BatchRow read_batch(const Statement& row) {
+  return {.number = index(row, 0),
+          .source = {.command_line = std::string(row.text(1)),
+                     .job_file = std::string(row.text(2)),
+                     .job_text = std::string(row.text(3)),
+                     .config_file = std::string(row.text(4)),
+                     .settings = strings_from_json(row.text(5)),
+                     .environment = strings_from_json(row.text(6))},
+          .added = instant(row, 7)};
+}
+
 ExecutionRow read_execution(const Statement& row) {
   return {.number = row.integer(0),
           .yard_pid = row.integer(1),
@@ -155,4 +174,4 @@ ExecutionRow read_execution(const Statement& row) {
           .how = std::string(row.text(12))};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

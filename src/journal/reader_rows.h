@@ -7,7 +7,7 @@
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// What read_task() reads: to be put before a FROM that has the tables t (tasks), g (groups),
 /// s (shapes), e (ended) and l (live).
@@ -21,11 +21,14 @@ TaskRow read_task(const Statement& row);
 /// message.
 extern const std::string_view kAllAttempts;
 
-/// Reads position, attempt and the columns above.
+/// Reads a task's number, attempt and the columns above.
 ProgressRow read_progress(const Statement& row);
 AttemptRow read_attempt(const Statement& row);
 
 ExecutionRow read_execution(const Statement& row);
 extern const std::string_view kExecutions;
 
-}  // namespace trainyard
+BatchRow read_batch(const Statement& row);
+extern const std::string_view kBatches;
+
+}  // namespace trainyard::journal

@@ -20,7 +20,7 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,13 +34,13 @@ std::vector<std::string> ids(const std::vector<TaskRow>& rows) {
 }
 
 TEST(JournalReader, SeesOneMomentUntilItLooksAgain) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(2)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   // The yard goes on under a view that is held, and the view stays as it is.
   for (int i = 0; i < 50; ++i) {
-    must(journal->commit(turn_of({.at = at(i), .what = KillAsked{.task = {1}}})));
+    must(journal->commit(turn_of({.at = at(i), .what = model::KillAsked{.task = {1}}})));
   }
   must(journal->commit(granted(at(60), {key(0)})));
   EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 WAITING", "1 WAITING"));
@@ -55,15 +55,15 @@ TEST(JournalReader, SeesOneMomentUntilItLooksAgain) {
 }
 
 TEST(JournalReader, KnowsWhoseResultWasLostOrChanged) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(4)};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_EQ(must(reader.count_warned()), 0);
   must(journal->commit(granted(at(1), {key(0), key(1), key(2)})));
   for (const std::uint32_t task : {0U, 1U, 2U}) {
-    Turn turn = finished(at(2), key(task), "");
-    if (task != 1) std::get<AttemptEnded>(turn.events.at(0).what).warning = "it is not JSON";
+    model::Turn turn = finished(at(2), key(task), "");
+    if (task != 1) std::get<model::AttemptEnded>(turn.events.at(0).what).warning = "it is not JSON";
     must(journal->commit(turn));
   }
   must(reader.refresh());
@@ -73,17 +73,18 @@ TEST(JournalReader, KnowsWhoseResultWasLostOrChanged) {
 }
 
 TEST(JournalReader, FiltersTasks) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1", "2"}}};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1), {key(4), key(2), key(1), key(0)})));
   must(journal->commit(failed(at(2), key(4), 1) + failed(at(3), key(1), 2)));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_THAT(ids(all_tasks(reader)), ElementsAre("a/1", "a/2", "a/3", "b/1", "b/2"));
   EXPECT_THAT(ids(all_tasks(reader, {.running = true})), ElementsAre("a/1", "a/3"));
   EXPECT_THAT(ids(all_tasks(reader, {.failed = true})), ElementsAre("a/2", "b/2"));
-  EXPECT_THAT(ids(all_tasks(reader, {.group = GroupIndex{1}})), ElementsAre("b/1", "b/2"));
-  EXPECT_THAT(ids(all_tasks(reader, {.group = GroupIndex{1}, .failed = true})), ElementsAre("b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.group = model::GroupIndex{1}})), ElementsAre("b/1", "b/2"));
+  EXPECT_THAT(ids(all_tasks(reader, {.group = model::GroupIndex{1}, .failed = true})),
+              ElementsAre("b/2"));
   EXPECT_THAT(ids(all_tasks(reader, {.running = true, .at_most = 1})), ElementsAre("a/1"));
   int seen = 0;
   must(reader.tasks({}, [&seen](const TaskRow&) { return ++seen < 2; }));
@@ -91,11 +92,11 @@ TEST(JournalReader, FiltersTasks) {
 }
 
 TEST(JournalReader, FindsTasksByIdAndByGroupAndId) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"x", "y"}}, {.name = "b", .ids = {"x", "a/x"}}};
-  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
-  EXPECT_EQ(must(reader.find("b", "x"))->index, TaskIndex{2});
+  EXPECT_EQ(must(reader.find("b", "x"))->index, model::TaskIndex{2});
   EXPECT_EQ(must(reader.find("a", "z")), std::nullopt);
   EXPECT_THAT(ids(must(reader.look_up("y")).found), ElementsAre("a/y"));
   EXPECT_THAT(ids(must(reader.look_up("x")).found), ElementsAre("a/x", "b/x"));
@@ -105,10 +106,10 @@ TEST(JournalReader, FindsTasksByIdAndByGroupAndId) {
 }
 
 TEST(JournalReader, NamesTheNearestWhenThereIsNone) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "train", .ids = {"lr=0.1,seed=0", "lr=0.1,seed=1", "lr=0.2,seed=0"}},
                     {.name = "test", .ids = {"all", "lr=0.1,seed=0"}}};
-  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_THAT(must(reader.look_up("lr=0.1,sed=1")).near,
               ElementsAre("lr=0.1,seed=1", "lr=0.1,seed=0", "lr=0.2,seed=0"));
@@ -119,9 +120,9 @@ TEST(JournalReader, NamesTheNearestWhenThereIsNone) {
 }
 
 TEST(JournalReader, ComparesOnlyBeginningsAmongVeryManyTasks) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(6'000)};
-  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_THAT(must(reader.look_up("train/599")).found.size(), 1U);
   EXPECT_THAT(must(reader.look_up("train/5990x")).near, IsEmpty());
@@ -130,9 +131,9 @@ TEST(JournalReader, ComparesOnlyBeginningsAmongVeryManyTasks) {
 }
 
 TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(must(Database::open(directory.journal(), Database::Access::Write))
            .run("INSERT INTO ended VALUES (0, 99, -4, 7, 1, 88, 0, 0, 0, 0, 0, 0, '', '', '', 0, "
                 "0, NULL, NULL, '', 0, 0); "
@@ -140,16 +141,16 @@ TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const TaskRow row = all_tasks(reader).at(0);
   EXPECT_EQ(row.standing.status, Status::Unknown);
-  EXPECT_EQ(row.standing.verdict, Verdict::None);
-  EXPECT_EQ(row.standing.failure, Failure::None);
+  EXPECT_EQ(row.standing.verdict, model::Verdict::None);
+  EXPECT_EQ(row.standing.failure, model::Failure::None);
   EXPECT_THAT(row.matrix, IsEmpty());
-  EXPECT_EQ(must(reader.groups()).at(0).phase, GroupPhase::Stopped);
+  EXPECT_EQ(must(reader.groups()).at(0).phase, model::GroupPhase::Stopped);
 }
 
 TEST(JournalReader, GivesPeopleViewsToQuery) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"x", "y", "z"}}};
-  auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->commit(granted(at(1000), {key(0), key(1)}) + started(at(1500), key(0), 7) +
                        finished(at(4000), key(0), R"({"accuracy":0.9})") +
                        failed(at(5000), key(1), 3)));
@@ -167,4 +168,4 @@ TEST(JournalReader, GivesPeopleViewsToQuery) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -4,7 +4,7 @@
 #include "base/result.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 class Recorder {
  public:
@@ -15,7 +15,7 @@ class Recorder {
 
   /// Writes the whole turn or nothing of it. After an error the same turn, grown by what has
   /// happened since, is offered again.
-  virtual Result<void> commit(const Turn& turn) = 0;
+  virtual Result<void> commit(const model::Turn& turn) = 0;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -7,6 +7,7 @@
 #include <expected>
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,6 +18,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/batch_writer.h"
 #include "journal/changes.h"
 #include "journal/event_text.h"
 #include "journal/journal.h"
@@ -25,23 +27,21 @@
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
+#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// Closes what the dead execution left open. The attempts that ran are lost; every attempt but the
-/// last one of a finished task is put with those that another one comes after.
-constexpr const char* kCloseAttempts = R"sql(
+/// Closes what the dead execution left open: the attempts that ran are lost, in whichever batch.
+constexpr const char* kCloseExecution = R"sql(
 UPDATE tasks SET attempt_before = l.attempt FROM live l
   WHERE l.task = tasks.number AND l.attempt > tasks.attempt_before;
-UPDATE tasks SET attempt_before = e.attempt FROM ended e
-  WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before;
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
     coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
@@ -49,12 +49,27 @@ INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     gpus, gpu_memory_requested, gpu_memory_peak
   FROM live WHERE attempt > 0;
 DELETE FROM live;
+UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
+UPDATE shapes SET waiting = waiting + running + retrying, running = 0, retrying = 0
+  WHERE running + retrying > 0;
+UPDATE groups SET phase = {blocked} WHERE phase = {runs};
+DELETE FROM headroom;
+DELETE FROM headroom_gpus;
+)sql";
+
+/// Every attempt but the last one of a finished task is put with those that another one comes
+/// after. Of the batches that are taken over.
+constexpr const char* kCloseAttempts = R"sql(
+UPDATE tasks SET attempt_before = e.attempt FROM ended e
+  WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
     gpu_memory_peak
-  FROM ended WHERE attempt > 0 AND verdict <> {finished};
-DELETE FROM ended WHERE verdict <> {finished};
-UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
+  FROM ended WHERE attempt > 0 AND verdict <> {finished} AND
+    task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
+DELETE FROM ended WHERE verdict <> {finished} AND
+  task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
+DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch IN ({batches}));
 )sql";
 
 constexpr const char* kForgetResult = R"sql(
@@ -70,11 +85,22 @@ struct OldTask {
   std::uint32_t number = 0;
   std::uint32_t attempt_before = 0;
   std::int64_t fingerprint = 0;
-  std::uint32_t position = kNone;  ///< kNone: it was not in the job file.
+  std::uint32_t batch = 1;
+  std::uint32_t position = kNone;  ///< In its batch; kNone: it was not in the job file.
   std::uint32_t group = 0;
   std::uint32_t shape = kNone;
   bool finished = false;
   bool edited = false;
+};
+
+/// A row of `groups` from before.
+struct OldGroup {
+  std::uint32_t number = 0;
+  std::uint32_t batch = 1;
+  std::string name;
+  GroupSettings settings;
+  bool present = false;
+  bool taken = false;
 };
 
 /// Which row a task without a place is: its group, its id, and its turn among equals.
@@ -88,19 +114,21 @@ struct Lone {
 
 class TakingOver {
  public:
-  TakingOver(Database& database, Plan plan, const PlanNames& names, Edited edited)
-      : database_(database), names_(names), edited_(edited) {
-    taken_.plan = std::move(plan);
+  TakingOver(Database& database, const std::vector<Batch>& batches, const JournalOptions& options)
+      : database_(database), batches_(batches), options_(options) {
+    for (const Batch& batch : batches) starts_.push_back(model::append(plan_, *batch.plan));
   }
 
   Result<TakenOver> run(const Execution& execution) {
-    Result<void> done = close_executions();
+    Result<void> done = remove_incomplete_batches(database_);
+    if (done) done = choose_batches();
+    if (done) done = close_executions();
     if (done) done = match_groups();
     if (done) done = match_tasks();
     if (done) done = write_tasks();
-    if (done) done = put_shapes(database_, taken_.plan, numbers());
+    if (done) done = write_shapes();
     if (done) done = put_execution(database_, taken_.book.execution, taken_.at, execution);
-    for (const Gpu& gpu : execution.gpus) numbers().gpus.push_back(gpu.label());
+    for (const model::Gpu& gpu : execution.gpus) numbers().gpus.push_back(gpu.label());
     if (done) done = note();
     if (!done) return std::unexpected(std::move(done.error()));
     taken_.changes = changes_.lines();
@@ -109,12 +137,20 @@ class TakingOver {
 
  private:
   RowNumbers& numbers() { return taken_.book.numbers; }
-  GroupIndex group_of(std::uint32_t task) const {
-    return taken_.plan.shapes.at(taken_.plan.tasks[task].shape.value).group;
+  model::GroupIndex group_of(std::uint32_t task) const {
+    return plan_.shapes.at(plan_.tasks[task].shape.value).group;
+  }
+  /// Which of the batches a task is of.
+  std::size_t batch_of(std::uint32_t task) const {
+    const auto after = std::ranges::upper_bound(starts_, task, {}, &model::PlanStart::task);
+    return static_cast<std::size_t>(after - starts_.begin()) - 1;
+  }
+  std::string id_of(std::uint32_t task) const {
+    const std::size_t batch = batch_of(task);
+    return batches_[batch].names.task_id({task - starts_[batch].task});
   }
   std::string name_of(std::uint32_t task) const {
-    return fmt::format("{}/{}", taken_.plan.groups[group_of(task).value].name,
-                       names_.task_id(TaskIndex{task}));
+    return fmt::format("{}/{}", plan_.groups[group_of(task).value].name, id_of(task));
   }
 
   Result<void> note() {
@@ -123,26 +159,53 @@ class TakingOver {
                     "'{{\"finished\":{}}}')",
                     taken_.book.execution, taken_.at.since_start.count(), taken_.finished));
   }
+  Result<void> choose_batches();
   Result<void> close_executions();
   Result<void> match_groups();
+  Result<void> match_groups_of(std::size_t batch, std::vector<OldGroup>& old);
   Result<void> match_tasks();
+  std::uint32_t index_of(const OldTask& task) const;
   Result<void> read_old_tasks(std::vector<Lone>& lone_old);
   void match_lone(std::vector<Lone> lone_old);
   Result<void> write_tasks();
-  Result<void> write_task(TaskRows& rows, TaskIndex task);
+  Result<void> write_tasks_of(std::size_t batch);
+  Result<void> write_task(TaskRows& rows, std::uint32_t task, model::PlannedTask& planned);
+  Result<void> write_shapes();
   Result<void> forget_result(std::uint32_t number);
   Result<void> remove_old_tasks();
 
   Database& database_;
-  const PlanNames& names_;
-  Edited edited_;
+  const std::vector<Batch>& batches_;
+  const JournalOptions& options_;
+  std::string taken_over_;                ///< The numbers of the batches that are, for SQL.
+  model::Plan plan_;                      ///< All batches.
+  std::vector<model::PlanStart> starts_;  ///< Of each batch in it.
   TakenOver taken_;
   Changes changes_;
+  std::uint32_t next_group_ = 0;
   std::map<std::uint32_t, std::string> group_names_;
+  std::vector<bool> batch_is_new_;
   std::vector<bool> group_is_new_;  ///< By index in the plan.
   std::vector<OldTask> old_;
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
 };
+
+/// New ones are written down; those that are not given are taken over as well where nothing of
+/// them is to stay.
+Result<void> TakingOver::choose_batches() {
+  for (const Batch& batch : batches_) {
+    taken_over_ += fmt::format("{}{}", taken_over_.empty() ? "" : ", ", batch.number);
+    const Result<std::int64_t> known = database_.number(
+        fmt::format("SELECT count(*) FROM batches WHERE number = {}", batch.number));
+    if (!known) return std::unexpected(known.error());
+    batch_is_new_.push_back(*known == 0);
+    if (*known > 0) continue;
+    const Result<void> put = put_batch(database_, batch, Instant{}, /*complete=*/true);
+    if (!put) return put;
+  }
+  if (options_.others == OtherBatches::AreGone) taken_over_ = "SELECT number FROM batches";
+  return {};
+}
 
 Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> at = database_.number(kLastInstant);
@@ -151,70 +214,84 @@ Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> last = database_.number("SELECT max(number) FROM executions");
   if (!last) return std::unexpected(last.error());
   taken_.book.execution = *last + 1;
-  return database_.run(fmt::format(kCloseAttempts, fmt::arg("at", *at),
-                                   fmt::arg("lost", std::to_underlying(Failure::Lost)),
-                                   fmt::arg("finished", std::to_underlying(Verdict::Finished))));
+  Result<void> closed = database_.run(
+      fmt::format(kCloseExecution, fmt::arg("at", *at),
+                  fmt::arg("lost", std::to_underlying(model::Failure::Lost)),
+                  fmt::arg("runs", std::to_underlying(model::GroupPhase::Running)),
+                  fmt::arg("blocked", std::to_underlying(model::GroupPhase::Blocked))));
+  if (!closed) return closed;
+  return database_.run(
+      fmt::format(kCloseAttempts, fmt::arg("batches", taken_over_),
+                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
 }
 
 Result<void> TakingOver::match_groups() {
-  struct OldGroup {
-    std::string name;
-    GroupSettings settings;
-    bool present = false;
-    bool taken = false;
-  };
-  std::map<std::uint32_t, OldGroup> old;
-  Result<Statement> rows = database_.prepare(
-      "SELECT number, name, needs, parallel_max, fail_fast, position FROM groups");
+  std::vector<OldGroup> old;
+  Result<Statement> rows = database_.prepare(fmt::format(
+      "SELECT number, batch, name, needs, parallel_max, fail_fast, position FROM groups "
+      "WHERE batch IN ({}) ORDER BY number",
+      taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
   while (true) {
     const Result<bool> row = rows->next();
     if (!row) return std::unexpected(row.error());
     if (!*row) break;
-    old[static_cast<std::uint32_t>(rows->integer(0))] = {
-        .name = std::string(rows->text(1)),
-        .settings = {.needs = std::string(rows->text(2)),
-                     .parallel_max = rows->small(3),
-                     .fail_fast = rows->small(4) != 0},
-        .present = !rows->null(5)};
+    old.push_back({.number = static_cast<std::uint32_t>(rows->integer(0)),
+                   .batch = static_cast<std::uint32_t>(rows->integer(1)),
+                   .name = std::string(rows->text(2)),
+                   .settings = {.needs = std::string(rows->text(3)),
+                                .parallel_max = rows->small(4),
+                                .fail_fast = rows->small(5) != 0},
+                   .present = !rows->null(6)});
   }
-  std::uint32_t next_number = old.empty() ? 0 : old.rbegin()->first + 1;
-  const Plan& plan = taken_.plan;
-  for (std::uint32_t i = 0; i < plan.groups.size(); ++i) {
-    const PlannedGroup& group = plan.groups[i];
-    const auto known = std::ranges::find_if(old, [&](const auto& entry) {
-      return !entry.second.taken && entry.second.name == group.name;
-    });
-    const bool is_new = known == old.end() || !known->second.present;
-    if (is_new) {
-      changes_.add(fmt::format("group '{}' is new", group.name));
-    } else {
-      const GroupSettings settings = settings_of(plan, group);
-      changes_.compare(group.name, known->second.settings, settings);
-    }
-    if (known != old.end()) known->second.taken = true;
-    numbers().groups.push_back(known == old.end() ? next_number++ : known->first);
-    group_is_new_.push_back(is_new);
-    group_names_[numbers().groups.back()] = group.name;
-    const Result<void> put = put_group(database_, numbers().groups.back(), GroupIndex{i}, plan);
-    if (!put) return put;
+  const Result<std::uint32_t> next = next_number(database_, "groups");
+  if (!next) return std::unexpected(next.error());
+  next_group_ = *next;
+  for (std::size_t batch = 0; batch < batches_.size(); ++batch) {
+    if (Result<void> matched = match_groups_of(batch, old); !matched) return matched;
   }
-  for (const auto& [number, group] : old) {
+  for (const OldGroup& group : old) {
     if (group.taken || !group.present) continue;
     changes_.add(
         fmt::format("group '{}' is no longer in the job file; its results are kept", group.name));
-    const Result<void> gone =
-        database_.run(fmt::format("UPDATE groups SET position = NULL WHERE number = {}", number));
+    const Result<void> gone = database_.run(
+        fmt::format("UPDATE groups SET position = NULL WHERE number = {}", group.number));
     if (!gone) return gone;
   }
   return {};
 }
 
+Result<void> TakingOver::match_groups_of(std::size_t batch, std::vector<OldGroup>& old) {
+  const model::Plan& plan = *batches_[batch].plan;
+  for (std::uint32_t i = 0; i < plan.groups.size(); ++i) {
+    const model::PlannedGroup& group = plan.groups[i];
+    const auto known = std::ranges::find_if(old, [&](const OldGroup& it) {
+      return !it.taken && it.batch == batches_[batch].number && it.name == group.name;
+    });
+    const bool is_new = known == old.end() || !known->present;
+    if (is_new) {
+      // Nobody has edited anything where all of a batch is new.
+      if (!batch_is_new_[batch]) changes_.add(fmt::format("group '{}' is new", group.name));
+    } else {
+      changes_.compare(group.name, known->settings, settings_of(plan, group));
+    }
+    if (known != old.end()) known->taken = true;
+    numbers().groups.push_back(known == old.end() ? next_group_++ : known->number);
+    group_is_new_.push_back(is_new);
+    group_names_[numbers().groups.back()] = group.name;
+    const Result<void> put =
+        put_group(database_, numbers().groups.back(), batches_[batch], model::GroupIndex{i});
+    if (!put) return put;
+  }
+  return {};
+}
+
 Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
-  Result<Statement> rows = database_.prepare(
+  Result<Statement> rows = database_.prepare(fmt::format(
       "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
-      "e.task IS NOT NULL, t.id, t.edited FROM tasks t LEFT JOIN ended e ON e.task = t.number "
-      "ORDER BY t.position");
+      "e.task IS NOT NULL, t.id, t.edited, t.batch FROM tasks t "
+      "LEFT JOIN ended e ON e.task = t.number WHERE t.batch IN ({}) ORDER BY t.batch, t.position",
+      taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
   while (true) {
     const Result<bool> row = rows->next();
@@ -225,16 +302,16 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
         OldTask{.number = static_cast<std::uint32_t>(rows->integer(0)),
                 .attempt_before = static_cast<std::uint32_t>(rows->integer(1)),
                 .fingerprint = rows->integer(2),
+                .batch = static_cast<std::uint32_t>(rows->integer(9)),
                 .position = rows->null(3) ? kNone : static_cast<std::uint32_t>(rows->integer(3)),
                 .group = static_cast<std::uint32_t>(rows->integer(4)),
                 .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
                 .finished = rows->small(6) != 0,
                 .edited = rows->small(8) != 0});
     // Most files come back as they were: then every task is where it was, and nothing is sorted.
-    const std::uint32_t at = task.position;
-    const bool same = at < taken_.plan.tasks.size() &&
-                      numbers().groups[group_of(at).value] == task.group &&
-                      names_.task_id(TaskIndex{at}) == rows->text(7);
+    const std::uint32_t at = index_of(task);
+    const bool same = at != kNone && numbers().groups[group_of(at).value] == task.group &&
+                      id_of(at) == rows->text(7);
     if (same) {
       old_of_task_[at] = place;
     } else {
@@ -243,13 +320,18 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
   }
 }
 
+/// The place where a task was, in all batches of now; kNone where there is none any more.
+std::uint32_t TakingOver::index_of(const OldTask& task) const {
+  const auto batch = std::ranges::find(batches_, task.batch, &Batch::number);
+  if (batch == batches_.end() || task.position >= batch->plan->tasks.size()) return kNone;
+  return starts_[static_cast<std::size_t>(batch - batches_.begin())].task + task.position;
+}
+
 void TakingOver::match_lone(std::vector<Lone> lone_old) {
   std::vector<Lone> lone_new;
   for (std::uint32_t i = 0; i < old_of_task_.size(); ++i) {
     if (old_of_task_[i] != kNone) continue;
-    lone_new.push_back({.group = numbers().groups[group_of(i).value],
-                        .id = names_.task_id(TaskIndex{i}),
-                        .place = i});
+    lone_new.push_back({.group = numbers().groups[group_of(i).value], .id = id_of(i), .place = i});
   }
   std::ranges::sort(lone_old);
   std::ranges::sort(lone_new);
@@ -266,7 +348,7 @@ void TakingOver::match_lone(std::vector<Lone> lone_old) {
 }
 
 Result<void> TakingOver::match_tasks() {
-  old_of_task_.assign(taken_.plan.tasks.size(), kNone);
+  old_of_task_.assign(plan_.tasks.size(), kNone);
   std::vector<Lone> lone_old;
   Result<void> read = read_old_tasks(lone_old);
   if (read) match_lone(std::move(lone_old));
@@ -274,61 +356,88 @@ Result<void> TakingOver::match_tasks() {
 }
 
 Result<void> TakingOver::write_tasks() {
-  Plan& plan = taken_.plan;
-  std::uint32_t next_number = 0;
-  for (const OldTask& task : old_) next_number = std::max(next_number, task.number + 1);
-  numbers().tasks.resize(plan.tasks.size());
-  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    numbers().tasks[i] = old_of_task_[i] == kNone ? next_number++ : old_[old_of_task_[i]].number;
+  Result<std::uint32_t> next = next_number(database_, "tasks");
+  if (!next) return std::unexpected(next.error());
+  const Result<std::uint32_t> shape = next_number(database_, "shapes");
+  if (!shape) return std::unexpected(shape.error());
+  numbers().first_shape = *shape;
+  numbers().tasks.resize(plan_.tasks.size());
+  for (std::uint32_t i = 0; i < plan_.tasks.size(); ++i) {
+    numbers().tasks[i] = old_of_task_[i] == kNone ? (*next)++ : old_[old_of_task_[i]].number;
   }
-  Result<void> removed = remove_old_tasks();
-  if (!removed) return removed;
-  Result<TaskRows> rows = TaskRows::open(database_, plan, names_, numbers());
+  Result<void> written = remove_old_tasks();
+  for (std::size_t batch = 0; written && batch < batches_.size(); ++batch) {
+    written = write_tasks_of(batch);
+  }
+  return written;
+}
+
+Result<void> TakingOver::write_tasks_of(std::size_t batch) {
+  Result<TaskRows> rows = TaskRows::open(database_, batches_[batch], starts_[batch], numbers());
   if (!rows) return std::unexpected(std::move(rows.error()));
-  taken_.book.ended.resize(plan.tasks.size());
-  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    Result<void> written = write_task(*rows, TaskIndex{i});
+  auto plan = std::make_shared<model::Plan>(*batches_[batch].plan);
+  for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
+    model::PlannedTask& planned = plan->tasks[i];
+    const Result<void> written = write_task(*rows, starts_[batch].task + i, planned);
     if (!written) return written;
-    taken_.book.shape_of_task.push_back(plan.tasks[i].shape.value);
-    taken_.book.ended[i] = plan.tasks[i].finished_before;
-    taken_.finished += plan.tasks[i].finished_before ? 1 : 0;
+    taken_.book.shape_of_task.push_back(
+        numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value}));
+    taken_.book.ended.push_back(planned.finished_before);
+    taken_.finished += planned.finished_before ? 1 : 0;
   }
+  taken_.plans.push_back(std::move(plan));
   return {};
 }
 
-Result<void> TakingOver::write_task(TaskRows& rows, TaskIndex task) {
-  PlannedTask& planned = taken_.plan.tasks[task.value];
-  const bool tell = !group_is_new_[group_of(task.value).value];
-  if (old_of_task_[task.value] == kNone) {
-    if (tell) changes_.add(fmt::format("task '{}' is new", name_of(task.value)));
-    return rows.insert(task);
+Result<void> TakingOver::write_shapes() {
+  Result<void> done;
+  for (std::size_t batch = 0; done && batch < batches_.size(); ++batch) {
+    done = put_shapes(database_, *taken_.plans[batch], starts_[batch], numbers());
   }
-  const OldTask& old = old_[old_of_task_[task.value]];
+  taken_.book.shapes = static_cast<std::uint32_t>(plan_.shapes.size());
+  return done;
+}
+
+Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
+                                    model::PlannedTask& planned) {
+  const std::size_t batch = batch_of(task);
+  const model::TaskIndex within{task - starts_[batch].task};
+  const bool tell = !group_is_new_[group_of(task).value];
+  if (old_of_task_[task] == kNone) {
+    if (tell) changes_.add(fmt::format("task '{}' is new", name_of(task)));
+    return rows.insert(within);
+  }
+  const OldTask& old = old_[old_of_task_[task]];
   planned.first_attempt = old.attempt_before + 1;
   planned.finished_before = old.finished;
-  const bool changed = std::bit_cast<std::int64_t>(names_.fingerprint(task)) != old.fingerprint;
-  if (old.position == kNone && tell) {
-    changes_.add(fmt::format("task '{}' is in the job file again", name_of(task.value)));
+  const TaskNames& names = batches_[batch].names;
+  bool changed = std::bit_cast<std::int64_t>(names.fingerprint(within)) != old.fingerprint;
+  if (changed && names.older_fingerprint) {
+    changed = std::bit_cast<std::int64_t>(names.older_fingerprint(within)) != old.fingerprint;
   }
-  const bool again = changed && old.finished && edited_ == Edited::RunAgain;
+  if (old.position == kNone && tell) {
+    changes_.add(fmt::format("task '{}' is in the job file again", name_of(task)));
+  }
+  const bool again = changed && old.finished && options_.edited == Edited::RunAgain;
   if (again) {
-    changes_.add(fmt::format("task '{}' was changed after it had finished; it is run again",
-                             name_of(task.value)));
+    changes_.add(
+        fmt::format("task '{}' was changed after it had finished; it is run again", name_of(task)));
     planned.finished_before = false;
     if (Result<void> forgotten = forget_result(old.number); !forgotten) return forgotten;
   } else if (changed && old.finished) {
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; its result is kept "
                     "(--rerun-changed runs it again)",
-                    name_of(task.value)));
+                    name_of(task)));
   } else if (changed) {
-    changes_.add(fmt::format("task '{}' was changed", name_of(task.value)));
+    changes_.add(fmt::format("task '{}' was changed", name_of(task)));
   }
   const bool kept = changed && planned.finished_before;
-  const bool as_it_was = !changed && old.edited == kept && old.position == task.value &&
-                         old.shape == planned.shape.value;
+  const bool as_it_was =
+      !changed && old.edited == kept && old.position == within.value &&
+      old.shape == numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value});
   if (as_it_was) return {};
-  return rows.update(task, {.fingerprint_stays = planned.finished_before, .edited = kept});
+  return rows.update(within, {.fingerprint_stays = planned.finished_before, .edited = kept});
 }
 
 /// Its attempt is one that another one comes after.
@@ -361,9 +470,9 @@ Result<void> TakingOver::remove_old_tasks() {
 
 }  // namespace
 
-Result<TakenOver> take_over(Database& database, Plan plan, const PlanNames& names,
-                            const Execution& execution, Edited edited) {
-  return TakingOver(database, std::move(plan), names, edited).run(execution);
+Result<TakenOver> take_over(Database& database, const std::vector<Batch>& batches,
+                            const Execution& execution, const JournalOptions& options) {
+  return TakingOver(database, batches, options).run(execution);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,18 +15,20 @@
 #include "journal/turn_writer.h"
 #include "model/plan.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 struct TakenOver {
   Bookkeeping book;
-  Plan plan;   ///< With `finished_before` and `first_attempt`.
+  /// Of each batch, with `finished_before` and `first_attempt`.
+  std::vector<std::shared_ptr<const model::Plan>> plans;
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;
   std::vector<std::string> changes;
 };
 
 /// Makes the tables say what is so when the new execution begins, inside the caller's transaction.
-Result<TakenOver> take_over(Database& database, Plan plan, const PlanNames& names,
-                            const Execution& execution, Edited edited);
+/// `batches` are those that it runs, in order.
+Result<TakenOver> take_over(Database& database, const std::vector<Batch>& batches,
+                            const Execution& execution, const JournalOptions& options);
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "journal/changes.h"
 #include "journal/journal.h"
@@ -25,55 +26,57 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-Journal::Resumed resume(const TemporaryDirectory& directory, const TestJob& job) {
-  return must(Journal::resume(directory.journal(), job.plan, job.names(), {.host = "again"}));
+Journal::Resumed resume(const JournalDirectory& directory, const TestJob& job) {
+  return must(Journal::resume(directory.journal(), {job.batch()}, {.host = "again"}));
 }
 
 /// Tasks of a plan as "first attempt", with a + for those that have finished before.
-std::vector<std::string> attempts_of(const Plan& plan) {
+std::vector<std::string> attempts_of(const model::Plan& plan) {
   std::vector<std::string> texts;
-  for (const PlannedTask& task : plan.tasks) {
+  for (const model::PlannedTask& task : plan.tasks) {
     texts.push_back(fmt::format("{}{}", task.first_attempt, task.finished_before ? "+" : ""));
   }
   return texts;
 }
 
-Turn stopped(Instant when, const std::vector<AttemptKey>& keys) {
-  Decision decision;
-  for (const AttemptKey& key : keys) {
-    decision.changes.emplace_back(
-        TaskChanged{.key = key, .status = Status::Exception, .verdict = Verdict::Stopped});
+model::Turn stopped(Instant when, const std::vector<model::AttemptKey>& keys) {
+  model::Decision decision;
+  for (const model::AttemptKey& key : keys) {
+    decision.changes.emplace_back(model::TaskChanged{
+        .key = key, .status = Status::Exception, .verdict = model::Verdict::Stopped});
   }
-  return turn_of({.at = when, .what = InterruptAsked{}}, decision);
+  return turn_of({.at = when, .what = model::InterruptAsked{}}, decision);
 }
 
 TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a",
                      .ids = {"finished", "failed", "skipped", "stopped", "waiting", "running",
                              "retrying", "stopped-running"}}};
   {
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     must(journal->commit(granted(at(10), {key(0), key(1), key(5), key(6), key(7)})));
     must(journal->commit(finished(at(20), key(0), R"({"acc":1})") + failed(at(30), key(1), 2)));
-    must(journal->commit(
-        turn_of({.at = at(40), .what = AttemptEnded{.key = key(6), .end = KilledBy{.signal = 9}}},
-                {.changes = {TaskChanged{.key = key(2, 0), .verdict = Verdict::Skipped},
-                             TaskChanged{.key = key(6),
-                                         .status = Status::Interrupt,
-                                         .failure = Failure::OutOfMemory,
-                                         .message = "oom"}}})));
+    must(journal->commit(turn_of(
+        {.at = at(40),
+         .what = model::AttemptEnded{.key = key(6), .end = model::KilledBy{.signal = 9}}},
+        {.changes = {model::TaskChanged{.key = key(2, 0), .verdict = model::Verdict::Skipped},
+                     model::TaskChanged{.key = key(6),
+                                        .status = Status::Interrupt,
+                                        .failure = model::Failure::OutOfMemory,
+                                        .message = "oom"}}})));
     must(journal->commit(stopped(at(50), {key(3, 0), key(7)})));
   }  // It is gone without close(): it died.
   const Journal::Resumed resumed = resume(directory, job);
-  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2+", "2", "1", "1", "1", "2", "2", "2"));
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)),
+              ElementsAre("2+", "2", "1", "1", "1", "2", "2", "2"));
   EXPECT_EQ(resumed.finished, 1);
   EXPECT_EQ(resumed.at, at(50));
   EXPECT_THAT(resumed.changes, IsEmpty());
@@ -91,11 +94,11 @@ TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
   EXPECT_EQ(group.waiting, 7);
 
   const AttemptRow lost = must(reader.attempts({5})).at(0);
-  EXPECT_EQ(lost.failure, Failure::Lost);
+  EXPECT_EQ(lost.failure, model::Failure::Lost);
   EXPECT_EQ(lost.ended, at(50));
   EXPECT_EQ(lost.message, "the yard died while it ran");
   const AttemptRow retried = must(reader.attempts({6})).at(0);
-  EXPECT_EQ(retried.failure, Failure::OutOfMemory);
+  EXPECT_EQ(retried.failure, model::Failure::OutOfMemory);
   EXPECT_EQ(retried.ended, at(40));
   EXPECT_EQ(retried.message, "oom");
   EXPECT_EQ(must(reader.attempts({1})).at(0).exit_code, 2);
@@ -111,18 +114,74 @@ TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
   EXPECT_EQ(executions[1].ended, std::nullopt);
 }
 
+TEST(Resume, KnowsATaskByWhatOlderJournalsHaveOfIt) {
+  const JournalDirectory directory;
+  const TestJob before{{.name = "a", .ids = {"same", "edited"}, .fingerprint = 7}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", before.batch(), {}));
+  }
+  const TestJob now{{.name = "a", .ids = {"same", "edited"}, .fingerprint = 8}};
+  Batch batch = now.batch();
+  batch.names.older_fingerprint = [](model::TaskIndex task) -> std::uint64_t {
+    return task.value == 0 ? 7 : 9;
+  };
+  auto resumed = must(Journal::resume(directory.journal(), {batch}, {}));
+  EXPECT_THAT(resumed.changes, ElementsAre("task 'a/edited' was changed"));
+}
+
+TEST(Resume, LeavesTheBatchesAloneThatItIsNotGiven) {
+  const JournalDirectory directory;
+  const TestJob first{{.name = "data", .ids = {"a", "b", "c"}}};
+  const TestJob second{{.name = "train", .ids = {"d", "e"}}};
+  const TestJob third{{.name = "eval", .ids = {"f"}, .memory = mb(7)}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", first.batch(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1), key(2)}) + started(at(11), key(2), 7)));
+    must(journal->commit(finished(at(20), key(0), "{}") + failed(at(30), key(1), 2)));
+  }
+  const JournalOptions others_stay{.others = OtherBatches::Stay};
+  {
+    auto resumed = must(Journal::resume(directory.journal(), {second.batch(2)}, {}, others_stay));
+    EXPECT_THAT(resumed.changes, IsEmpty());
+    must(resumed.journal->commit(granted(at(40), {key(0), key(1)}) + started(at(41), key(1), 8) +
+                                 finished(at(50), key(0), "{}")));
+  }
+  {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_THAT(words(all_tasks(reader)),
+                ElementsAre("a FINISHED", "b EXIT 2", "c WAITING", "d FINISHED", "e RUNNING"));
+  }
+  // The first again, and one that is new.
+  auto resumed =
+      must(Journal::resume(directory.journal(), {first.batch(), third.batch(3)}, {}, others_stay));
+  EXPECT_EQ(resumed.finished, 1);
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2+", "2", "2"));
+  must(resumed.journal->commit(granted(at(60), {key(1, 2), key(3)}) +
+                               finished(at(70), key(1, 2), "{}") + finished(at(71), key(3), "{}")));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("a FINISHED", "b FINISHED", "c WAITING",
+                                                    "d FINISHED", "e WAITING", "f FINISHED"));
+  const std::vector<GroupRow> groups = must(reader.groups());
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].finished, 2);
+  EXPECT_EQ(groups[0].waiting, 1);
+  EXPECT_EQ(groups[1].finished, 1);
+  EXPECT_EQ(groups[1].waiting, 1) << "it was lost, and does not run";
+  EXPECT_EQ(groups[1].running, 0);
+  EXPECT_EQ(groups[2].finished, 1);
+}
+
 TEST(Resume, CanBeLookedAtBeforeItIsDone) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"finished", "failed", "gone"}}};
   {
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     must(journal->commit(granted(at(10), {key(0), key(1)})));
     must(journal->commit(finished(at(20), key(0), "{}") + failed(at(30), key(1), 2)));
   }
   const TestJob edited{{.name = "a", .ids = {"finished", "failed", "new"}}};
-  const Journal::Preview preview =
-      must(Journal::preview(directory.journal(), edited.plan, edited.names()));
-  EXPECT_THAT(attempts_of(preview.plan), ElementsAre("2+", "2", "1"));
+  const Journal::Preview preview = must(Journal::preview(directory.journal(), {edited.batch()}));
+  EXPECT_THAT(attempts_of(*preview.plans.at(0)), ElementsAre("2+", "2", "1"));
   EXPECT_EQ(preview.finished, 1);
   {
     JournalReader reader = must(JournalReader::open(directory.journal()));
@@ -132,20 +191,20 @@ TEST(Resume, CanBeLookedAtBeforeItIsDone) {
     EXPECT_EQ(must(reader.executions()).at(0).ended, std::nullopt);
   }
   const Journal::Resumed resumed = resume(directory, edited);
-  EXPECT_EQ(attempts_of(resumed.plan), attempts_of(preview.plan));
+  EXPECT_EQ(attempts_of(*resumed.plans.at(0)), attempts_of(*preview.plans.at(0)));
   EXPECT_EQ(resumed.changes, preview.changes);
 }
 
 TEST(Resume, CountsAnAttemptThatWasOnlyPromised) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
   for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
     std::unique_ptr<Journal> journal;
     if (attempt == 1) {
-      journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+      journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     } else {
       Journal::Resumed resumed = resume(directory, job);
-      EXPECT_EQ(resumed.plan.tasks[0].first_attempt, attempt);
+      EXPECT_EQ(resumed.plans.at(0)->tasks[0].first_attempt, attempt);
       journal = std::move(resumed.journal);
     }
     must(journal->commit(granted(at(attempt), {key(0, attempt)})));
@@ -156,24 +215,24 @@ TEST(Resume, CountsAnAttemptThatWasOnlyPromised) {
 }
 
 TEST(Resume, KeepsTheNumberOfATaskThatWasSkippedOrStoppedSince) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(0)}) + failed(at(2), key(0), 1)));
   must(resume(directory, job).journal->commit(stopped(at(3), {key(0, 1)})));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 STOPPED"));
   EXPECT_EQ(all_tasks(reader)[0].attempt, 1U);
   EXPECT_THAT(must(reader.attempts({0})).size(), 1U);
-  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2"));
+  EXPECT_THAT(attempts_of(*resume(directory, job).plans.at(0)), ElementsAre("2"));
 }
 
 TEST(Resume, GoesOnWithTheTimeOfTheRun) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(1)};
   {
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
-    must(journal->commit(turn_of({.at = at(9'000), .what = Sampled{}})));
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(turn_of({.at = at(9'000), .what = model::Sampled{}})));
   }
   EXPECT_EQ(resume(directory, job).at, at(9'000));
   must(resume(directory, job).journal->close(at(12'000), "interrupted"));
@@ -185,14 +244,14 @@ TEST(Resume, GoesOnWithTheTimeOfTheRun) {
 }
 
 TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob before{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1"}}};
-  must(must(Journal::create(directory.journal(), before.plan, before.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", before.batch(), {}))
            ->commit(granted(at(1), {key(0), key(2), key(3)}) + finished(at(2), key(0), "{}") +
                     failed(at(3), key(2), 1) + finished(at(4), key(3), "[b]")));
   const TestJob after{{.name = "b", .ids = {"0", "1"}}, {.name = "a", .ids = {"3", "4", "1"}}};
   Journal::Resumed resumed = resume(directory, after);
-  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("1", "2+", "2", "1", "2+"));
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("1", "2+", "2", "1", "2+"));
   EXPECT_THAT(resumed.changes, ElementsAre("group 'b': needs was [\"a\"] and is []",
                                            "group 'a': needs was [] and is [\"b\"]",
                                            "task 'a/2' is no longer in the job file",
@@ -220,10 +279,10 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
 }
 
 TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob whole{{.name = "a", .ids = {"1", "2"}}, {.name = "b", .ids = {"1"}}};
   const TestJob part{{.name = "a", .ids = {"2"}}};
-  must(must(Journal::create(directory.journal(), whole.plan, whole.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", whole.batch(), {}))
            ->commit(granted(at(1), {key(0), key(2)}) + finished(at(2), key(0), "{}") +
                     finished(at(3), key(2), "{}")));
   EXPECT_THAT(resume(directory, part).changes,
@@ -238,15 +297,15 @@ TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
     EXPECT_THAT(must(reader.attempts_of({0})), IsEmpty());
   }
   const Journal::Resumed resumed = resume(directory, whole);
-  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2+", "1", "2+"));
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2+", "1", "2+"));
   EXPECT_THAT(resumed.changes,
               ElementsAre("group 'b' is new", "task 'a/1' is in the job file again"));
 }
 
 TEST(Resume, SaysWhatAnEditChanged) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   TestJob job{{.name = "a", .ids = {"1", "2"}, .parallel_max = 2}};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "{}")));
   job.plan.groups[0].parallel_max = 0;
   job.plan.groups[0].fail_fast = true;
@@ -265,9 +324,9 @@ TEST(Resume, SaysWhatAnEditChanged) {
 }
 
 TEST(Resume, RunsAgainWhatAnEditChangedWhereThatIsAskedFor) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   TestJob job{{.name = "a", .ids = {"1", "2"}}};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
                     finished(at(3), key(1), "{}")));
   const auto edited = [&] {
@@ -277,15 +336,14 @@ TEST(Resume, RunsAgainWhatAnEditChangedWhereThatIsAskedFor) {
     return rows;
   };
   job.fingerprints = {8, 1};
-  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2+", "2+"));
+  EXPECT_THAT(attempts_of(*resume(directory, job).plans.at(0)), ElementsAre("2+", "2+"));
   EXPECT_THAT(edited(), ElementsAre(true, false));
   const JournalOptions again{.edited = Edited::RunAgain};
-  const Journal::Preview ahead =
-      must(Journal::preview(directory.journal(), job.plan, job.names(), again));
-  EXPECT_THAT(attempts_of(ahead.plan), ElementsAre("2", "2+"));
+  const Journal::Preview ahead = must(Journal::preview(directory.journal(), {job.batch()}, again));
+  EXPECT_THAT(attempts_of(*ahead.plans.at(0)), ElementsAre("2", "2+"));
   const Journal::Resumed resumed =
-      must(Journal::resume(directory.journal(), job.plan, job.names(), {}, again));
-  EXPECT_THAT(attempts_of(resumed.plan), ElementsAre("2", "2+"));
+      must(Journal::resume(directory.journal(), {job.batch()}, {}, again));
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+"));
   EXPECT_EQ(resumed.finished, 1);
   EXPECT_THAT(resumed.changes,
               ElementsAre("task 'a/1' was changed after it had finished; it is run again"));
@@ -297,9 +355,9 @@ TEST(Resume, RunsAgainWhatAnEditChangedWhereThatIsAskedFor) {
 }
 
 TEST(Resume, SaysAtMostTwentyLines) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   TestJob job{numbered(50)};
-  must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   job.fingerprints.assign(50, 2);
   const std::vector<std::string> changes = resume(directory, job).changes;
   ASSERT_EQ(changes.size(), kChangeLinesMax);
@@ -311,11 +369,11 @@ TEST(Resume, SaysAtMostTwentyLines) {
 }
 
 TEST(Resume, TellsTasksWithOneIdApartByTheirOrder) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"x", "x", "x"}}};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(1)}) + finished(at(2), key(1), "{}")));
-  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("1", "2+", "1"));
+  EXPECT_THAT(attempts_of(*resume(directory, job).plans.at(0)), ElementsAre("1", "2+", "1"));
   const TestJob moved{{.name = "a", .ids = {"new", "x", "x", "x"}}};
   const Journal::Resumed resumed = resume(directory, moved);
   EXPECT_EQ(resumed.finished, 1);
@@ -323,25 +381,25 @@ TEST(Resume, TellsTasksWithOneIdApartByTheirOrder) {
 }
 
 TEST(Resume, RunsAFinishedTaskAgainThatSomebodyMarkedStopped) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(2)};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "{}")));
   must(must(Database::open(directory.journal(), Database::Access::Write))
            .run("UPDATE ended SET verdict = 4 WHERE task = (SELECT number FROM tasks WHERE id = "
                 "'0')"));
-  EXPECT_THAT(attempts_of(resume(directory, job).plan), ElementsAre("2", "1"));
+  EXPECT_THAT(attempts_of(*resume(directory, job).plans.at(0)), ElementsAre("2", "1"));
 }
 
 TEST(Resume, LeavesEverythingAsItWasWhenItFails) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const TestJob job{numbered(2)};
-  must(must(Journal::create(directory.journal(), job.plan, job.names(), {}))
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
            ->commit(granted(at(1), {key(0)})));
   must(must(Database::open(directory.journal(), Database::Access::Write))
            .run("CREATE TRIGGER broken BEFORE INSERT ON executions "
                 "BEGIN SELECT raise(ABORT, 'made to fail'); END"));
-  const auto resumed = Journal::resume(directory.journal(), job.plan, job.names(), {});
+  const auto resumed = Journal::resume(directory.journal(), {job.batch()}, {});
   ASSERT_FALSE(resumed.has_value());
   EXPECT_THAT(resumed.error().message, HasSubstr("made to fail"));
   JournalReader reader = must(JournalReader::open(directory.journal()));
@@ -350,4 +408,4 @@ TEST(Resume, LeavesEverythingAsItWasWhenItFails) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

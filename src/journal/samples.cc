@@ -14,7 +14,7 @@
 #include "journal/sqlite.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 Result<SampleTable> SampleTable::open(Database& database) {
   State state;
@@ -46,9 +46,9 @@ Result<SampleTable> SampleTable::open(Database& database) {
   return SampleTable(database, std::move(*insert), std::move(*replace), state);
 }
 
-Result<void> SampleTable::add(Instant at, const Sampled& sample) {
+Result<void> SampleTable::add(Instant at, const model::Sampled& sample) {
   Bytes of_tasks;
-  for (const TaskSample& task : sample.tasks) of_tasks += task.memory;
+  for (const model::TaskSample& task : sample.tasks) of_tasks += task.memory;
   // The first row stays; the last one only when it is far enough from the one before it.
   const bool last_stays =
       present_.rows <= 1 || present_.last - present_.before_last >= present_.gap;
@@ -87,4 +87,4 @@ Result<void> SampleTable::thin() {
   return {};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

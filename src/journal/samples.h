@@ -11,7 +11,7 @@
 #include "journal/sqlite.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 class SampleTable {
  public:
@@ -19,7 +19,7 @@ class SampleTable {
   static Result<SampleTable> open(Database& database);
 
   /// Writes one down, inside the caller's transaction.
-  Result<void> add(Instant at, const Sampled& sample);
+  Result<void> add(Instant at, const model::Sampled& sample);
 
   /// After the transaction: what was added is there, or not.
   void keep() { kept_ = present_; }
@@ -49,4 +49,4 @@ class SampleTable {
   State kept_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -15,21 +15,21 @@
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::ElementsAre;
 
 /// A journal's file, open for writing beside a reader of it.
-struct Table {
-  Table() {
+struct TableOfSamples {
+  TableOfSamples() {
     const TestJob job{numbered(1)};
-    must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   }
-  TemporaryDirectory directory;
+  JournalDirectory directory;
 };
 
-std::vector<std::int64_t> times(const TemporaryDirectory& directory) {
+std::vector<std::int64_t> times(const JournalDirectory& directory) {
   JournalReader reader = must(JournalReader::open(directory.journal()));
   std::vector<std::int64_t> times;
   for (const MachineRow& row : must(reader.samples())) {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> times(const TemporaryDirectory& directory) {
 }
 
 TEST(SampleTable, KeepsEverySampleOfAShortRun) {
-  const Table table;
+  const TableOfSamples table;
   Database database = must(Database::open(table.directory.journal(), Database::Access::Write));
   SampleTable samples = must(SampleTable::open(database));
   must(samples.add(at(0), {.memory_available = gb(8), .cpu_used_by_others = 0.5}));
@@ -59,7 +59,7 @@ TEST(SampleTable, KeepsEverySampleOfAShortRun) {
 }
 
 TEST(SampleTable, StaysBoundedAndEndsWithTheLastSample) {
-  const Table table;
+  const TableOfSamples table;
   Database database = must(Database::open(table.directory.journal(), Database::Access::Write));
   must(database.run("BEGIN"));
   constexpr int kSamples = 5 * kSampleRowsMax;
@@ -87,7 +87,7 @@ TEST(SampleTable, StaysBoundedAndEndsWithTheLastSample) {
 }
 
 TEST(SampleTable, StaysBoundedWhenTimeStandsStill) {
-  const Table table;
+  const TableOfSamples table;
   Database database = must(Database::open(table.directory.journal(), Database::Access::Write));
   must(database.run("BEGIN"));
   SampleTable samples = must(SampleTable::open(database));
@@ -97,7 +97,7 @@ TEST(SampleTable, StaysBoundedWhenTimeStandsStill) {
 }
 
 TEST(SampleTable, ReplacesTheLastRowWhileItIsTooClose) {
-  const Table table;
+  const TableOfSamples table;
   Database database = must(Database::open(table.directory.journal(), Database::Access::Write));
   must(
       database.run("UPDATE run SET sample_gap_ms = 2000; INSERT INTO samples VALUES (1, 0, 0, 0, "
@@ -112,7 +112,7 @@ TEST(SampleTable, ReplacesTheLastRowWhileItIsTooClose) {
 }
 
 TEST(SampleTable, ForgetsWhatWasRolledBack) {
-  const Table table;
+  const TableOfSamples table;
   Database database = must(Database::open(table.directory.journal(), Database::Access::Write));
   SampleTable samples = must(SampleTable::open(database));
   must(samples.add(at(0), {}));
@@ -128,4 +128,4 @@ TEST(SampleTable, ForgetsWhatWasRolledBack) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

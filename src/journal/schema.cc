@@ -1,6 +1,6 @@
 #include "journal/schema.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 // A task is one row of `tasks`, which does not change while the yard runs, and from its first start
 // one row of `live`, which is replaced by one of `ended` with its verdict. So a turn touches few
@@ -8,7 +8,7 @@ namespace trainyard {
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 5;
+PRAGMA user_version = 6;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -32,10 +32,22 @@ CREATE TABLE gpus (                     -- those that tasks of an execution may 
   uuid TEXT NOT NULL, name TEXT NOT NULL, pci TEXT NOT NULL, memory INTEGER NOT NULL,
   PRIMARY KEY (execution, position)
 ) WITHOUT ROWID;
+CREATE TABLE batches (                  -- the job file of the run is 1, then one with each 'submit'
+  number INTEGER PRIMARY KEY,
+  complete INTEGER NOT NULL,            -- 0: its rows are still being written, and it does not count
+  added_ms INTEGER NOT NULL, command_line TEXT NOT NULL, job_file TEXT NOT NULL,
+  job_text TEXT NOT NULL,               -- of 1 empty: each execution has it as it was then
+  config_file TEXT NOT NULL, settings TEXT NOT NULL,
+  environment TEXT NOT NULL             -- of who submitted it: a JSON list; of 1 empty
+);
 CREATE TABLE groups (
   number INTEGER PRIMARY KEY,
-  position INTEGER,                     -- in the job file; NULL when it is no longer in it
-  name TEXT NOT NULL, needs TEXT NOT NULL, parallel_max INTEGER NOT NULL,
+  batch INTEGER NOT NULL,
+  position INTEGER,                     -- in its batch; NULL when it is no longer in the job file
+  directory TEXT NOT NULL,              -- of its tasks' directories, seen from the run directory
+  name TEXT NOT NULL,
+  called TEXT NOT NULL,                 -- its name; 'train (2)' where an earlier batch has a 'train'
+  needs TEXT NOT NULL, parallel_max INTEGER NOT NULL,
   fail_fast INTEGER NOT NULL,
   phase INTEGER NOT NULL DEFAULT 0, message TEXT NOT NULL DEFAULT ''
 );
@@ -70,7 +82,8 @@ CREATE TABLE headroom_gpus (                -- and of each GPU
 );
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,
-  position INTEGER,                     -- in the job file; NULL when it is no longer in it
+  batch INTEGER NOT NULL,
+  position INTEGER,                     -- in its batch; NULL when it is no longer in the job file
   group_number INTEGER NOT NULL,
   shape INTEGER,
   fingerprint INTEGER NOT NULL,         -- of command, environment and GPUs
@@ -79,7 +92,7 @@ CREATE TABLE tasks (
   matrix TEXT,                          -- a JSON object
   edited INTEGER NOT NULL DEFAULT 0     -- the job file says another command than the one that finished
 );
-CREATE INDEX tasks_by_position ON tasks (position);
+CREATE INDEX tasks_by_position ON tasks (batch, position);
 CREATE TABLE live (                     -- tasks that have started and have no verdict yet
   task INTEGER PRIMARY KEY, status INTEGER NOT NULL, stage INTEGER NOT NULL,
   attempt INTEGER NOT NULL, failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,
@@ -131,16 +144,17 @@ CREATE TABLE samples (
 );
 
 CREATE VIEW group_list AS
-  SELECT g.position, g.name,
+  SELECT g.number AS "group", g.batch AS submission, g.position, g.called AS name,
     CASE g.phase WHEN 0 THEN 'BLOCKED' WHEN 1 THEN 'RUNNING' WHEN 2 THEN 'FINISHED'
       WHEN 3 THEN 'FAILED' WHEN 4 THEN 'SKIPPED' ELSE 'STOPPED' END AS phase,
     sum(s.waiting) AS waiting, sum(s.running) AS running, sum(s.retrying) AS retrying,
     sum(s.finished) AS finished, sum(s.failed) AS failed, sum(s.skipped) AS skipped,
     sum(s.stopped) AS stopped, g.message
   FROM groups g LEFT JOIN shapes s ON s.group_number = g.number
-  WHERE g.position IS NOT NULL GROUP BY g.number ORDER BY g.position;
+  WHERE g.position IS NOT NULL GROUP BY g.number ORDER BY g.batch, g.position;
 CREATE VIEW task_list AS
-  SELECT t.number AS task, t.position, g.name AS "group", t.id,
+  SELECT t.number AS task, t.batch AS submission, t.position, g.called AS "group", t.id,
+    CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END AS directory,
     CASE coalesce(e.verdict, 0) WHEN 1 THEN 'FINISHED' WHEN 2 THEN 'FAILED' WHEN 3 THEN 'SKIPPED'
       WHEN 4 THEN 'STOPPED' ELSE CASE coalesce(l.status, 1) WHEN 1 THEN 'WAITING'
       WHEN 4 THEN 'WAITING' WHEN 9 THEN 'RETRYING' ELSE 'RUNNING' END END AS state,
@@ -160,7 +174,7 @@ CREATE VIEW task_list AS
     CASE WHEN json_valid(e.result) THEN e.result END AS result
   FROM tasks t JOIN groups g ON g.number = t.group_number
     LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number
-  WHERE t.position IS NOT NULL ORDER BY t.position;
+  WHERE t.position IS NOT NULL ORDER BY t.batch, t.position;
 )sql";
 
 const char* const kLastInstant = R"sql(
@@ -169,4 +183,4 @@ SELECT max(coalesce((SELECT at_ms FROM events ORDER BY seq DESC LIMIT 1), 0),
   (SELECT max(max(started_ms, coalesce(ended_ms, 0))) FROM executions))
 )sql";
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -17,11 +17,11 @@
 #include "base/check.h"
 #include "base/result.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 /// The last error of `database` in words for a person, with what SQLite says about it.
-std::string words_for(sqlite3* database) {
+std::string sqlite_words(sqlite3* database) {
   std::string said = sqlite3_errmsg(database);
   // A full disk is told apart; a quota or a limit of file sizes is not.
   if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
@@ -50,7 +50,7 @@ std::string words_for(sqlite3* database) {
 }
 
 Error error_of(sqlite3* database, std::string_view path) {
-  return Error{fmt::format("journal '{}': {}", path, words_for(database))};
+  return Error{fmt::format("journal '{}': {}", path, sqlite_words(database))};
 }
 
 Error error_of(sqlite3* database) {
@@ -234,4 +234,4 @@ void Database::empty_log() {
   sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

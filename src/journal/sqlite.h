@@ -17,7 +17,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// A prepared statement. It holds on to its database: let it go first.
 class Statement {
@@ -125,4 +125,4 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -14,13 +14,13 @@
 #include "base/time.h"
 #include "journal/test_run.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 using ::testing::HasSubstr;
 
 TEST(Database, GivesBackWhatWasBound) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   Database database = must(Database::open(directory.journal(), Database::Access::Create));
   must(database.run("CREATE TABLE t (a, b, c, d, e, f, g)"));
   const std::string with_nul("a\0b", 3);
@@ -43,14 +43,14 @@ TEST(Database, GivesBackWhatWasBound) {
 }
 
 TEST(Database, OpensAPathThatAUriWouldMisread) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   const std::string path = (directory.path() / "a?mode=memory#1%41.sqlite").string();
   must(must(Database::open(path, Database::Access::Create)).run("CREATE TABLE t (a)"));
   EXPECT_TRUE(std::filesystem::exists(path));
 }
 
 TEST(Database, NamesTheFileInEveryError) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   Result<Database> missing = Database::open(directory.journal(), Database::Access::Write);
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().message, "journal '" + directory.journal() +
@@ -68,7 +68,7 @@ TEST(Database, NamesTheFileInEveryError) {
 }
 
 TEST(Database, SaysWhenTheDiskIsFull) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   Database database = must(Database::open(directory.journal(), Database::Access::Create));
   must(database.run("PRAGMA max_page_count = 3; CREATE TABLE t (a)"));
   const Result<void> full = database.run("INSERT INTO t VALUES (zeroblob(100000))");
@@ -80,7 +80,7 @@ TEST(Database, SaysWhenTheDiskIsFull) {
 }
 
 TEST(Database, SaysWhenAnotherProcessHoldsIt) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   Database one = must(Database::open(directory.journal(), Database::Access::Create));
   must(one.run("CREATE TABLE t (a); BEGIN IMMEDIATE"));
   Database other = must(Database::open(directory.journal(), Database::Access::Write));
@@ -90,11 +90,11 @@ TEST(Database, SaysWhenAnotherProcessHoldsIt) {
 }
 
 TEST(StatementDeathTest, StopsWhenThereAreMoreValuesThanPlaces) {
-  const TemporaryDirectory directory;
+  const JournalDirectory directory;
   Database database = must(Database::open(directory.journal(), Database::Access::Create));
   Statement statement = must(database.prepare("SELECT ?1"));
   EXPECT_DEATH(must(statement.run(1, 2)), "a statement with a place for each value");
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

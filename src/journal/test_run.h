@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,33 +29,19 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "sys/test_directory.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
-/// In memory where that can be had, because these tests make hundreds of journals, each of which
-/// would wait for the disk.
-class TemporaryDirectory {
+/// A run-directory for a test, in memory where that can be had: these tests make hundreds of
+/// journals.
+class JournalDirectory {
  public:
-  TemporaryDirectory() {
-    const bool in_memory = ::access("/dev/shm", W_OK) == 0;
-    const std::filesystem::path parent =
-        in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-    std::string name = (parent / "journal-test-XXXXXX").string();
-    check(mkdtemp(name.data()) != nullptr, "a temporary directory for a test");
-    path_ = name;
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::string journal() const { return (path_ / "journal.db").string(); }
+  [[nodiscard]] std::filesystem::path path() const { return directory_.path(); }
+  [[nodiscard]] std::string journal() const { return directory_ / "journal.db"; }
 
  private:
-  std::filesystem::path path_;
+  sys::TemporaryDirectory directory_{sys::TemporaryDirectory::in_memory()};
 };
 
 /// Runs `work` in a child and waits for its end. Returns its exit code, or minus its signal.
@@ -78,18 +65,20 @@ struct TestGroup {
   std::uint64_t fingerprint = 1;
 };
 
-/// A job file: its plan and its names. Must outlive the calls that get names().
+/// A job file: its plan and its names. Must outlive the calls that get batch().
 class TestJob {
  public:
   TestJob(std::initializer_list<TestGroup> groups) {
     for (const TestGroup& group : groups) {
       const auto i = static_cast<std::uint32_t>(plan.groups.size());
-      plan.groups.push_back(
-          {.name = group.name,
-           .needs = i == 0 ? std::vector<GroupIndex>{} : std::vector<GroupIndex>{{i - 1}},
-           .parallel_max = group.parallel_max,
-           .fail_fast = group.fail_fast});
-      plan.shapes.push_back({.group = {i}, .request = {.memory = group.memory, .cpus = cpus(1)}});
+      plan.groups.push_back({.name = group.name,
+                             .directory = group.name,
+                             .needs = i == 0 ? std::vector<model::GroupIndex>{}
+                                             : std::vector<model::GroupIndex>{{i - 1}},
+                             .parallel_max = group.parallel_max,
+                             .fail_fast = group.fail_fast});
+      plan.shapes.push_back(
+          {.group = {i}, .terms = {.request = {.memory = group.memory, .cpus = model::cpus(1)}}});
       for (const std::string& id : group.ids) {
         plan.tasks.push_back({.shape = {i}});
         ids.push_back(id);
@@ -98,18 +87,24 @@ class TestJob {
     }
   }
 
-  [[nodiscard]] PlanNames names() const {
-    return {.job_name = "sweep",
-            .task_id = [this](TaskIndex task) { return ids.at(task.value); },
-            .matrix_values =
-                [this](TaskIndex task) {
-                  return std::vector<std::pair<std::string, std::string>>{
-                      {"id", ids.at(task.value)}, {"lr", "1e-3"}};
-                },
-            .fingerprint = [this](TaskIndex task) { return fingerprints.at(task.value); }};
+  /// `called`: what people call its first group.
+  [[nodiscard]] Batch batch(std::uint32_t number = 1, std::string called = {}) const {
+    auto its = std::make_shared<model::Plan>(plan);
+    its->groups.front().called = std::move(called);
+    return {.number = number,
+            .plan = std::move(its),
+            .names = {.task_id = [this](model::TaskIndex task) { return ids.at(task.value); },
+                      .matrix_values =
+                          [this](model::TaskIndex task) {
+                            return std::vector<std::pair<std::string, std::string>>{
+                                {"id", ids.at(task.value)}, {"lr", "1e-3"}};
+                          },
+                      .fingerprint =
+                          [this](model::TaskIndex task) { return fingerprints.at(task.value); }},
+            .source = {}};
   }
 
-  Plan plan;
+  model::Plan plan;
   std::vector<std::string> ids;
   std::vector<std::uint64_t> fingerprints;
 };
@@ -131,58 +126,60 @@ Value must(Result<Value> result) {
 inline void must(Result<void> result) { EXPECT_TRUE(result.has_value()) << result.error().message; }
 
 inline Instant at(std::int64_t milliseconds) { return {Duration(milliseconds)}; }
-inline AttemptKey key(std::uint32_t task, std::uint32_t attempt = 1) {
+inline model::AttemptKey key(std::uint32_t task, std::uint32_t attempt = 1) {
   return {.task = {task}, .attempt = attempt};
 }
 
-inline Turn turn_of(Event event, Decision decision = {}) {
+inline model::Turn turn_of(model::Event event, model::Decision decision = {}) {
   return {.events = {std::move(event)}, .decisions = {std::move(decision)}};
 }
-inline Turn operator+(Turn a, const Turn& b) {
+inline model::Turn operator+(model::Turn a, const model::Turn& b) {
   a.events.insert(a.events.end(), b.events.begin(), b.events.end());
   a.decisions.insert(a.decisions.end(), b.decisions.begin(), b.decisions.end());
   return a;
 }
 
 /// A look at the machine at which these tasks are granted their start.
-inline Turn granted(Instant when, const std::vector<AttemptKey>& keys) {
-  Decision decision;
-  for (const AttemptKey& key : keys) {
-    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Available});
+inline model::Turn granted(Instant when, const std::vector<model::AttemptKey>& keys) {
+  model::Decision decision;
+  for (const model::AttemptKey& key : keys) {
+    decision.changes.emplace_back(model::TaskChanged{.key = key, .status = Status::Available});
     decision.commands.emplace_back(
-        StartAttempt{.key = key, .promise = {.memory = mb(600), .cpus = cpus(1)}});
+        model::StartAttempt{.key = key, .promise = {.memory = mb(600), .cpus = model::cpus(1)}});
   }
-  return turn_of({.at = when, .what = Sampled{.memory_available = gb(8)}}, std::move(decision));
+  return turn_of({.at = when, .what = model::Sampled{.memory_available = gb(8)}},
+                 std::move(decision));
 }
 
-inline Turn started(Instant when, AttemptKey key, std::int64_t pid) {
-  return turn_of({.at = when, .what = AttemptStarted{.key = key, .pid = pid}},
-                 {.changes = {TaskChanged{.key = key, .status = Status::Training}}});
+inline model::Turn started(Instant when, model::AttemptKey key, std::int64_t pid) {
+  return turn_of({.at = when, .what = model::AttemptStarted{.key = key, .pid = pid}},
+                 {.changes = {model::TaskChanged{.key = key, .status = Status::Training}}});
 }
 
-inline Turn finished(Instant when, AttemptKey key, std::string result) {
+inline model::Turn finished(Instant when, model::AttemptKey key, std::string result) {
   return turn_of(
       {.at = when,
-       .what = AttemptEnded{.key = key,
-                            .end = ExitedWith{0},
-                            .usage = {.memory_peak = mb(300), .cpu_time = Duration(900)},
-                            .result = std::move(result)}},
+       .what = model::AttemptEnded{.key = key,
+                                   .end = model::ExitedWith{0},
+                                   .usage = {.memory_peak = mb(300), .cpu_time = Duration(900)},
+                                   .result = std::move(result)}},
       {.changes = {
-           TaskChanged{.key = key, .status = Status::Finished},
-           TaskChanged{.key = key, .status = Status::Exited, .verdict = Verdict::Finished}}});
+           model::TaskChanged{.key = key, .status = Status::Finished},
+           model::TaskChanged{
+               .key = key, .status = Status::Exited, .verdict = model::Verdict::Finished}}});
 }
 
-inline Turn failed(Instant when, AttemptKey key, int code) {
-  return turn_of(
-      {.at = when,
-       .what =
-           AttemptEnded{.key = key, .end = ExitedWith{code}, .usage = {.memory_peak = mb(200)}}},
-      {.changes = {TaskChanged{.key = key,
-                               .status = Status::Exception,
-                               .verdict = Verdict::Failed,
-                               .failure = Failure::Exit,
-                               .exit_code = code,
-                               .message = fmt::format("exit code {}", code)}}});
+inline model::Turn failed(Instant when, model::AttemptKey key, int code) {
+  return turn_of({.at = when,
+                  .what = model::AttemptEnded{.key = key,
+                                              .end = model::ExitedWith{code},
+                                              .usage = {.memory_peak = mb(200)}}},
+                 {.changes = {model::TaskChanged{.key = key,
+                                                 .status = Status::Exception,
+                                                 .verdict = model::Verdict::Failed,
+                                                 .failure = model::Failure::Exit,
+                                                 .exit_code = code,
+                                                 .message = fmt::format("exit code {}", code)}}});
 }
 
 inline std::vector<TaskRow> all_tasks(JournalReader& reader,
@@ -204,8 +201,8 @@ inline MachineRow last_sample(JournalReader& reader) {
 inline std::vector<std::string> words(const std::vector<TaskRow>& rows) {
   std::vector<std::string> words;
   words.reserve(rows.size());
-  for (const TaskRow& row : rows) words.push_back(row.id + " " + word_for(row.standing));
+  for (const TaskRow& row : rows) words.push_back(row.id + " " + model::word_for(row.standing));
   return words;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

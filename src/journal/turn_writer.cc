@@ -31,7 +31,7 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 /// Prepares statement after statement, and keeps the first error.
@@ -55,17 +55,17 @@ class Preparing {
 
 }  // namespace
 
-Place place_of(Status status, Verdict verdict) {
+Counted counted_as(Status status, model::Verdict verdict) {
   switch (verdict) {
-    case Verdict::Finished:
-      return Place::Finished;
-    case Verdict::Failed:
-      return Place::Failed;
-    case Verdict::Skipped:
-      return Place::Skipped;
-    case Verdict::Stopped:
-      return Place::Stopped;
-    case Verdict::None:
+    case model::Verdict::Finished:
+      return Counted::Finished;
+    case model::Verdict::Failed:
+      return Counted::Failed;
+    case model::Verdict::Skipped:
+      return Counted::Skipped;
+    case model::Verdict::Stopped:
+      return Counted::Stopped;
+    case model::Verdict::None:
       break;
   }
   switch (status) {
@@ -74,11 +74,11 @@ Place place_of(Status status, Verdict verdict) {
     case Status::Training:
     case Status::Finished:
     case Status::Unknown:
-      return Place::Running;
+      return Counted::Running;
     case Status::Interrupt:
-      return Place::Retrying;
+      return Counted::Retrying;
     default:
-      return Place::Waiting;
+      return Counted::Waiting;
   }
 }
 
@@ -87,6 +87,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   Statements statements{
       .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+      .batch_put = prepare("UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
@@ -114,19 +115,19 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                     std::move(*waiting), std::move(book));
 }
 
-Result<void> TurnWriter::write(const Turn& turn) {
+Result<void> TurnWriter::write(const model::Turn& turn) {
   check(turn.events.size() == turn.decisions.size(), "a decision for each event of a turn");
   for (std::size_t i = 0; i < turn.events.size(); ++i) {
-    const Event& event = turn.events[i];
-    const Decision& decision = turn.decisions[i];
+    const model::Event& event = turn.events[i];
+    const model::Decision& decision = turn.decisions[i];
     Result<void> done = write_events(event, decision);
     if (done) done = apply(event);
-    for (const Change& change : decision.changes) {
+    for (const model::Change& change : decision.changes) {
       if (done) done = apply(event.at, change);
     }
-    for (const Command& command : decision.commands) {
-      if (const auto* grant = std::get_if<GrantDevice>(&command)) apply(*grant);
-      const auto* start = std::get_if<StartAttempt>(&command);
+    for (const model::Command& command : decision.commands) {
+      if (const auto* grant = std::get_if<model::GrantDevice>(&command)) apply(*grant);
+      const auto* start = std::get_if<model::StartAttempt>(&command);
       if (done && start != nullptr) done = apply(event.at, *start);
     }
     if (!done) return done;
@@ -140,7 +141,7 @@ Result<void> TurnWriter::note(Instant at, std::string_view kind, std::string_vie
   return statements_.event.run(book_.execution, at, kind, std::nullopt, std::nullopt, data);
 }
 
-Result<void> TurnWriter::write_events(const Event& event, const Decision& decision) {
+Result<void> TurnWriter::write_events(const model::Event& event, const model::Decision& decision) {
   EventRows rows(event, decision, book_.numbers);
   while (rows.next(event_row_)) {
     const Result<void> written =
@@ -151,13 +152,13 @@ Result<void> TurnWriter::write_events(const Event& event, const Decision& decisi
   return {};
 }
 
-Result<void> TurnWriter::apply(const Event& event) {
-  if (const auto* started = std::get_if<AttemptStarted>(&event.what)) {
+Result<void> TurnWriter::apply(const model::Event& event) {
+  if (const auto* started = std::get_if<model::AttemptStarted>(&event.what)) {
     Task* row = touch_running(started->key);
     if (row == nullptr) return {};
     row->pid = started->pid;
     row->started = event.at;
-  } else if (const auto* ended = std::get_if<AttemptEnded>(&event.what)) {
+  } else if (const auto* ended = std::get_if<model::AttemptEnded>(&event.what)) {
     Task* row = touch_running(ended->key);
     if (row == nullptr) return {};
     row->pid = 0;
@@ -169,22 +170,24 @@ Result<void> TurnWriter::apply(const Event& event) {
     row->gpu_memory_peak = std::max(row->gpu_memory_peak, ended->usage.gpu_memory_peak);
     row->result = ended->result;
     row->warning = ended->warning;
-  } else if (const auto* report = std::get_if<StageReported>(&event.what)) {
+  } else if (const auto* report = std::get_if<model::StageReported>(&event.what)) {
     if (report->traceback.empty()) return {};
     return statements_.traceback_put.run(book_.numbers.of(report->key.task), report->key.attempt,
                                          report->traceback);
-  } else if (const auto* progress = std::get_if<Progressed>(&event.what)) {
+  } else if (const auto* progress = std::get_if<model::Progressed>(&event.what)) {
     return progress_.add(event.at, book_.numbers.of(progress->key.task), *progress);
-  } else if (const auto* sample = std::get_if<Sampled>(&event.what)) {
+  } else if (const auto* sample = std::get_if<model::Sampled>(&event.what)) {
     return apply(event.at, *sample);
-  } else if (const auto* gpus = std::get_if<GpusSampled>(&event.what)) {
+  } else if (const auto* gpus = std::get_if<model::GpusSampled>(&event.what)) {
     apply(*gpus);
+  } else if (const auto* batch = std::get_if<model::BatchAdded>(&event.what)) {
+    return statements_.batch_put.run(batch->number, event.at);
   }
   return {};
 }
 
-Result<void> TurnWriter::apply(Instant at, const Sampled& sample) {
-  for (const TaskSample& seen : sample.tasks) {
+Result<void> TurnWriter::apply(Instant at, const model::Sampled& sample) {
+  for (const model::TaskSample& seen : sample.tasks) {
     const Task* known = find(seen.key.task);
     if (known == nullptr || known->memory_now == seen.memory) continue;
     Task* row = touch_running(seen.key);
@@ -196,17 +199,17 @@ Result<void> TurnWriter::apply(Instant at, const Sampled& sample) {
 }
 
 /// Of an attempt on several GPUs what it has on that where it has most.
-void TurnWriter::apply(const GpusSampled& sample) {
+void TurnWriter::apply(const model::GpusSampled& sample) {
   for (const auto& [task, row] : live_) {
     if (row.gpu_memory_now == Bytes{}) continue;
     const bool seen = std::ranges::any_of(
-        sample.uses, [task](const GpuUse& use) { return use.key.task.value == task; });
+        sample.uses, [task](const model::GpuUse& use) { return use.key.task.value == task; });
     if (seen) continue;
     Task* const gone = touch_running({.task = {task}, .attempt = row.attempt});
     if (gone != nullptr) gone->gpu_memory_now = {};
   }
   for (std::size_t i = 0; i < sample.uses.size();) {
-    const AttemptKey key = sample.uses[i].key;
+    const model::AttemptKey key = sample.uses[i].key;
     Bytes most;
     for (; i < sample.uses.size() && sample.uses[i].key == key; ++i) {
       most = std::max(most, sample.uses[i].memory);
@@ -220,37 +223,41 @@ void TurnWriter::apply(const GpusSampled& sample) {
   }
 }
 
-void TurnWriter::give(Task& row, const Request& promise, const std::vector<GpuIndex>& gpus) const {
+void TurnWriter::give(Task& row, const model::Request& promise,
+                      const std::vector<model::GpuIndex>& gpus) const {
   row.memory_requested = promise.memory;
   row.gpu_memory_requested = promise.gpu_memory;
   row.gpus.clear();
-  for (const GpuIndex gpu : gpus) {
+  for (const model::GpuIndex gpu : gpus) {
     row.gpus += fmt::format("{}{}", row.gpus.empty() ? "" : ",", book_.numbers.of(gpu));
   }
 }
 
-Result<void> TurnWriter::apply(Instant at, const Change& change) {
+Result<void> TurnWriter::apply(Instant at, const model::Change& change) {
   return match(
-      change, [&](const TaskChanged& task) { return apply(at, task); },
-      [&](const GroupChanged& group) {
+      change, [&](const model::TaskChanged& task) { return apply(at, task); },
+      [&](const model::GroupChanged& group) {
         return statements_.phase.run(book_.numbers.of(group.group), std::to_underlying(group.phase),
                                      group.message);
       },
-      [&](const ReasonChanged& reason) { return waiting_.put(reason.shape, reason.reason); },
-      [&](const HeadroomSeen& seen) { return waiting_.put(seen.headroom); });
+      [&](const model::ReasonChanged& reason) {
+        return waiting_.put(book_.numbers.of(reason.shape), reason.reason);
+      },
+      [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); });
 }
 
-Result<void> TurnWriter::apply(Instant at, const TaskChanged& change) {
-  const TaskIndex task = change.key.task;
+Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
+  const model::TaskIndex task = change.key.task;
   check(!book_.ended.at(task.value), "a task that has no verdict before it changes");
   const Task* before = find(task);
-  const Place from = before == nullptr ? Place::Waiting : place_of(before->status, Verdict::None);
-  count(task, from, place_of(change.status, change.verdict));
-  if (change.verdict != Verdict::None) {
+  const Counted from =
+      before == nullptr ? Counted::Waiting : counted_as(before->status, model::Verdict::None);
+  count(task, from, counted_as(change.status, change.verdict));
+  if (change.verdict != model::Verdict::None) {
     book_.ended[task.value] = true;
     ended_now_.push_back(task.value);
   }
-  if (before == nullptr && change.verdict != Verdict::None) {
+  if (before == nullptr && change.verdict != model::Verdict::None) {
     // It has not begun in this execution: its verdict is all there is. There may be very many of
     // these at once.
     return write_ended(task.value, {.status = change.status,
@@ -273,11 +280,11 @@ Result<void> TurnWriter::apply(Instant at, const TaskChanged& change) {
   row.failure = change.failure;
   row.exit_code = change.exit_code;
   row.message = change.message;
-  if (change.verdict != Verdict::None && !row.ended) row.ended = at;
+  if (change.verdict != model::Verdict::None && !row.ended) row.ended = at;
   return {};
 }
 
-Result<void> TurnWriter::apply(Instant at, const StartAttempt& start) {
+Result<void> TurnWriter::apply(Instant at, const model::StartAttempt& start) {
   const Result<Task*> touched = touch(start.key, at);
   if (!touched) return std::unexpected(touched.error());
   (*touched)->started = at;
@@ -285,25 +292,25 @@ Result<void> TurnWriter::apply(Instant at, const StartAttempt& start) {
   return {};
 }
 
-void TurnWriter::apply(const GrantDevice& grant) {
+void TurnWriter::apply(const model::GrantDevice& grant) {
   Task* row = touch_running(grant.key);
   if (row != nullptr) give(*row, grant.promise, grant.gpus);
 }
 
-const TurnWriter::Task* TurnWriter::find(TaskIndex task) const {
+const TurnWriter::Task* TurnWriter::find(model::TaskIndex task) const {
   if (const auto found = touched_.find(task.value); found != touched_.end()) return &found->second;
   if (const auto found = live_.find(task.value); found != live_.end()) return &found->second;
   return nullptr;
 }
 
-TurnWriter::Task* TurnWriter::touch_running(AttemptKey key) {
+TurnWriter::Task* TurnWriter::touch_running(model::AttemptKey key) {
   const Task* known = find(key.task);
   // What an attempt says that another one came after is in the events, and nowhere else.
   if (known == nullptr || known->attempt != key.attempt) return nullptr;
   return &touched_.try_emplace(key.task.value, *known).first->second;
 }
 
-Result<TurnWriter::Task*> TurnWriter::touch(AttemptKey key, Instant at) {
+Result<TurnWriter::Task*> TurnWriter::touch(model::AttemptKey key, Instant at) {
   const Task* known = find(key.task);
   Task& row =
       touched_.try_emplace(key.task.value, known == nullptr ? Task{} : *known).first->second;
@@ -324,18 +331,18 @@ Result<TurnWriter::Task*> TurnWriter::touch(AttemptKey key, Instant at) {
   return &row;
 }
 
-void TurnWriter::count(TaskIndex task, Place from, Place to) {
+void TurnWriter::count(model::TaskIndex task, Counted from, Counted to) {
   if (from == to) return;
-  PlaceCounts& counts = counts_[book_.shape_of_task.at(task.value)];
+  Counts& counts = counts_[book_.shape_of_task.at(task.value)];
   counts.at(std::to_underlying(from)) -= 1;
   counts.at(std::to_underlying(to)) += 1;
 }
 
 Result<void> TurnWriter::write_tasks() {
   for (const auto& [task, row] : touched_) {
-    const std::uint32_t number = book_.numbers.of(TaskIndex{task});
+    const std::uint32_t number = book_.numbers.of(model::TaskIndex{task});
     Result<void> done;
-    if (row.verdict != Verdict::None) {
+    if (row.verdict != model::Verdict::None) {
       done = write_ended(task, row);
       if (done && live_.contains(task)) done = statements_.live_delete.run(number);
     } else {
@@ -356,7 +363,7 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
   const std::optional<Instant> started =
       row.attempt == 0 ? std::nullopt : std::optional(row.started);
   return statements_.ended_put.run(
-      book_.numbers.of(TaskIndex{task}), std::to_underlying(row.verdict),
+      book_.numbers.of(model::TaskIndex{task}), std::to_underlying(row.verdict),
       std::to_underlying(row.status), std::to_underlying(row.stage), row.attempt,
       std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
@@ -375,9 +382,9 @@ Result<void> TurnWriter::write_counts() {
 
 void TurnWriter::keep() {
   for (auto& [task, row] : touched_) {
-    if (row.verdict != Verdict::None) {
+    if (row.verdict != model::Verdict::None) {
       live_.erase(task);
-      progress_.forget(book_.numbers.of(TaskIndex{task}));
+      progress_.forget(book_.numbers.of(model::TaskIndex{task}));
     } else {
       live_.insert_or_assign(task, std::move(row));
     }
@@ -397,4 +404,4 @@ void TurnWriter::drop() {
   progress_.drop();
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -29,19 +29,28 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 /// Where the tasks of a shape are, in the order of the columns of `shapes`.
-enum class Place : std::uint8_t { Waiting, Running, Retrying, Finished, Failed, Skipped, Stopped };
-using PlaceCounts = std::array<int, 7>;
+enum class Counted : std::uint8_t {
+  Waiting,
+  Running,
+  Retrying,
+  Finished,
+  Failed,
+  Skipped,
+  Stopped
+};
+using Counts = std::array<int, 7>;
 
 /// The place of a task that has started.
-Place place_of(Status status, Verdict verdict);
+Counted counted_as(Status status, model::Verdict verdict);
 
-/// What of a plan the writer must know.
+/// What of the batches so far the writer must know.
 struct Bookkeeping {
   std::int64_t execution = 1;
   RowNumbers numbers;
+  std::uint32_t shapes = 0;  ///< How many there are.
   std::vector<std::uint32_t> shape_of_task;
   std::vector<bool> ended;  ///< Which tasks have their verdict.
 };
@@ -53,9 +62,12 @@ class TurnWriter {
 
   /// Writes all of the turn, or stops at the first error, after which the transaction must be given
   /// up.
-  Result<void> write(const Turn& turn);
+  Result<void> write(const model::Turn& turn);
   /// Adds an event of the journal's own.
   Result<void> note(Instant at, std::string_view kind, std::string_view data);
+
+  /// Grows by what a batch adds (journal/batch_writer.h), between two turns.
+  Bookkeeping& book() { return book_; }
 
   /// After the transaction: what was written is there, or not.
   void keep();
@@ -66,9 +78,9 @@ class TurnWriter {
   struct Task {
     std::uint32_t attempt = 0;
     Status status = Status::Init;
-    Verdict verdict = Verdict::None;
+    model::Verdict verdict = model::Verdict::None;
     Stage stage = Stage::Train;
-    Failure failure = Failure::None;
+    model::Failure failure = model::Failure::None;
     int exit_code = 0;
     std::int64_t pid = 0;
     Instant started;
@@ -80,7 +92,7 @@ class TurnWriter {
     std::string message;
     std::string warning;
     std::string result;
-    StageTimes times;
+    model::StageTimes times;
     std::string gpus;  ///< The driver's numbers: "0,2".
     Bytes gpu_memory_requested;
     Bytes gpu_memory_now;
@@ -88,6 +100,7 @@ class TurnWriter {
   };
   struct Statements {
     Statement event;
+    Statement batch_put;
     Statement live_put;
     Statement live_delete;
     Statement ended_put;
@@ -105,25 +118,26 @@ class TurnWriter {
         waiting_(std::move(waiting)),
         book_(std::move(book)) {}
 
-  Result<void> write_events(const Event& event, const Decision& decision);
-  Result<void> apply(const Event& event);
-  Result<void> apply(Instant at, const Change& change);
-  Result<void> apply(Instant at, const TaskChanged& change);
-  Result<void> apply(Instant at, const StartAttempt& start);
-  void apply(const GrantDevice& grant);
-  Result<void> apply(Instant at, const Sampled& sample);
-  void apply(const GpusSampled& sample);
-  void give(Task& row, const Request& promise, const std::vector<GpuIndex>& gpus) const;
+  Result<void> write_events(const model::Event& event, const model::Decision& decision);
+  Result<void> apply(const model::Event& event);
+  Result<void> apply(Instant at, const model::Change& change);
+  Result<void> apply(Instant at, const model::TaskChanged& change);
+  Result<void> apply(Instant at, const model::StartAttempt& start);
+  void apply(const model::GrantDevice& grant);
+  Result<void> apply(Instant at, const model::Sampled& sample);
+  void apply(const model::GpusSampled& sample);
+  void give(Task& row, const model::Request& promise,
+            const std::vector<model::GpuIndex>& gpus) const;
   Result<void> write_tasks();
   Result<void> write_ended(std::uint32_t task, const Task& row);
   Result<void> write_counts();
 
   /// The task as it is by now in this turn; nothing when it is not under way.
-  const Task* find(TaskIndex task) const;
+  const Task* find(model::TaskIndex task) const;
   /// The same to be changed, in the attempt of `key`: a new one puts the one before aside.
-  Result<Task*> touch(AttemptKey key, Instant at);
-  Task* touch_running(AttemptKey key);
-  void count(TaskIndex task, Place from, Place to);
+  Result<Task*> touch(model::AttemptKey key, Instant at);
+  Task* touch_running(model::AttemptKey key);
+  void count(model::TaskIndex task, Counted from, Counted to);
 
   Statements statements_;
   SampleTable samples_;
@@ -135,8 +149,8 @@ class TurnWriter {
 
   // What this turn has changed so far.
   std::map<std::uint32_t, Task> touched_;
-  std::map<std::uint32_t, PlaceCounts> counts_;
+  std::map<std::uint32_t, Counts> counts_;
   std::vector<std::uint32_t> ended_now_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

@@ -25,13 +25,13 @@
 #include "model/status.h"
 #include "model/turn.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 namespace {
 
 /// What a scheduler would know of a task.
 struct Known {
   std::uint32_t attempt = 0;
-  Standing standing;
+  model::Standing standing;
   bool process = false;
 };
 
@@ -40,8 +40,8 @@ class RandomRun {
  public:
   RandomRun(unsigned seed, std::size_t tasks) : random_(seed), tasks_(tasks) {}
 
-  Turn turn() {
-    Turn turn;
+  model::Turn turn() {
+    model::Turn turn;
     for (std::size_t n = pick(4) + 1; n > 0; --n) turn = turn + step();
     return turn;
   }
@@ -51,18 +51,20 @@ class RandomRun {
   std::size_t pick(std::size_t below) { return random_() % below; }
 
  private:
-  Turn step() {
+  model::Turn step() {
     now_ += static_cast<std::int64_t>(pick(50));
     const auto index = static_cast<std::uint32_t>(pick(tasks_.size()));
     Known& task = tasks_[index];
-    const AttemptKey now = key(index, task.attempt);
-    if (task.standing.verdict != Verdict::None || pick(8) == 0) {
-      return turn_of({.at = at(now_),
-                      .what = Sampled{.tasks = {{now, mb(static_cast<std::int64_t>(pick(99)))}}}});
+    const model::AttemptKey now = key(index, task.attempt);
+    if (task.standing.verdict != model::Verdict::None || pick(8) == 0) {
+      return turn_of(
+          {.at = at(now_),
+           .what = model::Sampled{.tasks = {{now, mb(static_cast<std::int64_t>(pick(99)))}}}});
     }
     switch (task.standing.status) {
       case Status::Init:
-        if (pick(6) == 0) return verdict(task, key(index, 0), Status::Init, Verdict::Skipped);
+        if (pick(6) == 0)
+          return verdict(task, key(index, 0), Status::Init, model::Verdict::Skipped);
         [[fallthrough]];
       case Status::Interrupt:
         task.attempt += 1;
@@ -76,32 +78,33 @@ class RandomRun {
     }
   }
 
-  Turn end(Known& task, AttemptKey now) {
+  model::Turn end(Known& task, model::AttemptKey now) {
     switch (pick(4)) {
       case 0:
-        task.standing = {.status = Status::Interrupt, .failure = Failure::OutOfMemory};
-        return turn_of(
-            {.at = at(now_), .what = AttemptEnded{.key = now}},
-            {.changes = {TaskChanged{
-                 .key = now, .status = Status::Interrupt, .failure = Failure::OutOfMemory}}});
+        task.standing = {.status = Status::Interrupt, .failure = model::Failure::OutOfMemory};
+        return turn_of({.at = at(now_), .what = model::AttemptEnded{.key = now}},
+                       {.changes = {model::TaskChanged{.key = now,
+                                                       .status = Status::Interrupt,
+                                                       .failure = model::Failure::OutOfMemory}}});
       case 1:
         task.standing = {.status = Status::Exception,
-                         .verdict = Verdict::Failed,
-                         .failure = Failure::Exit,
+                         .verdict = model::Verdict::Failed,
+                         .failure = model::Failure::Exit,
                          .exit_code = 3};
         return failed(at(now_), now, 3);
       case 2:
-        return verdict(task, now, Status::Exception, Verdict::Stopped);
+        return verdict(task, now, Status::Exception, model::Verdict::Stopped);
       default:
-        task.standing = {.status = Status::Exited, .verdict = Verdict::Finished};
+        task.standing = {.status = Status::Exited, .verdict = model::Verdict::Finished};
         return finished(at(now_), now, "{}");
     }
   }
 
-  Turn verdict(Known& task, AttemptKey now, Status status, Verdict verdict) {
+  model::Turn verdict(Known& task, model::AttemptKey now, Status status, model::Verdict verdict) {
     task.standing = {.status = status, .verdict = verdict};
-    return turn_of({.at = at(now_), .what = InterruptAsked{}},
-                   {.changes = {TaskChanged{.key = now, .status = status, .verdict = verdict}}});
+    return turn_of(
+        {.at = at(now_), .what = model::InterruptAsked{}},
+        {.changes = {model::TaskChanged{.key = now, .status = status, .verdict = verdict}}});
   }
 
   std::mt19937 random_;
@@ -110,17 +113,17 @@ class RandomRun {
 };
 
 void expect_counts(JournalReader& reader, const std::vector<Known>& tasks) {
-  std::array<PlaceCounts, 2> recount{};
+  std::array<Counts, 2> recount{};
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const Place place = place_of(tasks[i].standing.status, tasks[i].standing.verdict);
-    recount.at(i * 2 / tasks.size()).at(std::to_underlying(place)) += 1;
+    const Counted counted = counted_as(tasks[i].standing.status, tasks[i].standing.verdict);
+    recount.at(i * 2 / tasks.size()).at(std::to_underlying(counted)) += 1;
   }
   const std::vector<GroupRow> groups = must(reader.groups());
   ASSERT_EQ(groups.size(), 2U);
   for (std::size_t i = 0; i < 2; ++i) {
-    const PlaceCounts counted{groups[i].waiting,  groups[i].running, groups[i].retrying,
-                              groups[i].finished, groups[i].failed,  groups[i].skipped,
-                              groups[i].stopped};
+    const Counts counted{groups[i].waiting,  groups[i].running, groups[i].retrying,
+                         groups[i].finished, groups[i].failed,  groups[i].skipped,
+                         groups[i].stopped};
     EXPECT_EQ(counted, recount.at(i));
     EXPECT_EQ(groups[i].tasks, static_cast<int>(tasks.size() / 2));
   }
@@ -141,16 +144,16 @@ void expect_tasks(JournalReader& reader, const std::vector<Known>& tasks) {
 TEST(TurnWriter, CountsWhatARecountCounts) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    const TemporaryDirectory directory;
+    const JournalDirectory directory;
     TestGroup first = numbered(12);
     TestGroup second = first;
     second.name = "second";
     const TestJob job{first, second};
-    auto journal = must(Journal::create(directory.journal(), job.plan, job.names(), {}));
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     Database other = must(Database::open(directory.journal(), Database::Access::Write));
     JournalReader reader = must(JournalReader::open(directory.journal()));
     RandomRun run(seed, job.plan.tasks.size());
-    Turn offered;
+    model::Turn offered;
     for (int i = 0; i < 60; ++i) {
       const std::vector<Known> before = run.tasks();
       const bool was_refused = !offered.events.empty();
@@ -181,4 +184,4 @@ TEST(TurnWriter, CountsWhatARecountCounts) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::journal

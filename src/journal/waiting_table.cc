@@ -13,7 +13,7 @@
 #include "model/resources.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
@@ -35,42 +35,42 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
   return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
 }
 
-Result<void> WaitingTable::put(ShapeIndex shape, const Reason& reason) {
-  const Request& needs = reason.needs;
+Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason) {
+  const model::Request& needs = reason.needs;
   std::optional<std::uint32_t> gpu;
   if (needs.gpu) gpu = needs.gpu->value;
-  return reason_.run(shape.value, to_text(reason.cause), needs.memory, needs.cpus.milli, needs.gpus,
-                     needs.gpu_memory, gpu, reason.parallel_max, reason.groups);
+  return reason_.run(shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli,
+                     needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups);
 }
 
-Result<void> WaitingTable::put(const Headroom& room) {
+Result<void> WaitingTable::put(const model::Headroom& room) {
   Result<void> done = room_.run(
       room.memory_free, room.memory_held, room.memory_of_others, room.holders, room.cpus.milli,
       room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others, room.cpu_utilization_max,
       room.processes_max, room.processes_reason, room.ahead, room.waiting_max);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
-    const Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
+    const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
                     card.free, card.of_others, card.lingering, card.avoided_for);
   }
   return done;
 }
 
-Reason read_reason(const Statement& row, int first) {
-  Reason reason{.cause = cause_from(row.text(first)),
-                .needs = {.memory = {row.integer(first + 1)},
-                          .cpus = {row.integer(first + 2)},
-                          .gpus = row.small(first + 3),
-                          .gpu_memory = {row.integer(first + 4)}},
-                .parallel_max = row.small(first + 6),
-                .groups = std::string(row.text(first + 7))};
+model::Reason read_reason(const Statement& row, int first) {
+  model::Reason reason{.cause = model::cause_from(row.text(first)),
+                       .needs = {.memory = {row.integer(first + 1)},
+                                 .cpus = {row.integer(first + 2)},
+                                 .gpus = row.small(first + 3),
+                                 .gpu_memory = {row.integer(first + 4)}},
+                       .parallel_max = row.small(first + 6),
+                       .groups = std::string(row.text(first + 7))};
   if (!row.null(first + 5)) {
-    reason.needs.gpu = GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
+    reason.needs.gpu = model::GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
   }
   return reason;
 }
 
-Result<std::optional<Headroom>> read_headroom(Database& database) {
+Result<std::optional<model::Headroom>> read_headroom(Database& database) {
   Result<Statement> row = database.prepare(
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
@@ -79,20 +79,20 @@ Result<std::optional<Headroom>> read_headroom(Database& database) {
   const Result<bool> found = row->next();
   if (!found) return std::unexpected(found.error());
   if (!*found) return std::nullopt;
-  Headroom room{.memory_free = {row->integer(0)},
-                .memory_held = {row->integer(1)},
-                .memory_of_others = {row->integer(2)},
-                .holders = row->small(3),
-                .cpus = {row->integer(4)},
-                .cpus_free = {row->integer(5)},
-                .cpu_holders = row->small(6),
-                .cpu_used_by_others = row->real(7),
-                .cpu_utilization_max = row->real(8),
-                .processes_max = row->small(9),
-                .processes_reason = std::string(row->text(10)),
-                .ahead = row->small(11),
-                .waiting_max = row->small(12),
-                .gpus = {}};
+  model::Headroom room{.memory_free = {row->integer(0)},
+                       .memory_held = {row->integer(1)},
+                       .memory_of_others = {row->integer(2)},
+                       .holders = row->small(3),
+                       .cpus = {row->integer(4)},
+                       .cpus_free = {row->integer(5)},
+                       .cpu_holders = row->small(6),
+                       .cpu_used_by_others = row->real(7),
+                       .cpu_utilization_max = row->real(8),
+                       .processes_max = row->small(9),
+                       .processes_reason = std::string(row->text(10)),
+                       .ahead = row->small(11),
+                       .waiting_max = row->small(12),
+                       .gpus = {}};
   Result<Statement> gpus = database.prepare(
       "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for "
       "FROM headroom_gpus ORDER BY position");
@@ -113,4 +113,4 @@ Result<std::optional<Headroom>> read_headroom(Database& database) {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

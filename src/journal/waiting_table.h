@@ -11,15 +11,15 @@
 #include "model/ids.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::journal {
 
 class WaitingTable {
  public:
   static Result<WaitingTable> open(Database& database);
 
-  /// Both write inside the caller's transaction.
-  Result<void> put(ShapeIndex shape, const Reason& reason);
-  Result<void> put(const Headroom& room);
+  /// Both write inside the caller's transaction. `shape` is the number of its row.
+  Result<void> put(std::uint32_t shape, const model::Reason& reason);
+  Result<void> put(const model::Headroom& room);
 
  private:
   WaitingTable(Statement reason, Statement room, Statement gpu)
@@ -33,9 +33,9 @@ class WaitingTable {
 /// The columns of a reason, for read_reason().
 extern const char* const kReasonColumns;
 /// From the column `first` on.
-Reason read_reason(const Statement& row, int first);
+model::Reason read_reason(const Statement& row, int first);
 
 /// What was put last; nothing when nobody has waited yet.
-Result<std::optional<Headroom>> read_headroom(Database& database);
+Result<std::optional<model::Headroom>> read_headroom(Database& database);
 
-}  // namespace trainyard
+}  // namespace trainyard::journal

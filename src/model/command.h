@@ -12,7 +12,7 @@
 #include "model/status.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// Starts the process of an attempt. Answered by AttemptStarted and AttemptEnded, or by
 /// AttemptEnded alone when it cannot be started.
@@ -98,4 +98,4 @@ struct Decision {
   std::vector<Command> commands;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

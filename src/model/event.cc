@@ -1,10 +1,28 @@
 #include "model/event.h"
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
-namespace trainyard {
+#include <fmt/format.h>
+
+#include "base/match.h"
+
+namespace trainyard::model {
+
+std::string to_text(int rank, const End& end) {
+  return match(
+      end,
+      [&](const ExitedWith& it) {
+        return fmt::format("rank {} exited with code {}", rank, it.code);
+      },
+      [&](const KilledBy& it) {
+        return fmt::format("rank {} was killed by signal {}", rank, it.signal);
+      },
+      [&](const NotStarted& it) { return fmt::format("rank {}: {}", rank, it.why); },
+      [&](const Vanished& it) { return fmt::format("rank {}: {}", rank, it.why); });
+}
 
 std::string_view to_text(Said said) {
   constexpr std::array<std::string_view, 7> kNames{"loading",       "loaded", "training", "trained",
@@ -12,4 +30,4 @@ std::string_view to_text(Said said) {
   return kNames.at(std::to_underlying(said));
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,9 +13,10 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// How a process came to its end, as the operating system says it.
 struct ExitedWith {
@@ -41,10 +43,27 @@ struct Vanished {
 };
 using End = std::variant<ExitedWith, KilledBy, NotStarted, Vanished>;
 
+/// How one of several ranks has ended: "rank 2 exited with code 7".
+std::string to_text(int rank, const End& end);
+
 /// The process of an attempt exists.
 struct AttemptStarted {
   AttemptKey key;
   std::int64_t pid = 0;
+};
+
+/// Of an attempt of several ranks: what its end says of each.
+struct RanksAtEnd {
+  /// The one that failed first, of which the end of the attempt is. Nothing when none failed before
+  /// the attempt was told to end.
+  std::optional<int> failed;
+  /// Those that had ended well by then, in the order of their ends.
+  std::vector<int> finished;
+  /// The one that had the most memory at once, as far as they were looked at.
+  std::optional<int> largest;
+  Bytes largest_memory;  ///< What it had then; 0 when none was ever seen.
+
+  friend bool operator==(const RanksAtEnd&, const RanksAtEnd&) = default;
 };
 
 /// The attempt and everything it started are gone.
@@ -59,6 +78,7 @@ struct AttemptEnded {
   bool of_gpu = false;  ///< That was memory of a GPU.
   /// The last thing on its standard error, when it ended badly; empty when there was nothing.
   std::string last_words;
+  RanksAtEnd ranks;
 };
 
 /// What the process of a two-phase attempt can say of itself.
@@ -147,15 +167,25 @@ struct KillAsked {
   std::uint64_t request = 0;
 };
 
+/// There is more to run: the job file of the run, or what was submitted to it.
+struct BatchAdded {
+  std::uint32_t number = 1;  ///< From 1, in the order in which they are added.
+  /// Shared because an event is copied, and a plan may have a hundred thousand tasks.
+  std::shared_ptr<const Plan> plan;
+  /// Somebody is told that it will be run: it must survive a loss of power.
+  bool is_promised = false;
+};
+
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
-                          GpusSampled, KeeperSilent, InterruptAsked, KillAsked, TimePassed>;
+using What =
+    std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
+                 KeeperSilent, InterruptAsked, KillAsked, BatchAdded, TimePassed>;
 
 struct Event {
   Instant at;
   What what;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 std::optional<std::uint32_t> who_computes(std::span<const GpuStranger> strangers) {
   constexpr Bytes kTiny = mb(100);
@@ -21,4 +21,4 @@ std::optional<std::uint32_t> who_computes(std::span<const GpuStranger> strangers
   return most == nullptr ? std::nullopt : most->user;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 struct GpuStranger {
   std::optional<std::uint32_t> user;  ///< Another one than ours; nothing: ours, or not known.
@@ -22,4 +22,4 @@ struct GpuStranger {
 /// monitors do; NVIDIA's MPS does the work of others, who are not told apart.
 std::optional<std::uint32_t> who_computes(std::span<const GpuStranger> strangers);
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 
 #include "base/bytes.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 const GpuStranger kTrains{.user = 1001, .program = "python3", .memory = mb(100), .draws = false};
@@ -60,4 +60,4 @@ TEST(GpuStranger, MpsIsNobody) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -6,7 +6,7 @@
 #include <compare>
 #include <cstdint>
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// A task among all tasks of the run.
 struct TaskIndex {
@@ -39,4 +39,4 @@ struct AttemptKey {
   friend auto operator<=>(AttemptKey, AttemptKey) = default;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// What a Python task finds imported already: it is a fork of a process that has done so.
 struct Preload {
@@ -21,22 +22,41 @@ struct Preload {
   std::string log_path;  ///< Where that process prints; added to.
 };
 
+/// What the ranks of an attempt have each for itself, where the keeper starts them.
+struct OwnRanks {
+  /// How many GPUs they see, all of them the same ones: each has its share (model/rank_share.h).
+  int gpus = 0;
+  /// Where the ranks from 1 on print, in their order; rank 0 prints where the launch says. Made
+  /// anew.
+  std::vector<std::string> log_paths;
+
+  friend bool operator==(const OwnRanks&, const OwnRanks&) = default;
+};
+
 struct Launch {
   /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh",
   /// "-c", text}. The program is looked up on PATH when it has no slash.
   std::vector<std::string> arguments;
   /// What the process finds in its environment beside what the yard was started with, as
-  /// NAME=value. A name that the yard has too is replaced.
+  /// NAME=value. A name that the yard has too is replaced; a name alone is taken out.
   std::vector<std::string> environment;
+  /// It finds nothing but that: what was submitted brings the environment of who submitted it.
+  bool environment_is_whole = false;
   /// Of the three directories and files below all are absolute.
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.
-  std::string stdout_path;     ///< Made anew.
-  std::string stderr_path;     ///< Made anew; may be the same.
-  bool two_phase = false;      ///< It talks to the yard, and is told where and as whom.
-  int ranks = 0;               ///< How many processes the command starts; 0: it is the process.
+  /// Both made anew, and they may be the same. Empty: as the keeper's own, which are nothing unless
+  /// its options say otherwise.
+  std::string stdout_path;
+  std::string stderr_path;
+  bool two_phase = false;  ///< It talks to the yard, and is told where and as whom.
+  /// How many ranks the task is, whoever starts them; 0: it is one process, and no rank.
+  int ranks = 0;
+  /// Of ranks that the keeper starts, each with the same command. Where there are none the command
+  /// is one process, which may start the ranks itself.
+  std::optional<OwnRanks> own_ranks;
   /// Instead of a command: the program itself goes on in a fork of the keeper, which calls the body
-  /// that it was made with (io/keeper.h). Its current directory is the task's.
+  /// that it was made with (process/keeper.h). Its current directory is the task's.
   bool forked = false;
   Preload preload;
   /// The control group that is made for this attempt alone, and how much its processes may take
@@ -46,4 +66,4 @@ struct Launch {
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

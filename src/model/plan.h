@@ -1,6 +1,7 @@
 // What is to be run, as the scheduler sees it: groups, shapes and tasks, without names, commands
-// and files. Made once from the job file and not changed afterwards. Small on purpose: a run of a
-// million tasks holds a million PlannedTasks.
+// and files. A run grows by one Plan after the other, a batch each: its job file, and what is
+// submitted to it later. A plan is made once and not changed afterwards. Small on purpose: a run of
+// a million tasks holds a million PlannedTasks.
 #pragma once
 
 #include <cstdint>
@@ -12,45 +13,31 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "model/terms.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 struct PlannedGroup {
   std::string name;
-  std::vector<GroupIndex> needs;  ///< Groups that must have ended without a failure. No cycles.
-  int parallel_max = 0;           ///< How many of its tasks at once; 0 is no limit.
-  bool fail_fast = false;         ///< The first failure ends the group.
+  /// How people tell it from one of its name in an earlier batch: "train (2)". Empty: its name.
+  std::string called;
+  /// Where its tasks have their directories, seen from the run directory; empty: there itself.
+  std::string directory;
+  /// Groups of the same plan that must have ended without a failure. No cycles.
+  std::vector<GroupIndex> needs;
+  /// The same of earlier batches; these are numbered over the whole run.
+  std::vector<GroupIndex> needs_earlier;
+  int parallel_max = 0;    ///< How many of its tasks at once; 0 is no limit.
+  bool fail_fast = false;  ///< The first failure ends the group.
+
+  /// What people see.
+  [[nodiscard]] const std::string& shown() const { return called.empty() ? name : called; }
 };
 
-/// A signal that comes a while before any TERM, so that a task can save what it has.
-struct EarlySignal {
-  int number = 0;  ///< 0: none.
-  Duration before{0};
-  friend auto operator<=>(const EarlySignal&, const EarlySignal&) = default;
-};
-
-/// The tasks of one group that ask for the same.
+/// The tasks of one group that have the same terms.
 struct Shape {
   GroupIndex group;
-  Request request;
-  Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
-  /// Loads first, says so, and waits for a device to train on. Else it trains from its start.
-  bool two_phase = false;
-  /// How many processes each of its tasks has; 0: one, that of its command. Of several none trains
-  /// again when memory ran out, as the others wait for it: all of them start over.
-  int ranks = 0;
-  /// A task that takes more memory than it was promised is ended.
-  bool memory_hard = false;
-  /// It may be interrupted, to be tried again, when the machine's memory runs short.
-  bool preemptible = true;
-  EarlySignal early_signal;  ///< Its time is under the time limit, where there is one.
-  /// How long its tasks are expected to load and to train; 0: nobody knows.
-  Duration load_expected{0};
-  Duration train_expected{0};
-  /// Nobody said how much memory of the host it needs: that is to be learned, too.
-  bool learns_memory = false;
-  /// What it needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its own.
-  bool learns_gpu_memory = false;
+  Terms terms;
 };
 
 struct PlannedTask {
@@ -61,6 +48,7 @@ struct PlannedTask {
   bool finished_before = false;
 };
 
+/// Groups, shapes and tasks are numbered from 0 within a plan.
 struct Plan {
   std::vector<PlannedGroup> groups;
   std::vector<Shape> shapes;       ///< In the order in which the first task of each comes.
@@ -70,6 +58,18 @@ struct Plan {
     return shapes[tasks[task.value].shape.value];
   }
 };
+
+/// Where the numbers of a plan begin in a run that has others before it.
+struct PlanStart {
+  std::uint32_t group = 0;
+  std::uint32_t shape = 0;
+  std::uint32_t task = 0;
+
+  friend bool operator==(const PlanStart&, const PlanStart&) = default;
+};
+
+/// Adds a plan to those of the batches before it, with its numbers moved; returns by how much.
+PlanStart append(Plan& whole, const Plan& next);
 
 /// Which of the GPUs where a task fits it gets: the first by this order.
 enum class GpuStrategy : std::uint8_t {
@@ -81,7 +81,7 @@ enum class GpuStrategy : std::uint8_t {
 };
 
 /// How the scheduler may use the machine. fedflow's keys, resolved to plain numbers.
-struct Limits {
+struct Policy {
   double cpu_utilization_max = 0.8;                 ///< utilization-limit.cpu, of use by others
   double memory_utilization_max = 1.0;              ///< utilization-limit.memory, of the whole
   Bytes memory_remain;                              ///< remain-limit.memory
@@ -119,4 +119,4 @@ struct Limits {
   Duration gpu_gone_max{60'000};
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -9,7 +9,7 @@
 
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 std::vector<GpuIndex> share_of_rank(int rank, int ranks, const std::vector<GpuIndex>& gpus) {
   if (gpus.empty()) return {};
@@ -30,4 +30,4 @@ std::string device_names(const std::vector<GpuIndex>& gpus) {
   return names;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

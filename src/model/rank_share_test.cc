@@ -9,7 +9,7 @@
 
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 /// What a rank has of the first so many GPUs.
@@ -43,4 +43,4 @@ TEST(ShareOfRank, NamesTheGpusThatWereChosen) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

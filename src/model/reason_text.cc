@@ -13,10 +13,10 @@
 #include "model/resources.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 13> kNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 13> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::Queued, "queued"},
      {Cause::KeeperSilent, "keeper"},
@@ -169,13 +169,15 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
 }  // namespace
 
 std::string_view to_text(Cause cause) {
-  const auto* const found = std::ranges::find(kNames, cause, &decltype(kNames)::value_type::first);
-  return found == kNames.end() ? std::string_view() : found->second;
+  const auto* const found =
+      std::ranges::find(kCauseNames, cause, &decltype(kCauseNames)::value_type::first);
+  return found == kCauseNames.end() ? std::string_view() : found->second;
 }
 
 Cause cause_from(std::string_view text) {
-  const auto* const found = std::ranges::find(kNames, text, &decltype(kNames)::value_type::second);
-  return found == kNames.end() ? Cause::None : found->first;
+  const auto* const found =
+      std::ranges::find(kCauseNames, text, &decltype(kCauseNames)::value_type::second);
+  return found == kCauseNames.end() ? Cause::None : found->first;
 }
 
 std::string gpu_promise_text(const Request& promise) {
@@ -221,4 +223,4 @@ std::string reason_text(const Reason& reason, const Headroom& room) {
   return {};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -8,7 +8,7 @@
 #include "model/resources.h"
 #include "model/waiting.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 Headroom two_cards() {
@@ -125,4 +125,4 @@ TEST(Cause, ComesBackFromItsWord) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

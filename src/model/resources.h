@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// A number of CPUs in thousandths, so that sums are exact. A task may ask for half a CPU, or none.
 struct Cpus {
@@ -90,4 +90,4 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -3,7 +3,7 @@
 #include "base/time.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 void StageTimes::enter(Status status, Instant at) {
   // Also when it is told to end while it loads: how long it did is worth knowing then, too.
@@ -20,4 +20,4 @@ void StageTimes::enter(Status status, Instant at) {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 #include "base/time.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 struct StageTimes {
   int load_numbers = 0;            ///< How often it began to load.
@@ -23,4 +23,4 @@ struct StageTimes {
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

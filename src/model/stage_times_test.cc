@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 Instant at(int seconds) { return {Duration(seconds * 1000)}; }
@@ -34,4 +34,4 @@ TEST(StageTimes, AreThoseOfTheLastTimeAndCountAll) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 StagesOfRanks::StagesOfRanks(int ranks)
     : stages_(static_cast<std::size_t>(std::max(ranks, 1)), Stage::Started) {
@@ -59,4 +59,4 @@ std::optional<Said> StagesOfRanks::hear(int rank, Said said) {
   return tells ? std::optional(said) : std::nullopt;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

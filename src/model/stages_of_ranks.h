@@ -10,7 +10,7 @@
 
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 class StagesOfRanks {
  public:
@@ -38,4 +38,4 @@ class StagesOfRanks {
   bool over_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

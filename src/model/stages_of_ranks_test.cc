@@ -6,7 +6,7 @@
 
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 /// Three ranks that have loaded, and were told to train.
@@ -81,4 +81,4 @@ TEST(StagesOfRanks, TalkNonsenseWhenOneSpeaksOutOfTurn) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "trainyard/status.h"
+
 namespace trainyard {
 namespace {
 
@@ -15,16 +17,28 @@ constexpr std::array<std::string_view, 10> kStatusNames{
     "UNKNOWN",  "INIT",     "AVAILABLE", "LOADING",   "WAITING",
     "TRAINING", "FINISHED", "EXITED",    "EXCEPTION", "INTERRUPT"};
 
+}  // namespace
+
+std::string_view to_text(Status status) { return kStatusNames.at(std::to_underlying(status)); }
+
+std::string_view to_text(Stage stage) { return stage == Stage::Load ? "LOAD" : "TRAIN"; }
+
+}  // namespace trainyard
+
+namespace trainyard::model {
+namespace {
+
 constexpr std::uint16_t bit(Status status) {
   return static_cast<std::uint16_t>(1U << std::to_underlying(status));
 }
 
 /// Row by row, where a task may go from each status.
 constexpr std::array<std::uint16_t, 10> kNext{
-    bit(Status::Exception),  // UNKNOWN
-    bit(Status::Available),  // INIT
+    static_cast<std::uint16_t>(bit(Status::Interrupt) | bit(Status::Exception)),  // UNKNOWN
+    bit(Status::Available),                                                       // INIT
     static_cast<std::uint16_t>(bit(Status::Loading) | bit(Status::Training) |
-                               bit(Status::Exception) | bit(Status::Unknown)),  // AVAILABLE
+                               bit(Status::Interrupt) | bit(Status::Exception) |
+                               bit(Status::Unknown)),  // AVAILABLE
     static_cast<std::uint16_t>(bit(Status::Waiting) | bit(Status::Interrupt) |
                                bit(Status::Exception) | bit(Status::Unknown)),  // LOADING
     static_cast<std::uint16_t>(bit(Status::Training) | bit(Status::Interrupt) |
@@ -39,10 +53,6 @@ constexpr std::array<std::uint16_t, 10> kNext{
 };
 
 }  // namespace
-
-std::string_view to_text(Status status) { return kStatusNames.at(std::to_underlying(status)); }
-
-std::string_view to_text(Stage stage) { return stage == Stage::Load ? "LOAD" : "TRAIN"; }
 
 std::string_view to_text(Failure failure) {
   constexpr std::array<std::string_view, 8> kNames{"NONE", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
@@ -84,4 +94,4 @@ std::string word_for(const Standing& standing) {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 
 #include "trainyard/status.h"  // IWYU pragma: export
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// Why a task is in EXCEPTION or INTERRUPT.
 enum class Failure : std::uint8_t {
@@ -49,4 +49,4 @@ struct Standing {
 };
 std::string word_for(const Standing& standing);
 
-}  // namespace trainyard
+}  // namespace trainyard::model

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 using ::testing::ElementsAre;
@@ -22,10 +22,10 @@ std::vector<std::string_view> followers(Status from) {
 }
 
 TEST(Status, FollowsTheArrowsOfThePictureAndNoOthers) {
-  EXPECT_THAT(followers(Status::Unknown), ElementsAre("EXCEPTION"));
+  EXPECT_THAT(followers(Status::Unknown), ElementsAre("EXCEPTION", "INTERRUPT"));
   EXPECT_THAT(followers(Status::Init), ElementsAre("AVAILABLE"));
   EXPECT_THAT(followers(Status::Available),
-              ElementsAre("UNKNOWN", "LOADING", "TRAINING", "EXCEPTION"));
+              ElementsAre("UNKNOWN", "LOADING", "TRAINING", "EXCEPTION", "INTERRUPT"));
   EXPECT_THAT(followers(Status::Loading),
               ElementsAre("UNKNOWN", "WAITING", "EXCEPTION", "INTERRUPT"));
   EXPECT_THAT(followers(Status::Waiting),
@@ -62,4 +62,4 @@ TEST(Status, IsToldInWordsThatAPersonKnows) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

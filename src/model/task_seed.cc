@@ -5,7 +5,7 @@
 
 #include "base/fingerprint.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 std::uint32_t task_seed(std::string_view group, std::string_view id, std::uint32_t attempt) {
   Fingerprint print;
@@ -18,4 +18,4 @@ std::uint32_t task_seed(std::string_view group, std::string_view id, std::uint32
   return static_cast<std::uint32_t>(mixed >> 32U);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::model

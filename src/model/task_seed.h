@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// The same in every run, and another one for each task and attempt. 32 bits, which is what
 /// generators of random numbers take.
 std::uint32_t task_seed(std::string_view group, std::string_view id, std::uint32_t attempt);
 
-}  // namespace trainyard
+}  // namespace trainyard::model

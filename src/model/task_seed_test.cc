@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::model {
 namespace {
 
 TEST(TaskSeed, IsTheSameInEveryRun) {
@@ -38,4 +38,4 @@ TEST(TaskSeed, SpreadsOverAllItsBits) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::model

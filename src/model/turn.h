@@ -6,11 +6,11 @@
 #include "model/command.h"
 #include "model/event.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 struct Turn {
   std::vector<Event> events;
   std::vector<Decision> decisions;  ///< One for each event, in the same order.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::model

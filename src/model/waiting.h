@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::model {
 
 /// In the order in which they are looked for.
 enum class Cause : std::uint8_t {
@@ -92,4 +92,4 @@ std::string reason_text(const Reason& reason, const Headroom& room);
 /// "3.6 GB on its GPU", "2 whole GPUs".
 std::string gpu_promise_text(const Request& promise);
 
-}  // namespace trainyard
+}  // namespace trainyard::model

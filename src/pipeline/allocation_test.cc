@@ -43,7 +43,7 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 // NOLINTEND(clang-analyzer-cplusplus.NewDelete)
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 struct Object {
@@ -110,4 +110,4 @@ TEST(Allocation, IsNoneWhenAnEventIsEmitted) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

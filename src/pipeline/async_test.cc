@@ -21,7 +21,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 /// Eight numbers that steps read and write: any lost or reordered write changes what comes out.
@@ -261,4 +261,4 @@ TEST(Async, WrapsStepsAsEver) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

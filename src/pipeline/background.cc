@@ -15,7 +15,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 Background::Background(WorkerPool& pool, EventBus& bus) : pool_(pool), bus_(bus) {
   pool_.open(*this);
@@ -23,7 +23,7 @@ Background::Background(WorkerPool& pool, EventBus& bus) : pool_(pool), bus_(bus)
 
 Background::~Background() { pool_.close(*this); }
 
-void Background::add(std::string name, std::function<void()> job) {
+void Background::add(std::string name, std::function<void()> work) {
   const auto full = [this] {
     const std::scoped_lock lock(mutex_);
     return waiting_.size() >= kWaitingMax;
@@ -32,7 +32,7 @@ void Background::add(std::string name, std::function<void()> job) {
   }
   {
     const std::scoped_lock lock(mutex_);
-    waiting_.push_back({.name = std::move(name), .act = std::move(job)});
+    waiting_.push_back({.name = std::move(name), .act = std::move(work)});
     ++ready_;
     ++unfinished_;
     added_.store(true, std::memory_order_release);
@@ -42,24 +42,24 @@ void Background::add(std::string name, std::function<void()> job) {
 }
 
 bool Background::do_one() {
-  Job job;
+  Work work;
   {
     const std::scoped_lock lock(mutex_);
     if (waiting_.empty()) return false;
-    job = std::move(waiting_.front());
+    work = std::move(waiting_.front());
     waiting_.pop_front();
     --ready_;
   }
   std::exception_ptr error;
   try {
-    job.act();
+    work.act();
   } catch (...) {
     error = std::current_exception();
   }
-  job.act = nullptr;  // What it holds is gone when it has ended.
+  work.act = nullptr;  // What it holds is gone when it has ended.
   const std::scoped_lock lock(mutex_);
   if (error) {
-    errors_.push_back(step_error(std::move(job.name), error));
+    errors_.push_back(step_error(std::move(work.name), error));
     if (!failed_) failed_ = std::make_unique<WaitsCutShort>(bus_);
     failed_->begin();
   }
@@ -85,4 +85,4 @@ std::vector<StepError> Background::finish() {
   return std::exchange(errors_, {});
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -1,4 +1,4 @@
-// Jobs beside the steps of an iteration, on the workers and on whoever waits for them. Any thread.
+// Work beside the steps of an iteration, on the workers and on whoever waits for them. Any thread.
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,26 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class Background final : private PooledWork {
  public:
   /// So many wait; whoever adds one more does one first.
   static constexpr std::size_t kWaitingMax = 1'024;
 
-  /// Both outlive this. When a job fails, the others wait for no event of the bus any more.
+  /// Both outlive this. When one piece of work fails, the others wait for no event of the bus any
+  /// more.
   Background(WorkerPool& pool, EventBus& bus);
   ~Background() override;
 
-  void add(std::string name, std::function<void()> job);
+  void add(std::string name, std::function<void()> work);
   /// Nothing was added since the last time that it was finished. Costs nothing to ask.
   [[nodiscard]] bool idle() const { return !added_.load(std::memory_order_acquire); }
   /// Helps until none is left, and returns what went wrong since the last time.
   std::vector<StepError> finish();
 
  private:
-  struct Job {
+  struct Work {
     std::string name;
     std::function<void()> act;
   };
@@ -47,7 +48,7 @@ class Background final : private PooledWork {
   EventBus& bus_;
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::deque<Job> waiting_;
+  std::deque<Work> waiting_;
   std::vector<StepError> errors_;
   std::unique_ptr<WaitsCutShort> failed_;
   std::size_t unfinished_ = 0;          ///< Those that wait, and those that are being done.
@@ -55,4 +56,4 @@ class Background final : private PooledWork {
   std::atomic<bool> added_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

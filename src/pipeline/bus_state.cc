@@ -247,7 +247,8 @@ void BusState::call(Listener& listener, const void* payload) const {
 
 void BusState::tell(std::string_view event, const std::exception_ptr& error) const {
   if (on_error_) return on_error_(event, error);
-  std::fputs(fmt::format("trainyard: event '{}': {}\n", event, trouble_of(error).message).c_str(),
+  std::fputs(fmt::format("trainyard: event '{}': {}\n", event, pipeline::trouble_of(error).message)
+                 .c_str(),
              stderr);
 }
 

@@ -11,7 +11,7 @@
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,4 +90,4 @@ TEST(EventBusStress, KeepsTheOrderOfEachThreadAndLosesNothing) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -14,7 +14,7 @@
 #include "pipeline/test_loop.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 struct Rich : Context {
@@ -118,4 +118,4 @@ TEST(ContextJson, HasAPipelineGoOnWhereAnotherEnded) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

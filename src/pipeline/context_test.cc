@@ -13,7 +13,7 @@
 
 #include "trainyard/rl_context.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using testing::ElementsAre;
@@ -140,16 +140,16 @@ TEST(RlContext, KeepsItsCountersAndNotWhatWasEvaluatedNow) {
 }
 
 bool throws = false;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-struct Fragile : Context {
-  Fragile() {
+struct CannotBeMade : Context {
+  CannotBeMade() {
     if (throws) throw std::runtime_error("no room");
   }
   int count = 0;
-  static constexpr auto kept = keep<&Fragile::count>;
+  static constexpr auto kept = keep<&CannotBeMade::count>;
 };
 
 TEST(Context, StaysAsItIsWhenTheNextOneCannotBeMade) {
-  Fragile context;
+  CannotBeMade context;
   context.count = 2;
   throws = true;
   EXPECT_THROW(renew(context), std::runtime_error);
@@ -159,4 +159,4 @@ TEST(Context, StaysAsItIsWhenTheNextOneCannotBeMade) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

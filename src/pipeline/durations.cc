@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <ratio>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 constexpr int kBitsKept = 4;  // Below the highest one.
@@ -54,4 +54,4 @@ std::chrono::nanoseconds Durations::percentile(double percent) const {
   return {};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

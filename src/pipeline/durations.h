@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <ratio>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class Durations {
  public:
@@ -32,4 +32,4 @@ class Durations {
   std::chrono::nanoseconds total_{};
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

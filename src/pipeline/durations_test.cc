@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -59,4 +59,4 @@ TEST(Durations, BearWhatNoClockShows) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -68,13 +68,14 @@ std::string_view to_text(NoEvent why) {
 }
 
 struct detail::BusWaiter::State {
-  std::weak_ptr<BusState> bus;
+  std::weak_ptr<detail::BusState> bus;
   std::mutex mutex;
   std::condition_variable changed;
   bool came = false;
 };
 
-detail::BusWaiter::BusWaiter(std::weak_ptr<BusState> bus) : state_(std::make_shared<State>()) {
+detail::BusWaiter::BusWaiter(std::weak_ptr<detail::BusState> bus)
+    : state_(std::make_shared<State>()) {
   state_->bus = std::move(bus);
 }
 
@@ -93,7 +94,7 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   if (!bus) return std::unexpected(NoEvent::BusStopped);
   const std::stop_token ended = bus->ended();
   const std::stop_token failed = bus->waits_cut_short();
-  const WorkerPool::Blocked blocked;
+  const pipeline::WorkerPool::Blocked blocked;
   const auto wake = [this] {
     const std::scoped_lock locked(state_->mutex);
     state_->changed.notify_all();

@@ -20,7 +20,7 @@
 
 #include "trainyard/event.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
@@ -495,4 +495,4 @@ TEST(EventBusStop, ByAListenerOfAQueueStillDeliversWhatWaits) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -62,7 +62,7 @@ EventQueue::EventQueue(std::size_t events_max, Deliver deliver)
       ring_(std::bit_ceil(std::max<std::size_t>(events_max, 2))),
       mask_(ring_.size() - 1),
       until_(kNever) {
-  for (std::size_t i = 0; i < ring_.size(); ++i) ring_[i].turn = i;
+  for (std::size_t i = 0; i < ring_.size(); ++i) ring_[i].ticket = i;
   thread_ = std::thread([this] { work(); });
 }
 
@@ -124,16 +124,16 @@ EventQueue::Pushed EventQueue::try_push(detail::Listener& listener, const detail
   std::uint64_t number = last_.load(std::memory_order_relaxed);
   for (;;) {
     if ((number & kClosed) != 0) return Pushed::Closed;
-    const std::uint64_t turn = ring_[number & mask_].turn.load(std::memory_order_acquire);
-    if (turn < number) return Pushed::Full;
-    if (turn == number && last_.compare_exchange_weak(number, number + 1)) break;
-    if (turn > number) number = last_.load(std::memory_order_relaxed);
+    const std::uint64_t ticket = ring_[number & mask_].ticket.load(std::memory_order_acquire);
+    if (ticket < number) return Pushed::Full;
+    if (ticket == number && last_.compare_exchange_weak(number, number + 1)) break;
+    if (ticket > number) number = last_.load(std::memory_order_relaxed);
   }
   own_soon(&ring_[(number + kAhead) & mask_]);
   Slot& slot = ring_[number & mask_];
   slot.listener = nullptr;
   // Its thread says that it is idle before it looks a last time; push() looks after this store.
-  const auto publish = [&] { slot.turn.store(number + 1); };
+  const auto publish = [&] { slot.ticket.store(number + 1); };
   try {
     copy_into(slot, type, payload);
   } catch (...) {
@@ -194,7 +194,7 @@ void EventQueue::work() {
 
 bool EventQueue::something_waits() const {
   const std::uint64_t number = first_.load(std::memory_order_relaxed);
-  return ring_[number & mask_].turn.load() == number + 1;
+  return ring_[number & mask_].ticket.load() == number + 1;
 }
 
 std::uint64_t EventQueue::waiting() const { return (last_.load() & ~kClosed) - first_.load(); }
@@ -232,7 +232,7 @@ void EventQueue::enter(const detail::Listener* listener) {
 
 void EventQueue::free_first() {
   const std::uint64_t number = first_.load(std::memory_order_relaxed);
-  ring_[number & mask_].turn.store(number + ring_.size(), std::memory_order_release);
+  ring_[number & mask_].ticket.store(number + ring_.size(), std::memory_order_release);
   first_.store(number + 1, std::memory_order_release);
   // Not for each place: who waits would be woken for every event.
   if (pushing_.load(std::memory_order_relaxed) > 0 && ++freed_ >= ring_.size() / 2) {

@@ -1,8 +1,8 @@
 // Events on their way to listeners that are called on a thread of their own. Bounded; what one
 // thread pushes comes out in its order.
 //
-// A ring of slots that each say whose turn they are (D. Vyukov's bounded queue): pushing takes no
-// lock, and wakes nobody while the queue's thread is busy.
+// A ring of slots that each say which ticket they are for (D. Vyukov's bounded queue): pushing
+// takes no lock, and wakes nobody while the queue's thread is busy.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class EventQueue {
  private:
   /// One cache line: it goes from the thread that pushes to the queue's, and back.
   struct alignas(64) Slot {
-    std::atomic<std::uint64_t> turn;  ///< Of the push with that number; one on: of its delivery.
+    std::atomic<std::uint64_t> ticket;  ///< Of the push with that number; one on: of its delivery.
     detail::Listener* listener = nullptr;  ///< None: its payload could not be copied.
     const detail::PayloadType* type = nullptr;
     alignas(8) std::array<std::byte, 40> near;  ///< The payload, or where it is.

@@ -14,7 +14,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using testing::ElementsAre;
@@ -92,22 +92,22 @@ TEST(PipelineFailure, IsWhatASecondYieldIs) {
     order += "never ";
   });
   EXPECT_EQ(loop.run().why,
-            "step 'twice': std::logic_error: yields a second time: a step has one way forward and "
-            "one way back");
+            "step 'twice': std::logic_error: yields a second time: a step has one forward and one "
+            "backward half");
   EXPECT_EQ(order, "back ~a0 ");
 }
 
 bool there_is_room = true;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-struct Fragile : Context {
-  Fragile() {
+struct HasNoRoom : Context {
+  HasNoRoom() {
     if (!there_is_room) throw std::runtime_error("no room");
   }
   static constexpr auto kept = keep<>;
 };
 
 TEST(PipelineFailure, IsAContextThatCannotBeRenewed) {
-  Pipeline<Fragile> loop;
-  loop.use([](Fragile&) { there_is_room = false; });
+  Pipeline<HasNoRoom> loop;
+  loop.use([](HasNoRoom&) { there_is_room = false; });
   const RunResult result = loop.run({.max_steps = 2});
   there_is_room = true;
   EXPECT_EQ(result.why, "renew: std::runtime_error: no room");
@@ -227,4 +227,4 @@ TEST(PipelineFailure, ComesWithTheNextRunWhenNoneWasGoingOn) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

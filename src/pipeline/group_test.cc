@@ -12,7 +12,7 @@
 #include "pipeline/test_loop.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 TEST(Serial, IsOneStepThatGoesBackInReverse) {
@@ -146,4 +146,4 @@ TEST(Group, EndsItsPartsInReverse) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

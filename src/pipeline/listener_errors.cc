@@ -12,7 +12,7 @@
 #include "pipeline/raised.h"
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 void ListenerErrors::add(std::string_view event, const std::exception_ptr& error) {
   const std::scoped_lock lock(mutex_);
@@ -29,4 +29,4 @@ void ListenerErrors::take(std::vector<StepError>& errors) {
   any_ = false;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

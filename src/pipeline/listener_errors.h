@@ -10,7 +10,7 @@
 
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class ListenerErrors {
  public:
@@ -29,4 +29,4 @@ class ListenerErrors {
   std::atomic<bool> any_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -11,13 +11,13 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/placed_step.h"
-#include "pipeline/placement.h"
+#include "pipeline/bind_step.h"
+#include "pipeline/bound_step.h"
 #include "trainyard/any_step.h"
 #include "trainyard/pipeline_base.h"
 #include "trainyard/step_options.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 std::size_t NestedSteps::add(std::string name, MakeTree make, StepOptions options) {
   const std::scoped_lock lock(mutex_);
@@ -28,35 +28,36 @@ std::size_t NestedSteps::add(std::string name, MakeTree make, StepOptions option
   return count_++;
 }
 
-NestedCall& NestedSteps::take(std::size_t index, PlacedStep* caller, const Place& place) {
+NestedCall& NestedSteps::take(std::size_t index, BoundStep* caller,
+                              const Surroundings& surroundings) {
   const std::scoped_lock lock(mutex_);
   Nested& nested = *all_.at(index);
-  if (caller == nullptr || caller->pipeline != place.pipeline) {
+  if (caller == nullptr || caller->pipeline != surroundings.pipeline) {
     throw std::logic_error(fmt::format(
         "nested step '{}' is called outside of the steps of its pipeline", nested.name));
   }
-  NestedCall& call = take_free(nested, place);
+  NestedCall& call = take_free(nested, surroundings);
   call.caller = caller;
   call.step->around = caller;
   ++call.number;
   return call;
 }
 
-void NestedSteps::place_new(const Place& place, std::vector<StepError>& mistakes) {
+void NestedSteps::bind_new(const Surroundings& surroundings, std::vector<StepError>& mistakes) {
   const std::scoped_lock lock(mutex_);
   for (const auto& nested : all_) {
-    if (std::exchange(nested->placed, true)) continue;
-    auto call = make_call(*nested, place, mistakes);
+    if (std::exchange(nested->bound, true)) continue;
+    auto call = make_call(*nested, surroundings, mistakes);
     if (call) nested->calls.push_back(std::move(call));
   }
 }
 
-NestedCall& NestedSteps::take_free(Nested& nested, const Place& place) {
+NestedCall& NestedSteps::take_free(Nested& nested, const Surroundings& surroundings) {
   for (const auto& call : nested.calls) {
     if (!call->taken.exchange(true)) return *call;
   }
   std::vector<StepError> mistakes;
-  auto call = make_call(nested, place, mistakes);
+  auto call = make_call(nested, surroundings, mistakes);
   if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
   if (!call) {
     throw std::logic_error(fmt::format("nested step '{}' is not placed here", nested.name));
@@ -65,11 +66,12 @@ NestedCall& NestedSteps::take_free(Nested& nested, const Place& place) {
   return *nested.calls.emplace_back(std::move(call));
 }
 
-std::unique_ptr<NestedCall> NestedSteps::make_call(const Nested& nested, const Place& place,
+std::unique_ptr<NestedCall> NestedSteps::make_call(const Nested& nested,
+                                                   const Surroundings& surroundings,
                                                    std::vector<StepError>& mistakes) {
   detail::StepTree tree = nested.make();
   tree.options = nested.options;
-  auto step = place_step(std::move(tree), nested.name, place, mistakes);
+  auto step = bind_step(std::move(tree), nested.name, surroundings, mistakes);
   if (!step) return nullptr;
   auto call = std::make_unique<NestedCall>();
   call->step = std::move(step);
@@ -77,4 +79,4 @@ std::unique_ptr<NestedCall> NestedSteps::make_call(const Nested& nested, const P
   return call;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/placed_step.h"
-#include "pipeline/placement.h"
+#include "pipeline/bind_step.h"
+#include "pipeline/bound_step.h"
 #include "trainyard/any_step.h"
 #include "trainyard/step_options.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class NestedSteps {
  public:
@@ -26,11 +26,11 @@ class NestedSteps {
   [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
   /// Puts those that were added since in their place, so that what is wrong is known at the start.
-  void place_new(const Place& place, std::vector<StepError>& mistakes);
+  void bind_new(const Surroundings& surroundings, std::vector<StepError>& mistakes);
 
   /// A copy that nobody uses, as called by that step; it is the caller's until its way back is gone
   /// or dropped. Throws when the step cannot be placed, or when there is no caller.
-  NestedCall& take(std::size_t index, PlacedStep* caller, const Place& place);
+  NestedCall& take(std::size_t index, BoundStep* caller, const Surroundings& surroundings);
 
  private:
   struct Nested {
@@ -38,10 +38,11 @@ class NestedSteps {
     MakeTree make;
     StepOptions options;
     std::vector<std::unique_ptr<NestedCall>> calls;
-    bool placed = false;
+    bool bound = false;
   };
-  static NestedCall& take_free(Nested& nested, const Place& place);
-  static std::unique_ptr<NestedCall> make_call(const Nested& nested, const Place& place,
+  static NestedCall& take_free(Nested& nested, const Surroundings& surroundings);
+  static std::unique_ptr<NestedCall> make_call(const Nested& nested,
+                                               const Surroundings& surroundings,
                                                std::vector<StepError>& mistakes);
 
   std::atomic<std::size_t> count_ = 0;  ///< Of all: it is asked in every iteration.
@@ -49,4 +50,4 @@ class NestedSteps {
   std::vector<std::unique_ptr<Nested>> all_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -9,7 +9,7 @@
 #include "pipeline/test_loop.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 TEST(NestedStep, GoesItsWayBackWhenItsCallerSaysSo) {
@@ -214,4 +214,4 @@ TEST(NestedStep, OfAnIterationThatIsOverHasNoWayBack) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

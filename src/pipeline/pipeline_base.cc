@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/bind_step.h"
+#include "pipeline/bound_step.h"
 #include "pipeline/pipeline_state.h"
-#include "pipeline/placed_step.h"
-#include "pipeline/placement.h"
 #include "trainyard/any_step.h"
 #include "trainyard/context.h"
 #include "trainyard/event_bus.h"
@@ -95,13 +95,17 @@ void PipelineBase::async(std::string name, std::function<void()> job) {
 
 EventBus& PipelineBase::events() { return state_->events(); }
 
-bool PipelineBase::has_role(Role role) const { return trainyard::has_role(state_->place(), role); }
-
-bool PipelineBase::match_labels(const std::vector<std::string>& patterns) const {
-  return match_any(patterns, state_->place().labels);
+bool PipelineBase::has_role(Role role) const {
+  return pipeline::has_role(state_->surroundings(), role);
 }
 
-const std::vector<std::string>& PipelineBase::labels() const { return state_->place().labels; }
+bool PipelineBase::match_labels(const std::vector<std::string>& patterns) const {
+  return pipeline::match_any(patterns, state_->surroundings().labels);
+}
+
+const std::vector<std::string>& PipelineBase::labels() const {
+  return state_->surroundings().labels;
+}
 
 void PipelineBase::add(std::string name, detail::StepTree tree, StepOptions options) {
   state_->add(std::move(name), std::move(tree), std::move(options));
@@ -114,7 +118,7 @@ std::size_t PipelineBase::add_nested(std::string name, MakeTree make, StepOption
 }
 
 WayBack PipelineBase::call_nested(std::size_t nested, Context& context) {
-  NestedCall& call = state_->call_nested(nested, context);
+  pipeline::NestedCall& call = state_->call_nested(nested, context);
   WayBack back;
   back.call_ = &call;
   back.number_ = call.number;
@@ -126,7 +130,7 @@ void PipelineBase::close() { state_->close(); }
 void PipelineBase::set_done() { state_->set_done(); }
 
 void WayBack::operator()() {
-  auto* const call = static_cast<NestedCall*>(std::exchange(call_, nullptr));
+  auto* const call = static_cast<pipeline::NestedCall*>(std::exchange(call_, nullptr));
   if (call == nullptr || !call->taken || call->number != number_) return;
   call->step->pipeline->call_back(*call);
 }

@@ -21,8 +21,8 @@
 #include <fmt/format.h>
 
 #include "pipeline/background.h"
-#include "pipeline/placed_step.h"
-#include "pipeline/placement.h"
+#include "pipeline/bind_step.h"
+#include "pipeline/bound_step.h"
 #include "pipeline/raised.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
@@ -54,17 +54,17 @@ void add_to(StepOptions& mine, StepOptions more) {
   if (!std::holds_alternative<NoLock>(more.lock)) mine.lock = more.lock;
 }
 
-bool has_parallel(const PlacedStep& step) {
+bool has_parallel(const pipeline::BoundStep& step) {
   return step.kind == StepKind::Parallel ||
          std::ranges::any_of(step.parts, [](const auto& part) { return has_parallel(*part); });
 }
 
-bool is_two_way(const PlacedStep& step) {
+bool is_two_way(const pipeline::BoundStep& step) {
   return (step.node != nullptr && step.node->is_two_way()) ||
          std::ranges::any_of(step.parts, [](const auto& part) { return is_two_way(*part); });
 }
 
-void ended(PlacedStep& step, Context& context) {
+void ended(pipeline::BoundStep& step, Context& context) {
   for (const auto& part : std::views::reverse(step.parts)) ended(*part, context);
   if (step.node) step.node->ended(context);
 }
@@ -87,10 +87,10 @@ PipelineState::PipelineState(PipelineOptions options, Context& context, RenewCon
     : options_(std::move(options)),
       context_(context),
       renew_context_(renew_context),
-      place_{.labels = labels_of(options_),
-             .roles = options_.roles,
-             .shared_lock = &shared_lock_,
-             .pipeline = this},
+      surroundings_{.labels = labels_of(options_),
+                    .roles = options_.roles,
+                    .shared_lock = &shared_lock_,
+                    .pipeline = this},
       events_([this](std::string_view event, const std::exception_ptr& error) {
         listener_failed(event, error);
       }),
@@ -114,23 +114,23 @@ void PipelineState::add(std::string name, StepTree tree, StepOptions options) {
   if (running_) throw std::logic_error("a step is added while the pipeline runs");
   if (tree.kind == StepKind::None) return;
   add_to(tree.options, std::move(options));
-  names_.push_back(unused_name(std::move(name), tree, names_.size() + 1, names_));
+  names_.push_back(pipeline::unused_name(std::move(name), tree, names_.size() + 1, names_));
   added_.emplace_back(names_.back(), std::move(tree));
 }
 
-void PipelineState::add(StepCaller::Wrapper wrapper) {
+void PipelineState::add(pipeline::StepCaller::Wrapper wrapper) {
   if (running_) throw std::logic_error("a wrapper is added while the pipeline runs");
   caller_.add(std::move(wrapper));
 }
 
 bool PipelineState::start() {
   for (auto& [name, tree] : added_) {
-    auto placed = place_step(std::move(tree), name, place_, mistakes_);
-    if (placed) steps_.push_back(std::move(placed));
+    auto bound = pipeline::bind_step(std::move(tree), name, surroundings_, mistakes_);
+    if (bound) steps_.push_back(std::move(bound));
   }
   const bool changed = !added_.empty();
   added_.clear();
-  nested_.place_new(place_, mistakes_);
+  nested_.bind_new(surroundings_, mistakes_);
   if (changed) arrange();
   errors_.insert(errors_.end(), mistakes_.begin(), mistakes_.end());
   return mistakes_.empty();
@@ -147,9 +147,9 @@ void PipelineState::arrange() {
     }
   }
   if (options_.async) {
-    const auto pairs = conflicts(steps_, context_);
-    forward_side_by_side_.emplace(steps_.size(), pairs, SideBySide::Order::Upward);
-    backward_side_by_side_.emplace(steps_.size(), pairs, SideBySide::Order::Downward);
+    const auto pairs = pipeline::conflicts(steps_, context_);
+    forward_side_by_side_.emplace(steps_.size(), pairs, pipeline::SideBySide::Order::Upward);
+    backward_side_by_side_.emplace(steps_.size(), pairs, pipeline::SideBySide::Order::Downward);
     step_errors_.resize(steps_.size());
   }
   const bool parallel =
@@ -207,7 +207,7 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
       try {
         ended(*step, context_);
       } catch (...) {
-        errors_.push_back(step_error(step->path + " (ended)", std::current_exception()));
+        errors_.push_back(pipeline::step_error(step->path + " (ended)", std::current_exception()));
       }
     }
     if (listener_errors_.any()) fail_by_listener();
@@ -310,7 +310,7 @@ bool PipelineState::backward_in_order() {
   try {
     while (left > 0) {
       if (listener_errors_.any()) return fail_by_listener();
-      PlacedStep& step = *steps_[--left];
+      pipeline::BoundStep& step = *steps_[--left];
       if (step.waits()) caller_.call(step, Phase::Backward, context_);
     }
   } catch (...) {
@@ -352,14 +352,14 @@ const std::string& PipelineState::path_of(const detail::StepNode& node) const {
       ->path;
 }
 
-bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
+bool PipelineState::side_by_side(pipeline::SideBySide& order, Phase phase) {
   if (phase == Phase::Backward && !has_two_way_ &&
       std::ranges::all_of(steps_, [](const auto& step) { return step->nested.empty(); })) {
     return listener_errors_.any() ? fail_by_listener() : true;
   }
   WaitsCutShort failed(events_);
   const auto one = [&](std::size_t part) {
-    PlacedStep& step = *steps_[part];
+    pipeline::BoundStep& step = *steps_[part];
     if (listener_errors_.any()) return false;
     try {
       if (phase == Phase::Forward || step.waits()) caller_.call(step, phase, context_);
@@ -370,7 +370,7 @@ bool PipelineState::side_by_side(SideBySide& order, Phase phase) {
       return false;
     }
   };
-  order.run(workers_ ? &workers_->pool : nullptr, SideBySide::Do(one));
+  order.run(workers_ ? &workers_->pool : nullptr, pipeline::SideBySide::Do(one));
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const std::exception_ptr error = std::exchange(step_errors_[i], nullptr);
     if (!error) continue;
@@ -433,32 +433,32 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
   refuse_in_a_step();
   if (tree.kind == StepKind::None) return true;
   const Running running(running_);
-  auto step = place_step(std::move(tree), std::move(name), place_, errors_);
+  auto step = pipeline::bind_step(std::move(tree), std::move(name), surroundings_, errors_);
   if (!errors_.empty()) return false;
   if (!step) return true;
   if (has_parallel(*step)) workers();
   by_hand_.push_back({.step = std::move(step), .context = &context});
-  PlacedStep& placed = *by_hand_.back().step;
+  pipeline::BoundStep& bound = *by_hand_.back().step;
   try {
-    caller_.call(placed, Phase::Forward, context);
+    caller_.call(bound, Phase::Forward, context);
   } catch (...) {
-    return fail(placed.path);
+    return fail(bound.path);
   }
   return true;
 }
 
-std::size_t PipelineState::add_nested(std::string name, NestedSteps::MakeTree make,
+std::size_t PipelineState::add_nested(std::string name, pipeline::NestedSteps::MakeTree make,
                                       StepOptions options) {
-  names_.push_back(unused_name(std::move(name), {}, names_.size() + 1, names_));
+  names_.push_back(pipeline::unused_name(std::move(name), {}, names_.size() + 1, names_));
   return nested_.add(names_.back(), std::move(make), std::move(options));
 }
 
-NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
-  PlacedStep* const caller = StepCaller::running();
-  NestedCall& call = nested_.take(nested, caller, place_);
+pipeline::NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {
+  pipeline::BoundStep* const caller = pipeline::StepCaller::running();
+  pipeline::NestedCall& call = nested_.take(nested, caller, surroundings_);
   call.context = &context;
   caller->nested.push_back(&call);  // So that it is given back, whatever fails.
-  check_locks_of_callers(*call.step);
+  pipeline::check_locks_of_callers(*call.step);
   if (has_parallel(*call.step)) workers();
   caller_.call(*call.step, Phase::Forward, context);
   return call;

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "pipeline/background.h"
+#include "pipeline/bind_step.h"
+#include "pipeline/bound_step.h"
 #include "pipeline/listener_errors.h"
 #include "pipeline/nested_steps.h"
-#include "pipeline/placed_step.h"
-#include "pipeline/placement.h"
 #include "pipeline/run_end.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
@@ -43,8 +43,9 @@ class PipelineState {
   ~PipelineState();
 
   void add(std::string name, detail::StepTree tree, StepOptions options);
-  void add(StepCaller::Wrapper wrapper);
-  std::size_t add_nested(std::string name, NestedSteps::MakeTree make, StepOptions options);
+  void add(pipeline::StepCaller::Wrapper wrapper);
+  std::size_t add_nested(std::string name, pipeline::NestedSteps::MakeTree make,
+                         StepOptions options);
   void add(std::function<void(const Context&)> iteration_listener) {
     iteration_listeners_.push_back(std::move(iteration_listener));
   }
@@ -65,23 +66,23 @@ class PipelineState {
   void close();
 
   /// In a step. Throws what the nested step throws.
-  NestedCall& call_nested(std::size_t nested, Context& context);
-  void call_back(NestedCall& nested) { caller_.call_back(nested); }
+  pipeline::NestedCall& call_nested(std::size_t nested, Context& context);
+  void call_back(pipeline::NestedCall& nested) { caller_.call_back(nested); }
   void async(std::string name, std::function<void()> job);
 
   EventBus& events() { return events_; }
-  [[nodiscard]] const Place& place() const { return place_; }
+  [[nodiscard]] const pipeline::Surroundings& surroundings() const { return surroundings_; }
 
  private:
   struct Workers {
     Workers(int count, EventBus& bus) : pool(count), background(pool, bus) {}
-    WorkerPool pool;
-    Background background;
+    pipeline::WorkerPool pool;
+    pipeline::Background background;
   };
 
   /// A step that is not registered, and waits for its way back.
   struct ByHand {
-    std::unique_ptr<PlacedStep> step;
+    std::unique_ptr<pipeline::BoundStep> step;
     Context* context;
   };
 
@@ -109,7 +110,7 @@ class PipelineState {
   bool bare_backward();
   [[nodiscard]] bool all_bare() const;
   [[nodiscard]] const std::string& path_of(const detail::StepNode& node) const;
-  bool side_by_side(SideBySide& order, Phase phase);
+  bool side_by_side(pipeline::SideBySide& order, Phase phase);
   void listener_failed(std::string_view event, const std::exception_ptr& error);
 
   // First what outlives the rest: jobs and listeners may use it to their end.
@@ -117,17 +118,17 @@ class PipelineState {
   Context& context_;
   const RenewContext renew_context_;
   StepLock shared_lock_;
-  Place place_;
+  pipeline::Surroundings surroundings_;
 
   std::vector<std::pair<std::string, detail::StepTree>> added_;  ///< Since the last start.
-  std::vector<StepError> mistakes_;  ///< Of steps that cannot be placed; they stay.
+  std::vector<StepError> mistakes_;  ///< Of steps that cannot be bound; they stay.
   std::vector<std::string> names_;
-  std::vector<std::unique_ptr<PlacedStep>> steps_;
+  std::vector<std::unique_ptr<pipeline::BoundStep>> steps_;
   std::vector<detail::StepNode*> there_;  ///< The nodes of all, when each is bare; else none.
   std::vector<detail::StepNode*> back_;   ///< Of those the two-way ones, the last first.
-  std::optional<SideBySide> forward_side_by_side_;
-  std::optional<SideBySide> backward_side_by_side_;
-  NestedSteps nested_;
+  std::optional<pipeline::SideBySide> forward_side_by_side_;
+  std::optional<pipeline::SideBySide> backward_side_by_side_;
+  pipeline::NestedSteps nested_;
   std::vector<std::function<void(const Context&)>> iteration_listeners_;
   std::vector<ByHand> by_hand_;
   bool has_two_way_ = false;
@@ -136,11 +137,11 @@ class PipelineState {
   std::vector<StepError> errors_;
   std::vector<std::exception_ptr> step_errors_;  ///< Of steps side by side.
 
-  RunEnd end_;
-  ListenerErrors listener_errors_;
+  pipeline::RunEnd end_;
+  pipeline::ListenerErrors listener_errors_;
 
   EventBus events_;
-  StepCaller caller_;
+  pipeline::StepCaller caller_;
   std::mutex mutex_;  ///< Of who starts the workers.
   std::unique_ptr<Workers> workers_;
 };

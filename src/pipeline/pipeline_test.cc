@@ -18,7 +18,7 @@
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using testing::ElementsAre;
@@ -201,7 +201,7 @@ TEST(Pipeline, StopsBetweenIterationsWhenItIsAskedTo) {
 }
 
 TEST(Pipeline, WakesAStepThatWaitsWhenTheRunIsToEnd) {
-  constexpr Event<int> kNever{"never"};
+  constexpr Event<int> kNeverFired{"never"};
   std::stop_source stop;
   for (const bool stops : {false, true}) {
     Pipeline<Loop> loop;
@@ -209,7 +209,7 @@ TEST(Pipeline, WakesAStepThatWaitsWhenTheRunIsToEnd) {
     std::jthread ender;
     loop.use([&](Loop&) {
       ender = std::jthread([&] { stops ? static_cast<void>(stop.request_stop()) : loop.finish(); });
-      why = loop.events().wait_for(kNever, std::chrono::hours(1), loop.ending()).error();
+      why = loop.events().wait_for(kNeverFired, std::chrono::hours(1), loop.ending()).error();
     });
     const RunResult result = loop.run({}, stop.get_token());
     EXPECT_EQ(why, NoEvent::Stopped);
@@ -342,4 +342,4 @@ TEST(PipelineByHand, DropsWhatWaitsWhenItIsRenewedOrDestroyed) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

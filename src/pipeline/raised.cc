@@ -10,7 +10,7 @@
 #include "pipeline/trouble.h"
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 void Raised::from(const std::string& step) {
   const std::exception_ptr error = std::current_exception();
@@ -42,4 +42,4 @@ StepError step_error(std::string step, const std::exception_ptr& error) {
   return {.step = std::move(step), .message = trouble_of(error).message, .error = error};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

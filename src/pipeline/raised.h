@@ -10,7 +10,7 @@
 
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class Raised {
  public:
@@ -35,4 +35,4 @@ class Raised {
 
 StepError step_error(std::string step, const std::exception_ptr& error);
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

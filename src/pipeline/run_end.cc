@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 void RunEnd::begin_run() {
   const std::scoped_lock lock(mutex_);
@@ -41,4 +41,4 @@ void RunEnd::wake() {
   ending().request_stop();  // Without the lock: it calls those who wait.
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

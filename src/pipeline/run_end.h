@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <string>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class RunEnd {
  public:
@@ -29,4 +29,4 @@ class RunEnd {
   std::atomic<bool> finishing_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

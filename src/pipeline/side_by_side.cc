@@ -10,7 +10,7 @@
 
 #include "pipeline/worker_pool.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 constexpr std::size_t kBits = 64;
@@ -116,4 +116,4 @@ void SideBySide::make_ready(std::size_t place) {
   ready_[place / kBits].fetch_or(std::uint64_t{1} << (place % kBits));
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

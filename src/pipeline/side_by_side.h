@@ -13,7 +13,7 @@
 
 #include "pipeline/worker_pool.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class SideBySide final : private PooledWork {
  public:
@@ -65,4 +65,4 @@ class SideBySide final : private PooledWork {
   std::atomic<std::uint32_t> news_ = 0;  ///< Something became ready, or all is done.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

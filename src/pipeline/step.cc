@@ -24,7 +24,7 @@ void* FrameBlock::take_anew(FrameBlock* block, std::size_t size) {
 }
 
 void throw_second_yield() {
-  throw std::logic_error("yields a second time: a step has one way forward and one way back");
+  throw std::logic_error("yields a second time: a step has one forward and one backward half");
 }
 
 void StepNode::backward(Context&) {}

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/placed_step.h"
+#include "pipeline/bound_step.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/waits_cut_short.h"
 #include "trainyard/any_step.h"
@@ -16,13 +16,13 @@
 #include "trainyard/pipeline_base.h"
 #include "trainyard/step_options.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 /// For as long as it lives, this thread runs that step.
 class RunningHere {
  public:
-  explicit RunningHere(PlacedStep& step) : before_(StepCaller::running()) {
+  explicit RunningHere(BoundStep& step) : before_(StepCaller::running()) {
     StepCaller::set_running(&step);
   }
   RunningHere(const RunningHere&) = delete;
@@ -30,12 +30,12 @@ class RunningHere {
   ~RunningHere() { StepCaller::set_running(before_); }
 
  private:
-  PlacedStep* before_;
+  BoundStep* before_;
 };
 
 }  // namespace
 
-void StepCaller::call(PlacedStep& step, Phase phase, Context& context) {
+void StepCaller::call(BoundStep& step, Phase phase, Context& context) {
   const RunningHere here(step);
   std::unique_lock<StepLock> lock;
   if (step.lock != nullptr) lock = std::unique_lock(*step.lock);
@@ -59,14 +59,14 @@ void StepCaller::call_back(NestedCall& nested) {
   if (nested.step->waits()) call(*nested.step, Phase::Backward, *nested.context);
 }
 
-void StepCaller::wrapped(PlacedStep& step, Phase phase, Context& context, std::size_t wrappers) {
+void StepCaller::wrapped(BoundStep& step, Phase phase, Context& context, std::size_t wrappers) {
   if (wrappers == 0) return bare(step, phase, context);
   const auto further = [&] { wrapped(step, phase, context, wrappers - 1); };
   wrappers_[wrappers - 1](StepCall{.step = step.path, .phase = phase, .is_part = step.is_part},
                           context, Next(further));
 }
 
-void StepCaller::bare(PlacedStep& step, Phase phase, Context& context) {
+void StepCaller::bare(BoundStep& step, Phase phase, Context& context) {
   if (phase == Phase::Backward) {
     if (step.node) return step.node->backward(context);
     for (const auto& part : std::views::reverse(step.parts)) {
@@ -79,7 +79,7 @@ void StepCaller::bare(PlacedStep& step, Phase phase, Context& context) {
   for (const auto& part : step.parts) call(*part, phase, context);
 }
 
-void StepCaller::all_forward(PlacedStep& group, Context& context) {
+void StepCaller::all_forward(BoundStep& group, Context& context) {
   WaitsCutShort failed(bus_);
   const auto one = [&](std::size_t part) {
     try {
@@ -106,4 +106,4 @@ void StepCaller::all_forward(PlacedStep& group, Context& context) {
   std::rethrow_exception(first);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

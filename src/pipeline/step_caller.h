@@ -8,14 +8,14 @@
 #include <functional>
 #include <vector>
 
-#include "pipeline/placed_step.h"
+#include "pipeline/bound_step.h"
 #include "pipeline/raised.h"
 #include "pipeline/worker_pool.h"
 #include "trainyard/context.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 class StepCaller {
  public:
@@ -29,23 +29,23 @@ class StepCaller {
   void use(WorkerPool* pool) { pool_ = pool; }
 
   /// Throws what the step throws, and knows whose it was.
-  void call(PlacedStep& step, Phase phase, Context& context);
+  void call(BoundStep& step, Phase phase, Context& context);
   /// Has a nested step go its way back, which waits for it in its caller.
   void call_back(NestedCall& nested);
   Raised& raised() { return raised_; }
 
   /// The step that this thread runs, of whatever pipeline.
-  static PlacedStep* running() { return running_; }
-  static void set_running(PlacedStep* step) { running_ = step; }
+  static BoundStep* running() { return running_; }
+  static void set_running(BoundStep* step) { running_ = step; }
 
  private:
-  void wrapped(PlacedStep& step, Phase phase, Context& context, std::size_t wrappers);
-  void bare(PlacedStep& step, Phase phase, Context& context);
-  void all_forward(PlacedStep& group, Context& context);
+  void wrapped(BoundStep& step, Phase phase, Context& context, std::size_t wrappers);
+  void bare(BoundStep& step, Phase phase, Context& context);
+  void all_forward(BoundStep& group, Context& context);
 
   // A trivial type, so that each step can set it.
   // NOLINTNEXTLINE(readability-identifier-naming): a member, which the check takes for a variable
-  static inline constinit thread_local PlacedStep* running_ = nullptr;
+  static inline constinit thread_local BoundStep* running_ = nullptr;
 
   EventBus& bus_;
   std::vector<Wrapper> wrappers_;
@@ -53,4 +53,4 @@ class StepCaller {
   WorkerPool* pool_ = nullptr;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

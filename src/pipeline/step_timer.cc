@@ -26,7 +26,7 @@ using Milliseconds = std::chrono::duration<double, std::milli>;
 
 struct OfStep {
   std::string step;
-  Durations calls;
+  pipeline::Durations calls;
   // At the last metrics.
   std::uint64_t calls_told = 0;
   std::chrono::nanoseconds total_told{};
@@ -117,7 +117,7 @@ std::vector<StepTimer::Times> StepTimer::times() const {
   const std::scoped_lock lock(state_->mutex);
   std::vector<Times> all;
   for (const auto& step : state_->steps) {
-    Durations calls = step->calls;
+    pipeline::Durations calls = step->calls;
     for (const auto took : step->begun) calls.add(took);
     all.push_back({.step = step->step,
                    .is_part = step->is_part,

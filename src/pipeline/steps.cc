@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "io/files.h"
+#include "sys/files.h"
 
 namespace trainyard::detail {
 
@@ -16,8 +16,8 @@ std::string more_than_text(std::string_view member, double value, double limit) 
 }
 
 void save_file(const std::string& directory, const std::string& name, std::string_view bytes) {
-  Result<void> done = io::make_directories(directory);
-  if (done) done = io::write_file_atomically(directory + "/" + name, bytes);
+  Result<void> done = sys::make_directories(directory);
+  if (done) done = sys::write_file_atomically(directory + "/" + name, bytes);
   if (!done) throw std::runtime_error(done.error().message);
 }
 

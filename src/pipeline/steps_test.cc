@@ -16,11 +16,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "io/files.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
 #include "trainyard/context_json.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 using namespace std::chrono_literals;
@@ -38,22 +39,16 @@ struct Train : Context {
 
 class Directory {
  public:
-  Directory() : path_(io::make_private_directory("trainyard-steps-").value()) {}
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  ~Directory() { std::filesystem::remove_all(path_); }
-
   [[nodiscard]] std::string path(const std::string& name = "made/here") const {
-    return path_ + "/" + name;
+    return directory_ / name;
   }
-  [[nodiscard]] std::vector<std::string> names() const { return io::names_in(path()); }
+  [[nodiscard]] std::vector<std::string> names() const { return sys::names_in(path()); }
   [[nodiscard]] std::string text(const std::string& name) const {
-    std::ifstream file(path() + "/" + name);
-    return {std::istreambuf_iterator<char>(file), {}};
+    return sys::content_of(path() + "/" + name);
   }
 
  private:
-  std::string path_;
+  sys::TemporaryDirectory directory_;
 };
 
 TEST(FinishAfter, FinishesWhenItIsMoreThanTheLimitAndSaysWhy) {
@@ -175,4 +170,4 @@ TEST(FinalContext, WritesWhatIsKeptWhenTheRunEnds) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -6,7 +6,7 @@
 #include "trainyard/context.h"
 #include "trainyard/step.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 struct Loop : Context {
   int count = 0;
@@ -40,4 +40,4 @@ inline auto guarded(std::string& order, const std::string& name) {
   };
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

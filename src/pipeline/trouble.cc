@@ -11,7 +11,7 @@
 
 #include "wire/memory_text.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 constexpr int kCausesMax = 32;
@@ -27,7 +27,8 @@ std::string name_of(const std::type_info& type) {
 void look_into(const std::exception& error, Trouble& trouble, int depth) {
   const std::string line = name_of(typeid(error)) + ": " + error.what();
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  trouble.out_of_memory = trouble.out_of_memory || memory || out_of_memory_line(line).has_value();
+  trouble.out_of_memory =
+      trouble.out_of_memory || memory || wire::out_of_memory_line(line).has_value();
   if (trouble.message.empty()) trouble.message = line;
   trouble.traceback += (depth == 0 ? "" : "because of ") + line + "\n";
   if (depth == kCausesMax) return;
@@ -61,4 +62,4 @@ Trouble trouble_of(const std::exception_ptr& thrown) {
   return trouble;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

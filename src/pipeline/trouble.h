@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 struct Trouble {
   bool out_of_memory = false;  ///< The host's or a GPU's, as far as it says.
@@ -15,4 +15,4 @@ struct Trouble {
 /// `thrown` may be of any type.
 Trouble trouble_of(const std::exception_ptr& thrown);
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 template <class Throw>
@@ -56,4 +56,4 @@ TEST(Trouble, MayBeOfAnyType) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a thread has it to itself
@@ -115,4 +115,4 @@ WorkerPool::Blocked::~Blocked() {
   --pool_->blocked_;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

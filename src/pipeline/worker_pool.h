@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace trainyard {
+namespace trainyard::pipeline {
 
 /// Something in parts, some of which can be done now.
 class PooledWork {
@@ -87,4 +87,4 @@ class WorkerPool {
   bool ending_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -12,7 +12,7 @@
 #include "pipeline/test_loop.h"
 #include "trainyard/pipeline.h"
 
-namespace trainyard {
+namespace trainyard::pipeline {
 namespace {
 
 /// Writes "[w:step " and "] " around each half.
@@ -183,4 +183,4 @@ TEST(StepLock, ThatWouldWaitForItselfIsRefused) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::pipeline

@@ -7,7 +7,7 @@
 #include "trainyard/component.h"
 #include "trainyard/component_registry.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 ComponentRegistry::Type command_type() {
   return {.name = "command",
@@ -27,4 +27,4 @@ ComponentRegistry::Type python_type() {
       .make = {}};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -3,7 +3,7 @@
 
 #include "trainyard/component_registry.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 /// `command`: a task is a command line; an Executor.
 ComponentRegistry::Type command_type();
@@ -13,4 +13,4 @@ ComponentRegistry::Type command_type();
 ComponentRegistry::Type python_type();
 inline constexpr const char* kPythonType = "python";
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

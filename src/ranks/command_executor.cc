@@ -1,9 +1,6 @@
 #include "ranks/command_executor.h"
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -16,13 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <poll.h>
-#include <spawn.h>
-#include <sys/eventfd.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -30,19 +20,17 @@
 #include "base/bytes.h"
 #include "base/nearest.h"
 #include "base/result.h"
-#include "io/descriptor.h"
-#include "io/files.h"
-#include "io/pidfd.h"
+#include "sys/files.h"
+#include "sys/stoppable_command.h"
 #include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 #include "wire/json_text.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
-constexpr int kKillAfterMs = 5'000;
 constexpr std::int64_t kResultMax = std::int64_t{1} << 20;
 
 std::string filled(std::string text, std::string_view task, const RankContext& context) {
@@ -63,7 +51,7 @@ std::string filled(std::string text, std::string_view task, const RankContext& c
 /// A directory that goes with it.
 struct Workspace {
   Workspace() {
-    auto made = io::make_private_directory("trainyard-command-");
+    auto made = sys::make_private_directory("trainyard-command-");
     if (!made) throw std::runtime_error(made.error().message);
     path = *std::move(made);
   }
@@ -75,84 +63,6 @@ struct Workspace {
   }
   std::string path;
 };
-
-/// Starts it in a process group of its own, with these variables beside ours.
-pid_t spawn(const std::vector<std::string>& command, const std::vector<std::string>& variables) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
-  std::vector<char*> environment;
-  environment.reserve(variables.size());
-  for (const std::string& each : variables) environment.push_back(const_cast<char*>(each.c_str()));
-  const auto is_said = [&](std::string_view inherited) {
-    const std::string_view name = inherited.substr(0, inherited.find('='));
-    return std::ranges::any_of(variables, [name](std::string_view variable) {
-      return variable.substr(0, variable.find('=')) == name;
-    });
-  };
-  // Of two with one name a shell takes the last.
-  for (char** each = environ; *each != nullptr; ++each) {
-    if (!is_said(*each)) environment.push_back(*each);
-  }
-  environment.push_back(nullptr);
-  posix_spawnattr_t attributes{};
-  ::posix_spawnattr_init(&attributes);
-  sigset_t all{};
-  ::sigfillset(&all);
-  sigset_t none{};
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(
-      &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, arguments[0], nullptr, &attributes, arguments.data(),
-                                   environment.data());
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    throw std::runtime_error(
-        io::system_error(fmt::format("cannot run '{}'", command[0]), error).message);
-  }
-  return pid;
-}
-
-/// Its exit status; TERM, then KILL, once `stop` is asked for.
-int wait_for(pid_t pid, const std::stop_token& stop) {
-  const io::Descriptor ended = io::open_pidfd(pid);
-  if (!ended.is_open()) {
-    ::kill(-pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-    throw std::runtime_error("cannot watch a process: no more descriptors");
-  }
-  const io::Descriptor stopped(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  const std::stop_callback wake(stop, [&stopped] {
-    const std::uint64_t one = 1;
-    static_cast<void>(::write(stopped.get(), &one, sizeof one));
-  });
-  std::array<pollfd, 2> waiting{{{.fd = ended.get(), .events = POLLIN, .revents = 0},
-                                 {.fd = stopped.get(), .events = POLLIN, .revents = 0}}};
-  int timeout = -1;
-  while (true) {
-    const int ready = ::poll(waiting.data(), waiting.size(), timeout);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0 || waiting[0].revents != 0) break;
-    if (waiting[1].revents != 0) {
-      waiting[1].fd = -1;
-      timeout = kKillAfterMs;
-      ::kill(-pid, SIGTERM);
-    } else {
-      ::kill(-pid, SIGKILL);
-      timeout = -1;
-    }
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  // What it has left behind in its group.
-  ::kill(-pid, SIGKILL);
-  return status;
-}
 
 std::vector<std::string> command_of(const std::string& task, const Json& given) {
   if (given.is_string() && !given.get_ref<const std::string&>().empty()) {
@@ -195,26 +105,27 @@ Shareable CommandExecutor::execute(std::string_view task, const Shareable& input
   const Workspace workspace;
   const std::string values = workspace.path + "/values.json";
   const std::string result = workspace.path + "/result.json";
-  if (auto written = io::replace_file(values, input.values().dump()); !written) {
+  if (auto written = sys::replace_file(values, input.values().dump()); !written) {
     throw std::runtime_error(written.error().message);
   }
   std::vector<std::string> command = found->second;
   for (std::string& each : command) each = filled(std::move(each), task, context);
-  const int status =
-      wait_for(spawn(command, {"TRAINYARD_VALUES=" + values, "TRAINYARD_RESULT=" + result,
-                               fmt::format("TRAINYARD_TASK={}", task)}),
-               stop);
+  const auto ended = sys::run_stoppable(
+      {.arguments = command,
+       .environment = {"TRAINYARD_VALUES=" + values, "TRAINYARD_RESULT=" + result,
+                       fmt::format("TRAINYARD_TASK={}", task)}},
+      stop);
+  if (!ended) throw std::runtime_error(ended.error().message);
   if (stop.stop_requested())
     return Shareable::reply(ReturnCode::TaskAborted, "it was told to stop");
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  if (ended->signal != 0 || ended->exit_code != 0) {
     return Shareable::reply(
         ReturnCode::ExecutionException,
-        WIFSIGNALED(status)
-            ? fmt::format("'{}' was killed by signal {}", command[0], WTERMSIG(status))
-            : fmt::format("'{}' exited with code {}", command[0], WEXITSTATUS(status)));
+        ended->signal != 0 ? fmt::format("'{}' was killed by signal {}", command[0], ended->signal)
+                           : fmt::format("'{}' exited with code {}", command[0], ended->exit_code));
   }
   Shareable reply;
-  const auto left = io::read_plain_file(result, Bytes(kResultMax));
+  const auto left = sys::read_plain_file(result, Bytes(kResultMax));
   if (!left) return Shareable::reply(ReturnCode::ExecutionResultError, left.error().message);
   if (!left->has_value()) return reply;
   const auto compact = wire::compact_json(left->value_or(std::string()));
@@ -227,4 +138,4 @@ Shareable CommandExecutor::execute(std::string_view task, const Shareable& input
   return reply;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -17,7 +17,7 @@
 #include "trainyard/component.h"
 #include "trainyard/component_registry.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 class CommandExecutor final : public Executor {
  public:
@@ -31,4 +31,4 @@ class CommandExecutor final : public Executor {
   std::map<std::string, std::vector<std::string>, std::less<>> commands_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

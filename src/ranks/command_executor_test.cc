@@ -17,18 +17,18 @@
 #include <nlohmann/json.hpp>
 
 #include "base/time.h"
-#include "config/test_directory.h"
-#include "io/descriptor.h"
-#include "io/pidfd.h"
 #include "ranks/component_builder.h"
 #include "ranks/component_config.h"
 #include "ranks/context_access.h"
+#include "sys/descriptor.h"
+#include "sys/pidfd.h"
+#include "sys/test_directory.h"
 #include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 BuiltComponents executor_of(const Json& commands) {
@@ -39,7 +39,7 @@ BuiltComponents executor_of(const Json& commands) {
 Shareable run(const Json& commands, std::string_view task, const Shareable& input = {},
               std::stop_token stop = {}) {
   RankContext context;
-  ContextAccess::place(context, {.rank = 2, .local_rank = 1, .ranks = 4});
+  ContextAccess::set_position(context, {.rank = 2, .local_rank = 1, .ranks = 4});
   return executor_of(commands).executor->execute(task, input, context, std::move(stop));
 }
 
@@ -63,7 +63,7 @@ TEST(CommandExecutor, TakesAListAsItIsAndNeedsNoResult) {
 }
 
 TEST(CommandExecutor, SetsItsVariablesOverThoseOfATaskThatItRunsIn) {
-  const testing_only::TestDirectory directory;
+  const sys::TemporaryDirectory directory;
   const std::string outer = directory.path() + "/outer";
   ::setenv("TRAINYARD_RESULT", outer.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
   const Shareable reply = run({{"t", R"(echo '{"mine": 1}' > $TRAINYARD_RESULT)"}}, "t");
@@ -95,7 +95,7 @@ TEST(CommandExecutor, KnowsItsTasksByName) {
 }
 
 TEST(CommandExecutor, EndsACommandThatIsNotWantedAnyMoreWithAllThatItStarted) {
-  const testing_only::TestDirectory directory;
+  const sys::TemporaryDirectory directory;
   const std::string there = directory.path() + "/there";
   ASSERT_EQ(::mkfifo(there.c_str(), 0600), 0);
   std::stop_source stop;
@@ -107,14 +107,14 @@ TEST(CommandExecutor, EndsACommandThatIsNotWantedAnyMoreWithAllThatItStarted) {
   std::ifstream told(there);  // Waits until somebody writes.
   int child = 0;
   told >> child;
-  const io::Descriptor ended = io::open_pidfd(child);
+  const sys::Descriptor ended = sys::open_pidfd(child);
   ASSERT_TRUE(ended.is_open());
   stop.request_stop();
   thread.join();
   EXPECT_EQ(reply.code(), ReturnCode::TaskAborted);
   EXPECT_EQ(reply.message(), "it was told to stop");
-  EXPECT_TRUE(io::wait_until_ended(ended, Duration(10'000)));
+  EXPECT_TRUE(sys::wait_until_ended(ended, Duration(10'000)));
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -1,14 +1,17 @@
-// A command run as several ranks: what `trainyard ranks` does, by hand or for a task of a job file.
+// A command run as several ranks: what `trainyard ranks` does, by hand, and for a task whose ranks
+// others start.
 //
 // The command knows nothing of trainyard: it finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 // MASTER_ADDR and MASTER_PORT in its environment, and TRAINYARD_DEVICE where there are GPUs, unless
 // the yard tells it which it has (two phases). When one rank fails the others are ended. Rank 0
 // writes where we write, the others to rank-1.log ...
 //
-// For the main thread of a program that does nothing else: it takes over signals, and is the
-// subreaper of all that the ranks start.
+// It is a keeper with one attempt (process/keeper.h): however this program ends, nothing that the
+// ranks have started is left. For the main thread of a program that does nothing else: it takes
+// over signals.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -18,13 +21,14 @@
 #include "base/time.h"
 #include "trainyard/launcher.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct CommandRanks {
   int ranks = 1;
   Launcher launcher;
   std::vector<std::string> command;
   std::string log_directory;  ///< Absolute; made when it is not there.
+  std::uint32_t attempt = 1;  ///< Whose logs they are: rank-1.log, and rank-1.2.log of the second.
   std::string self;           ///< This program: with the word "rank", it becomes one (become_rank).
   Duration grace{10'000};     ///< Between TERM and KILL.
   /// What is worth knowing, a line each.
@@ -32,12 +36,15 @@ struct CommandRanks {
 };
 
 /// Returns when all ranks have ended and nothing of them is left: 0, or the code of the first that
-/// failed (128 and the signal for one that was killed). SIGTERM and SIGINT are passed on. An error:
-/// they could not be started.
+/// failed (128 and the signal for one that was killed). On SIGTERM, SIGINT and SIGHUP they get
+/// TERM, and KILL after the grace or with the next of these. An error: they could not be started.
 Result<int> run_ranks(const CommandRanks& ranks);
 
 /// What a launcher that others wrote starts for each rank: finds out which one it is, sees to its
 /// output, and becomes the command. Returns only when it cannot, with the reason.
 Error become_rank(const std::vector<std::string>& command);
 
-}  // namespace trainyard
+/// Which attempt of a task of a yard this process is of; 1 when of none.
+std::uint32_t own_attempt();
+
+}  // namespace trainyard::ranks

@@ -39,7 +39,7 @@ const auto& at(const Map& map, std::string_view name) {
 }
 
 template <class T>
-T value_of(const Json& values, std::string_view name) {
+T built_value(const Json& values, std::string_view name) {
   const auto found = values.find(name);
   check(found != values.end(), "an argument that the type has");
   return found->template get<T>();
@@ -53,26 +53,26 @@ Arguments::~Arguments() = default;
 const std::stop_token& Arguments::stop() const { return state_->stop; }
 
 void Arguments::read(std::string_view name, bool& value) const {
-  value = value_of<bool>(state_->values, name);
+  value = built_value<bool>(state_->values, name);
 }
 void Arguments::read(std::string_view name, int& value) const {
-  const auto whole = value_of<std::int64_t>(state_->values, name);
+  const auto whole = built_value<std::int64_t>(state_->values, name);
   value = static_cast<int>(whole);
   if (value != whole) {
     throw std::invalid_argument(fmt::format("the argument '{}' is {}: too large", name, whole));
   }
 }
 void Arguments::read(std::string_view name, std::int64_t& value) const {
-  value = value_of<std::int64_t>(state_->values, name);
+  value = built_value<std::int64_t>(state_->values, name);
 }
 void Arguments::read(std::string_view name, double& value) const {
-  value = value_of<double>(state_->values, name);
+  value = built_value<double>(state_->values, name);
 }
 void Arguments::read(std::string_view name, std::string& value) const {
-  value = value_of<std::string>(state_->values, name);
+  value = built_value<std::string>(state_->values, name);
 }
 void Arguments::read(std::string_view name, Json& value) const {
-  value = value_of<Json>(state_->values, name);
+  value = built_value<Json>(state_->values, name);
 }
 
 const Arguments::Part& Arguments::part(std::string_view name) const {
@@ -109,7 +109,7 @@ class ComponentBuilder {
     return component;
   }
 
-  std::vector<BuiltComponents::One> take_nested() { return std::exchange(nested_, {}); }
+  std::vector<ranks::BuiltComponents::One> take_nested() { return std::exchange(nested_, {}); }
 
  private:
   std::shared_ptr<Component> make(const Json& entry) {
@@ -162,27 +162,29 @@ class ComponentBuilder {
   std::map<std::string, const Json*> entries_;
   std::map<std::string, std::shared_ptr<Component>> made_;
   std::set<std::string> open_;  ///< Begun.
-  std::vector<BuiltComponents::One> nested_;
+  std::vector<ranks::BuiltComponents::One> nested_;
 };
 
-BuiltComponents build_components(std::string_view json, std::string_view executor,
-                                 const ComponentRegistry& registry, const std::stop_token& stop) {
+ranks::BuiltComponents ranks::build_components(std::string_view json, std::string_view executor,
+                                               const ComponentRegistry& registry,
+                                               const std::stop_token& stop) {
   const Json list = Json::parse(json);
   ComponentBuilder builder(list, registry, stop);
-  BuiltComponents built;
+  ranks::BuiltComponents built;
   for (const Json& entry : list) {
     const auto id = entry.at("id").get<std::string>();
     built.all.push_back({.id = id, .component = builder.of_id(id)});
     if (id == executor) built.executor = dynamic_cast<Executor*>(built.all.back().component.get());
   }
-  for (BuiltComponents::One& each : builder.take_nested()) built.all.push_back(std::move(each));
+  for (ranks::BuiltComponents::One& each : builder.take_nested())
+    built.all.push_back(std::move(each));
   if (built.executor == nullptr) {
     throw std::invalid_argument(fmt::format("'{}' is no executor", executor));
   }
   return built;
 }
 
-std::vector<std::string> BuiltComponents::listens_to() const {
+std::vector<std::string> ranks::BuiltComponents::listens_to() const {
   std::set<std::string> names;
   for (const One& each : all) {
     for (std::string& name : each.component->listens_to()) names.insert(std::move(name));

@@ -14,7 +14,7 @@
 #include "trainyard/component.h"
 #include "trainyard/component_registry.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct BuiltComponents {
   struct One {
@@ -34,4 +34,4 @@ BuiltComponents build_components(std::string_view json, std::string_view executo
                                  const ComponentRegistry& registry,
                                  const std::stop_token& stop = {});
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -17,7 +17,7 @@
 #include "trainyard/rank_context.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(ComponentBuilder, RefusesAnotherRegistryThanTheyWereCheckedWith) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -21,14 +21,14 @@
 
 #include "base/nearest.h"
 #include "base/result.h"
-#include "config/key_reader.h"
-#include "config/mistake.h"
-#include "config/yaml_reader.h"
 #include "ranks/built_in_types.h"
+#include "text/key_reader.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
 #include "trainyard/component_registry.h"
 #include "wire/fields.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr std::array<std::string_view, 6> kEntryKeys{"id",   "type", "path",
@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 6> kEntryKeys{"id",   "type", "path",
 constexpr std::array<std::string_view, 1> kReferenceKeys{"ref"};
 
 /// A plain scalar as YAML 1.2 reads it.
-Json scalar(const YamlNode& node) {
+Json scalar(const text::YamlNode& node) {
   if (node.quoted) return node.text;
   if (node.text == "true" || node.text == "false") return node.text == "true";
   if (node.text.empty()) return node.text;
@@ -50,18 +50,18 @@ Json scalar(const YamlNode& node) {
   return node.text;
 }
 
-Json plain(const YamlNode& node) {
+Json plain(const text::YamlNode& node) {
   switch (node.kind) {
-    case YamlKind::Null:
+    case text::YamlKind::Null:
       return nullptr;
-    case YamlKind::Text:
+    case text::YamlKind::Text:
       return scalar(node);
-    case YamlKind::List: {
+    case text::YamlKind::List: {
       Json list = Json::array();
-      for (const YamlNode* const item : node.items) list.push_back(plain(*item));
+      for (const text::YamlNode* const item : node.items) list.push_back(plain(*item));
       return list;
     }
-    case YamlKind::Mapping: {
+    case text::YamlKind::Mapping: {
       Json object = Json::object();
       for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
         object[node.items[i]->text] = plain(*node.items[i + 1]);
@@ -83,8 +83,8 @@ std::string with_nearest(const std::string& text, std::string_view word,
 /// Reads the list of components. What is wrong goes to the list of mistakes.
 class ComponentReader {
  public:
-  ComponentReader(const YamlDocument& document, const ComponentRegistry& registry,
-                  MistakeList& mistakes)
+  ComponentReader(const text::YamlDocument& document, const ComponentRegistry& registry,
+                  text::MistakeList& mistakes)
       : registry_(registry), top_(document, mistakes, "components: ") {}
 
   Json read(std::string_view executor);
@@ -93,39 +93,39 @@ class ComponentReader {
  private:
   /// A component that has an id, and what it refers to.
   struct Entry {
-    const YamlNode* node = nullptr;
+    const text::YamlNode* node = nullptr;
     const ComponentRegistry::Type* type = nullptr;
     bool disabled = false;
     std::set<std::string, std::less<>> refers;
   };
   struct Reference {
-    const YamlNode* node;
+    const text::YamlNode* node;
     std::string to;
     std::string from;  ///< The top component that it stands in.
   };
 
-  std::string id_of(const Complainer& to, const YamlNode& node);
-  const ComponentRegistry::Type* type_of(const Complainer& to, const YamlNode& node);
-  Json arguments_of(const Complainer& to, const YamlNode& node,
+  std::string id_of(const text::Complainer& to, const text::YamlNode& node);
+  const ComponentRegistry::Type* type_of(const text::Complainer& to, const text::YamlNode& node);
+  Json arguments_of(const text::Complainer& to, const text::YamlNode& node,
                     const ComponentRegistry::Type& type);
-  Json value_of(const Complainer& to, const YamlNode& node, const ArgumentSpec& spec);
-  Json part_of(const Complainer& to, const YamlNode& node);
-  void check_executor(const YamlNode& list, std::string_view executor);
+  Json value_of(const text::Complainer& to, const text::YamlNode& node, const ArgumentSpec& spec);
+  Json part_of(const text::Complainer& to, const text::YamlNode& node);
+  void check_executor(const text::YamlNode& list, std::string_view executor);
   void check_references();
   void check_languages(std::string_view executor);
   [[nodiscard]] bool leads_to(const std::string& from, const std::string& to,
                               std::set<std::string>& seen) const;
 
   const ComponentRegistry& registry_;
-  Complainer top_;
+  text::Complainer top_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<Reference> references_;
   std::string current_;  ///< The id of the component of the list that is being read.
   bool in_python_ = false;
 };
 
-bool is_disabled(const Complainer& to, const YamlNode& node) {
-  const YamlNode* const disabled = node.find("disabled");
+bool is_disabled(const text::Complainer& to, const text::YamlNode& node) {
+  const text::YamlNode* const disabled = node.find("disabled");
   if (disabled == nullptr) return false;
   const Json value = plain(*disabled);
   if (!value.is_boolean()) {
@@ -135,8 +135,8 @@ bool is_disabled(const Complainer& to, const YamlNode& node) {
   return value.get<bool>();
 }
 
-std::string ComponentReader::id_of(const Complainer& to, const YamlNode& node) {
-  const YamlNode* const id = node.find("id");
+std::string ComponentReader::id_of(const text::Complainer& to, const text::YamlNode& node) {
+  const text::YamlNode* const id = node.find("id");
   if (id == nullptr) {
     to.complain(node, "'id' is missing");
   } else if (id->text.empty() || !plain(*id).is_string()) {
@@ -150,9 +150,9 @@ std::string ComponentReader::id_of(const Complainer& to, const YamlNode& node) {
   return {};
 }
 
-const ComponentRegistry::Type* ComponentReader::type_of(const Complainer& to,
-                                                        const YamlNode& node) {
-  const YamlNode* key = node.find("type");
+const ComponentRegistry::Type* ComponentReader::type_of(const text::Complainer& to,
+                                                        const text::YamlNode& node) {
+  const text::YamlNode* key = node.find("type");
   std::string_view called = "type";
   for (const std::string_view other : {"path", "name"}) {
     if (key != nullptr) break;
@@ -163,7 +163,7 @@ const ComponentRegistry::Type* ComponentReader::type_of(const Complainer& to,
     to.complain(node, "'type' is missing");
     return nullptr;
   }
-  if (key->kind != YamlKind::Text || key->text.empty()) {
+  if (key->kind != text::YamlKind::Text || key->text.empty()) {
     to.complain(*key, fmt::format("'{}' must be text, and not empty", called));
     return nullptr;
   }
@@ -183,16 +183,16 @@ const ComponentRegistry::Type* ComponentReader::type_of(const Complainer& to,
 }
 
 Json ComponentReader::read(std::string_view executor) {
-  const YamlNode& root = *top_.document().root();
+  const text::YamlNode& root = *top_.document().root();
   Json components = Json::array();
-  if (root.kind != YamlKind::List) {
+  if (root.kind != text::YamlKind::List) {
     top_.complain(root, "there must be a list");
     return components;
   }
   for (std::size_t i = 0; i < root.items.size(); ++i) {
-    const YamlNode& node = *root.items[i];
-    const Complainer to(top_.document(), top_.mistakes(), fmt::format("components/{}: ", i));
-    if (node.kind != YamlKind::Mapping) {
+    const text::YamlNode& node = *root.items[i];
+    const text::Complainer to(top_.document(), top_.mistakes(), fmt::format("components/{}: ", i));
+    if (node.kind != text::YamlKind::Mapping) {
       to.complain(node, "a component must be a mapping");
       continue;
     }
@@ -204,7 +204,7 @@ Json ComponentReader::read(std::string_view executor) {
       entries_[id] = Entry{.node = &node, .type = type, .disabled = disabled, .refers = {}};
     if (type == nullptr) continue;
     const Json arguments = arguments_of(to, node, *type);
-    check_keys(to, node, kEntryKeys, {});
+    text::check_keys(to, node, kEntryKeys, {});
     if (!disabled) {
       components.push_back({{"id", id}, {"type", type->name}, {"args", arguments}});
     }
@@ -214,21 +214,23 @@ Json ComponentReader::read(std::string_view executor) {
   return components;
 }
 
-Json ComponentReader::arguments_of(const Complainer& to, const YamlNode& node,
+Json ComponentReader::arguments_of(const text::Complainer& to, const text::YamlNode& node,
                                    const ComponentRegistry::Type& type) {
   Json values = Json::object();
-  const YamlNode* const given = node.find("args");
-  if (given != nullptr && given->kind != YamlKind::Mapping && given->kind != YamlKind::Null) {
+  const text::YamlNode* const given = node.find("args");
+  if (given != nullptr && given->kind != text::YamlKind::Mapping &&
+      given->kind != text::YamlKind::Null) {
     to.complain(*given, "'args' must be a mapping");
     return values;
   }
   std::vector<std::string_view> known;
   known.reserve(type.arguments.size());
   for (const ArgumentSpec& spec : type.arguments) known.emplace_back(spec.name);
-  const Complainer within = to.within(fmt::format("type '{}'", type.name));
-  if (given != nullptr && given->kind == YamlKind::Mapping) check_keys(within, *given, known, {});
+  const text::Complainer within = to.within(fmt::format("type '{}'", type.name));
+  if (given != nullptr && given->kind == text::YamlKind::Mapping)
+    text::check_keys(within, *given, known, {});
   for (const ArgumentSpec& spec : type.arguments) {
-    const YamlNode* const value = given == nullptr ? nullptr : given->find(spec.name);
+    const text::YamlNode* const value = given == nullptr ? nullptr : given->find(spec.name);
     if (value != nullptr) {
       values[spec.name] = value_of(within, *value, spec);
     } else if (spec.needed) {
@@ -241,7 +243,7 @@ Json ComponentReader::arguments_of(const Complainer& to, const YamlNode& node,
   return values;
 }
 
-Json ComponentReader::value_of(const Complainer& to, const YamlNode& node,
+Json ComponentReader::value_of(const text::Complainer& to, const text::YamlNode& node,
                                const ArgumentSpec& spec) {
   const auto wrong = [&] {
     to.complain(node, fmt::format("the argument '{}' must be {}", spec.name, to_text(spec.kind)));
@@ -249,16 +251,17 @@ Json ComponentReader::value_of(const Complainer& to, const YamlNode& node,
   };
   switch (spec.kind) {
     case ArgumentKind::Component:
-      return node.kind == YamlKind::Mapping || node.kind == YamlKind::Null ? part_of(to, node)
-                                                                           : wrong();
+      return node.kind == text::YamlKind::Mapping || node.kind == text::YamlKind::Null
+                 ? part_of(to, node)
+                 : wrong();
     case ArgumentKind::Components: {
-      if (node.kind != YamlKind::List) return wrong();
+      if (node.kind != text::YamlKind::List) return wrong();
       Json list = Json::array();
-      for (const YamlNode* const item : node.items) list.push_back(part_of(to, *item));
+      for (const text::YamlNode* const item : node.items) list.push_back(part_of(to, *item));
       return list;
     }
     case ArgumentKind::ComponentMap: {
-      if (node.kind != YamlKind::Mapping) return wrong();
+      if (node.kind != text::YamlKind::Mapping) return wrong();
       Json map = Json::object();
       for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
         map[node.items[i]->text] = part_of(to, *node.items[i + 1]);
@@ -270,7 +273,7 @@ Json ComponentReader::value_of(const Complainer& to, const YamlNode& node,
   }
   Json value = plain(node);
   // What looks like a number is text where text is wanted: `version: 1.10`.
-  if (spec.kind == ArgumentKind::Text && node.kind == YamlKind::Text) return node.text;
+  if (spec.kind == ArgumentKind::Text && node.kind == text::YamlKind::Text) return node.text;
   const bool fits = [&] {
     switch (spec.kind) {
       case ArgumentKind::Boolean:
@@ -293,22 +296,22 @@ Json ComponentReader::value_of(const Complainer& to, const YamlNode& node,
 }
 
 /// A component in the place of an argument: made there, or another one of the list.
-Json ComponentReader::part_of(const Complainer& to, const YamlNode& node) {
-  if (node.kind == YamlKind::Null) return nullptr;
-  if (node.kind != YamlKind::Mapping) {
+Json ComponentReader::part_of(const text::Complainer& to, const text::YamlNode& node) {
+  if (node.kind == text::YamlKind::Null) return nullptr;
+  if (node.kind != text::YamlKind::Mapping) {
     to.complain(node, "a component must be a mapping: {type: ..., args: ...} or {ref: id}");
     return nullptr;
   }
-  if (const YamlNode* const reference = node.find("ref")) {
-    check_keys(to, node, kReferenceKeys, {});
-    if (reference->kind != YamlKind::Text || reference->text.empty()) {
+  if (const text::YamlNode* const reference = node.find("ref")) {
+    text::check_keys(to, node, kReferenceKeys, {});
+    if (reference->kind != text::YamlKind::Text || reference->text.empty()) {
       to.complain(*reference, "'ref' must be the id of a component");
       return nullptr;
     }
     references_.push_back({.node = reference, .to = reference->text, .from = current_});
     return {{"ref", reference->text}};
   }
-  check_keys(to, node, kEntryKeys, {});
+  text::check_keys(to, node, kEntryKeys, {});
   const bool disabled = is_disabled(to, node);
   const ComponentRegistry::Type* const type = type_of(to, node);
   if (type == nullptr) return nullptr;
@@ -355,7 +358,7 @@ bool ComponentReader::leads_to(const std::string& from, const std::string& to,
                              [&](const std::string& next) { return leads_to(next, to, seen); });
 }
 
-void ComponentReader::check_executor(const YamlNode& list, std::string_view executor) {
+void ComponentReader::check_executor(const text::YamlNode& list, std::string_view executor) {
   std::vector<std::string_view> executors;
   for (const auto& [id, entry] : entries_) {
     if (entry.type != nullptr && entry.type->executes && !entry.disabled)
@@ -400,12 +403,12 @@ void ComponentReader::check_languages(std::string_view executor) {
 Result<CheckedComponents> check_components(std::string_view text, const std::string& file,
                                            std::string_view executor,
                                            const ComponentRegistry& registry) {
-  const YamlDocument document(text, file);
-  MistakeList mistakes;
+  const text::YamlDocument document(text, file);
+  text::MistakeList mistakes;
   mistakes.add(document.mistakes());
   CheckedComponents checked;
   if (mistakes.empty() && document.root() == nullptr) {
-    mistakes.add(Mistake{.file = file, .message = "components: there are none"});
+    mistakes.add(text::Mistake{.file = file, .message = "components: there are none"});
   }
   if (mistakes.empty()) {
     ComponentReader reader(document, registry, mistakes);
@@ -414,8 +417,8 @@ Result<CheckedComponents> check_components(std::string_view text, const std::str
   }
   if (mistakes.empty()) return checked;
   std::vector<std::string> lines;
-  for (const Mistake& each : std::move(mistakes).take()) lines.push_back(to_text(each));
+  for (const text::Mistake& each : std::move(mistakes).take()) lines.push_back(text::to_text(each));
   return std::unexpected(Error{fmt::format("{}", fmt::join(lines, "\n"))});
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "trainyard/component_registry.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct CheckedComponents {
   /// A JSON list of {"id", "type", "args"}: every argument is there, of its kind; what was disabled
@@ -31,4 +31,4 @@ Result<CheckedComponents> check_components(std::string_view text, const std::str
                                            std::string_view executor,
                                            const ComponentRegistry& registry);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -14,33 +14,33 @@
 #include "trainyard/rank_context.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
-class Listener : public Component {};
+class Hears : public Component {};
 
-class Trainer : public Executor {
+class Trains : public Executor {
  public:
   Shareable execute(std::string_view, const Shareable&, RankContext&, std::stop_token) override {
     return {};
   }
 };
 
-ComponentRegistry registry() {
+ComponentRegistry known_types() {
   ComponentRegistry made;
-  made.add<Trainer>(
+  made.add<Trains>(
       "trainer",
       {argument("rate", 0.1), argument("steps", 10), argument("fast", false),
        argument("name", "huber"), optional_argument("layers", ArgumentKind::List),
        optional_argument("extra", ArgumentKind::Object), component("loss"), components("watchers"),
        optional_argument("by_name", ArgumentKind::ComponentMap)});
-  made.add<Listener>("listener");
-  made.add<Listener>("loss", {argument<double>("beta"), component("inner")});
+  made.add<Hears>("listener");
+  made.add<Hears>("loss", {argument<double>("beta"), component("inner")});
   return made;
 }
 
 Result<CheckedComponents> checked(std::string_view text, std::string_view executor = "it") {
-  return check_components(text, "parts.yaml", executor, registry());
+  return check_components(text, "parts.yaml", executor, known_types());
 }
 
 /// The arguments of the first component.
@@ -165,11 +165,11 @@ TEST(ComponentConfig, NeedsAnExecutorThatExecutes) {
 }
 
 TEST(ComponentConfig, IsOfOneLanguage) {
-  const auto python = checked("[{id: it, type: python, args: {script: a.py, entry: Trainer}}]");
+  const auto python = checked("[{id: it, type: python, args: {script: a.py, entry: Trains}}]");
   ASSERT_TRUE(python.has_value()) << python.error().message;
   EXPECT_TRUE(python->in_python);
   EXPECT_FALSE(checked("[{id: it, type: trainer}]").value().in_python);
-  EXPECT_EQ(mistakes("- {id: it, type: python, args: {script: a.py, entry: Trainer}}\n"
+  EXPECT_EQ(mistakes("- {id: it, type: python, args: {script: a.py, entry: Trains}}\n"
                      "- {id: a, type: listener}\n"),
             "parts.yaml:2:3: components: 'a' is not in Python and the executor 'it' is: a rank is "
             "one program");
@@ -183,4 +183,4 @@ TEST(ComponentConfig, IsRefusedWhenItIsNoYamlOrNoList) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -73,8 +73,8 @@ ArgumentSpec components(std::string name) {
 }
 
 ComponentRegistry::ComponentRegistry() {
-  add(command_type());
-  add(python_type());
+  add(ranks::command_type());
+  add(ranks::python_type());
 }
 
 void ComponentRegistry::add(Type type) {

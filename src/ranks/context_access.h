@@ -41,8 +41,8 @@ class ContextAccess {
   /// was refused: a reserved name, other flags, a live value under that name.
   static std::vector<std::string> merge(RankContext& context, std::string_view changes);
 
-  static void place(RankContext& context, detail::RankPlace place);
-  static const detail::RankPlace& place(const RankContext& context);
+  static void set_position(RankContext& context, detail::RankPosition position);
+  static const detail::RankPosition& position(const RankContext& context);
 };
 
 }  // namespace trainyard

@@ -45,22 +45,22 @@ bool breaks_off(ReturnCode code) {
          code == ReturnCode::CommunicationError || code == ReturnCode::ExecutionResultError;
 }
 
-bool is_out_of_memory(const End& end) {
-  const auto* const killed = std::get_if<KilledBy>(&end);
+bool is_out_of_memory(const model::End& end) {
+  const auto* const killed = std::get_if<model::KilledBy>(&end);
   return killed != nullptr && killed->out_of_memory;
 }
 
 }  // namespace
 
-std::string end_text(const End& end) {
+std::string end_text(const model::End& end) {
   return match(
-      end, [](const ExitedWith& it) { return fmt::format("exited with code {}", it.code); },
-      [](const KilledBy& it) {
+      end, [](const model::ExitedWith& it) { return fmt::format("exited with code {}", it.code); },
+      [](const model::KilledBy& it) {
         return fmt::format("was killed by signal {}{}", it.signal,
                            it.out_of_memory ? " (out of memory)" : "");
       },
-      [](const NotStarted& it) { return fmt::format("was not started: {}", it.why); },
-      [](const Vanished& it) { return fmt::format("has vanished: {}", it.why); });
+      [](const model::NotStarted& it) { return fmt::format("was not started: {}", it.why); },
+      [](const model::Vanished& it) { return fmt::format("has vanished: {}", it.why); });
 }
 
 Group::Group(Options options)

@@ -80,7 +80,7 @@ struct RankSpokeNonsense {
 /// `rank` is nothing for the launcher, whose end is that of all ranks.
 struct ProcessEnd {
   std::optional<int> rank;
-  End end;
+  model::End end;
 };
 struct ExecuteAsked {
   std::uint64_t id = 0;
@@ -153,7 +153,7 @@ using GroupCommand =
                  Launched, Executed, EventOver, Restart, GroupDown>;
 
 /// "exited with code 3", "was killed by signal 9 (out of memory)".
-std::string end_text(const End& end);
+std::string end_text(const model::End& end);
 
 class Group {
  public:

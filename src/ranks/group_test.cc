@@ -71,7 +71,7 @@ class GroupTest : public testing::Test {
   static GroupEvent replied(int rank, ReturnCode code = ReturnCode::Ok, std::string why = {}) {
     return RankReplied{.rank = rank, .verdict = {.code = code, .why = std::move(why), .rank = {}}};
   }
-  static GroupEvent ended(int rank, End end = ExitedWith{0}) {
+  static GroupEvent ended(int rank, model::End end = model::ExitedWith{0}) {
     return ProcessEnd{.rank = rank, .end = std::move(end)};
   }
 
@@ -98,8 +98,8 @@ TEST_F(GroupTest, IsEndedWhenALimitOfItsLaunchHasPassed) {
   EXPECT_EQ(now_, Duration(301'000));
   EXPECT_THAT(pass(), ElementsAre("signal 15"));
   EXPECT_THAT(pass(), ElementsAre("signal 9"));
-  EXPECT_THAT(on(ended(0, KilledBy{SIGKILL})), IsEmpty());
-  EXPECT_THAT(on(ended(1, KilledBy{SIGKILL})), ElementsAre("down"));
+  EXPECT_THAT(on(ended(0, model::KilledBy{SIGKILL})), IsEmpty());
+  EXPECT_THAT(on(ended(1, model::KilledBy{SIGKILL})), ElementsAre("down"));
   EXPECT_EQ(group_.phase(), Phase::Down);
 }
 
@@ -115,10 +115,11 @@ TEST_F(GroupTest, TellsHowItsLauncherEndedOfARankThatIsGone) {
   bring_up();
   on(ExecuteAsked{7});
   EXPECT_THAT(on(RankGone{.rank = 1, .why = "its connection has ended"}), IsEmpty());
-  EXPECT_THAT(on(ProcessEnd{.rank = {}, .end = KilledBy{.signal = 9, .out_of_memory = true}}),
-              ElementsAre("executed 7 out-of-memory: rank 1 is gone, and the launcher was killed "
-                          "by signal 9 (out of memory)",
-                          "stop 0", "down"));
+  EXPECT_THAT(
+      on(ProcessEnd{.rank = {}, .end = model::KilledBy{.signal = 9, .out_of_memory = true}}),
+      ElementsAre("executed 7 out-of-memory: rank 1 is gone, and the launcher was killed "
+                  "by signal 9 (out of memory)",
+                  "stop 0", "down"));
 }
 
 TEST_F(GroupTest, AnswersWithTheFirstReplyThatIsNotOk) {
@@ -172,7 +173,7 @@ TEST_F(GroupTest, WaitsAMomentForTheCauseOfADeath) {
   bring_up();
   on(ExecuteAsked{7});
   EXPECT_THAT(on(RankGone{.rank = 1, .why = "its connection has ended"}), IsEmpty());
-  EXPECT_THAT(on(ended(1, KilledBy{.signal = 9, .out_of_memory = true})),
+  EXPECT_THAT(on(ended(1, model::KilledBy{.signal = 9, .out_of_memory = true})),
               ElementsAre("executed 7 out-of-memory: rank 1 was killed by signal 9 (out of memory)",
                           "stop 0"));
   EXPECT_THAT(on(replied(0)), ElementsAre("close 0"));
@@ -191,7 +192,8 @@ TEST_F(GroupTest, DoesWithoutTheCauseWhenItDoesNotCome) {
 TEST_F(GroupTest, SaysHowItsLauncherEnded) {
   Group launched({.ranks = 1, .own_processes = false});
   launched.on(LaunchAsked{}, now_);
-  const auto commands = launched.on(ProcessEnd{.rank = std::nullopt, .end = ExitedWith{3}}, now_);
+  const auto commands =
+      launched.on(ProcessEnd{.rank = std::nullopt, .end = model::ExitedWith{3}}, now_);
   ASSERT_EQ(commands.size(), 2U);
   EXPECT_EQ(text(commands[0]), "launched launch-failed: the launcher exited with code 3");
   EXPECT_EQ(text(commands[1]), "down");
@@ -201,16 +203,16 @@ TEST_F(GroupTest, BeginsAnExecutionAnewAsOftenAsItMay) {
   group_ = Group({.ranks = 2, .restarts = 1});
   bring_up();
   on(ExecuteAsked{7});
-  EXPECT_THAT(on(ended(0, ExitedWith{1})), ElementsAre("restart 7", "stop 1"));
+  EXPECT_THAT(on(ended(0, model::ExitedWith{1})), ElementsAre("restart 7", "stop 1"));
   on(ended(1));
   bring_up();
   on(ExecuteAsked{7});
-  EXPECT_THAT(on(ended(0, ExitedWith{1})),
+  EXPECT_THAT(on(ended(0, model::ExitedWith{1})),
               ElementsAre("executed 7 rank-died: rank 0 exited with code 1", "stop 1"));
   on(ended(1));
   bring_up();
   on(ExecuteAsked{8});
-  EXPECT_THAT(on(ended(0, ExitedWith{1})), ElementsAre("restart 8", "stop 1"));
+  EXPECT_THAT(on(ended(0, model::ExitedWith{1})), ElementsAre("restart 8", "stop 1"));
 }
 
 TEST_F(GroupTest, EndsAnEventWhenAllHaveHeardIt) {
@@ -224,7 +226,7 @@ TEST_F(GroupTest, EndsAnEventWhenAllHaveHeardIt) {
               ElementsAre("event 3 timeout: rank 1 did not answer within 30.0 s (limit 'event')"));
   EXPECT_THAT(on(EventHeard{.id = 3, .rank = 1}), IsEmpty());
   on(EventAsked{.id = 4, .ranks = {0, 1}});
-  EXPECT_THAT(on(ended(1, ExitedWith{2})),
+  EXPECT_THAT(on(ended(1, model::ExitedWith{2})),
               ElementsAre("event 4 rank-died: rank 1 exited with code 2", "close 0"));
 }
 
@@ -301,7 +303,7 @@ class Played {
       case 1:
         return feed(RankGone{.rank = rank, .why = "gone"});
       case 2:
-        return feed(ProcessEnd{.rank = rank, .end = ExitedWith{1}});
+        return feed(ProcessEnd{.rank = rank, .end = model::ExitedWith{1}});
       case 3:
         return feed(RankSpokeNonsense{.rank = rank, .what = "x"});
       default:

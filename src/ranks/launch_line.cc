@@ -13,13 +13,12 @@
 #include "base/result.h"
 #include "trainyard/launcher.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr std::string_view kCommand = "{command}";
-constexpr std::string_view kMasterAddress = "127.0.0.1";
 
-std::string filled(std::string text, const RankPlan& plan) {
+std::string filled_in(std::string text, const RankPlan& plan) {
   for (const auto& [placeholder, value] :
        {std::pair<std::string_view, int>{"{ranks}", plan.ranks}, {"{port}", plan.port}}) {
     for (std::size_t at = text.find(placeholder); at != std::string::npos;
@@ -37,7 +36,7 @@ Result<std::vector<std::string>> launch_line(const Launcher& launcher, const Ran
   bool has_command = false;
   for (const std::string& each : launcher.arguments) {
     if (each != kCommand) {
-      line.push_back(filled(each, plan));
+      line.push_back(filled_in(each, plan));
       continue;
     }
     has_command = true;
@@ -54,20 +53,4 @@ bool starts_descendants(const Launcher& launcher) {
   return name == "built-in" || name == "mpirun" || name == "torchrun";
 }
 
-std::vector<std::string> common_environment(const RankPlan& plan) {
-  std::vector<std::string> environment;
-  for (const std::string_view name :
-       {"TRAINYARD_RANK", "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-        "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID",
-        "SLURM_LOCALID"}) {
-    environment.push_back(fmt::format("{}=", name));
-  }
-  environment.push_back(fmt::format("WORLD_SIZE={}", plan.ranks));
-  environment.push_back(fmt::format("LOCAL_WORLD_SIZE={}", plan.ranks));
-  environment.emplace_back("GROUP_RANK=0");
-  environment.push_back(fmt::format("MASTER_ADDR={}", kMasterAddress));
-  environment.push_back(plan.port == 0 ? "MASTER_PORT=" : fmt::format("MASTER_PORT={}", plan.port));
-  return environment;
-}
-
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -8,14 +8,14 @@
 #include "model/launch.h"
 #include "trainyard/launcher.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 /// What is run as a rank.
 struct RankCommand {
   std::vector<std::string> line;
   /// Of one in Python, where no other launcher starts it: it is a fork of a process that has
   /// imported these.
-  Preload preload;
+  model::Preload preload;
 };
 
 struct RankPlan {
@@ -31,8 +31,4 @@ Result<std::vector<std::string>> launch_line(const Launcher& launcher, const Ran
 /// Descent from the launcher means nothing where others start the processes.
 bool starts_descendants(const Launcher& launcher);
 
-/// What is the same for all ranks, and for the launcher: NAME=value. Numbers of ranks that this
-/// process itself was given are taken out (set to nothing).
-std::vector<std::string> common_environment(const RankPlan& plan);
-
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -12,20 +12,20 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "config/test_directory.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/test_directory.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// Runs three tasks on ranks started by it, one of which kills a rank, and looks at their logs.
 void expect_to_work(const Launcher& launcher) {
-  const testing_only::TestDirectory logs;
+  const sys::TemporaryDirectory logs;
   RankExecutorOptions options = test_options(2);
   options.launcher = launcher;
   options.result = RankResult::All;
@@ -109,7 +109,8 @@ TEST(Launcher, ThatStartsOthersThanWasAskedForIsRefusedWithTheReason) {
     return reply.message();
   };
   EXPECT_EQ(message("RANK=2 \"$@\"; sleep 1000"), "rank 2 is there, and the last of 2 is 1");
-  EXPECT_EQ(message("RANK=0 \"$@\" & RANK=0 \"$@\" & wait; sleep 1000"), "there are two of rank 0");
+  EXPECT_EQ(message("RANK=0 \"$@\" & RANK=0 \"$@\" & wait; sleep 1000"),
+            "two processes are rank 0");
   EXPECT_EQ(message("RANK=0 WORLD_SIZE=3 \"$@\"; sleep 1000"),
             "rank 0 was started as one of 3, and there must be 2");
   EXPECT_EQ(
@@ -135,4 +136,4 @@ TEST(Launcher, HasAName) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -20,19 +20,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/time.h"
-#include "config/test_directory.h"
-#include "io/descriptor.h"
-#include "io/passing.h"
-#include "io/pidfd.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/descriptor.h"
+#include "sys/passing.h"
+#include "sys/pidfd.h"
+#include "sys/test_directory.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// What can be left: descriptors, threads, children, directories of sockets and logs.
@@ -66,7 +66,7 @@ class OwnPlace {
   [[nodiscard]] const std::string& path() const { return directory_.path(); }
 
  private:
-  testing_only::TestDirectory directory_;
+  sys::TemporaryDirectory directory_;
 };
 
 Possessions possessions(const OwnPlace& place) {
@@ -120,7 +120,7 @@ TEST(RankExecutorLeaves, NothingOfSixtyFourRanks) {
 
 TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {
   // A parent of its own, which says who its ranks are and then waits to be killed.
-  auto ends = io::socket_pair().value();
+  auto ends = sys::socket_pair().value();
   const pid_t parent = ::fork();
   if (parent == 0) {
     RankExecutor executor(test_options(2), test_registry());
@@ -132,20 +132,20 @@ TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {
     executor.execute("pid_and_hang", {}, context);
     ::_exit(1);
   }
-  std::vector<io::Descriptor> ranks;
+  std::vector<sys::Descriptor> ranks;
   for (int i = 0; i < 2; ++i) {
     pid_t pid = 0;
     ASSERT_EQ(::recv(ends.first.get(), &pid, sizeof pid, MSG_WAITALL),
               static_cast<ssize_t>(sizeof pid));
-    ranks.push_back(io::open_pidfd(pid));
+    ranks.push_back(sys::open_pidfd(pid));
     ASSERT_TRUE(ranks.back().is_open());
   }
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  for (const io::Descriptor& rank : ranks) {
-    EXPECT_TRUE(io::wait_until_ended(rank, Duration(10'000)));
+  for (const sys::Descriptor& rank : ranks) {
+    EXPECT_TRUE(sys::wait_until_ended(rank, Duration(10'000)));
   }
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

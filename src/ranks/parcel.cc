@@ -22,7 +22,7 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// Of buffers that share an arena; what vector instructions like best.
@@ -166,4 +166,4 @@ Result<Shareable> unpack(wire::Payload payload, wire::Frame frame, const OpenSha
   return shareable;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

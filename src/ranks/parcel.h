@@ -16,7 +16,7 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct Parcel {
   wire::Payload payload;
@@ -42,4 +42,4 @@ using OpenShared =
 /// An error: what came contradicts itself.
 Result<Shareable> unpack(wire::Payload payload, wire::Frame frame, const OpenShared& open);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

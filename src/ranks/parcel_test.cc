@@ -15,14 +15,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "io/arena_pool.h"
+#include "link/arena_pool.h"
 #include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
 #include "trainyard/shareable.h"
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using ::testing::ElementsAre;
@@ -41,7 +41,7 @@ Buffer of(const std::vector<float>& numbers) {
 }
 
 std::shared_ptr<SharedArenas> arenas() {
-  return std::make_shared<SharedArenas>(io::ArenaPool::Options{.arenas_max = 20});
+  return std::make_shared<SharedArenas>(link::ArenaPool::Options{.arenas_max = 20});
 }
 
 /// What comes out at the other end, which sees the same arenas.
@@ -185,4 +185,4 @@ TEST(Parcel, IsNotUnpackedWhenItContradictsItself) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -18,16 +18,16 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "io/environment.h"
-#include "io/files.h"
 #include "ranks/launch_line.h"
-#include "ranks/python_client_source.h"
+#include "sys/environment.h"
+#include "sys/files.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr const char* kBecomeRank =
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); import trainyard; trainyard._run_as_rank()";
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "from trainyard.ranks.process import run_as_rank; run_as_rank()";
 
 /// How many words of a command line are the interpreter's.
 constexpr std::size_t kInterpreter = 2;
@@ -35,8 +35,7 @@ constexpr std::size_t kInterpreter = 2;
 /// What all ranks import, as a module.
 constexpr const char* kCommon = "trainyard_ranks";
 constexpr std::string_view kCommonSource =
-    "import trainyard\n"
-    "trainyard._import_for_ranks()\n"
+    "import trainyard.ranks.process\n"
     "try:\n"
     "    import numpy\n"
     "except Exception:\n"
@@ -44,28 +43,38 @@ constexpr std::string_view kCommonSource =
 
 /// Puts a text there, unless it is.
 Result<void> put(const std::string& path, std::string_view text) {
-  const auto there = io::read_file(path, Bytes(static_cast<std::int64_t>(text.size())));
+  const auto there = sys::read_file(path, Bytes(static_cast<std::int64_t>(text.size())));
   if (there && *there == text) return {};
-  return io::replace_file(path, text);
+  return sys::replace_file(path, text);
 }
 
 /// The directory.
 Result<std::string> client_in(std::string directory) {
-  Result<void> written = put(directory + "/trainyard.py", kPythonClientSource);
+  Result<void> written = sys::make_directories(directory + "/trainyard/ranks");
+  for (const PythonFile& file : kPythonClient) {
+    if (written) written = put(fmt::format("{}/{}", directory, file.path), file.text);
+  }
   if (written) written = put(fmt::format("{}/{}.py", directory, kCommon), kCommonSource);
   if (!written) return std::unexpected(std::move(written.error()));
   return directory;
 }
 
+/// Different for different texts.
+std::size_t fingerprint_of_client() {
+  std::string all;
+  for (const PythonFile& file : kPythonClient) all += file.text;
+  return std::hash<std::string>()(all);
+}
+
 /// Where the user's programs keep what they can make again: what Python compiles stays there, which
 /// takes it 30 ms.
 Result<std::string> client_in_cache() {
-  std::optional<std::string> cache = io::variable("XDG_CACHE_HOME");
-  if (const auto home = io::variable("HOME"); !cache && home) cache = *home + "/.cache";
+  std::optional<std::string> cache = sys::variable("XDG_CACHE_HOME");
+  if (const auto home = sys::variable("HOME"); !cache && home) cache = *home + "/.cache";
   if (!cache) return std::unexpected(Error{"there is no home directory"});
-  std::string directory = fmt::format("{}/trainyard/client-{:016x}", *cache,
-                                      std::hash<std::string_view>()(kPythonClientSource));
-  if (Result<void> made = io::make_directories(directory); !made) {
+  std::string directory =
+      fmt::format("{}/trainyard/client-{:016x}", *cache, fingerprint_of_client());
+  if (Result<void> made = sys::make_directories(directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
   struct stat about{};
@@ -80,7 +89,7 @@ Result<std::string> client_in_cache() {
 /// the current one.
 std::string search_path(const std::string& directory, const std::vector<std::string>& environment) {
   constexpr std::string_view kName = "PYTHONPATH=";
-  std::string before = io::variable("PYTHONPATH").value_or("");
+  std::string before = sys::variable("PYTHONPATH").value_or("");
   for (const std::string& each : environment) {
     if (each.starts_with(kName)) before = each.substr(kName.size());
   }
@@ -102,7 +111,7 @@ Result<RankCommand> python_rank(const std::string& components, std::string_view 
     rank.line = {each.at("args").at("python").get<std::string>(), "-u", "-c", kBecomeRank, *place};
     rank.preload = {.modules = {kCommon},
                     .interpreter = kInterpreter,
-                    .path = io::current_directory().value_or("/"),
+                    .path = sys::current_directory().value_or("/"),
                     .environment = environment,
                     .log_path = directory + "/import.log"};
     rank.preload.environment.push_back(search_path(*place, environment));
@@ -111,4 +120,4 @@ Result<RankCommand> python_rank(const std::string& components, std::string_view 
   return std::unexpected(Error{"there is no executor"});
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -1,9 +1,11 @@
-// The Python client of trainyard, which a Python rank is: python/trainyard.py, in this program.
+// The Python client of trainyard, which a Python rank is: the package python/trainyard, in this
+// program.
 //
-// Given to the ranks as a file, so that they surely speak the same as this program: in the user's
+// Given to the ranks as files, so that they surely speak the same as this program: in the user's
 // cache directory, or in the group's own where there is none.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +13,15 @@
 #include "base/result.h"
 #include "ranks/launch_line.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
+
+struct PythonFile {
+  std::string_view path;  ///< From the directory in which the package lies.
+  std::string_view text;
+};
+
+/// What a rank needs of python/trainyard. A package comes before what lies in it.
+extern const std::span<const PythonFile> kPythonClient;
 
 /// Writes the client where it is found, `directory` if need be; what a rank is whose executor is of
 /// type `python`. `components` is as check_components() gives it. Its preload imports what all
@@ -21,4 +31,4 @@ Result<RankCommand> python_rank(const std::string& components, std::string_view 
                                 const std::string& directory,
                                 const std::vector<std::string>& environment);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -1,4 +1,4 @@
-// Ranks that are Python, by the client of python/trainyard.py.
+// Ranks that are Python, by the package in python/trainyard.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "config/test_directory.h"
 #include "ranks/test_options.h"
+#include "sys/test_directory.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/launcher.h"
@@ -22,7 +22,7 @@
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// An executor of class `entry` of test_rank.py.
@@ -185,7 +185,7 @@ TEST(PythonRank, SaysWhyAComponentCouldNotBeMade) {
 }
 
 TEST(PythonRank, LooksForModulesWhereItWasToldTo) {
-  const testing_only::TestDirectory directory;
+  const sys::TemporaryDirectory directory;
   directory.write("beside.py", "NAME = 'beside'\n");
   directory.write(
       "rank.py",
@@ -279,4 +279,4 @@ TEST(PythonRank, KeepsItsMemoryWhenAReplyIsTooLong) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

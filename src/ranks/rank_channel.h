@@ -5,21 +5,21 @@
 #include <utility>
 #include <vector>
 
-#include "io/descriptor.h"
-#include "io/frame_socket.h"
+#include "link/frame_socket.h"
 #include "ranks/context_access.h"
+#include "sys/descriptor.h"
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct RankChannel {
-  RankChannel(io::FrameSocket first, io::FrameSocket second, io::Descriptor theirs)
+  RankChannel(link::FrameSocket first, link::FrameSocket second, sys::Descriptor theirs)
       : requests(std::move(first)), words(std::move(second)), their_words(std::move(theirs)) {}
 
-  io::FrameSocket requests;
-  io::FrameSocket words;
-  io::Descriptor their_words;  ///< Until it has gone to the rank, with the first request.
+  link::FrameSocket requests;
+  link::FrameSocket words;
+  sys::Descriptor their_words;  ///< Until it has gone to the rank, with the first request.
   std::vector<std::string> listens;
   /// Of the last request, until it is replied to.
   std::vector<wire::SharedBuffer> reads;
@@ -29,4 +29,4 @@ struct RankChannel {
   ContextMirror sticky_mirror;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -75,7 +75,7 @@ struct RankContext::State {
   std::shared_ptr<Shared> shared;
   Properties own;  ///< Guarded, as all here, by the mutex that siblings share.
   std::set<std::string, std::less<>> changed;
-  detail::RankPlace place;
+  detail::RankPosition position;
 };
 
 Result<void> RankContext::State::put(std::string_view name, Property property, bool by_us) {
@@ -133,7 +133,7 @@ RankContext::~RankContext() = default;
 
 RankContext RankContext::sibling() const {
   auto state = std::make_unique<State>(state_->shared);
-  state->place = state_->place;
+  state->position = state_->position;
   return RankContext(std::move(state));
 }
 
@@ -216,22 +216,22 @@ Json RankContext::public_values() const {
   return values;
 }
 
-std::optional<int> RankContext::rank() const { return state_->place.rank; }
-int RankContext::local_rank() const { return state_->place.local_rank; }
-int RankContext::ranks() const { return state_->place.ranks; }
-std::optional<int> RankContext::from_rank() const { return state_->place.from_rank; }
+std::optional<int> RankContext::rank() const { return state_->position.rank; }
+int RankContext::local_rank() const { return state_->position.local_rank; }
+int RankContext::ranks() const { return state_->position.ranks; }
+std::optional<int> RankContext::from_rank() const { return state_->position.from_rank; }
 
 Result<Buffer> RankContext::alloc(DType type, Dimensions shape) {
   if (!count_of(shape)) {
     return std::unexpected(Error{"a shape of more numbers than memory can hold"});
   }
-  if (state_->place.link == nullptr) return Buffer(type, std::move(shape));
-  return state_->place.link->alloc(type, std::move(shape));
+  if (state_->position.link == nullptr) return Buffer(type, std::move(shape));
+  return state_->position.link->alloc(type, std::move(shape));
 }
 
 EventOutcome RankContext::fire(std::string_view event, const Json& data, Audience audience) {
-  if (state_->place.link == nullptr) return {};
-  return state_->place.link->fire(*this, event, data, audience);
+  if (state_->position.link == nullptr) return {};
+  return state_->position.link->fire(*this, event, data, audience);
 }
 EventOutcome RankContext::fire(std::string_view event) { return fire(event, Json()); }
 
@@ -254,7 +254,7 @@ void add_to(Json& changes, const std::string& name, const Property& property) {
   changes["set"][name] = Json::array({property.value, flags});
 }
 
-std::string text_of(const Json& changes) {
+std::string changes_text(const Json& changes) {
   return changes.empty() ? std::string() : wire::fields_text(changes);
 }
 
@@ -281,7 +281,7 @@ std::string ContextAccess::changes(const RankContext& context, ContextMirror& mi
   }
   mirror = std::move(now);
   sticky = std::move(sticky_now);
-  return text_of(changes);
+  return changes_text(changes);
 }
 
 std::string ContextAccess::own_changes(const RankContext& context) {
@@ -300,7 +300,7 @@ std::string ContextAccess::own_changes(const RankContext& context) {
       add_to(changes, name, found->second);
     }
   }
-  return text_of(changes);
+  return changes_text(changes);
 }
 
 std::vector<std::string> ContextAccess::merge(RankContext& context, std::string_view changes) {
@@ -344,12 +344,12 @@ RankContext ContextAccess::copy(const RankContext& context) {
   return made;
 }
 
-void ContextAccess::place(RankContext& context, detail::RankPlace place) {
-  context.state_->place = std::move(place);
+void ContextAccess::set_position(RankContext& context, detail::RankPosition position) {
+  context.state_->position = std::move(position);
 }
 
-const detail::RankPlace& ContextAccess::place(const RankContext& context) {
-  return context.state_->place;
+const detail::RankPosition& ContextAccess::position(const RankContext& context) {
+  return context.state_->position;
 }
 
 }  // namespace trainyard

@@ -14,14 +14,14 @@
 #include "trainyard/buffer.h"
 #include "trainyard/return_code.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr ContextKey<double> kRate{.name = "rate"};
-constexpr ContextKey<std::int64_t> kRound{.name = "round", .sticky = true};
+constexpr ContextKey<std::int64_t> kStickyRound{.name = "round", .sticky = true};
 constexpr ContextKey<std::string> kOpen{.name = "open", .is_private = false};
 constexpr ContextKey<std::int64_t> kHere{.name = "here", .transferable = false};
 constexpr ContextKey<std::shared_ptr<int>> kLive{.name = "live"};
@@ -35,7 +35,7 @@ TEST(RankContext, KeepsAValueUnderATypedKey) {
   EXPECT_FALSE(context.remove(kRate));
   EXPECT_EQ(context.get(kRate), std::nullopt);
   // A whole number is one of the numbers; a number is no text.
-  context.set(kRound, 3).value();
+  context.set(kStickyRound, 3).value();
   EXPECT_EQ(context.get(ContextKey<double>{.name = "round"}), 3.0);
   EXPECT_EQ(context.get(ContextKey<std::string>{.name = "round"}), std::nullopt);
 }
@@ -43,13 +43,13 @@ TEST(RankContext, KeepsAValueUnderATypedKey) {
 TEST(RankContext, SharesWhatIsStickyWithItsSiblings) {
   RankContext context;
   RankContext sibling = context.sibling();
-  context.set(kRound, 1).value();
+  context.set(kStickyRound, 1).value();
   context.set(kRate, 0.5).value();
-  EXPECT_EQ(sibling.get(kRound), 1);
+  EXPECT_EQ(sibling.get(kStickyRound), 1);
   EXPECT_EQ(sibling.get(kRate), std::nullopt);
-  sibling.set(kRound, 2).value();
-  EXPECT_EQ(context.get(kRound), 2);
-  EXPECT_EQ(RankContext().get(kRound), std::nullopt);
+  sibling.set(kStickyRound, 2).value();
+  EXPECT_EQ(context.get(kStickyRound), 2);
+  EXPECT_EQ(RankContext().get(kStickyRound), std::nullopt);
 }
 
 TEST(RankContext, GivesANameOneSetOfFlagsForGood) {
@@ -81,14 +81,14 @@ TEST(RankContext, SendsWhatTheOtherEndDoesNotKnowYetAndNothingThatStays) {
   ContextMirror sticky;
   EXPECT_EQ(ContextAccess::changes(context, mirror, sticky), "");
   context.set(kRate, 0.5).value();
-  context.set(kRound, 3).value();
+  context.set(kStickyRound, 3).value();
   context.set(kHere, 1).value();
   context.set(kLive, std::make_shared<int>(1)).value();
   EXPECT_EQ(ContextAccess::changes(context, mirror, sticky),
             R"({"set":{"rate":[0.5,1],"round":[3,3]}})");
   EXPECT_EQ(ContextAccess::changes(context, mirror, sticky), "");
   context.set(kRate, 0.5).value();  // Set again: it may have been changed there.
-  context.remove(kRound);
+  context.remove(kStickyRound);
   EXPECT_EQ(ContextAccess::changes(context, mirror, sticky),
             R"({"remove":["round"],"set":{"rate":[0.5,1]}})");
 }
@@ -98,10 +98,10 @@ TEST(RankContext, SendsBackWhatWasChangedInItAndNotWhatCame) {
   EXPECT_THAT(ContextAccess::merge(context, R"({"set":{"rate":[0.5,1],"round":[3,3]}})"),
               IsEmpty());
   EXPECT_EQ(context.get(kRate), 0.5);
-  EXPECT_EQ(context.sibling().get(kRound), 3);
+  EXPECT_EQ(context.sibling().get(kStickyRound), 3);
   EXPECT_EQ(ContextAccess::own_changes(context), "");
   context.set(kRate, 0.25).value();
-  context.remove(kRound);
+  context.remove(kStickyRound);
   context.set(kHere, 1).value();
   EXPECT_EQ(ContextAccess::own_changes(context), R"({"remove":["round"],"set":{"rate":[0.25,1]}})");
   EXPECT_EQ(ContextAccess::own_changes(ContextAccess::copy(context)), "");
@@ -155,4 +155,4 @@ TEST(RankContext, IsInNoRankWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

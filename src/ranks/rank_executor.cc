@@ -24,10 +24,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "config/own_program.h"
-#include "config/setting_value.h"
-#include "config/text_file.h"
-#include "io/files.h"
+#include "model/rank_share.h"
 #include "ranks/component_config.h"
 #include "ranks/context_access.h"
 #include "ranks/group.h"
@@ -37,6 +34,9 @@
 #include "ranks/rank_executor_state.h"
 #include "ranks/rank_group.h"
 #include "ranks/reduce.h"
+#include "sys/files.h"
+#include "sys/this_process.h"
+#include "text/text_file.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/component_registry.h"
@@ -49,7 +49,7 @@
 namespace trainyard {
 namespace {
 
-constexpr std::size_t kLogLines = 20;
+constexpr std::size_t kFailureLogLines = 20;
 /// Of a group that dies again and again while it does nothing, for one task.
 constexpr int kLaunchesMax = 3;
 
@@ -121,11 +121,11 @@ class RankExecutor::State::Abortable {
 
 // --- checking ---
 
-Result<CheckedComponents> RankExecutor::State::check() const {
+Result<ranks::CheckedComponents> RankExecutor::State::check() const {
   std::vector<std::string> mistakes;
-  if (options.ranks < 1 || options.ranks > kRanksMax) {
+  if (options.ranks < 1 || options.ranks > model::kRanksMax) {
     mistakes.push_back(
-        fmt::format("ranks: there can be 1 to {}, not {}", kRanksMax, options.ranks));
+        fmt::format("ranks: there can be 1 to {}, not {}", model::kRanksMax, options.ranks));
   }
   if (options.restarts < 0) {
     mistakes.push_back(fmt::format("restarts: there cannot be {}", options.restarts));
@@ -136,8 +136,8 @@ Result<CheckedComponents> RankExecutor::State::check() const {
     }
   }
   if (!options.launcher.arguments.empty()) {
-    const RankPlan plan{.ranks = options.ranks, .port = 0, .command = {"rank"}};
-    const auto line = launch_line(options.launcher, plan);
+    const ranks::RankPlan plan{.ranks = options.ranks, .port = 0, .command = {"rank"}};
+    const auto line = ranks::launch_line(options.launcher, plan);
     if (!line) mistakes.push_back(line.error().message);
   }
   auto components = check_components_of_options();
@@ -146,23 +146,23 @@ Result<CheckedComponents> RankExecutor::State::check() const {
   return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, "\n"))});
 }
 
-Result<CheckedComponents> RankExecutor::State::check_components_of_options() const {
+Result<ranks::CheckedComponents> RankExecutor::State::check_components_of_options() const {
   if (options.components_file.empty()) {
-    return check_components(options.components, "components", options.executor, registry);
+    return ranks::check_components(options.components, "components", options.executor, registry);
   }
-  const auto text = read_text_file(options.components_file);
+  const auto text = text::read_text_file(options.components_file);
   if (!text) return std::unexpected(Error(text.error()).in(options.components_file));
-  return check_components(*text, options.components_file, options.executor, registry);
+  return ranks::check_components(*text, options.components_file, options.executor, registry);
 }
 
-Result<RankCommand> RankExecutor::State::command(const CheckedComponents& checked) {
-  RankCommand rank;
+Result<ranks::RankCommand> RankExecutor::State::command(const ranks::CheckedComponents& checked) {
+  ranks::RankCommand rank;
   rank.line = options.program;
   if (!rank.line.empty()) return rank;
   if (checked.in_python) {
-    return python_rank(checked.json, options.executor, directory, options.environment);
+    return ranks::python_rank(checked.json, options.executor, directory, options.environment);
   }
-  Result<std::string> self = own_program();
+  Result<std::string> self = sys::own_program();
   if (!self) return std::unexpected(std::move(self.error()));
   rank.line = {*std::move(self)};
   return rank;
@@ -175,12 +175,12 @@ Result<void> RankExecutor::State::make_group() {
     own_directory = options.log_directory.empty();
     Result<std::string> made = options.log_directory;
     if (own_directory) {
-      made = io::make_private_directory("trainyard-ranks-");
-    } else if (Result<void> there = io::make_directories(*made); !there) {
+      made = sys::make_private_directory("trainyard-ranks-");
+    } else if (Result<void> there = sys::make_directories(*made); !there) {
       made = std::unexpected(std::move(there.error()));
     }
     if (!made) return std::unexpected(std::move(made.error()));
-    directory = io::absolute_path(*made, io::current_directory().value_or("/"));
+    directory = sys::absolute_path(*made, sys::current_directory().value_or("/"));
   }
   auto run = command(*checked);
   if (!run) {
@@ -190,7 +190,7 @@ Result<void> RankExecutor::State::make_group() {
     }
     return std::unexpected(std::move(run.error()));
   }
-  group = std::make_shared<RankGroup>(RankGroup::Options{
+  group = std::make_shared<ranks::RankGroup>(ranks::RankGroup::Options{
       .group = {.ranks = options.ranks,
                 .own_processes = options.launcher.arguments.empty(),
                 .limits = options.limits,
@@ -225,7 +225,7 @@ RankExecutor::State::Up RankExecutor::State::bring_up(RankContext& context,
                                                       const std::stop_token& stop) {
   // One at a time; the other one then finds it up.
   const std::scoped_lock one(launching);
-  std::shared_ptr<RankGroup> to;
+  std::shared_ptr<ranks::RankGroup> to;
   {
     const std::scoped_lock lock(mutex);
     if (group == nullptr) {
@@ -246,14 +246,14 @@ RankExecutor::State::Up RankExecutor::State::bring_up(RankContext& context,
   return up;
 }
 
-Shareable RankExecutor::State::launch(RankGroup& to, RankContext& context,
+Shareable RankExecutor::State::launch(ranks::RankGroup& to, RankContext& context,
                                       const std::stop_token& stop) {
   has_started = false;
-  const RankGroup::Launched launched = to.launch(context, stop);
+  const ranks::RankGroup::Launched launched = to.launch(context, stop);
   if (launched.verdict.code != ReturnCode::Ok) {
     return reply_of(launched.verdict, launched.traceback);
   }
-  const RankGroup::Heard heard =
+  const ranks::RankGroup::Heard heard =
       to.fire({.name = std::string(kStartRun)}, context, std::nullopt, stop);
   take_in(context, heard.changes);
   for (const std::string& error : heard.errors) note(fmt::format("{}: {}", kStartRun, error));
@@ -276,7 +276,8 @@ Shareable RankExecutor::State::reply_of(const ranks::Verdict& verdict,
         options.launcher.arguments.empty() || verdict.code != ReturnCode::LaunchFailed;
     const std::optional<int> rank = has_log ? verdict.rank : std::nullopt;
     more =
-        end_of_log(rank ? log_of_rank(directory, *rank) : directory + "/launcher.log", kLogLines);
+        ranks::end_of_log(rank ? ranks::log_of_rank(directory, *rank) : directory + "/launcher.log",
+                          kFailureLogLines);
   }
   reply.set_outcome(verdict.code, verdict.why, more);
   return reply;
@@ -307,12 +308,13 @@ std::vector<Shareable> RankExecutor::State::execute(std::string_view task, const
       replies = all(up.reply);
       break;
     }
-    RankGroup::Execution done = up.group->execute(id, task, input, context, abortable.token());
+    ranks::RankGroup::Execution done =
+        up.group->execute(id, task, input, context, abortable.token());
     if (done.not_begun && ++launches < kLaunchesMax) continue;
     if (done.again) {
       // The ranks that are started now write their logs anew.
       const std::string log = reply_of(done.verdict, {}).traceback();
-      note(fmt::format("task '{}' is tried again: {}{}{}", task, done.verdict.why,
+      note(fmt::format("task '{}' is retried: {}{}{}", task, done.verdict.why,
                        log.empty() ? "" : "\n", log));
       continue;
     }
@@ -333,7 +335,7 @@ void RankExecutor::State::take_in(RankContext& context, const std::string& chang
 
 /// One for each rank. Where the verdict is not Ok, those that say so have it, and those that did
 /// not reply.
-std::vector<Shareable> RankExecutor::State::replies_of(RankGroup::Execution done) {
+std::vector<Shareable> RankExecutor::State::replies_of(ranks::RankGroup::Execution done) {
   const bool well = done.verdict.code == ReturnCode::Ok;
   const Shareable why = well ? Shareable() : reply_of(done.verdict, done.traceback);
   std::vector<Shareable> replies;
@@ -349,7 +351,7 @@ std::vector<Shareable> RankExecutor::State::replies_of(RankGroup::Execution done
 // --- down ---
 
 void RankExecutor::State::finalize() {
-  std::shared_ptr<RankGroup> ending;
+  std::shared_ptr<ranks::RankGroup> ending;
   {
     const std::scoped_lock lock(mutex);
     ending = group;
@@ -419,12 +421,13 @@ Shareable RankExecutor::execute(std::string_view task, const Shareable& input, R
   const RankResult how = state_->options.result;
   const bool reduces = how == RankResult::Sum || how == RankResult::Mean;
   if (!reduces || replies.front().code() != ReturnCode::Ok) return std::move(replies.front());
-  auto reduced = reduce(replies, how == RankResult::Sum ? Reduction::Sum : Reduction::Mean,
-                        [this](DType type, Dimensions shape) -> Result<Buffer> {
-                          auto placed = alloc(type, shape);
-                          if (!placed) return Buffer(type, std::move(shape));
-                          return placed;
-                        });
+  auto reduced = ranks::reduce(
+      replies, how == RankResult::Sum ? ranks::Reduction::Sum : ranks::Reduction::Mean,
+      [this](DType type, Dimensions shape) -> Result<Buffer> {
+        auto placed = alloc(type, shape);
+        if (!placed) return Buffer(type, std::move(shape));
+        return placed;
+      });
   if (!reduced) {
     return Shareable::reply(ReturnCode::ExecutionResultError, reduced.error().message);
   }

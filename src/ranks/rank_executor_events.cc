@@ -38,7 +38,7 @@ namespace {
 /// Handlers that wait for what they have fired, each within the one before.
 constexpr int kHandlingMax = 100;
 
-std::string text_of(const Json& value) {
+std::string data_text(const Json& value) {
   return value.is_null() ? std::string() : wire::fields_text(value);
 }
 
@@ -46,7 +46,7 @@ std::string text_of(const Json& value) {
 class ParentLink final : public detail::RankLink {
  public:
   ParentLink(std::function<EventOutcome(RankContext&, std::string_view, const Json&)> fire,
-             std::shared_ptr<SharedArenas> arenas)
+             std::shared_ptr<ranks::SharedArenas> arenas)
       : fire_(std::move(fire)), arenas_(std::move(arenas)) {}
   Result<Buffer> alloc(DType type, Dimensions shape) override {
     return arenas_->alloc(type, std::move(shape));
@@ -58,12 +58,12 @@ class ParentLink final : public detail::RankLink {
 
  private:
   std::function<EventOutcome(RankContext&, std::string_view, const Json&)> fire_;
-  std::shared_ptr<SharedArenas> arenas_;
+  std::shared_ptr<ranks::SharedArenas> arenas_;
 };
 
 }  // namespace
 
-std::shared_ptr<RankGroup> RankExecutor::State::current() {
+std::shared_ptr<ranks::RankGroup> RankExecutor::State::current() {
   const std::scoped_lock lock(mutex);
   return group;
 }
@@ -72,21 +72,21 @@ EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
                                        RankContext& context) {
   if (auto why_not = refused(event, data)) return *std::move(why_not);
   // What a handler fires, by its context or by us, is in reaction to what it handles.
-  const detail::RankPlace& place = ContextAccess::place(context);
-  const int depth = place.link == nullptr ? 0 : place.depth + 1;
+  const detail::RankPosition& position = ContextAccess::position(context);
+  const int depth = position.link == nullptr ? 0 : position.depth + 1;
   if (depth > wire::kEventDepthMax) {
     return {.code = ReturnCode::ExecutionException,
             .message = fmt::format("event '{}': a cycle of events", event),
             .errors = {}};
   }
-  const std::shared_ptr<RankGroup> to = current();
+  const std::shared_ptr<ranks::RankGroup> to = current();
   if (to == nullptr) return {};
-  RankGroup::Heard heard = to->fire({.name = std::string(event),
-                                     .data = text_of(data),
-                                     .context = {},
-                                     .depth = depth,
-                                     .from_rank = std::nullopt},
-                                    context, std::nullopt);
+  ranks::RankGroup::Heard heard = to->fire({.name = std::string(event),
+                                            .data = data_text(data),
+                                            .context = {},
+                                            .depth = depth,
+                                            .from_rank = std::nullopt},
+                                           context, std::nullopt);
   take_in(context, heard.changes);
   return {.code = heard.verdict.code,
           .message = std::move(heard.verdict.why),
@@ -135,27 +135,29 @@ wire::EventDone RankExecutor::State::heard(int rank, const wire::EventWord& word
   }
   RankContext context = run_context.sibling();
   done.errors = ContextAccess::merge(context, word.context);
-  ContextAccess::place(context, {.rank = std::nullopt,
-                                 .ranks = options.ranks,
-                                 .from_rank = rank,
-                                 .depth = word.depth,
-                                 .link = std::make_shared<ParentLink>(
-                                     [this](RankContext& from, std::string_view event,
-                                            const Json& data) { return fire(event, data, from); },
-                                     arenas)});
+  ContextAccess::set_position(
+      context, {.rank = std::nullopt,
+                .ranks = options.ranks,
+                .from_rank = rank,
+                .depth = word.depth,
+                .link = std::make_shared<ParentLink>(
+                    [this](RankContext& from, std::string_view event, const Json& data) {
+                      return fire(event, data, from);
+                    },
+                    arenas)});
   const Json data =
       word.data.empty() ? Json() : Json::parse(word.data, nullptr, /*allow_exceptions=*/false);
   for (const Handler& handler : handlers) {
     try {
       handler({.name = word.name, .data = data, .from_rank = rank}, context);
     } catch (...) {
-      done.errors.push_back(trouble_of(std::current_exception()).message);
+      done.errors.push_back(pipeline::trouble_of(std::current_exception()).message);
     }
   }
-  if (const std::shared_ptr<RankGroup> to = current(); word.to_group && to != nullptr) {
+  if (const std::shared_ptr<ranks::RankGroup> to = current(); word.to_group && to != nullptr) {
     wire::EventWord onwards = word;
     onwards.from_rank = rank;
-    RankGroup::Heard others = to->fire(std::move(onwards), context, rank);
+    ranks::RankGroup::Heard others = to->fire(std::move(onwards), context, rank);
     take_in(context, others.changes);
     if (others.verdict.code != ReturnCode::Ok) done.errors.push_back(others.verdict.why);
     std::ranges::move(others.errors, std::back_inserter(done.errors));

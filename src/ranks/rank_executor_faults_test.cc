@@ -1,24 +1,29 @@
 // What threads that meet, words that are too long and events that lead to others do to an executor.
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/time.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/descriptor.h"
+#include "sys/pidfd.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 TEST(RankExecutor, TellsARankWhatItDidNotGetWithATaskThatWasTooLong) {
@@ -115,6 +120,25 @@ TEST(RankExecutor, LaunchesAgainAfterItsKeeperWasKilled) {
   EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
+TEST(RankExecutor, LeavesNoRankToAKeeperThatWasKilledNotEvenOneThatIsStopped) {
+  RankExecutorOptions options = test_options(2);
+  options.result = RankResult::All;
+  RankExecutor executor(std::move(options), test_registry());
+  RankContext context;
+  std::vector<sys::Descriptor> processes;
+  for (const Shareable& reply : executor.execute_all("pid", {}, context)) {
+    processes.push_back(sys::open_pidfd(reply.get("pid").get<std::int64_t>()));
+    ASSERT_TRUE(processes.back().is_open());
+  }
+  ASSERT_EQ(processes.size(), 2U);
+  sys::send_signal(processes[1], SIGSTOP);
+  const Shareable reply = executor.execute("kill_parent", with({{"rank", 0}}), context);
+  EXPECT_EQ(reply.code(), ReturnCode::RankDied);
+  for (const sys::Descriptor& process : processes) {
+    EXPECT_TRUE(sys::wait_until_ended(process, Duration(5'000)));
+  }
+}
+
 TEST(RankExecutor, CarriesAConfigurationLargerThanASocketHolds) {
   const std::string padding(700'000, 'x');
   RankExecutor executor(
@@ -126,4 +150,4 @@ TEST(RankExecutor, CarriesAConfigurationLargerThanASocketHolds) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

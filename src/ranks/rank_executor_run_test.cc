@@ -15,9 +15,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "config/test_directory.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/test_directory.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/launcher.h"
@@ -26,7 +26,7 @@
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using namespace std::chrono_literals;
@@ -139,7 +139,7 @@ TEST(RankRun, BeginsWithItsStartForEveryRankAndIsQuietBefore) {
 }
 
 TEST(RankRun, EndsWithAnEventThatEveryRankHears) {
-  const testing_only::TestDirectory logs;
+  const sys::TemporaryDirectory logs;
   RankExecutorOptions options = recording(2, "end-run, print");
   options.log_directory = logs.path();
   RankExecutor executor(options, test_registry());
@@ -195,7 +195,7 @@ TEST(RankRun, GivesTheReasonOfAnAbortWithEveryReply) {
 }
 
 TEST(RankRun, LetsARankEndWhoseEventEndsTheRun) {
-  const testing_only::TestDirectory logs;
+  const sys::TemporaryDirectory logs;
   RankExecutorOptions options = recording(1, "ping, print");
   options.log_directory = logs.path();
   RankExecutor executor(options, test_registry());
@@ -231,7 +231,7 @@ TEST(RankRun, TellsTheLastWordsOfARankWhoseTaskIsTriedAgain) {
   RankExecutor executor(options, test_registry());
   RankContext context;
   EXPECT_EQ(executor.execute("kill", {}, context).code(), ReturnCode::RankDied);
-  EXPECT_THAT(notes, ElementsAre("task 'kill' is tried again: rank 0 was killed by signal 9\n"
+  EXPECT_THAT(notes, ElementsAre("task 'kill' is retried: rank 0 was killed by signal 9\n"
                                  "last words\n"));
 }
 
@@ -255,4 +255,4 @@ TEST(RankRun, IsRefusedWithAllThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "io/arena_pool.h"
+#include "link/arena_pool.h"
 #include "ranks/component_config.h"
 #include "ranks/group.h"
 #include "ranks/launch_line.h"
@@ -33,23 +33,23 @@ class RankExecutor::State {
       : options(std::move(with)), registry(std::move(of)) {}
 
   /// An error tells all that is wrong, a mistake a line.
-  [[nodiscard]] Result<CheckedComponents> check() const;
-  [[nodiscard]] Result<CheckedComponents> check_components_of_options() const;
+  [[nodiscard]] Result<ranks::CheckedComponents> check() const;
+  [[nodiscard]] Result<ranks::CheckedComponents> check_components_of_options() const;
   Result<void> make_group();
-  [[nodiscard]] Result<RankCommand> command(const CheckedComponents& checked);
+  [[nodiscard]] Result<ranks::RankCommand> command(const ranks::CheckedComponents& checked);
   struct Up {
     Shareable reply;
-    std::shared_ptr<RankGroup> group;
+    std::shared_ptr<ranks::RankGroup> group;
   };
   Up bring_up(RankContext& context, const std::stop_token& stop);
   /// Its launch, and kStartRun.
-  Shareable launch(RankGroup& to, RankContext& context, const std::stop_token& stop);
+  Shareable launch(ranks::RankGroup& to, RankContext& context, const std::stop_token& stop);
   std::vector<Shareable> execute(std::string_view task, const Shareable& input,
                                  RankContext& context, const std::stop_token& stop);
   [[nodiscard]] Shareable reply_of(const ranks::Verdict& verdict,
                                    const std::string& traceback) const;
-  std::vector<Shareable> replies_of(RankGroup::Execution done);
-  std::shared_ptr<RankGroup> current();
+  std::vector<Shareable> replies_of(ranks::RankGroup::Execution done);
+  std::shared_ptr<ranks::RankGroup> current();
   void take_in(RankContext& context, const std::string& changes);
   EventOutcome fire(std::string_view event, const Json& data, RankContext& context);
   /// What somebody outside fires, which must not come before kStartRun.
@@ -72,9 +72,9 @@ class RankExecutor::State {
   std::mutex launching;  ///< Held while the group is brought up, which may take minutes.
 
   std::mutex mutex;  ///< Of what follows. Not held while ranks are waited for.
-  std::shared_ptr<RankGroup> group;
-  std::shared_ptr<SharedArenas> arenas =
-      std::make_shared<SharedArenas>(io::ArenaPool::Options{.arenas_max = 32});
+  std::shared_ptr<ranks::RankGroup> group;
+  std::shared_ptr<ranks::SharedArenas> arenas =
+      std::make_shared<ranks::SharedArenas>(link::ArenaPool::Options{.arenas_max = 32});
   RankContext run_context;  ///< Whose siblings the handlers get.
   std::string directory;
   bool own_directory = false;

@@ -25,16 +25,16 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "config/test_directory.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/test_directory.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using namespace std::chrono_literals;
@@ -253,8 +253,8 @@ TEST(RankExecutor, TriesATaskAgainAfterADeathAsOftenAsItIsAsked) {
   RankContext context;
   const Shareable reply = executor.execute("exit", with({{"rank", 1}, {"code", 3}}), context);
   EXPECT_EQ(reply.code(), ReturnCode::RankDied);
-  EXPECT_THAT(notes, testing::ElementsAre("task 'exit' is tried again: rank 1 exited with code 3",
-                                          "task 'exit' is tried again: rank 1 exited with code 3"));
+  EXPECT_THAT(notes, testing::ElementsAre("task 'exit' is retried: rank 1 exited with code 3",
+                                          "task 'exit' is retried: rank 1 exited with code 3"));
 }
 
 TEST(RankExecutor, AbortsATaskAndKeepsItsRanks) {
@@ -339,7 +339,7 @@ TEST(RankExecutor, SaysWhatProgramThereIsNot) {
 
 TEST(RankExecutor, AbortsALaunch) {
   for (const char* const fault : {"wait", "hang"}) {
-    const testing_only::TestDirectory directory;
+    const sys::TemporaryDirectory directory;
     const std::string here = directory.path() + "/here";
     ASSERT_EQ(::mkfifo(here.c_str(), 0600), 0);
     RankExecutorOptions slow = test_options(
@@ -404,7 +404,7 @@ TEST(RankExecutor, CanBeFinalizedByAHandler) {
 }
 
 TEST(RankExecutor, KeepsALogOfEachRank) {
-  const testing_only::TestDirectory logs;
+  const sys::TemporaryDirectory logs;
   RankExecutorOptions logged = test_options(2);
   logged.log_directory = logs.path();
   RankExecutor executor(logged, test_registry());
@@ -418,4 +418,4 @@ TEST(RankExecutor, KeepsALogOfEachRank) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

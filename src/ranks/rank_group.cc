@@ -21,8 +21,8 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "io/arena_exchange.h"
-#include "io/arena_pool.h"
+#include "link/arena_exchange.h"
+#include "link/arena_pool.h"
 #include "ranks/context_access.h"
 #include "ranks/group.h"
 #include "ranks/parcel.h"
@@ -35,10 +35,10 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
-ranks::Verdict aborted(std::string why) {
+Verdict aborted(std::string why) {
   return {.code = ReturnCode::TaskAborted, .why = std::move(why), .rank = std::nullopt};
 }
 
@@ -91,7 +91,7 @@ Result<void> Call::begin(RankGroup::State::Lock&, std::string_view task, const P
     request.context = ContextAccess::changes(context, mirrors.back().own, mirrors.back().sticky);
     if (rank == 0 || request.context != changes) {
       changes = request.context;
-      frame.fields = to_fields(wire::RankRequest(request));
+      frame.fields = wire::to_fields(wire::RankRequest(request));
       auto encoded = wire::encode(frame, wire::kRankLimits);
       if (!encoded) return std::unexpected(std::move(encoded.error()));
       bytes = std::move(*encoded);
@@ -101,8 +101,8 @@ Result<void> Call::begin(RankGroup::State::Lock&, std::string_view task, const P
   state_.executed.reset();
   state_.executing = true;
   state_.request = request_;
-  state_.handle(ranks::ExecuteAsked{.id = id});
-  state_.options.arenas->with_pool([&](io::ArenaPool& pool) {
+  state_.handle(ExecuteAsked{.id = id});
+  state_.options.arenas->with_pool([&](link::ArenaPool& pool) {
     for (std::size_t rank = 0; rank < channels_.size(); ++rank) {
       // Not before all of it could be encoded.
       channels_[rank]->request_mirror = std::move(mirrors[rank].own);
@@ -143,7 +143,7 @@ void Call::wait(RankGroup::State::Lock& lock) {
   state_.executing = false;
   state_.changed.notify_all();
   // Those who have not replied are waited for by the group's thread, before anything else is asked.
-  if (state_.group.phase() != ranks::Phase::Ready) {
+  if (state_.group.phase() != Phase::Ready) {
     state_.post([&state = state_] { state.read_late_replies(); });
   }
 }
@@ -151,11 +151,11 @@ void Call::wait(RankGroup::State::Lock& lock) {
 bool Call::read(int rank) {
   RankChannel& channel = *channels_[static_cast<std::size_t>(rank)];
   const auto nonsense = [&](const std::string& what) {
-    state_.handle(ranks::RankSpokeNonsense{.rank = rank, .what = what});
+    state_.handle(RankSpokeNonsense{.rank = rank, .what = what});
     return false;
   };
   if (const Result<void> some = channel.requests.read_some(); !some) {
-    state_.handle(ranks::RankGone{.rank = rank, .why = some.error().message});
+    state_.handle(RankGone{.rank = rank, .why = some.error().message});
     return false;
   }
   while (true) {
@@ -165,10 +165,10 @@ bool Call::read(int rank) {
     if (!whole) return true;
     auto reply = read_reply(channel, *std::move(whole), request_);
     if (!reply) return nonsense(reply.error().message);
-    const ranks::Verdict verdict = verdict_of(reply->reply.outcome);
+    const Verdict verdict = verdict_of(reply->reply.outcome);
     replies_[static_cast<std::size_t>(rank)] = std::move(*reply);
     state_.give_back_read(channel);
-    state_.handle(ranks::RankReplied{.rank = rank, .verdict = verdict});
+    state_.handle(RankReplied{.rank = rank, .verdict = verdict});
   }
 }
 
@@ -176,7 +176,7 @@ bool Call::read(int rank) {
 std::shared_ptr<detail::BufferMemory> leased(const std::weak_ptr<RankGroup::State>& state,
                                              const std::shared_ptr<RankChannel>& channel,
                                              std::uint64_t arena,
-                                             const io::ArenaExchange::SharedView& view) {
+                                             const link::ArenaExchange::SharedView& view) {
   const std::shared_ptr<const void> lease(
       view.arena.get(),
       [state, channel = std::weak_ptr(channel), arena, mapped = view.arena](const void*) {
@@ -240,7 +240,7 @@ class StopsGroup {
     RankGroup::State& state;
     void operator()() const {
       const std::scoped_lock lock(state.mutex);
-      state.handle(ranks::StopAsked{kStopped});
+      state.handle(StopAsked{kStopped});
     }
   };
   std::stop_callback<Call> callback_;
@@ -258,9 +258,9 @@ RankGroup::~RankGroup() {
 bool RankGroup::is_up() const {
   State::Lock lock(state_->mutex);
   // What an execution before has left unfinished is waited for.
-  state_->changed.wait(lock, [this] { return state_->group.phase() != ranks::Phase::Settling; });
-  const ranks::Phase phase = state_->group.phase();
-  return phase == ranks::Phase::Ready || phase == ranks::Phase::Executing;
+  state_->changed.wait(lock, [this] { return state_->group.phase() != Phase::Settling; });
+  const Phase phase = state_->group.phase();
+  return phase == Phase::Ready || phase == Phase::Executing;
 }
 
 RankGroup::Launched RankGroup::launch(const RankContext& context, const std::stop_token& stop) {
@@ -273,8 +273,7 @@ RankGroup::Launched RankGroup::launch(const RankContext& context, const std::sto
   }
   State::Lock lock(state_->mutex);
   state_->changed.wait(lock, [this] {
-    return state_->closing > 0 ||
-           (state_->group.phase() == ranks::Phase::Down && state_->settled_down);
+    return state_->closing > 0 || (state_->group.phase() == Phase::Down && state_->settled_down);
   });
   if (state_->closing > 0) return {.verdict = aborted("the group is closed"), .traceback = {}};
   state_->first_mirror.clear();
@@ -284,12 +283,12 @@ RankGroup::Launched RankGroup::launch(const RankContext& context, const std::sto
   state_->launched.reset();
   state_->launch_traceback.clear();
   state_->settled_down = false;
-  state_->handle(ranks::LaunchAsked{});
+  state_->handle(LaunchAsked{});
   lock.unlock();
   std::optional<StopsGroup> stops(std::in_place, *state_, stop);
   lock.lock();
   state_->changed.wait(lock, [this] { return state_->launched.has_value(); });
-  Launched done{.verdict = state_->launched.value_or(ranks::Verdict{}),
+  Launched done{.verdict = state_->launched.value_or(Verdict{}),
                 .traceback = state_->launch_traceback};
   // Not with the lock: it waits for a stop that is being asked for just now.
   lock.unlock();
@@ -308,7 +307,7 @@ RankGroup::Execution RankGroup::execute(std::uint64_t id, std::string_view task,
   const Result<Parcel> parcel = pack(input, *state_->options.arenas);
   if (!parcel) return failed(ReturnCode::BadTaskData, parcel.error().message);
   State::Lock lock(state_->mutex);
-  if (state_->group.phase() != ranks::Phase::Ready) {
+  if (state_->group.phase() != Phase::Ready) {
     // It died just now. Nothing has begun, so it does no harm to begin anew.
     Execution done = failed(ReturnCode::RankDied, "the group is not up");
     done.not_begun = true;
@@ -339,7 +338,7 @@ RankGroup::Heard RankGroup::fire(wire::EventWord event, const RankContext& conte
   }
   const std::uint64_t id = ++state_->last_event;
   State::Fired& fired = state_->fired[id];
-  state_->handle(ranks::EventAsked{.id = id, .ranks = listening});
+  state_->handle(EventAsked{.id = id, .ranks = listening});
   if (!fired.over) {
     for (const int rank : listening) {
       const std::shared_ptr<RankChannel>& channel =
@@ -352,7 +351,7 @@ RankGroup::Heard RankGroup::fire(wire::EventWord event, const RankContext& conte
         channel->sticky_mirror = std::move(sticky);
       } else {
         fired.errors.push_back(fmt::format("rank {}: {}", rank, sent.error().message));
-        state_->handle(ranks::EventHeard{.id = id, .rank = rank});
+        state_->handle(EventHeard{.id = id, .rank = rank});
       }
     }
   }
@@ -384,18 +383,17 @@ void RankGroup::close() {
   if (!state_->running) return;
   ++state_->closing;
   const auto is_down = [this] {
-    return state_->group.phase() == ranks::Phase::Down && state_->settled_down;
+    return state_->group.phase() == Phase::Down && state_->settled_down;
   };
   while (!is_down() || state_->executing) {
-    state_->handle(ranks::CloseAsked{});
+    state_->handle(CloseAsked{});
     state_->changed.wait(lock, [&] {
-      const ranks::Phase phase = state_->group.phase();
-      return (is_down() && !state_->executing) ||
-             (phase != ranks::Phase::Down && phase != ranks::Phase::Ending);
+      const Phase phase = state_->group.phase();
+      return (is_down() && !state_->executing) || (phase != Phase::Down && phase != Phase::Ending);
     });
   }
   --state_->closing;
   state_->changed.notify_all();
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -27,14 +27,14 @@
 #include "trainyard/shareable.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 class RankGroup {
  public:
   class State;  ///< ranks/rank_group_state.h
 
   struct Options {
-    ranks::Group::Options group;
+    Group::Options group;
     Launcher launcher;
     RankCommand command;
     std::vector<std::string> environment;
@@ -63,7 +63,7 @@ class RankGroup {
   [[nodiscard]] bool is_up() const;
 
   struct Launched {
-    ranks::Verdict verdict;
+    Verdict verdict;
     std::string traceback;  ///< Of a component that could not be made.
   };
   /// Brings the group up, after the end of what there was before. All ranks have made their
@@ -71,7 +71,7 @@ class RankGroup {
   Launched launch(const RankContext& context, const std::stop_token& stop);
 
   struct Execution {
-    ranks::Verdict verdict;
+    Verdict verdict;
     bool again = false;      ///< A rank died, and it is to be tried once more.
     bool not_begun = false;  ///< The group went down before it was sent.
     /// By rank, as far as they have replied; of those whose result is not wanted empty ones.
@@ -85,7 +85,7 @@ class RankGroup {
                     const RankContext& context, const std::stop_token& stop);
 
   struct Heard {
-    ranks::Verdict verdict;
+    Verdict verdict;
     std::vector<std::string> errors;
     std::string changes;  ///< Of the context, by rank 0.
   };
@@ -101,4 +101,4 @@ class RankGroup {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -12,12 +12,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "io/descriptor.h"
-#include "io/frame_server.h"
-#include "io/frame_socket.h"
-#include "io/passing.h"
-#include "io/process_scan.h"
-#include "io/token.h"
+#include "link/frame_server.h"
+#include "link/frame_socket.h"
 #include "ranks/group.h"
 #include "ranks/launch_line.h"
 #include "ranks/rank_channel.h"
@@ -25,12 +21,16 @@
 #include "ranks/rank_group_machinery.h"
 #include "ranks/rank_group_state.h"
 #include "ranks/rank_number.h"
+#include "sys/descriptor.h"
+#include "sys/passing.h"
+#include "sys/process_scan.h"
+#include "sys/token.h"
 #include "trainyard/return_code.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// Longer than any real one: a loop would be a fault of /proc.
@@ -39,21 +39,21 @@ constexpr Duration::rep kEventMsMax = 1'000'000'000;
 
 }  // namespace
 
-Result<void> RankGroup::State::admit(io::ConnectionId connection, const wire::Hello& hello) {
+Result<void> RankGroup::State::admit(link::ConnectionId connection, const wire::Hello& hello) {
   const auto known = std::ranges::find_if(tokens, [&](const std::string& each) {
     // One that was used is gone.
-    return !each.empty() && io::same_token(each, hello.token);
+    return !each.empty() && sys::same_token(each, hello.token);
   });
   if (known == tokens.end()) {
     return std::unexpected(Error{"its token is not that of a rank of this group"});
   }
   if (Result<void> descends = check_descent(connection); !descends) return descends;
-  if (group.phase() != ranks::Phase::Launching) {
+  if (group.phase() != Phase::Launching) {
     return std::unexpected(Error{"all ranks have connected already"});
   }
   const Result<int> rank = rank_of(hello);
   if (!rank) {
-    handle(ranks::RankRefused{rank.error().message});
+    handle(RankRefused{rank.error().message});
     return std::unexpected(rank.error());
   }
   if (options.group.own_processes) {
@@ -83,15 +83,15 @@ Result<int> RankGroup::State::rank_of(const wire::Hello& hello) const {
   }
   if (channels.at(static_cast<std::size_t>(*hello.rank)) != nullptr ||
       joining.contains(*hello.rank)) {
-    return std::unexpected(Error{fmt::format("there are two of rank {}", *hello.rank)});
+    return std::unexpected(Error{fmt::format("two processes are rank {}", *hello.rank)});
   }
   return *hello.rank;
 }
 
 /// Whoever has a token by other ways than from us is not let in.
-Result<void> RankGroup::State::check_descent(io::ConnectionId connection) const {
+Result<void> RankGroup::State::check_descent(link::ConnectionId connection) const {
   if (!starts_descendants(options.launcher)) return {};
-  const io::ProcessScan scan;
+  const sys::ProcessScan scan;
   std::int64_t pid = machinery_->server->process_of(connection);
   for (int i = 0; i < kAncestorsMax && pid > 1; ++i) {
     if (pid == machinery_->keeper->pid()) return {};
@@ -102,27 +102,27 @@ Result<void> RankGroup::State::check_descent(io::ConnectionId connection) const 
   return std::unexpected(Error{"it was not started by the launcher of this group"});
 }
 
-void RankGroup::State::take_over(io::ConnectionId connection, int rank, std::uint32_t of_epoch) {
+void RankGroup::State::take_over(link::ConnectionId connection, int rank, std::uint32_t of_epoch) {
   const Lock lock(mutex);
   joining.erase(rank);
-  if (of_epoch != epoch || group.phase() != ranks::Phase::Launching) {
+  if (of_epoch != epoch || group.phase() != Phase::Launching) {
     return machinery_->server->end(connection, "the group is not launched any more");
   }
   auto socket = machinery_->server->hand_over(connection);
-  auto pair = io::socket_pair();
+  auto pair = sys::socket_pair();
   if (!socket || !pair) {
     const Error& why = socket ? pair.error() : socket.error();
-    return handle(ranks::RankRefused{fmt::format("rank {}: {}", rank, why.message)});
+    return handle(RankRefused{fmt::format("rank {}: {}", rank, why.message)});
   }
   auto channel = std::make_shared<RankChannel>(
-      io::FrameSocket(std::move(*socket), wire::kRankLimits),
-      io::FrameSocket(std::move(pair->first), wire::kRankLimits), std::move(pair->second));
+      link::FrameSocket(std::move(*socket), wire::kRankLimits),
+      link::FrameSocket(std::move(pair->first), wire::kRankLimits), std::move(pair->second));
   channel->request_mirror = first_mirror;
   channel->sticky_mirror = first_sticky;
   channels.at(static_cast<std::size_t>(rank)) = channel;
   watch_requests(rank);
   machinery_->loop.watch_readable(channel->words.descriptor(), [this, rank] { read_words(rank); });
-  handle(ranks::RankJoined{rank});
+  handle(RankJoined{rank});
 }
 
 void RankGroup::State::send_initialise(int rank) {
@@ -136,17 +136,17 @@ void RankGroup::State::send_initialise(int rank) {
                                           options.group.limits.event.count(), kEventMsMax)),
                                       .context = first_changes};
   const Result<void> sent = channel.requests.send_with_descriptor(
-      {.kind = wire::FrameKind::Request, .fields = to_fields(wire::RankRequest(first))},
+      {.kind = wire::FrameKind::Request, .fields = wire::to_fields(wire::RankRequest(first))},
       channel.their_words.get());
   channel.their_words.close();
   if (channel.requests.unsent() > 0) {
     post([this, each = channels.at(static_cast<std::size_t>(rank))] { flush_requests(each); });
   }
   if (!sent) {
-    handle(ranks::RankReplied{
+    handle(RankReplied{
         .rank = rank,
         .verdict = {.code = ReturnCode::BadConfig, .why = sent.error().message, .rank = rank}});
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

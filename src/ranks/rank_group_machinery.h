@@ -6,20 +6,20 @@
 #include <optional>
 #include <set>
 
-#include "io/event_loop.h"
-#include "io/frame_server.h"
-#include "io/keeper.h"
-#include "io/port_lease.h"
+#include "link/frame_server.h"
+#include "process/keeper.h"
+#include "process/port_lease.h"
 #include "ranks/rank_group_state.h"
+#include "sys/event_loop.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct RankGroup::State::Machinery {
-  io::EventLoop loop;
-  std::unique_ptr<io::Keeper> keeper;
-  std::unique_ptr<io::FrameServer> server;
-  std::optional<io::PortLease> lease;
+  sys::EventLoop loop;
+  std::unique_ptr<process::Keeper> keeper;
+  std::unique_ptr<link::FrameServer> server;
+  std::optional<process::PortLease> lease;
   std::set<int> watched_requests;  ///< Ranks whose replies are read here, and not by a caller.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -18,27 +18,27 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "io/arena_exchange.h"
-#include "io/descriptor.h"
-#include "io/event_loop.h"
-#include "io/frame_server.h"
-#include "io/keeper.h"
+#include "link/arena_exchange.h"
+#include "link/frame_server.h"
 #include "model/ids.h"
+#include "process/keeper.h"
 #include "ranks/group.h"
 #include "ranks/rank_channel.h"
 #include "ranks/rank_group.h"
 #include "ranks/shared_arenas.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 /// The reply in a frame, and what is needed to read its buffers later.
 struct ReplyFrame {
   wire::RankReply reply;
   wire::Frame frame;
-  std::vector<io::ArenaExchange::SharedView> views;
+  std::vector<link::ArenaExchange::SharedView> views;
 };
 
 /// An error: it is no reply to that request.
@@ -47,7 +47,7 @@ Result<ReplyFrame> read_reply(RankChannel& channel, wire::Frame frame, std::uint
 class RankGroup::State : public std::enable_shared_from_this<State> {
  public:
   using Lock = std::unique_lock<std::mutex>;
-  using Job = std::move_only_function<void()>;
+  using Work = std::move_only_function<void()>;
 
   explicit State(RankGroup::Options with);
   State(State&&) = delete;
@@ -56,9 +56,9 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   // --- any thread, with the lock ---
 
-  void handle(const ranks::GroupEvent& event);
+  void handle(const GroupEvent& event);
   /// For the group's thread to do, soon.
-  void post(Job job);
+  void post(Work work);
   void note(std::string what);
   [[nodiscard]] bool on_own_thread() const { return std::this_thread::get_id() == thread_id_; }
   /// An error: the word is too long.
@@ -92,7 +92,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   std::mutex mutex;
   /// Of anything below; whoever waits looks again.
   std::condition_variable changed;
-  ranks::Group group;
+  Group group;
   int closing = 0;           ///< So many wait for its end; it is not launched then.
   bool keeper_gone = false;  ///< A new one is made for the next launch.
   bool settled_down = true;  ///< It is down, and nothing is left of the last launch.
@@ -100,25 +100,25 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   std::uint32_t epoch = 0;
   std::vector<std::string> tokens;  ///< One for each rank, or one for the launcher.
   std::set<int> joining;            ///< Let in, and not taken over yet.
-  std::optional<ranks::Verdict> launched;
+  std::optional<Verdict> launched;
   std::string launch_traceback;  ///< Of the first that could not make its components.
   std::string first_changes;     ///< Of the context, for those who join.
   ContextMirror first_mirror;
   ContextMirror first_sticky;
 
   struct Answer {
-    ranks::Verdict verdict;
+    Verdict verdict;
     bool again = false;
   };
   bool executing = false;  ///< Somebody is in execute(), and reads the replies.
   std::optional<Answer> executed;
-  std::uint64_t request = 0;   ///< The sequence of the last one.
-  std::uint64_t requests = 0;  ///< How many there were.
-  io::Descriptor caller_wake;  ///< Written to when `executed` is there.
+  std::uint64_t request = 0;    ///< The sequence of the last one.
+  std::uint64_t requests = 0;   ///< How many there were.
+  sys::Descriptor caller_wake;  ///< Written to when `executed` is there.
 
   struct Fired {
     bool over = false;
-    ranks::Verdict verdict;
+    Verdict verdict;
     std::vector<std::string> errors;
     std::string changes;
   };
@@ -133,31 +133,31 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   };
   std::deque<Risen> risen;  ///< What ranks have fired and the thread for events has not taken.
 
-  std::deque<Job> inbox;
-  io::Descriptor inbox_wake;
+  std::deque<Work> inbox;
+  sys::Descriptor inbox_wake;
   std::optional<Duration> sleeps_until;  ///< The group's thread; nothing: without end.
   bool quit = false;
   bool running = false;
   std::optional<Error> broken;  ///< Why the group's thread could not begin.
 
  private:
-  void carry_out(const ranks::GroupCommand& command);
-  void carry_out_here(const ranks::GroupCommand& command);
-  [[nodiscard]] static bool needs_own_thread(const ranks::GroupCommand& command);
+  void carry_out(const GroupCommand& command);
+  void carry_out_here(const GroupCommand& command);
+  [[nodiscard]] static bool needs_own_thread(const GroupCommand& command);
 
   void start_processes();
   void launch_process(std::optional<int> rank, std::vector<std::string> command,
                       std::vector<std::string> environment);
   void signal_processes(int signal);
-  [[nodiscard]] AttemptKey key_of(std::optional<int> rank) const;
+  [[nodiscard]] model::AttemptKey key_of(std::optional<int> rank) const;
   void send_initialise(int rank);
-  void take_keeper_news(const io::KeeperNews& news);
+  void take_keeper_news(const process::KeeperNews& news);
   void clear_away(const std::string& left);
 
-  [[nodiscard]] Result<void> admit(io::ConnectionId connection, const wire::Hello& hello);
+  [[nodiscard]] Result<void> admit(link::ConnectionId connection, const wire::Hello& hello);
   [[nodiscard]] Result<int> rank_of(const wire::Hello& hello) const;
-  [[nodiscard]] Result<void> check_descent(io::ConnectionId connection) const;
-  void take_over(io::ConnectionId connection, int rank, std::uint32_t of_epoch);
+  [[nodiscard]] Result<void> check_descent(link::ConnectionId connection) const;
+  void take_over(link::ConnectionId connection, int rank, std::uint32_t of_epoch);
   void watch_requests(int rank);
   void unwatch_requests();
   void read_requests(int rank);
@@ -183,6 +183,6 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 };
 
 /// What the reply says of how it went.
-ranks::Verdict verdict_of(const wire::RankOutcome& outcome);
+Verdict verdict_of(const wire::RankOutcome& outcome);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

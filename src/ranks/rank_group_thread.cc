@@ -26,17 +26,14 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "io/arena_pool.h"
-#include "io/control_socket.h"
-#include "io/descriptor.h"
-#include "io/event_loop.h"
-#include "io/files.h"
-#include "io/frame_server.h"
-#include "io/keeper.h"
-#include "io/port_lease.h"
-#include "io/token.h"
+#include "link/arena_pool.h"
+#include "link/control_socket.h"
+#include "link/frame_server.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/rank_environment.h"
+#include "process/keeper.h"
+#include "process/port_lease.h"
 #include "ranks/group.h"
 #include "ranks/launch_line.h"
 #include "ranks/log_end.h"
@@ -44,22 +41,25 @@
 #include "ranks/rank_group.h"
 #include "ranks/rank_group_machinery.h"
 #include "ranks/rank_group_state.h"
-#include "ranks/rank_number.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/token.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr std::size_t kStrangersMax = 1'024;
 
-void write_to(const io::Descriptor& wake) {
+void write_to(const sys::Descriptor& wake) {
   const std::uint64_t one = 1;
   static_cast<void>(::write(wake.get(), &one, sizeof one));
 }
 
-void drain(const io::Descriptor& wake) {
+void drain(const sys::Descriptor& wake) {
   std::uint64_t count = 0;
   static_cast<void>(::read(wake.get(), &count, sizeof count));
 }
@@ -78,12 +78,12 @@ RankGroup::State::~State() = default;
 
 // --- from any thread ---
 
-void RankGroup::State::handle(const ranks::GroupEvent& event) {
-  for (const ranks::GroupCommand& command : group.on(event, io::EventLoop::now())) {
+void RankGroup::State::handle(const GroupEvent& event) {
+  for (const GroupCommand& command : group.on(event, sys::EventLoop::now())) {
     carry_out(command);
   }
   if (on_own_thread()) {
-    if (group.phase() == ranks::Phase::Ready) unwatch_requests();
+    if (group.phase() == Phase::Ready) unwatch_requests();
   } else if (const auto due = group.wake_at(); due && (!sleeps_until || *due < *sleeps_until)) {
     sleeps_until = due;
     wake_thread();
@@ -91,8 +91,8 @@ void RankGroup::State::handle(const ranks::GroupEvent& event) {
   changed.notify_all();
 }
 
-void RankGroup::State::post(Job job) {
-  inbox.push_back(std::move(job));
+void RankGroup::State::post(Work work) {
+  inbox.push_back(std::move(work));
   wake_thread();
 }
 
@@ -103,14 +103,14 @@ void RankGroup::State::note(std::string what) {
 
 void RankGroup::State::wake_thread() const { write_to(inbox_wake); }
 
-bool RankGroup::State::needs_own_thread(const ranks::GroupCommand& command) {
-  return std::holds_alternative<ranks::StartProcesses>(command) ||
-         std::holds_alternative<ranks::SendInitialise>(command) ||
-         std::holds_alternative<ranks::SignalProcesses>(command) ||
-         std::holds_alternative<ranks::GroupDown>(command);
+bool RankGroup::State::needs_own_thread(const GroupCommand& command) {
+  return std::holds_alternative<StartProcesses>(command) ||
+         std::holds_alternative<SendInitialise>(command) ||
+         std::holds_alternative<SignalProcesses>(command) ||
+         std::holds_alternative<GroupDown>(command);
 }
 
-void RankGroup::State::carry_out(const ranks::GroupCommand& command) {
+void RankGroup::State::carry_out(const GroupCommand& command) {
   if (on_own_thread() || !needs_own_thread(command)) return carry_out_here(command);
   post([this, command] {
     const Lock lock(mutex);
@@ -118,45 +118,45 @@ void RankGroup::State::carry_out(const ranks::GroupCommand& command) {
   });
 }
 
-void RankGroup::State::carry_out_here(const ranks::GroupCommand& command) {
+void RankGroup::State::carry_out_here(const GroupCommand& command) {
   const auto channel = [this](int rank) { return channels.at(static_cast<std::size_t>(rank)); };
   match(
-      command, [&](const ranks::StartProcesses&) { start_processes(); },
-      [&](const ranks::SendInitialise& it) { send_initialise(it.rank); },
+      command, [&](const StartProcesses&) { start_processes(); },
+      [&](const SendInitialise& it) { send_initialise(it.rank); },
       // Whoever asked for it has the payload, and sends it.
-      [](const ranks::SendExecute&) {},
-      [&](const ranks::SendStop& it) {
+      [](const SendExecute&) {},
+      [&](const SendStop& it) {
         if (const auto to = channel(it.rank)) {
           const Result<void> sent =
               send_word(to, wire::FrameKind::Order, request, wire::StopWord{.reason = it.reason});
           check(sent.has_value(), "a short word");
         }
       },
-      [&](const ranks::SendClose& it) {
+      [&](const SendClose& it) {
         const auto to = channel(it.rank);
         if (to == nullptr) return;
         // A close is never too long.
         [[maybe_unused]] const Result<void> sent = to->requests.send(
-            {.kind = wire::FrameKind::Request, .fields = to_fields(wire::CloseRequest{})});
+            {.kind = wire::FrameKind::Request, .fields = wire::to_fields(wire::CloseRequest{})});
         if (to->requests.unsent() > 0) post([this, to] { flush_requests(to); });
       },
-      [&](const ranks::SignalProcesses& it) { signal_processes(it.signal); },
+      [&](const SignalProcesses& it) { signal_processes(it.signal); },
       [&](const ranks::Launched& it) { launched = it.verdict; },
-      [&](const ranks::Executed& it) {
+      [&](const Executed& it) {
         executed = Answer{.verdict = it.verdict};
         write_to(caller_wake);
       },
-      [&](const ranks::Restart& it) {
+      [&](const Restart& it) {
         executed = Answer{.verdict = it.verdict, .again = true};
         write_to(caller_wake);
       },
-      [&](const ranks::EventOver& it) {
+      [&](const EventOver& it) {
         const auto event = fired.find(it.id);
         if (event == fired.end()) return;
         event->second.over = true;
         event->second.verdict = it.verdict;
       },
-      [&](const ranks::GroupDown& it) { clear_away(it.left); });
+      [&](const GroupDown& it) { clear_away(it.left); });
 }
 
 Result<void> RankGroup::State::start_threads() {
@@ -208,15 +208,15 @@ void RankGroup::State::run() {
   running = true;
   changed.notify_all();
   while (!quit) {
-    const Duration now = io::EventLoop::now();
+    const Duration now = sys::EventLoop::now();
     sleeps_until = group.wake_at();
     std::optional<Duration> timeout;
     if (sleeps_until) timeout = std::max(*sleeps_until - now, Duration{0});
     lock.unlock();
     machinery_->loop.run_once(timeout);
     lock.lock();
-    if (const auto due = group.wake_at(); due && *due <= io::EventLoop::now()) {
-      handle(ranks::TimePassed{});
+    if (const auto due = group.wake_at(); due && *due <= sys::EventLoop::now()) {
+      handle(TimePassed{});
     }
   }
   lock.unlock();
@@ -228,10 +228,10 @@ void RankGroup::State::run() {
 Result<void> RankGroup::State::make_machinery() {
   machinery_ = std::make_unique<Machinery>();
   if (Result<void> kept = make_keeper(); !kept) return kept;
-  auto server = io::FrameServer::listen(
+  auto server = link::FrameServer::listen(
       machinery_->loop,
       {.program = "trainyard ranks",
-       .parents = io::socket_parents(),
+       .parents = link::socket_parents(),
        // It is told with the lock or without.
        .on_trouble =
            [this](std::string_view what) {
@@ -246,26 +246,26 @@ Result<void> RankGroup::State::make_machinery() {
       {.takes = wire::FrameKind::Reply,
        .may_be_silent = true,
        .admit =
-           [this](io::ConnectionId connection, const wire::Hello& hello) {
+           [this](link::ConnectionId connection, const wire::Hello& hello) {
              const Lock lock(mutex);
              return admit(connection, hello);
            },
        // Before it has been taken over it has nothing to say.
-       .on_frame = [this](io::ConnectionId connection,
+       .on_frame = [this](link::ConnectionId connection,
                           const wire::Frame&) { machinery_->server->end(connection, "too early"); },
-       .on_gone = [](io::ConnectionId) {}});
+       .on_gone = [](link::ConnectionId) {}});
   machinery_->loop.watch_readable(inbox_wake.get(), [this] { do_inbox(); });
   return {};
 }
 
 Result<void> RankGroup::State::make_keeper() {
-  auto keeper = io::Keeper::fork(
+  auto keeper = process::Keeper::fork(
       {.body = {}, .beside_threads = true, .stop_grace = options.group.limits.stop / 2});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
-  machinery_->keeper = std::make_unique<io::Keeper>(std::move(*keeper));
-  machinery_->keeper->listen(machinery_->loop, [this](std::span<const io::KeeperNews> news) {
+  machinery_->keeper = std::make_unique<process::Keeper>(std::move(*keeper));
+  machinery_->keeper->listen(machinery_->loop, [this](std::span<const process::KeeperNews> news) {
     const Lock lock(mutex);
-    for (const io::KeeperNews& each : news) take_keeper_news(each);
+    for (const process::KeeperNews& each : news) take_keeper_news(each);
   });
   keeper_gone = false;
   return {};
@@ -274,9 +274,9 @@ Result<void> RankGroup::State::make_keeper() {
 void RankGroup::State::do_inbox() {
   drain(inbox_wake);
   Lock lock(mutex);
-  std::deque<Job> jobs = std::exchange(inbox, {});
+  std::deque<Work> posted = std::exchange(inbox, {});
   lock.unlock();
-  for (Job& job : jobs) job();
+  for (Work& work : posted) work();
 }
 
 // --- processes ---
@@ -287,25 +287,25 @@ void RankGroup::State::start_processes() {
   settled_down = false;
   if (keeper_gone) {
     if (const Result<void> made = make_keeper(); !made) {
-      return handle(ranks::KeeperLost{made.error().message});
+      return handle(KeeperLost{made.error().message});
     }
   }
   const int ranks = options.group.ranks;
-  auto lease = io::PortLease::take();
+  auto lease = process::PortLease::take();
   if (!lease) note(lease.error().message + ": there is no MASTER_PORT");
   const RankPlan plan{
       .ranks = ranks, .port = lease ? lease->port() : 0, .command = options.command.line};
   if (lease) machinery_->lease.emplace(std::move(*lease));
-  std::vector<std::string> environment = common_environment(plan);
+  std::vector<std::string> environment = model::common_rank_environment(ranks, plan.port);
   std::ranges::copy(options.environment, std::back_inserter(environment));
   environment.push_back(fmt::format("TRAINYARD_RANK_SOCKET={}", machinery_->server->path()));
   const bool own = options.group.own_processes;
   tokens.clear();
-  for (int rank = 0; rank < (own ? ranks : 1); ++rank) tokens.push_back(io::random_token());
+  for (int rank = 0; rank < (own ? ranks : 1); ++rank) tokens.push_back(sys::random_token());
   if (own) {
     for (int rank = 0; rank < ranks; ++rank) {
       std::vector<std::string> of_rank = environment;
-      std::ranges::move(rank_environment({.rank = rank, .local_rank = rank, .ranks = {}}, ranks),
+      std::ranges::move(model::rank_environment({.rank = rank, .local_rank = rank, .ranks = ranks}),
                         std::back_inserter(of_rank));
       of_rank.push_back("TRAINYARD_RANK_TOKEN=" + tokens[static_cast<std::size_t>(rank)]);
       launch_process(rank, plan.command, std::move(of_rank));
@@ -324,20 +324,20 @@ void RankGroup::State::launch_process(std::optional<int> rank, std::vector<std::
                                       std::vector<std::string> environment) {
   const std::string log =
       rank ? log_of_rank(options.directory, *rank) : options.directory + "/launcher.log";
-  const Launch launch{.arguments = std::move(command),
-                      .environment = std::move(environment),
-                      .working_directory = io::current_directory().value_or("/"),
-                      .task_directory = options.directory,
-                      .stdout_path = log,
-                      .stderr_path = log,
-                      .preload = rank ? options.command.preload : Preload{},
-                      .memory_group = {},
-                      .memory_max = {},
-                      .result_path = {}};
+  const model::Launch launch{.arguments = std::move(command),
+                             .environment = std::move(environment),
+                             .working_directory = sys::current_directory().value_or("/"),
+                             .task_directory = options.directory,
+                             .stdout_path = log,
+                             .stderr_path = log,
+                             .preload = rank ? options.command.preload : model::Preload{},
+                             .memory_group = {},
+                             .memory_max = {},
+                             .result_path = {}};
   machinery_->keeper->start(key_of(rank), launch);
 }
 
-AttemptKey RankGroup::State::key_of(std::optional<int> rank) const {
+model::AttemptKey RankGroup::State::key_of(std::optional<int> rank) const {
   return {.task = {static_cast<std::uint32_t>(rank.value_or(options.group.ranks))},
           .attempt = epoch};
 }
@@ -349,20 +349,19 @@ void RankGroup::State::signal_processes(int signal) {
   }
 }
 
-void RankGroup::State::take_keeper_news(const io::KeeperNews& news) {
+void RankGroup::State::take_keeper_news(const process::KeeperNews& news) {
   match(
-      news, [](const io::ProcessStarted&) {}, [](const io::KeeperNote&) {},
-      [](const io::KeeperHeard&) {},
-      [this](const io::ProcessEnded& it) {
+      news, [](const process::ProcessStarted&) {}, [](const process::KeeperNote&) {},
+      [](const process::KeeperHeard&) {}, [](const process::RankFailed&) {},
+      [this](const process::ProcessEnded& it) {
         if (it.key.attempt != epoch) return;
         const auto number = static_cast<int>(it.key.task.value);
         const bool of_rank = number < options.group.ranks;
-        handle(ranks::ProcessEnd{.rank = of_rank ? std::optional(number) : std::nullopt,
-                                 .end = it.end});
+        handle(ProcessEnd{.rank = of_rank ? std::optional(number) : std::nullopt, .end = it.end});
       },
-      [this](const io::KeeperGone& it) {
+      [this](const process::KeeperGone& it) {
         keeper_gone = true;
-        handle(ranks::KeeperLost{it.why});
+        handle(KeeperLost{it.why});
       });
 }
 
@@ -378,7 +377,7 @@ void RankGroup::State::clear_away(const std::string& left) {
     channel->requests.shut_down();
     channel->words.shut_down();
     options.arenas->with_pool(
-        [&](io::ArenaPool& pool) { channel->requests.arenas().drop_all(pool); });
+        [&](link::ArenaPool& pool) { channel->requests.arenas().drop_all(pool); });
   }
   machinery_->watched_requests.clear();
   machinery_->lease.reset();
@@ -388,4 +387,4 @@ void RankGroup::State::clear_away(const std::string& left) {
   settled_down = true;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

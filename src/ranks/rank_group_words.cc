@@ -16,8 +16,8 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
-#include "io/arena_pool.h"
-#include "io/frame_socket.h"
+#include "link/arena_pool.h"
+#include "link/frame_socket.h"
 #include "pipeline/trouble.h"
 #include "ranks/group.h"
 #include "ranks/rank_channel.h"
@@ -28,7 +28,7 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// Events that a rank does not read.
@@ -38,7 +38,7 @@ constexpr std::size_t kRisenMax = 4'096;
 
 }  // namespace
 
-ranks::Verdict verdict_of(const wire::RankOutcome& outcome) {
+Verdict verdict_of(const wire::RankOutcome& outcome) {
   const auto code = parse_return_code(outcome.code);
   if (!code) {
     return {.code = ReturnCode::CommunicationError,
@@ -74,8 +74,8 @@ void RankGroup::State::watch_requests(int rank) {
 
 void RankGroup::State::read_late_replies() {
   const Lock lock(mutex);
-  const ranks::Phase phase = group.phase();
-  if (phase != ranks::Phase::Settling && phase != ranks::Phase::Ending) return;
+  const Phase phase = group.phase();
+  if (phase != Phase::Settling && phase != Phase::Ending) return;
   for (int rank = 0; rank < options.group.ranks; ++rank) watch_requests(rank);
   for (const auto& channel : channels) {
     if (channel != nullptr && channel->requests.unsent() > 0) {
@@ -96,23 +96,23 @@ void RankGroup::State::read_requests(int rank) {
   const std::shared_ptr<RankChannel> channel = channels.at(static_cast<std::size_t>(rank));
   // A caller reads them itself.
   if (channel == nullptr || !machinery_->watched_requests.contains(rank)) return;
-  const auto over = [&](const ranks::GroupEvent& event) {
+  const auto over = [&](const GroupEvent& event) {
     machinery_->watched_requests.erase(rank);
     machinery_->loop.unwatch(channel->requests.descriptor());
     handle(event);
   };
   const auto nonsense = [&](const std::string& what) {
-    over(ranks::RankSpokeNonsense{.rank = rank, .what = what});
+    over(RankSpokeNonsense{.rank = rank, .what = what});
   };
   if (const Result<void> read = channel->requests.read_some(); !read) {
-    return over(ranks::RankGone{.rank = rank, .why = read.error().message});
+    return over(RankGone{.rank = rank, .why = read.error().message});
   }
   while (machinery_->watched_requests.contains(rank)) {
     auto frame = channel->requests.next();
     if (!frame) return nonsense(frame.error().message);
     std::optional<wire::Frame>& whole = *frame;
     if (!whole) return;
-    const bool first = group.phase() == ranks::Phase::Initialising;
+    const bool first = group.phase() == Phase::Initialising;
     auto reply = read_reply(*channel, *std::move(whole), first ? 0 : request);
     if (!reply) return nonsense(reply.error().message);
     take_late_reply(rank, *channel, *reply, first);
@@ -126,12 +126,12 @@ void RankGroup::State::take_late_reply(int rank, RankChannel& channel, const Rep
   if (first) channel.listens = reply.reply.listens;
   if (first && launch_traceback.empty()) launch_traceback = reply.reply.outcome.traceback;
   give_back_read(channel);
-  handle(ranks::RankReplied{.rank = rank, .verdict = verdict_of(reply.reply.outcome)});
+  handle(RankReplied{.rank = rank, .verdict = verdict_of(reply.reply.outcome)});
 }
 
 /// It has replied, and reads no buffer of ours any more.
 void RankGroup::State::give_back_read(RankChannel& channel) {
-  options.arenas->with_pool([&](io::ArenaPool& pool) {
+  options.arenas->with_pool([&](link::ArenaPool& pool) {
     for (const wire::SharedBuffer& each : std::exchange(channel.reads, {})) {
       const Result<void> known = channel.requests.arenas().released(each.arena, pool);
       check(known.has_value(), "an arena that it was sent");
@@ -151,7 +151,7 @@ Result<void> RankGroup::State::send_word(const std::shared_ptr<RankChannel>& cha
                                          wire::FrameKind kind, std::uint64_t sequence,
                                          const wire::RankWord& word) {
   Result<void> sent =
-      channel->words.send({.kind = kind, .sequence = sequence, .fields = to_fields(word)});
+      channel->words.send({.kind = kind, .sequence = sequence, .fields = wire::to_fields(word)});
   if (!sent || channel->words.unsent() == 0) return sent;
   post([this, channel] { flush_words(channel); });
   return sent;
@@ -171,7 +171,7 @@ void RankGroup::State::flush_words(const std::shared_ptr<RankChannel>& channel) 
   for (std::size_t rank = 0; rank < channels.size(); ++rank) {
     if (channels[rank] != channel || channel->words.write_some()) continue;
     if (channel->words.unsent() > kUnreadMax) {
-      handle(ranks::RankGone{.rank = static_cast<int>(rank), .why = "it does not read its events"});
+      handle(RankGone{.rank = static_cast<int>(rank), .why = "it does not read its events"});
       return;
     }
     machinery_->loop.when_writable(channel->words.descriptor(),
@@ -183,15 +183,15 @@ void RankGroup::State::read_words(int rank) {
   const Lock lock(mutex);
   const std::shared_ptr<RankChannel> channel = channels.at(static_cast<std::size_t>(rank));
   if (channel == nullptr) return;
-  const auto over = [&](const ranks::GroupEvent& event) {
+  const auto over = [&](const GroupEvent& event) {
     machinery_->loop.unwatch(channel->words.descriptor());
     handle(event);
   };
   const auto nonsense = [&](const std::string& what) {
-    over(ranks::RankSpokeNonsense{.rank = rank, .what = what});
+    over(RankSpokeNonsense{.rank = rank, .what = what});
   };
   if (const Result<void> read = channel->words.read_some(); !read) {
-    return over(ranks::RankGone{.rank = rank, .why = read.error().message});
+    return over(RankGone{.rank = rank, .why = read.error().message});
   }
   while (channels.at(static_cast<std::size_t>(rank)) == channel) {
     auto frame = channel->words.next();
@@ -233,7 +233,7 @@ Result<void> RankGroup::State::take_word(int rank, const std::shared_ptr<RankCha
           event->second.errors.push_back(fmt::format("rank {}: {}", rank, each));
         }
         if (rank == 0) event->second.changes = std::move(done.context);
-        handle(ranks::EventHeard{.id = frame.sequence, .rank = rank});
+        handle(EventHeard{.id = frame.sequence, .rank = rank});
         return {};
       },
       [](const wire::StopWord&) -> Result<void> {
@@ -259,7 +259,7 @@ void RankGroup::State::tell_one(Lock& lock) {
   try {
     done = options.on_event(next.rank, next.event);
   } catch (...) {
-    done.errors.push_back(trouble_of(std::current_exception()).message);
+    done.errors.push_back(pipeline::trouble_of(std::current_exception()).message);
   }
   lock.lock();
   if (send_word(next.channel, wire::FrameKind::Order, next.sequence, done)) return;
@@ -278,4 +278,4 @@ void RankGroup::State::wait_for_event(Lock& lock, const Fired& event) {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -7,13 +7,12 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// Of any program of the field.
@@ -87,9 +86,4 @@ Result<void> check_rank(const RankNumber& number, int ranks) {
       fmt::format("rank {} is there, and the last of {} is {}", number.rank, ranks, ranks - 1)});
 }
 
-std::vector<std::string> rank_environment(const RankNumber& number, int ranks) {
-  return {fmt::format("TRAINYARD_RANK={}", number.rank), fmt::format("RANK={}", number.rank),
-          fmt::format("LOCAL_RANK={}", number.local_rank), fmt::format("WORLD_SIZE={}", ranks)};
-}
-
-}  // namespace trainyard
+}  // namespace trainyard::ranks

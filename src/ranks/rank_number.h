@@ -8,11 +8,10 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 struct RankNumber {
   int rank = 0;
@@ -31,7 +30,4 @@ Result<RankNumber> rank_number(const Lookup& environment);
 /// An error: it is not one of so many, or was told of another number of them.
 Result<void> check_rank(const RankNumber& number, int ranks);
 
-/// By which it finds itself, and PyTorch and others do: NAME=value.
-std::vector<std::string> rank_environment(const RankNumber& number, int ranks);
-
-}  // namespace trainyard
+}  // namespace trainyard::ranks

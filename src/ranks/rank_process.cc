@@ -28,8 +28,8 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "io/arena_pool.h"
-#include "io/frame_socket.h"
+#include "link/arena_pool.h"
+#include "link/frame_socket.h"
 #include "pipeline/trouble.h"
 #include "ranks/component_builder.h"
 #include "ranks/context_access.h"
@@ -45,14 +45,14 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr std::size_t kArenasMax = 16;
 /// For what runs when the parent is gone. Nobody waits for it.
 constexpr Duration kOrphanGrace{5'000};
 
-wire::RankOutcome outcome_of(const Trouble& trouble) {
+wire::RankOutcome outcome_of(const pipeline::Trouble& trouble) {
   const ReturnCode code =
       trouble.out_of_memory ? ReturnCode::OutOfMemory : ReturnCode::ExecutionException;
   return {.code = std::string(to_text(code)),
@@ -78,12 +78,12 @@ class RankProcess::Link final : public detail::RankLink {
   RankProcess& process_;
 };
 
-RankProcess::RankProcess(io::FrameSocket requests, const ComponentRegistry& registry,
+RankProcess::RankProcess(link::FrameSocket requests, const ComponentRegistry& registry,
                          int local_rank)
     : requests_(std::move(requests)),
       registry_(registry),
       local_rank_(local_rank),
-      arenas_(std::make_shared<SharedArenas>(io::ArenaPool::Options{.arenas_max = kArenasMax})),
+      arenas_(std::make_shared<SharedArenas>(link::ArenaPool::Options{.arenas_max = kArenasMax})),
       link_(std::make_shared<Link>(*this)),
       word_base_(request_base_.sibling()) {}
 
@@ -129,7 +129,7 @@ Result<void> RankProcess::run() {
 }
 
 void RankProcess::released(const wire::Frame& frame) {
-  arenas_->with_pool([&](io::ArenaPool& pool) {
+  arenas_->with_pool([&](link::ArenaPool& pool) {
     // One that we did not send is nothing to us.
     [[maybe_unused]] const Result<void> known = requests_.arenas().released(frame.topic, pool);
   });
@@ -148,14 +148,14 @@ Result<void> RankProcess::initialise(const wire::Frame& frame,
   auto words = requests_.take_descriptor();
   if (!words) return std::unexpected(std::move(words.error()));
   if (words_ != nullptr) return std::unexpected(Error{"a rank is initialised once"});
-  words_ = std::make_unique<io::FrameSocket>(std::move(*words), wire::kRankLimits);
+  words_ = std::make_unique<link::FrameSocket>(std::move(*words), wire::kRankLimits);
   first_ = request;
   for (RankContext* const base : {&request_base_, &word_base_}) {
-    ContextAccess::place(*base, {.rank = request.rank,
-                                 .local_rank = local_rank_,
-                                 .ranks = request.ranks,
-                                 .from_rank = std::nullopt,
-                                 .link = link_});
+    ContextAccess::set_position(*base, {.rank = request.rank,
+                                        .local_rank = local_rank_,
+                                        .ranks = request.ranks,
+                                        .from_rank = std::nullopt,
+                                        .link = link_});
   }
   ContextAccess::merge(request_base_, request.context);
   // From here on it hears when it is to stop.
@@ -174,7 +174,7 @@ wire::RankReply RankProcess::make_components(const wire::InitialiseRequest& requ
     const std::scoped_lock lock(mutex_);
     components_made_ = true;
   } catch (...) {
-    const Trouble trouble = trouble_of(std::current_exception());
+    const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
     made.outcome = {.code = std::string(to_text(ReturnCode::InitFailed)),
                     .message = fmt::format("rank {}: {}", request.rank, trouble.message),
                     .traceback = trouble.traceback};
@@ -216,7 +216,7 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
       }
     }
   } catch (...) {
-    answer.outcome = outcome_of(trouble_of(std::current_exception()));
+    answer.outcome = outcome_of(pipeline::trouble_of(std::current_exception()));
   }
   if (first_.result_wanted && !input->cookies().empty()) {
     answer.payload.cookies = wire::fields_text(input->cookies());
@@ -224,11 +224,11 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
   if (answer.outcome.code != "ok" && !answer.outcome.message.empty()) {
     answer.outcome.message = fmt::format("rank {}: {}", first_.rank, answer.outcome.message);
   }
-  reply_frame.fields = to_fields(answer);
+  reply_frame.fields = wire::to_fields(answer);
   reply_frame.buffers = std::move(parcel.raw);
   reply_frame.shared = std::move(parcel.shared);
   Result<void> sent =
-      arenas_->with_pool([&](io::ArenaPool& pool) { return requests_.send(reply_frame, &pool); });
+      arenas_->with_pool([&](link::ArenaPool& pool) { return requests_.send(reply_frame, &pool); });
   if (!sent) {
     return reply(
         sequence,
@@ -241,7 +241,7 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
 
 Result<void> RankProcess::reply(std::uint64_t sequence, const wire::RankReply& reply) {
   Result<void> sent = requests_.send(
-      {.kind = wire::FrameKind::Reply, .sequence = sequence, .fields = to_fields(reply)});
+      {.kind = wire::FrameKind::Reply, .sequence = sequence, .fields = wire::to_fields(reply)});
   return sent ? requests_.write_all() : sent;
 }
 
@@ -340,10 +340,10 @@ bool RankProcess::wait_for_answer(std::unique_lock<std::mutex>& lock, std::uint6
 wire::EventDone RankProcess::tell(const wire::EventWord& event) {
   ContextAccess::merge(word_base_, event.context);
   RankContext context = ContextAccess::copy(word_base_);
-  detail::RankPlace place = ContextAccess::place(context);
-  place.from_rank = event.from_rank;
-  place.depth = event.depth;
-  ContextAccess::place(context, std::move(place));
+  detail::RankPosition position = ContextAccess::position(context);
+  position.from_rank = event.from_rank;
+  position.depth = event.depth;
+  ContextAccess::set_position(context, std::move(position));
   const Json data =
       event.data.empty() ? Json() : Json::parse(event.data, nullptr, /*allow_exceptions=*/false);
   wire::EventDone done;
@@ -360,7 +360,7 @@ void RankProcess::tell_components(const RankEvent& event, RankContext& context,
     try {
       components_.all[i].component->handle_event(event, context);
     } catch (...) {
-      errors.push_back(trouble_of(std::current_exception()).message);
+      errors.push_back(pipeline::trouble_of(std::current_exception()).message);
     }
   }
 }
@@ -368,7 +368,7 @@ void RankProcess::tell_components(const RankEvent& event, RankContext& context,
 EventOutcome RankProcess::fire(RankContext& context, std::string_view event, const Json& data,
                                Audience audience) {
   if (auto why_not = refused(event, data)) return *std::move(why_not);
-  const detail::RankPlace before = ContextAccess::place(context);
+  const detail::RankPosition before = ContextAccess::position(context);
   if (before.depth >= wire::kEventDepthMax) {
     return {.code = ReturnCode::ExecutionException,
             .message = fmt::format("event '{}' is the {}th in reaction to each other: a cycle",
@@ -376,12 +376,12 @@ EventOutcome RankProcess::fire(RankContext& context, std::string_view event, con
             .errors = {}};
   }
   EventOutcome outcome;
-  detail::RankPlace within = before;
+  detail::RankPosition within = before;
   within.depth = before.depth + 1;
   within.from_rank = first_.rank;
-  ContextAccess::place(context, within);
+  ContextAccess::set_position(context, within);
   tell_components({.name = event, .data = data, .from_rank = first_.rank}, context, outcome.errors);
-  ContextAccess::place(context, before);
+  ContextAccess::set_position(context, before);
 
   std::unique_lock lock(mutex_);
   const std::uint64_t id = ++last_event_;
@@ -423,8 +423,9 @@ EventOutcome RankProcess::fire(RankContext& context, std::string_view event, con
 Result<void> RankProcess::say(wire::FrameKind kind, std::uint64_t sequence,
                               const wire::RankWord& word) {
   const std::scoped_lock lock(saying_);
-  Result<void> said = words_->send({.kind = kind, .sequence = sequence, .fields = to_fields(word)});
+  Result<void> said =
+      words_->send({.kind = kind, .sequence = sequence, .fields = wire::to_fields(word)});
   return said ? words_->write_all() : said;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

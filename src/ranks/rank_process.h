@@ -19,7 +19,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "io/frame_socket.h"
+#include "link/frame_socket.h"
 #include "ranks/component_builder.h"
 #include "ranks/shared_arenas.h"
 #include "trainyard/component_registry.h"
@@ -28,12 +28,12 @@
 #include "wire/frame.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 class RankProcess {
  public:
   /// `requests` has been welcomed. `local_rank`: on its machine, which only its launcher knows.
-  RankProcess(io::FrameSocket requests, const ComponentRegistry& registry, int local_rank);
+  RankProcess(link::FrameSocket requests, const ComponentRegistry& registry, int local_rank);
   RankProcess(RankProcess&&) = delete;
   RankProcess& operator=(RankProcess&&) = delete;
   ~RankProcess();
@@ -80,7 +80,7 @@ class RankProcess {
                     Audience audience);
   Result<void> say(wire::FrameKind kind, std::uint64_t sequence, const wire::RankWord& word);
 
-  io::FrameSocket requests_;
+  link::FrameSocket requests_;
   const ComponentRegistry& registry_;
   int local_rank_;
   std::shared_ptr<SharedArenas> arenas_;
@@ -92,7 +92,7 @@ class RankProcess {
   RankContext word_base_;
 
   std::mutex saying_;  ///< Of words_, for writing; it is read by one thread.
-  std::unique_ptr<io::FrameSocket> words_;
+  std::unique_ptr<link::FrameSocket> words_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -110,4 +110,4 @@ class RankProcess {
   std::thread teller_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -7,17 +7,15 @@
 #include <string>
 #include <utility>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include "base/result.h"
-#include "io/conversation.h"
-#include "io/descriptor.h"
-#include "io/environment.h"
-#include "io/frame_socket.h"
+#include "link/conversation.h"
+#include "link/frame_socket.h"
+#include "model/rank_environment.h"
 #include "ranks/log_end.h"
 #include "ranks/rank_number.h"
 #include "ranks/rank_process.h"
+#include "sys/environment.h"
+#include "sys/this_process.h"
 #include "trainyard/component_registry.h"
 #include "wire/control.h"
 #include "wire/frame.h"
@@ -29,19 +27,15 @@ namespace {
 
 /// The value, which is gone from the environment then: what this process starts is no rank.
 std::optional<std::string> take_variable(const std::string& name) {
-  auto taken = io::variable(name.c_str());
-  io::set_variable(name + "=");
+  auto taken = sys::variable(name.c_str());
+  sys::set_variable(name + "=");
   return taken;
 }
 
 /// For launchers that mix what their ranks print.
 void write_to_log(const std::string& directory, int rank) {
-  const std::string path = log_of_rank(directory, rank);
-  const io::Descriptor log(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (!log.is_open()) return;
-  ::dup2(log.get(), STDOUT_FILENO);
-  ::dup2(log.get(), STDERR_FILENO);
+  const auto log = sys::open_log(ranks::log_of_rank(directory, rank), sys::IfThere::Empty);
+  if (log) sys::print_to(*log);
 }
 
 int complain(const std::string& what) {
@@ -50,7 +44,7 @@ int complain(const std::string& what) {
 }
 
 /// Says who we are. An error says why we are not let in.
-Result<void> greet(io::FrameSocket& requests, const wire::Hello& hello) {
+Result<void> greet(link::FrameSocket& requests, const wire::Hello& hello) {
   Result<void> said =
       requests.send({.kind = wire::FrameKind::Hello, .fields = wire::to_fields(hello)});
   if (!said) return said;
@@ -72,9 +66,9 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
   const auto token = take_variable("TRAINYARD_RANK_TOKEN");
   const auto logs = take_variable("TRAINYARD_RANK_LOGS");
   if (!socket || !token) return std::nullopt;
-  const Result<RankNumber> number = rank_number(io::variable);
+  const Result<ranks::RankNumber> number = ranks::rank_number(sys::variable);
   if (number && logs) write_to_log(*logs, number->rank);
-  io::Conversation conversation(
+  link::Conversation conversation(
       {.with = "the executor of this rank", .within = std::nullopt, .limits = wire::kRankLimits});
   if (const Result<void> there = conversation.connect(*socket); !there) {
     return complain(there.error().message);
@@ -90,15 +84,17 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
     hello.ranks = number->ranks;
   }
   // What the parent requests may come together with its welcome.
-  io::FrameSocket requests(conversation.take_socket(), wire::kRankLimits);
+  link::FrameSocket requests(conversation.take_socket(), wire::kRankLimits);
   if (const Result<void> welcome = greet(requests, hello); !welcome) {
     return complain(welcome.error().message);
   }
   if (!number) return complain(number.error().message);
-  for (const std::string& each : rank_environment(*number, number->ranks.value_or(1))) {
-    io::set_variable(each);
+  for (const std::string& each : model::rank_environment({.rank = number->rank,
+                                                          .local_rank = number->local_rank,
+                                                          .ranks = number->ranks.value_or(1)})) {
+    sys::set_variable(each);
   }
-  RankProcess rank(std::move(requests), registry, number->local_rank);
+  ranks::RankProcess rank(std::move(requests), registry, number->local_rank);
   const Result<void> done = rank.run();
   return done ? EXIT_SUCCESS : complain(done.error().message);
 }

@@ -17,7 +17,7 @@
 #include "trainyard/buffer.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// So many numbers of all ranks stay in the cache while they are added.
@@ -90,4 +90,4 @@ Result<Shareable> reduce(const std::vector<Shareable>& replies, Reduction reduct
   return reduced;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

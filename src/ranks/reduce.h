@@ -12,7 +12,7 @@
 #include "trainyard/buffer.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 enum class Reduction : std::uint8_t { Sum, Mean };
 
@@ -21,4 +21,4 @@ enum class Reduction : std::uint8_t { Sum, Mean };
 Result<Shareable> reduce(const std::vector<Shareable>& replies, Reduction reduction,
                          const std::function<Result<Buffer>(DType, Dimensions)>& alloc);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -16,7 +16,7 @@
 #include "trainyard/buffer.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,7 +30,7 @@ Shareable with(std::initializer_list<T> values) {
   return made;
 }
 
-std::string trouble(const std::vector<Shareable>& replies, Reduction reduction) {
+std::string reduce_trouble(const std::vector<Shareable>& replies, Reduction reduction) {
   const auto reduced = reduce(replies, reduction, own);
   return reduced ? "none" : reduced.error().message;
 }
@@ -47,9 +47,9 @@ TEST(Reduce, AddsElementByElement) {
 TEST(Reduce, TakesTheMeanOfFloatingNumbersOnly) {
   const auto mean = reduce({with<double>({1, 2}), with<double>({4, 8})}, Reduction::Mean, own);
   EXPECT_THAT(mean.value().buffer("w")->as<double>(), ElementsAre(2.5, 5));
-  EXPECT_EQ(trouble({with<std::int32_t>({1}), with<std::int32_t>({2})}, Reduction::Mean),
+  EXPECT_EQ(reduce_trouble({with<std::int32_t>({1}), with<std::int32_t>({2})}, Reduction::Mean),
             "the buffer 'w' is of int32, of which there is no mean");
-  EXPECT_EQ(trouble({with<std::int8_t>({1}), with<std::int8_t>({2})}, Reduction::Sum),
+  EXPECT_EQ(reduce_trouble({with<std::int8_t>({1}), with<std::int8_t>({2})}, Reduction::Sum),
             "the buffer 'w' is of int8, of which there is no sum");
 }
 
@@ -78,11 +78,11 @@ TEST(Reduce, KeepsTheValuesOfTheFirstAndTheRepliesAsTheyWere) {
 }
 
 TEST(Reduce, NamesTheRankThatHasSomethingElse) {
-  EXPECT_EQ(trouble({with<float>({1}), with<float>({1}), Shareable()}, Reduction::Sum),
+  EXPECT_EQ(reduce_trouble({with<float>({1}), with<float>({1}), Shareable()}, Reduction::Sum),
             "rank 2 has no buffer 'w' to reduce");
-  EXPECT_EQ(trouble({with<float>({1}), with<float>({1, 2})}, Reduction::Sum),
+  EXPECT_EQ(reduce_trouble({with<float>({1}), with<float>({1, 2})}, Reduction::Sum),
             "rank 1 has another type or shape of the buffer 'w' to reduce");
-  EXPECT_EQ(trouble({with<float>({1}), with<double>({1})}, Reduction::Sum),
+  EXPECT_EQ(reduce_trouble({with<float>({1}), with<double>({1})}, Reduction::Sum),
             "rank 1 has another type or shape of the buffer 'w' to reduce");
 }
 
@@ -95,4 +95,4 @@ TEST(Reduce, PassesOnThatThereIsNoMemory) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

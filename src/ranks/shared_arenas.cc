@@ -9,16 +9,17 @@
 #include <utility>
 
 #include "base/result.h"
-#include "io/arena_pool.h"
+#include "link/arena_pool.h"
 #include "trainyard/buffer.h"
 #include "wire/frame.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 class SharedArenas::Memory final : public detail::BufferMemory {
  public:
-  Memory(std::shared_ptr<SharedArenas> arenas, io::ArenaPool::Loan loan)
-      : arenas_(std::move(arenas)), loan_(std::make_unique<io::ArenaPool::Loan>(std::move(loan))) {}
+  Memory(std::shared_ptr<SharedArenas> arenas, link::ArenaPool::Loan loan)
+      : arenas_(std::move(arenas)),
+        loan_(std::make_unique<link::ArenaPool::Loan>(std::move(loan))) {}
   Memory(Memory&&) = delete;
   Memory& operator=(Memory&&) = delete;
   ~Memory() override {
@@ -33,12 +34,12 @@ class SharedArenas::Memory final : public detail::BufferMemory {
 
  private:
   std::shared_ptr<SharedArenas> arenas_;
-  std::unique_ptr<io::ArenaPool::Loan> loan_;
+  std::unique_ptr<link::ArenaPool::Loan> loan_;
 };
 
 Result<std::shared_ptr<detail::BufferMemory>> SharedArenas::lend(std::size_t bytes) {
   std::unique_lock lock(mutex_);
-  Result<io::ArenaPool::Loan> loan = pool_.lend(bytes);
+  Result<link::ArenaPool::Loan> loan = pool_.lend(bytes);
   lock.unlock();
   if (!loan) return std::unexpected(std::move(loan.error()));
   return std::make_shared<Memory>(shared_from_this(), std::move(*loan));
@@ -58,4 +59,4 @@ std::optional<wire::SharedBuffer> SharedArenas::find(const detail::BufferMemory*
   return ours->place();
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -1,7 +1,7 @@
 // The arenas of one side, for buffers that are filled in place, sent without a copy, and used again
 // when nobody reads them any more.
 //
-// Any thread; what it guards is io::ArenaPool, which is for one.
+// Any thread; what it guards is link::ArenaPool, which is for one.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "io/arena.h"
-#include "io/arena_pool.h"
+#include "link/arena.h"
+#include "link/arena_pool.h"
 #include "trainyard/buffer.h"
 #include "wire/frame.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 class SharedArenas : public std::enable_shared_from_this<SharedArenas> {
  public:
-  explicit SharedArenas(io::ArenaPool::Options options) : pool_(options) {}
+  explicit SharedArenas(link::ArenaPool::Options options) : pool_(options) {}
 
   /// A buffer in an arena of its own, of unknown content. The arena is free again when the last
   /// copy of the buffer is gone, here, and has been released by all who got it.
@@ -34,7 +34,7 @@ class SharedArenas : public std::enable_shared_from_this<SharedArenas> {
   /// Where a memory of ours lies; nothing for any other.
   std::optional<wire::SharedBuffer> find(const detail::BufferMemory* memory) const;
 
-  /// For io::FrameSocket::send and release, under the lock.
+  /// For link::FrameSocket::send and release, under the lock.
   template <class Call>
   auto with_pool(Call call) {
     const std::scoped_lock lock(mutex_);
@@ -44,7 +44,7 @@ class SharedArenas : public std::enable_shared_from_this<SharedArenas> {
  private:
   class Memory;
   std::mutex mutex_;
-  io::ArenaPool pool_;
+  link::ArenaPool pool_;
 };
 
 /// A piece of memory of the other side. Its owner is let go of when nobody has it any more.
@@ -59,4 +59,4 @@ class ForeignMemory final : public detail::BufferMemory {
   std::shared_ptr<const void> owner_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

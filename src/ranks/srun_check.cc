@@ -18,7 +18,7 @@
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 int fail(std::string_view what, const Shareable& reply) {
@@ -61,9 +61,9 @@ int check() {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks
 
 int main() {
-  if (const auto code = trainyard::run_as_rank(trainyard::test_registry())) return *code;
-  return trainyard::check();
+  if (const auto code = trainyard::run_as_rank(trainyard::ranks::test_registry())) return *code;
+  return trainyard::ranks::check();
 }

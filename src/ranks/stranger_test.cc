@@ -23,11 +23,11 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "io/control_socket.h"
-#include "io/descriptor.h"
-#include "io/frame_socket.h"
+#include "link/control_socket.h"
+#include "link/frame_socket.h"
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
+#include "sys/descriptor.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
@@ -36,7 +36,7 @@
 #include "wire/hello.h"
 #include "wire/rank.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 /// A directory in which ranks leave where they were told to connect to, and as whom.
@@ -66,15 +66,15 @@ class Strangers : public testing::Test {
     std::getline(file, line);
     return line;
   }
-  [[nodiscard]] io::Descriptor connect() const {
-    const auto address = io::socket_address(left("socket")).value();
-    io::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::connect(socket.get(), io::generic(address), sizeof address) != 0) return {};
+  [[nodiscard]] sys::Descriptor connect() const {
+    const auto address = link::socket_address(left("socket")).value();
+    sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::connect(socket.get(), link::generic(address), sizeof address) != 0) return {};
     return socket;
   }
   /// What the server says to a hello with this token.
   [[nodiscard]] std::string answer_to(const std::string& token, int rank) const {
-    io::FrameSocket socket(connect(), wire::kRankLimits);
+    link::FrameSocket socket(connect(), wire::kRankLimits);
     EXPECT_TRUE(socket
                     .send({.kind = wire::FrameKind::Hello,
                            .fields = wire::to_fields(wire::Hello{.role = wire::Role::Rank,
@@ -142,7 +142,7 @@ TEST_F(Strangers, EndTheirOwnConnectionWithNonsenseAndNothingElse) {
   for (const std::string& nonsense :
        {std::string("GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n"), huge,
         hello}) {
-    const io::Descriptor socket = connect();
+    const sys::Descriptor socket = connect();
     ASSERT_EQ(::send(socket.get(), nonsense.data(), nonsense.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(nonsense.size()));
     std::string said;
@@ -154,7 +154,7 @@ TEST_F(Strangers, EndTheirOwnConnectionWithNonsenseAndNothingElse) {
     EXPECT_THAT(said, testing::HasSubstr("error"));
   }
   {
-    const io::Descriptor truncated = connect();
+    const sys::Descriptor truncated = connect();
     ASSERT_EQ(::send(truncated.get(), hello.data(), 20, MSG_NOSIGNAL), 20);
   }
   expect_to_work(executor);
@@ -170,10 +170,10 @@ TEST_F(Strangers, OfAnotherUserCannotEvenConnect) {
   const int child = ::fork();
   if (child == 0) {
     if (::setgid(nobody->pw_gid) != 0 || ::setuid(nobody->pw_uid) != 0) ::_exit(100);
-    const auto address = io::socket_address(socket).value();
+    const auto address = link::socket_address(socket).value();
     const int connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connection < 0) ::_exit(102);
-    ::_exit(::connect(connection, io::generic(address), sizeof address) == 0 ? 101 : errno);
+    ::_exit(::connect(connection, link::generic(address), sizeof address) == 0 ? 101 : errno);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -222,4 +222,4 @@ TEST(Rank, ThatSaysNonsenseEndsTheLaunchWithTheReason) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -34,7 +34,7 @@
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 namespace {
 
 constexpr ContextKey<std::string> kGreeting{.name = "greeting"};
@@ -231,4 +231,4 @@ Shareable with(std::initializer_list<std::pair<const char*, Json>> values) {
   return made;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -9,7 +9,7 @@
 #include "trainyard/component_registry.h"
 #include "trainyard/shareable.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 /// The types of tests: `tester` executes what its tasks are named after, `recorder` writes down the
 /// events that it hears.
@@ -24,4 +24,4 @@ constexpr const char* kWithRecorder =
 /// A task with values and no buffers.
 Shareable with(std::initializer_list<std::pair<const char*, Json>> values);
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

@@ -6,7 +6,7 @@
 #include "trainyard/rank_program.h"
 
 int main(int argc, char** argv) {
-  if (const auto code = trainyard::run_as_rank(trainyard::test_registry())) return *code;
+  if (const auto code = trainyard::run_as_rank(trainyard::ranks::test_registry())) return *code;
   testing::InitGoogleMock(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -8,7 +8,7 @@
 
 #include "trainyard/rank_executor.h"
 
-namespace trainyard {
+namespace trainyard::ranks {
 
 /// With limits that a test can wait for, and nothing said.
 inline RankExecutorOptions test_options(int ranks,
@@ -21,4 +21,4 @@ inline RankExecutorOptions test_options(int ranks,
           .note = [](std::string_view) {}};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::ranks

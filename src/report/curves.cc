@@ -16,7 +16,7 @@
 
 namespace trainyard::report {
 
-bool Curves::look_at(const ProgressRow& row, const std::string& id) {
+bool Curves::look_at(const journal::ProgressRow& row, const std::string& id) {
   if (task_ != row.task) {
     if (std::ssize(tasks_) == kTasksMax) return false;
     task_ = row.task;

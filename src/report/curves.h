@@ -37,7 +37,7 @@ class Curves {
   static constexpr int kTasksMax = 30;
 
   /// The rows of a task come one after the other, in order of time. False: it wants no more.
-  bool look_at(const ProgressRow& row, const std::string& id);
+  bool look_at(const journal::ProgressRow& row, const std::string& id);
 
   /// Those with at least two points in a line.
   [[nodiscard]] std::vector<Curve> take() const;
@@ -54,9 +54,13 @@ class Curves {
     Instant first;
     std::vector<Said> said;
   };
-  std::optional<TaskIndex> task_;
+  std::optional<model::TaskIndex> task_;
   std::vector<std::string> keys_;
   std::vector<OfTask> tasks_;
 };
+
+/// A chart as SVG, with its title and the ends of both axes. The id of a task shows when one points
+/// at its line.
+std::string curve_svg(const Curve& curve);
 
 }  // namespace trainyard::report

@@ -11,7 +11,6 @@
 
 #include "base/time.h"
 #include "journal/reader.h"
-#include "report/html_curves.h"
 
 namespace trainyard::report {
 namespace {
@@ -22,8 +21,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Point = CurveLine::Point;
 
-ProgressRow row(std::uint32_t task, std::int64_t at_ms, std::optional<double> fraction,
-                std::string values) {
+journal::ProgressRow row(std::uint32_t task, std::int64_t at_ms, std::optional<double> fraction,
+                         std::string values) {
   return {.task = {task},
           .attempt = 1,
           .at = {Duration(at_ms)},

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "journal/reader.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {
@@ -27,32 +28,34 @@ bool has_gpu(std::string_view gpus, std::string_view label) {
   });
 }
 
-std::vector<const TaskRow*> tasks_on(const DevicesView& view, const Gpu& gpu) {
-  std::vector<const TaskRow*> tasks;
-  for (const TaskRow& task : view.tasks) {
+std::vector<const journal::TaskRow*> tasks_on(const DevicesView& view, const model::Gpu& gpu) {
+  std::vector<const journal::TaskRow*> tasks;
+  for (const journal::TaskRow& task : view.tasks) {
+    // Its GPUs are those of the attempt that has ended; its next one may get others.
+    if (task.standing.status == Status::Interrupt) continue;
     if (has_gpu(task.gpus, gpu.label())) tasks.push_back(&task);
   }
   return tasks;
 }
 
-std::string promise_text(const TaskRow& task) {
+std::string promise_text(const journal::TaskRow& task) {
   const bool whole = task.gpu_memory_requested == Bytes{};
-  return fmt::format("    {}/{}: promised {}, has {}\n", plain(task.group_name), plain(task.id),
+  return fmt::format("    {}/{}: reserved {}, has {}\n", plain(task.group_name), plain(task.id),
                      whole ? "all of it" : to_text(task.gpu_memory_requested),
                      to_text(task.gpu_memory_now));
 }
 
 std::string device_text(const DevicesView& view, const DeviceView& device) {
-  const Gpu& gpu = device.gpu;
+  const model::Gpu& gpu = device.gpu;
   std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
                                  plain(gpu.pci), plain(gpu.uuid));
   if (!device.present) return text + "  does not answer\n";
   text +=
       fmt::format("  {} of {} used, {} free; at work {:.0f} % of the time\n", to_text(device.used),
                   to_text(gpu.memory), to_text(gpu.memory - device.used), 100 * device.utilization);
-  const std::vector<const TaskRow*> tasks = tasks_on(view, gpu);
-  if (!tasks.empty()) text += fmt::format("  promised by {}:\n", plain(view.run_directory));
-  for (const TaskRow* task : tasks) text += promise_text(*task);
+  const std::vector<const journal::TaskRow*> tasks = tasks_on(view, gpu);
+  if (!tasks.empty()) text += fmt::format("  reserved by {}:\n", plain(view.run_directory));
+  for (const journal::TaskRow* task : tasks) text += promise_text(*task);
   if (!device.processes_known) {
     text += "  the driver does not say which process has how much\n";
   } else if (!device.processes.empty()) {
@@ -82,7 +85,7 @@ std::string devices_text(const DevicesView& view) {
 std::string devices_json(const DevicesView& view) {
   Json devices = Json::array();
   for (const DeviceView& device : view.devices) {
-    const Gpu& gpu = device.gpu;
+    const model::Gpu& gpu = device.gpu;
     Json processes = Json::array();
     for (const DeviceProcess& process : device.processes) {
       processes.push_back(
@@ -91,7 +94,7 @@ std::string devices_json(const DevicesView& view) {
            {"other_user", process.other_user ? Json(*process.other_user) : Json(nullptr)}});
     }
     Json promises = Json::array();
-    for (const TaskRow* task : tasks_on(view, gpu)) {
+    for (const journal::TaskRow* task : tasks_on(view, gpu)) {
       promises.push_back({{"group", task->group_name},
                           {"id", task->id},
                           {"attempt", task->attempt},
@@ -104,7 +107,7 @@ std::string devices_json(const DevicesView& view) {
                        {"uuid", gpu.uuid},
                        {"pci", gpu.pci},
                        {"name", gpu.name},
-                       {"maker", gpu.maker == GpuMaker::Amd ? "AMD" : "NVIDIA"},
+                       {"maker", gpu.maker == model::GpuMaker::Amd ? "AMD" : "NVIDIA"},
                        {"mig_slice", gpu.slice.has_value()},
                        {"present", device.present},
                        {"memory_total_bytes", gpu.memory.count},

@@ -23,7 +23,7 @@ struct DeviceProcess {
 
 /// One GPU, and how it is now.
 struct DeviceView {
-  Gpu gpu;
+  model::Gpu gpu;
   bool present = true;
   bool processes_known = true;
   double utilization = 0;  ///< 0 to 1.
@@ -33,10 +33,10 @@ struct DeviceView {
 
 struct DevicesView {
   std::vector<DeviceView> devices;
-  std::string none_reason;         ///< Why there are none.
-  std::vector<std::string> notes;  ///< "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs"
-  std::string run_directory;       ///< Of the run that has promised; empty: none is at work.
-  std::vector<TaskRow> tasks;      ///< Its tasks under way.
+  std::string none_reason;              ///< Why there are none.
+  std::vector<std::string> notes;       ///< "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs"
+  std::string run_directory;            ///< Of the run that has promised; empty: none is at work.
+  std::vector<journal::TaskRow> tasks;  ///< Its tasks under way.
 };
 
 std::string devices_text(const DevicesView& view);

@@ -7,12 +7,14 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/status.h"
 #include "report/test_rows.h"
 
 namespace trainyard::report {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 DevicesView two_devices() {
   DevicesView view;
@@ -26,7 +28,7 @@ DevicesView two_devices() {
            {.number = 1, .uuid = "GPU-bbbb", .name = "Fake B", .pci = "02:00.0", .memory = gb(8)},
        .present = false}};
   view.run_directory = "runs/sweep";
-  TaskRow task = started_row("lr=1");
+  journal::TaskRow task = started_row("lr=1");
   task.gpus = "0";
   task.gpu_memory_requested = gb(5);
   task.gpu_memory_now = gb(3);
@@ -41,13 +43,20 @@ TEST(Devices, ShowWhatIsOnThemAndPromised) {
   EXPECT_EQ(devices_text(two_devices()),
             "GPU 0: Fake A, 01:00.0, GPU-aaaa\n"
             "  4 GB of 8 GB used, 4 GB free; at work 40 % of the time\n"
-            "  promised by runs/sweep:\n"
-            "    train/lr=1: promised 5 GB, has 3 GB\n"
+            "  reserved by runs/sweep:\n"
+            "    train/lr=1: reserved 5 GB, has 3 GB\n"
             "  processes:\n"
             "    12: 3 GB\n"
             "    77: 1 GB\n"
             "GPU 1: Fake B, 02:00.0, GPU-bbbb\n"
             "  does not answer\n");
+}
+
+TEST(Devices, HaveNothingReservedForATaskThatWaitsForItsNextTry) {
+  DevicesView view = two_devices();
+  view.tasks[0].standing.status = Status::Interrupt;
+  EXPECT_THAT(devices_text(view), Not(HasSubstr("reserved")));
+  EXPECT_THAT(devices_json(view), HasSubstr("\"promises\": []"));
 }
 
 TEST(Devices, NameTheOtherUserOfAProcess) {

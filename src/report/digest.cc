@@ -19,7 +19,7 @@
 
 namespace trainyard::report {
 
-void GroupDigest::look_at(const TaskRow& row) {
+void GroupDigest::look_at(const journal::TaskRow& row) {
   look_at_matrix(row);
   stages_ = stages_ || row.times.load_numbers > 0;
   gpus_ = gpus_ || !row.gpus.empty();
@@ -35,10 +35,10 @@ void GroupDigest::look_at(const TaskRow& row) {
   if (row.result.empty()) return;
   const Fields fields = read_fields(row.result);
   columns_.look_at(fields);
-  if (row.standing.verdict == Verdict::Finished) best_.look_at(row.id, fields);
+  if (row.standing.verdict == model::Verdict::Finished) best_.look_at(row.id, fields);
 }
 
-void GroupDigest::look_at_matrix(const TaskRow& row) {
+void GroupDigest::look_at_matrix(const journal::TaskRow& row) {
   if (!first_row_ && matrix_keys_.empty()) return;
   std::string id;
   std::vector<std::string> keys;
@@ -56,19 +56,19 @@ std::optional<Duration> GroupDigest::took() const {
   return *ended_ - *started_;
 }
 
-std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> now) {
+std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<Instant> now) {
   const std::optional<Instant> until = row.ended ? row.ended : now;
   if (!row.started || !until) return std::nullopt;
   return std::max(*until - *row.started, Duration{0});
 }
 
-std::string standing_text(const TaskRow& row) {
-  const std::string word = word_for(row.standing);
+std::string standing_text(const journal::TaskRow& row) {
+  const std::string word = model::word_for(row.standing);
   if (row.edited) return word + ", edited";
-  return row.standing.verdict == Verdict::Failed ? "FAILED " + word : word;
+  return row.standing.verdict == model::Verdict::Failed ? "FAILED " + word : word;
 }
 
-std::string counts_text(const GroupRow& group) {
+std::string counts_text(const journal::GroupRow& group) {
   const std::array<std::pair<int, std::string_view>, 8> counts{{{group.finished, "finished"},
                                                                 {group.failed, "failed"},
                                                                 {group.skipped, "skipped"},
@@ -85,32 +85,32 @@ std::string counts_text(const GroupRow& group) {
   return text;
 }
 
-void mark_lost(TaskRow& row) {
+void mark_lost(journal::TaskRow& row) {
   const Status status = row.standing.status;
   const bool has_process = status != Status::Init && status != Status::Interrupt;
-  if (row.standing.verdict != Verdict::None || !has_process || row.attempt == 0) return;
-  row.standing.failure = Failure::Lost;
+  if (row.standing.verdict != model::Verdict::None || !has_process || row.attempt == 0) return;
+  row.standing.failure = model::Failure::Lost;
   row.pid = 0;
 }
 
-void mark_lost(GroupRow& row) {
+void mark_lost(journal::GroupRow& row) {
   row.lost += std::exchange(row.running, 0);
-  row.died = row.phase == GroupPhase::Running;
+  row.died = row.phase == model::GroupPhase::Running;
 }
 
-std::string_view word_for_phase(GroupPhase phase) {
+std::string_view word_for_phase(model::GroupPhase phase) {
   switch (phase) {
-    case GroupPhase::Blocked:
+    case model::GroupPhase::Blocked:
       return "BLOCKED";
-    case GroupPhase::Running:
+    case model::GroupPhase::Running:
       return "RUNNING";
-    case GroupPhase::Finished:
+    case model::GroupPhase::Finished:
       return "FINISHED";
-    case GroupPhase::Failed:
+    case model::GroupPhase::Failed:
       return "FAILED";
-    case GroupPhase::Skipped:
+    case model::GroupPhase::Skipped:
       return "SKIPPED";
-    case GroupPhase::Stopped:
+    case model::GroupPhase::Stopped:
       return "STOPPED";
   }
   return "UNKNOWN";

@@ -22,11 +22,11 @@ constexpr std::size_t kWarningsShown = 5;
 
 class GroupDigest {
  public:
-  explicit GroupDigest(GroupRow group) : group_(std::move(group)) {}
+  explicit GroupDigest(journal::GroupRow group) : group_(std::move(group)) {}
 
-  void look_at(const TaskRow& row);
+  void look_at(const journal::TaskRow& row);
 
-  [[nodiscard]] const GroupRow& group() const { return group_; }
+  [[nodiscard]] const journal::GroupRow& group() const { return group_; }
 
   /// The keys of the matrix, where every task has the same and its id says no more than they do
   /// ("lr=0.1,seed=2"): then their values are columns and the id is not. Else empty.
@@ -57,9 +57,9 @@ class GroupDigest {
   [[nodiscard]] std::optional<Duration> took() const;
 
  private:
-  void look_at_matrix(const TaskRow& row);
+  void look_at_matrix(const journal::TaskRow& row);
 
-  GroupRow group_;
+  journal::GroupRow group_;
   bool first_row_ = true;
   bool stages_ = false;
   bool gpus_ = false;
@@ -74,21 +74,22 @@ class GroupDigest {
 };
 
 /// From its start to its end, or to `now` while it runs; nothing when it never ran.
-std::optional<Duration> duration_of(const TaskRow& row, std::optional<Instant> now = std::nullopt);
+std::optional<Duration> duration_of(const journal::TaskRow& row,
+                                    std::optional<Instant> now = std::nullopt);
 
 /// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
 /// ", edited" after it where the job file says something else since.
-std::string standing_text(const TaskRow& row);
+std::string standing_text(const journal::TaskRow& row);
 
 /// "17 finished, 1 failed": what is not 0, most wanted first.
-std::string counts_text(const GroupRow& group);
+std::string counts_text(const journal::GroupRow& group);
 
 /// The word for a phase: "BLOCKED", "RUNNING", ...
-std::string_view word_for_phase(GroupPhase phase);
+std::string_view word_for_phase(model::GroupPhase phase);
 
 // What the journal of a run that died calls running is lost: --resume will write it down, and start
 // it again.
-void mark_lost(TaskRow& row);
-void mark_lost(GroupRow& row);
+void mark_lost(journal::TaskRow& row);
+void mark_lost(journal::GroupRow& row);
 
 }  // namespace trainyard::report

@@ -11,11 +11,6 @@
 
 namespace trainyard::report {
 
-Forecast::Forecast(const std::vector<int>& tasks) {
-  groups_.reserve(tasks.size());
-  for (const int left : tasks) groups_.push_back({.left = left});
-}
-
 void Forecast::finished(std::uint32_t group, Duration took) {
   groups_.at(group).sum += took;
   ++groups_.at(group).count;

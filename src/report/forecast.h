@@ -24,8 +24,8 @@ struct Remaining {
 
 class Forecast {
  public:
-  /// `tasks` for each group: how many have not ended yet.
-  explicit Forecast(const std::vector<int>& tasks);
+  /// Another group, so many tasks of which have not ended yet.
+  void add_group(int left) { groups_.push_back({.left = left}); }
 
   /// An attempt that did the work of its task took so long.
   void finished(std::uint32_t group, Duration took);

@@ -13,16 +13,14 @@
 #include "model/ids.h"
 #include "report/curves.h"
 #include "report/digest.h"
-#include "report/places.h"
 
 namespace trainyard::report {
 
 /// What the reports of all groups have in common.
 struct ReportHead {
   std::string job;
-  ExecutionRow execution;  ///< The last one.
-  Grouping grouping = Grouping::ByGroup;
-  Instant now;  ///< The end of the run, or its last sign of life.
+  journal::ExecutionRow execution;  ///< The last one.
+  Instant now;                      ///< The end of the run, or its last sign of life.
 };
 
 enum class Which : std::uint8_t {
@@ -30,7 +28,7 @@ enum class Which : std::uint8_t {
   Failed,
   Warned,  ///< Those whose result was lost or changed.
 };
-using TaskVisitor = std::move_only_function<bool(TaskRow)>;
+using TaskVisitor = std::move_only_function<bool(journal::TaskRow)>;
 
 /// Goes through the tasks of the group in the order of the job file, as often as it is asked; the
 /// visitor returns false to stop.
@@ -39,10 +37,11 @@ using TaskSource = std::move_only_function<Result<void>(Which, TaskVisitor)>;
 struct GroupReport {
   const ReportHead& head;
   const GroupDigest& digest;
-  std::span<const AttemptRow> attempts;
-  std::span<const MachineRow> samples;
-  std::function<std::string(TaskIndex)> id_of;
-  std::function<bool(AttemptKey)> was_stopped;  ///< Ended with the whole run, by an interrupt.
+  std::span<const journal::AttemptRow> attempts;
+  std::span<const journal::MachineRow> samples;
+  std::function<std::string(model::TaskIndex)> id_of;
+  std::function<bool(model::AttemptKey)>
+      was_stopped;  ///< Ended with the whole run, by an interrupt.
   TaskSource& tasks;
   std::span<const Curve> curves;
 };

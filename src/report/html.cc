@@ -18,13 +18,10 @@
 #include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
-#include "report/html_curves.h"
 #include "report/html_page.h"
 #include "report/html_rows.h"
 #include "report/html_text.h"
-#include "report/html_timeline.h"
 #include "report/json_rows.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/sink.h"
 #include "report/terminal_text.h"
@@ -34,8 +31,8 @@ namespace trainyard::report {
 namespace {
 
 std::string header(const GroupReport& report) {
-  const GroupRow& group = report.digest.group();
-  const ExecutionRow& execution = report.head.execution;
+  const journal::GroupRow& group = report.digest.group();
+  const journal::ExecutionRow& execution = report.head.execution;
   std::string text = fmt::format(
       "<header>\n<p class=\"job\">{}</p>\n<div class=\"title\"><h1>{}</h1>"
       "<span class=\"chip {}\">{}</span></div>\n",
@@ -46,7 +43,7 @@ std::string header(const GroupReport& report) {
   return text + "</header>\n";
 }
 
-std::string share_bar(const GroupRow& group) {
+std::string share_bar(const journal::GroupRow& group) {
   struct Part {
     int count;
     std::string_view look;
@@ -73,7 +70,7 @@ std::string tile(std::string_view name, std::string_view value, std::string_view
 }
 
 std::string tiles(const GroupReport& report) {
-  const GroupRow& group = report.digest.group();
+  const journal::GroupRow& group = report.digest.group();
   std::string text = "<dl class=\"tiles\">\n" + tile("Total", with_commas(group.tasks)) +
                      tile("Successful", with_commas(group.finished)) +
                      tile("Failed", with_commas(group.failed), group.failed > 0 ? "bad" : "") +
@@ -148,7 +145,7 @@ struct Section {
   int count = 0;
   Which which = Which::Failed;
   std::string (*head)() = nullptr;
-  std::string (*row)(const TaskRow&, Grouping) = nullptr;
+  std::string (*row)(const journal::TaskRow&) = nullptr;
 };
 
 Result<void> write_section(GroupReport& report, const Section& section, Sink& sink) {
@@ -160,8 +157,8 @@ Result<void> write_section(GroupReport& report, const Section& section, Sink& si
   }
   sink("<div class=\"scroll tall\"><table>\n" + section.head() + "<tbody>\n");
   int rows = 0;
-  Result<void> read = report.tasks(section.which, [&](const TaskRow& row) {
-    sink(section.row(row, report.head.grouping));
+  Result<void> read = report.tasks(section.which, [&](const journal::TaskRow& row) {
+    sink(section.row(row));
     return ++rows < kHtmlFailuresMax;
   });
   sink("</tbody></table></div>\n</section>\n");
@@ -194,15 +191,15 @@ Result<void> write_rows(GroupReport& report, Sink& sink) {
   const bool all = report.digest.group().tasks <= kHtmlRowsMax;
   int rows = 0;
   if (!all) {
-    Result<void> read = report.tasks(Which::Failed, [&](const TaskRow& row) {
+    Result<void> read = report.tasks(Which::Failed, [&](const journal::TaskRow& row) {
       sink(table.row(row));
       return ++rows < kHtmlRowsMax;
     });
     if (!read) return read;
   }
-  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
+  Result<void> read = report.tasks(Which::All, [&](const journal::TaskRow& row) {
     if (rows == kHtmlRowsMax) return false;
-    if (!all && row.standing.verdict == Verdict::Failed) return true;
+    if (!all && row.standing.verdict == model::Verdict::Failed) return true;
     sink(table.row(row));
     return ++rows < kHtmlRowsMax;
   });
@@ -258,17 +255,18 @@ Result<void> write_report_json(GroupReport& report, Sink& sink) {
       json_text(report.head.job), json_of(report.digest.group()), json_of(report.head.execution),
       took ? fmt::format("{}", took->count()) : "null", best ? json_of(*best) : "null"));
   bool first = true;
-  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
-    sink((first ? "\n" : ",\n") + json_of(row, report.head.grouping, report.head.now));
+  Result<void> read = report.tasks(Which::All, [&](const journal::TaskRow& row) {
+    sink((first ? "\n" : ",\n") + json_of(row, report.head.now));
     first = false;
     return true;
   });
   if (!read) return read;
   sink("],\n\"attempts\":[");
-  write_list(report.attempts, sink,
-             [&](const AttemptRow& row) { return json_of(row, report.id_of(row.key.task)); });
+  write_list(report.attempts, sink, [&](const journal::AttemptRow& row) {
+    return json_of(row, report.id_of(row.key.task));
+  });
   sink("],\n\"samples\":[");
-  write_list(report.samples, sink, [](const MachineRow& row) { return json_of(row); });
+  write_list(report.samples, sink, [](const journal::MachineRow& row) { return json_of(row); });
   sink("]}\n");
   return {};
 }

@@ -9,7 +9,6 @@
 
 #include "journal/reader.h"
 #include "model/command.h"
-#include "report/html_assets.h"
 #include "report/html_text.h"
 
 namespace trainyard::report {
@@ -42,17 +41,17 @@ std::string page_top(std::string_view title) {
       R"(<meta http-equiv="Content-Security-Policy" content="default-src 'none'; )"
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n",
-      html(title), kStyle);
+      html(title), kPageStyle);
 }
 
-std::string page_bottom(const ExecutionRow& execution) {
+std::string page_bottom(const journal::ExecutionRow& execution) {
   return fmt::format(
       "<footer><span>trainyard {}</span><span>{}</span></footer>\n"
       "</main>\n<script>{}</script>\n</body>\n</html>\n",
-      html(execution.version), html(execution.job_file), kScript);
+      html(execution.version), html(execution.job_file), kPageScript);
 }
 
-std::string facts(const ExecutionRow& execution) {
+std::string facts(const journal::ExecutionRow& execution) {
   std::string text = "<p class=\"facts\">";
   text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
   text += fact("commit", execution.git_commit.substr(0, 12));
@@ -60,9 +59,9 @@ std::string facts(const ExecutionRow& execution) {
   return text + fact("", execution.command_line) + "</p>\n";
 }
 
-std::string_view chip_look(GroupPhase phase) {
-  if (phase == GroupPhase::Finished) return "ok";
-  return phase == GroupPhase::Failed ? "bad" : "";
+std::string_view chip_look(model::GroupPhase phase) {
+  if (phase == model::GroupPhase::Finished) return "ok";
+  return phase == model::GroupPhase::Failed ? "bad" : "";
 }
 
 }  // namespace trainyard::report

@@ -15,9 +15,9 @@
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/html_text.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -36,27 +36,28 @@ std::string duration_cell(std::optional<Duration> duration) {
   return fmt::format(R"(<td class="n time" data-s="{}">{}</td>)", sort, clock_text(duration));
 }
 
-std::string_view look_of(const TaskRow& row) {
+std::string_view look_of(const journal::TaskRow& row) {
   switch (row.standing.verdict) {
-    case Verdict::Finished:
+    case model::Verdict::Finished:
       return "ok";
-    case Verdict::Failed:
-      return row.standing.failure == Failure::OutOfMemory ? "oom" : "bad";
-    case Verdict::Skipped:
-    case Verdict::Stopped:
+    case model::Verdict::Failed:
+      return row.standing.failure == model::Failure::OutOfMemory ? "oom" : "bad";
+    case model::Verdict::Skipped:
+    case model::Verdict::Stopped:
       return "off";
-    case Verdict::None:
+    case model::Verdict::None:
       break;
   }
   return row.pid != 0 ? "run" : "off";
 }
 
-std::string status_cell(const TaskRow& row, bool best) {
-  const bool failed = row.standing.verdict == Verdict::Failed;
+std::string status_cell(const journal::TaskRow& row, bool best) {
+  const bool failed = row.standing.verdict == model::Verdict::Failed;
   return fmt::format(R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
                      R"(class="word{3}">{0}</span>{5}{4}</td>)",
-                     html(word_for(row.standing)), to_text(row.standing.status), look_of(row),
-                     failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "",
+                     html(model::word_for(row.standing)), to_text(row.standing.status),
+                     look_of(row), failed ? " bad" : "",
+                     best ? R"(<span class="star">best</span>)" : "",
                      row.edited ? R"( <span class="word" title="The job file was edited after it )"
                                   R"(had finished">edited</span>)"
                                 : "");
@@ -76,16 +77,15 @@ std::string memory_cell(Bytes used, Bytes requested) {
       peak);
 }
 
-std::string log_link(const TaskRow& row, Grouping grouping, std::string_view stream,
-                     std::string_view label) {
-  const std::string path = task_directory_of(row, grouping) + "/" + log_name(stream, row.attempt);
+std::string log_link(const journal::TaskRow& row, std::string_view stream, std::string_view label) {
+  const std::string path = row.directory + "/" + run::log_name(stream, row.attempt);
   return fmt::format(R"(<a href="../{}">{}</a>)", link_to(path), label);
 }
 
-std::string log_cell(const TaskRow& row, Grouping grouping) {
+std::string log_cell(const journal::TaskRow& row) {
   if (row.attempt == 0) return R"(<td class="logs">-</td>)";
-  return fmt::format(R"(<td class="logs">{}{}</td>)", log_link(row, grouping, "stdout", "out"),
-                     log_link(row, grouping, "stderr", "err"));
+  return fmt::format(R"(<td class="logs">{}{}</td>)", log_link(row, "stdout", "out"),
+                     log_link(row, "stderr", "err"));
 }
 
 std::string field_cell(const FieldColumn& column, const Field* field) {
@@ -100,7 +100,7 @@ std::string field_cell(const FieldColumn& column, const Field* field) {
                      html(cut(plain(text), kTextMax)));
 }
 
-std::string rest_cell(const TaskRow& row, const std::string& rest) {
+std::string rest_cell(const journal::TaskRow& row, const std::string& rest) {
   const std::string text = plain(rest);
   const std::string warning =
       row.warning.empty() ? "" : fmt::format(R"(<span class="warn">{}</span> )", html(row.warning));
@@ -135,7 +135,7 @@ std::string HtmlTaskTable::head() const {
   return text + "</tr></thead>\n";
 }
 
-std::string HtmlTaskTable::names(const TaskRow& row) const {
+std::string HtmlTaskTable::names(const journal::TaskRow& row) const {
   if (matrix_keys_.empty()) return fmt::format(R"(<td class="id">{}</td>)", html(row.id));
   std::string text;
   for (const auto& [key, value] : row.matrix) {
@@ -144,7 +144,7 @@ std::string HtmlTaskTable::names(const TaskRow& row) const {
   return text;
 }
 
-std::string HtmlTaskTable::results(const TaskRow& row) const {
+std::string HtmlTaskTable::results(const journal::TaskRow& row) const {
   const Fields fields = read_fields(row.result);
   std::string text;
   for (const FieldColumn& column : columns_) {
@@ -153,7 +153,7 @@ std::string HtmlTaskTable::results(const TaskRow& row) const {
   return text;
 }
 
-std::string HtmlTaskTable::row(const TaskRow& row) const {
+std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
   const bool best = !best_id_.empty() && row.id == best_id_;
   const std::string attempts = row.attempt == 0 ? "-" : fmt::format("{}", row.attempt);
   const bool ran = row.attempt > 0;
@@ -168,7 +168,7 @@ std::string HtmlTaskTable::row(const TaskRow& row) const {
     text += memory_cell(row.gpu_memory_peak, row.gpu_memory_requested);
   }
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
-  text += log_cell(row, head_.grouping);
+  text += log_cell(row);
   if (more_) text += rest_cell(row, rest_as_json(read_fields(row.result), columns_));
   return text + "</tr>\n";
 }
@@ -178,7 +178,7 @@ std::string html_failure_head() {
          heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
 }
 
-std::string html_failure_row(const TaskRow& row, Grouping grouping) {
+std::string html_failure_row(const journal::TaskRow& row) {
   std::string why = row.message.empty() ? "-" : html(row.message);
   if (!row.traceback.empty()) {
     why = fmt::format("<details><summary>{}</summary><pre>{}</pre></details>", why,
@@ -187,8 +187,8 @@ std::string html_failure_row(const TaskRow& row, Grouping grouping) {
   return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td>{1}</td><td><span class="word )"
                      R"(bad">{2}</span></td>)"
                      "<td class=\"why\">{3}</td>{4}</tr>\n",
-                     html(row.id), to_text(row.stage), html(word_for(row.standing)), why,
-                     log_cell(row, grouping));
+                     html(row.id), to_text(row.stage), html(model::word_for(row.standing)), why,
+                     log_cell(row));
 }
 
 std::string html_warning_head() {
@@ -196,11 +196,11 @@ std::string html_warning_head() {
          heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
 }
 
-std::string html_warning_row(const TaskRow& row, Grouping grouping) {
+std::string html_warning_row(const journal::TaskRow& row) {
   return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td><span class="word">{1}</span>)"
                      "</td><td class=\"why\">{2}</td>{3}</tr>\n",
-                     html(row.id), html(word_for(row.standing)), html(row.warning),
-                     log_cell(row, grouping));
+                     html(row.id), html(model::word_for(row.standing)), html(row.warning),
+                     log_cell(row));
 }
 
 }  // namespace trainyard::report

@@ -8,7 +8,6 @@
 #include "journal/reader.h"
 #include "report/digest.h"
 #include "report/group_report.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -18,11 +17,11 @@ class HtmlTaskTable {
   HtmlTaskTable(const GroupDigest& digest, const ReportHead& head);
 
   [[nodiscard]] std::string head() const;
-  [[nodiscard]] std::string row(const TaskRow& row) const;
+  [[nodiscard]] std::string row(const journal::TaskRow& row) const;
 
  private:
-  [[nodiscard]] std::string names(const TaskRow& row) const;
-  [[nodiscard]] std::string results(const TaskRow& row) const;
+  [[nodiscard]] std::string names(const journal::TaskRow& row) const;
+  [[nodiscard]] std::string results(const journal::TaskRow& row) const;
 
   std::vector<std::string> matrix_keys_;
   std::vector<FieldColumn> columns_;
@@ -35,10 +34,10 @@ class HtmlTaskTable {
 
 /// Heading, and a row for each failure: task, stage, what, message, log.
 std::string html_failure_head();
-std::string html_failure_row(const TaskRow& row, Grouping grouping);
+std::string html_failure_row(const journal::TaskRow& row);
 
 /// Heading, and a row for each result that was lost or changed: task, status, message, log.
 std::string html_warning_head();
-std::string html_warning_row(const TaskRow& row, Grouping grouping);
+std::string html_warning_row(const journal::TaskRow& row);
 
 }  // namespace trainyard::report

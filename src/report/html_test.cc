@@ -43,10 +43,10 @@ int count(std::string_view text, std::string_view part) {
 
 /// A group with its rows, as the journal would hand them out.
 struct Group {
-  GroupRow group{.name = "train", .phase = GroupPhase::Finished};
-  std::vector<TaskRow> rows;
-  std::vector<AttemptRow> attempts;
-  std::vector<MachineRow> samples;
+  journal::GroupRow group{.name = "train", .phase = model::GroupPhase::Finished};
+  std::vector<journal::TaskRow> rows;
+  std::vector<journal::AttemptRow> attempts;
+  std::vector<journal::MachineRow> samples;
   std::vector<Curve> curves;
   ReportHead head{.job = "mnist",
                   .execution = {.number = 1,
@@ -56,12 +56,12 @@ struct Group {
                                 .git_commit = "0123456789abcdef0123",
                                 .started_unix_ms = 1'741'100'000'000}};
 
-  void add(TaskRow row) {
+  void add(journal::TaskRow row) {
     row.index = {static_cast<std::uint32_t>(rows.size())};
     ++group.tasks;
-    group.finished += row.standing.verdict == Verdict::Finished ? 1 : 0;
-    group.failed += row.standing.verdict == Verdict::Failed ? 1 : 0;
-    group.skipped += row.standing.verdict == Verdict::Skipped ? 1 : 0;
+    group.finished += row.standing.verdict == model::Verdict::Finished ? 1 : 0;
+    group.failed += row.standing.verdict == model::Verdict::Failed ? 1 : 0;
+    group.skipped += row.standing.verdict == model::Verdict::Skipped ? 1 : 0;
     if (row.started) {
       attempts.push_back({.key = {.task = row.index, .attempt = row.attempt},
                           .started = *row.started,
@@ -73,10 +73,10 @@ struct Group {
 
   std::string write(Result<void> (*kind)(GroupReport&, Sink&)) {
     GroupDigest digest(group);
-    for (const TaskRow& row : rows) digest.look_at(row);
+    for (const journal::TaskRow& row : rows) digest.look_at(row);
     TaskSource source = [this](Which which, TaskVisitor visit) -> Result<void> {
-      for (const TaskRow& row : rows) {
-        if (which == Which::Failed && row.standing.verdict != Verdict::Failed) continue;
+      for (const journal::TaskRow& row : rows) {
+        if (which == Which::Failed && row.standing.verdict != model::Verdict::Failed) continue;
         if (which == Which::Warned && row.warning.empty()) continue;
         if (!visit(row)) break;
       }
@@ -86,8 +86,8 @@ struct Group {
                        .digest = digest,
                        .attempts = attempts,
                        .samples = samples,
-                       .id_of = [this](TaskIndex task) { return rows.at(task.value).id; },
-                       .was_stopped = [](AttemptKey) { return false; },
+                       .id_of = [this](model::TaskIndex task) { return rows.at(task.value).id; },
+                       .was_stopped = [](model::AttemptKey) { return false; },
                        .tasks = source,
                        .curves = curves};
     std::string text;
@@ -101,7 +101,8 @@ struct Group {
 
 TEST(HtmlReport, ShowsTasksWithTheirMatrixResultsAndFiles) {
   Group group;
-  TaskRow row = finished_row("lr=0.1", Duration{125'009}, R"({"train_acc":0.964,"note":[1]})");
+  journal::TaskRow row =
+      finished_row("lr=0.1", Duration{125'009}, R"({"train_acc":0.964,"note":[1]})");
   row.matrix = {{"lr", "0.1"}};
   row.attempt = 2;
   group.add(row);
@@ -145,7 +146,7 @@ TEST(HtmlReport, ShowsADashForWhatIsNotThere) {
 
 TEST(HtmlReport, ListsWhatWentWrong) {
   Group group;
-  group.add(failed_row("lr=1", Failure::OutOfMemory, "took 1.2 GB of 1 GB"));
+  group.add(failed_row("lr=1", model::Failure::OutOfMemory, "took 1.2 GB of 1 GB"));
   EXPECT_THAT(group.page(),
               HasSubstr("<tr><td class=\"id\" title=\"lr=1\">lr=1</td><td>TRAIN</td>"
                         "<td><span class=\"word bad\">OUT_OF_MEMORY</span></td>"
@@ -158,7 +159,7 @@ TEST(HtmlReport, ListsResultsThatWereLostOrChanged) {
   Group group;
   group.add(finished_row("fine", Duration{1000}, R"({"epochs":3})"));
   EXPECT_THAT(group.page(), Not(HasSubstr("Results lost or changed")));
-  TaskRow row = finished_row("lr=1", Duration{1000}, "");
+  journal::TaskRow row = finished_row("lr=1", Duration{1000}, "");
   row.warning = "the result is not JSON <at 1>";
   group.add(row);
   EXPECT_THAT(group.page(), HasSubstr("<h2>Results lost or changed</h2></div>\n"
@@ -176,7 +177,7 @@ TEST(HtmlReport, LetsNothingOutOfItsPlace) {
   const std::string bad = "</td><script>alert(1)</script>\"'&";
   Group clean;
   clean.add(finished_row("a", Duration{1000}, R"({"k":"v"})"));
-  clean.add(failed_row("b", Failure::Exit, "m"));
+  clean.add(failed_row("b", model::Failure::Exit, "m"));
   const int scripts = count(clean.page(), "<script>");
 
   Group group;
@@ -185,11 +186,12 @@ TEST(HtmlReport, LetsNothingOutOfItsPlace) {
       .host = bad, .command_line = bad, .version = bad, .job_file = bad, .git_commit = bad};
   group.group.name = bad;
   group.group.message = bad;
-  TaskRow row = finished_row(bad, Duration{1000}, nlohmann::json{{bad, bad}, {"n", {bad}}}.dump());
+  journal::TaskRow row =
+      finished_row(bad, Duration{1000}, nlohmann::json{{bad, bad}, {"n", {bad}}}.dump());
   row.warning = bad;
   row.matrix = {{bad, bad}};
   group.add(row);
-  TaskRow failed = failed_row(bad, Failure::Exit, bad);
+  journal::TaskRow failed = failed_row(bad, model::Failure::Exit, bad);
   failed.group_name = bad;
   group.add(failed);
   const std::string page = group.page();
@@ -212,7 +214,7 @@ TEST(HtmlReport, LoadsNothingFromAnywhere) {
 TEST(HtmlReport, GivesTheSameAsJson) {
   Group group;
   group.add(finished_row("a", Duration{1000}, R"({"test_acc":0.5,"x":null})"));
-  group.add(failed_row("b", Failure::Timeout, "over its time limit"));
+  group.add(failed_row("b", model::Failure::Timeout, "over its time limit"));
   group.samples = {
       {.at = Instant{Duration{500}}, .memory_available = gb(3), .memory_of_tasks = mb(5)}};
   const nlohmann::json json = nlohmann::json::parse(group.json());
@@ -235,7 +237,7 @@ TEST(HtmlReport, StaysSmallHoweverManyTasksThereAre) {
   Group group;
   for (int i = 0; i < 10'000; ++i) {
     const std::string id = fmt::format("t{}", i);
-    group.add(i % 10 == 9 ? failed_row(id, Failure::Exit, "m")
+    group.add(i % 10 == 9 ? failed_row(id, model::Failure::Exit, "m")
                           : finished_row(id, Duration{1000}, ""));
   }
   const std::string page = group.page();

@@ -15,15 +15,15 @@
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
-#include "report/places.h"
 #include "report/result_fields.h"
+#include "run/run_directory.h"
 
 namespace trainyard::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& value) {
+std::string compact(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -33,12 +33,12 @@ class Object {
  public:
   template <typename Value>
   void add(std::string_view key, Value&& value) {
-    add_text(key, dump(Json(std::forward<Value>(value))));
+    add_text(key, compact(Json(std::forward<Value>(value))));
   }
   /// A value that is JSON already.
   void add_text(std::string_view key, std::string_view json) {
     text_ += text_.size() == 1 ? "" : ",";
-    text_ += dump(Json(key));
+    text_ += compact(Json(key));
     text_ += ':';
     text_ += json;
   }
@@ -59,9 +59,9 @@ Json milliseconds(std::optional<Instant> instant) {
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json log_of(const TaskRow& row, Grouping grouping, std::string_view stream) {
+Json log_of(const journal::TaskRow& row, std::string_view stream) {
   if (row.attempt == 0) return nullptr;
-  return task_directory_of(row, grouping) + "/" + log_name(stream, row.attempt);
+  return row.directory + "/" + run::log_name(stream, row.attempt);
 }
 
 /// "0,2" as a list of texts.
@@ -80,22 +80,22 @@ std::string_view object_or_null(std::string_view text) {
 
 }  // namespace
 
-std::string json_text(std::string_view text) { return dump(Json(text)); }
+std::string json_text(std::string_view text) { return compact(Json(text)); }
 
-std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant> now) {
+std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   Object matrix;
   for (const auto& [key, value] : row.matrix) matrix.add(key, value);
-  const Standing& standing = row.standing;
-  const bool ended = standing.verdict != Verdict::None;
-  const bool failed = standing.failure != Failure::None;
-  const bool by_itself = standing.failure == Failure::Exit;
+  const model::Standing& standing = row.standing;
+  const bool ended = standing.verdict != model::Verdict::None;
+  const bool failed = standing.failure != model::Failure::None;
+  const bool by_itself = standing.failure == model::Failure::Exit;
   Object task;
   task.add("group", row.group_name);
   task.add("id", row.id);
-  task.add("word", word_for(standing));
+  task.add("word", model::word_for(standing));
   task.add("status", to_text(standing.status));
-  task.add("verdict", ended ? Json(to_text(standing.verdict)) : Json(nullptr));
-  task.add("failure", failed ? Json(to_text(standing.failure)) : Json(nullptr));
+  task.add("verdict", ended ? Json(model::to_text(standing.verdict)) : Json(nullptr));
+  task.add("failure", failed ? Json(model::to_text(standing.failure)) : Json(nullptr));
   task.add("exit_code", by_itself ? Json(standing.exit_code) : Json(nullptr));
   task.add("stage", to_text(row.stage));
   task.add("attempt", row.attempt);
@@ -123,20 +123,20 @@ std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
   task.add("traceback", text_or_null(row.traceback));
-  task.add("stdout", log_of(row, grouping, "stdout"));
-  task.add("stderr", log_of(row, grouping, "stderr"));
+  task.add("stdout", log_of(row, "stdout"));
+  task.add("stderr", log_of(row, "stderr"));
   return std::move(task).text();
 }
 
-std::string json_of(const AttemptRow& row, std::string_view id) {
-  const bool failed = row.failure != Failure::None;
-  const bool by_itself = row.failure == Failure::Exit;
+std::string json_of(const journal::AttemptRow& row, std::string_view id) {
+  const bool failed = row.failure != model::Failure::None;
+  const bool by_itself = row.failure == model::Failure::Exit;
   Object attempt;
   attempt.add("id", id);
   attempt.add("attempt", row.key.attempt);
   attempt.add("started_ms", milliseconds(std::optional(row.started)));
   attempt.add("ended_ms", milliseconds(row.ended));
-  attempt.add("failure", failed ? Json(to_text(row.failure)) : Json(nullptr));
+  attempt.add("failure", failed ? Json(model::to_text(row.failure)) : Json(nullptr));
   attempt.add("exit_code", by_itself ? Json(row.exit_code) : Json(nullptr));
   attempt.add("memory_peak_bytes", row.memory_peak.count);
   attempt.add("gpus", gpus_of(row.gpus));
@@ -145,52 +145,52 @@ std::string json_of(const AttemptRow& row, std::string_view id) {
   return std::move(attempt).text();
 }
 
-std::string json_of(const GroupRow& row) {
-  return dump(Json{{"name", row.name},
-                   {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
-                   {"message", text_or_null(row.message)},
-                   {"tasks", row.tasks},
-                   {"finished", row.finished},
-                   {"failed", row.failed},
-                   {"skipped", row.skipped},
-                   {"stopped", row.stopped},
-                   {"running", row.running},
-                   {"lost", row.lost},
-                   {"retrying", row.retrying},
-                   {"waiting", row.waiting}});
+std::string json_of(const journal::GroupRow& row) {
+  return compact(Json{{"name", row.name},
+                      {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
+                      {"message", text_or_null(row.message)},
+                      {"tasks", row.tasks},
+                      {"finished", row.finished},
+                      {"failed", row.failed},
+                      {"skipped", row.skipped},
+                      {"stopped", row.stopped},
+                      {"running", row.running},
+                      {"lost", row.lost},
+                      {"retrying", row.retrying},
+                      {"waiting", row.waiting}});
 }
 
-std::string json_of(const ExecutionRow& row) {
-  return dump(Json{{"number", row.number},
-                   {"yard_pid", row.yard_pid},
-                   {"host", row.host},
-                   {"command_line", row.command_line},
-                   {"version", row.version},
-                   {"job_file", row.job_file},
-                   {"git_commit", text_or_null(row.git_commit)},
-                   {"started_unix_ms", row.started_unix_ms},
-                   {"started_ms", milliseconds(std::optional(row.started))},
-                   {"ended_ms", milliseconds(row.ended)},
-                   {"how", text_or_null(row.how)}});
+std::string json_of(const journal::ExecutionRow& row) {
+  return compact(Json{{"number", row.number},
+                      {"yard_pid", row.yard_pid},
+                      {"host", row.host},
+                      {"command_line", row.command_line},
+                      {"version", row.version},
+                      {"job_file", row.job_file},
+                      {"git_commit", text_or_null(row.git_commit)},
+                      {"started_unix_ms", row.started_unix_ms},
+                      {"started_ms", milliseconds(std::optional(row.started))},
+                      {"ended_ms", milliseconds(row.ended)},
+                      {"how", text_or_null(row.how)}});
 }
 
-std::string json_of(const WaitingReason& row) {
-  return dump(Json{{"group", row.group_name},
-                   {"tasks", row.tasks},
-                   {"memory_requested_bytes", row.memory.count},
-                   {"cause", to_text(row.cause)},
-                   {"reason", row.reason}});
+std::string json_of(const journal::WaitingReason& row) {
+  return compact(Json{{"group", row.group_name},
+                      {"tasks", row.tasks},
+                      {"memory_requested_bytes", row.memory.count},
+                      {"cause", model::to_text(row.cause)},
+                      {"reason", row.reason}});
 }
 
-std::string json_of(const MachineRow& row) {
-  return dump(Json{{"at_ms", milliseconds(std::optional(row.at))},
-                   {"memory_available_bytes", row.memory_available.count},
-                   {"memory_of_tasks_bytes", row.memory_of_tasks.count},
-                   {"cpu_used_by_others", row.cpu_used_by_others}});
+std::string json_of(const journal::MachineRow& row) {
+  return compact(Json{{"at_ms", milliseconds(std::optional(row.at))},
+                      {"memory_available_bytes", row.memory_available.count},
+                      {"memory_of_tasks_bytes", row.memory_of_tasks.count},
+                      {"cpu_used_by_others", row.cpu_used_by_others}});
 }
 
 std::string json_of(const Best& best) {
-  return dump(Json{{"id", best.id}, {"key", best.key}, {"value", best.value}});
+  return compact(Json{{"id", best.id}, {"key", best.key}, {"value", best.value}});
 }
 
 }  // namespace trainyard::report

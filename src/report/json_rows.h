@@ -8,7 +8,6 @@
 
 #include "base/time.h"
 #include "journal/reader.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -17,12 +16,12 @@ namespace trainyard::report {
 std::string json_text(std::string_view text);
 
 /// `now`, for how long a task that runs has run.
-std::string json_of(const TaskRow& row, Grouping grouping, std::optional<Instant> now);
-std::string json_of(const AttemptRow& row, std::string_view id);
-std::string json_of(const GroupRow& row);
-std::string json_of(const ExecutionRow& row);
-std::string json_of(const WaitingReason& row);
-std::string json_of(const MachineRow& row);
+std::string json_of(const journal::TaskRow& row, std::optional<Instant> now);
+std::string json_of(const journal::AttemptRow& row, std::string_view id);
+std::string json_of(const journal::GroupRow& row);
+std::string json_of(const journal::ExecutionRow& row);
+std::string json_of(const journal::WaitingReason& row);
+std::string json_of(const journal::MachineRow& row);
 std::string json_of(const Best& best);
 
 }  // namespace trainyard::report

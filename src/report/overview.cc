@@ -15,7 +15,6 @@
 #include "report/curves.h"
 #include "report/digest.h"
 #include "report/group_report.h"
-#include "report/html_curves.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
 #include "report/result_fields.h"

@@ -39,7 +39,7 @@ class NumbersOfGroup {
 };
 
 struct OverviewRow {
-  GroupRow group;
+  journal::GroupRow group;
   std::string link;  ///< To its own report, from the page.
   std::optional<Duration> took;
   std::optional<Best> best;

@@ -30,7 +30,7 @@ using Point = CurveLine::Point;
 OverviewRow group(std::string_view name, const std::vector<std::string_view>& results) {
   OverviewRow row;
   row.group.name = name;
-  row.group.phase = GroupPhase::Finished;
+  row.group.phase = model::GroupPhase::Finished;
   row.group.tasks = row.group.finished = static_cast<int>(results.size());
   row.link = fmt::format("{}.html", name);
   row.took = Duration(1500);

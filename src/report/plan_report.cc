@@ -19,6 +19,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "report/html_page.h"
 #include "report/terminal_text.h"
 #include "sim/play_run.h"
 
@@ -27,12 +28,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kReasonsShown = 10;
+constexpr std::size_t kPlanReasonsShown = 10;
 
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1000; }
 
-const Shape& shape_of(const Plan& plan, std::size_t task) {
-  return plan.shape_of(TaskIndex{static_cast<std::uint32_t>(task)});
+const model::Shape& shape_of(const model::Plan& plan, std::size_t task) {
+  return plan.shape_of(model::TaskIndex{static_cast<std::uint32_t>(task)});
 }
 
 /// From when to when a task was on a device.
@@ -79,10 +80,10 @@ int finished(const sim::PlayedRun& run) {
   return static_cast<int>(std::ranges::count_if(run.tasks, &sim::PlayedTask::finished));
 }
 
-std::string uses_text(const Plan& plan, const PlannedRun& played) {
+std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
   std::string text;
   for (const DeviceUse& use : device_uses(plan, played)) {
-    text += fmt::format("  {:<8} at work {:3.0f} % of the time, {:3.0f} % of it promised\n",
+    text += fmt::format("  {:<8} at work {:3.0f} % of the time, {:3.0f} % of it reserved\n",
                         use.name, 100 * use.busy, 100 * use.filled);
   }
   return text;
@@ -99,7 +100,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  what waited, and how long:\n";
-  for (std::size_t i = 0; i < std::min(waits.size(), kReasonsShown); ++i) {
+  for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
     text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
   }
   return text;
@@ -160,7 +161,7 @@ class Rows {
   std::vector<Instant> ends_;
 };
 
-constexpr double kWidth = 1100;
+constexpr double kPlanWidth = 1100;
 constexpr double kRow = 14;
 constexpr double kLabel = 70;
 
@@ -179,7 +180,7 @@ std::string box(double x, double y, double width, std::string_view look, std::st
 std::string timeline(const PlanView& view, const PlannedRun& played) {
   const double all = std::max(seconds(played.run.ended - Instant{}), 0.001);
   const auto x = [all](Instant at) {
-    return kLabel + (kWidth - kLabel) * seconds(at - Instant{}) / all;
+    return kLabel + (kPlanWidth - kLabel) * seconds(at - Instant{}) / all;
   };
   std::vector<Lane> lanes(played.capacity.gpus.size() + 2);
   for (std::size_t i = 0; i < played.capacity.gpus.size(); ++i) {
@@ -205,7 +206,7 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
       lane.boxes +=
           box(x(from), static_cast<double>(row) * kRow, x(to) - x(from), look_of_group, title);
     };
-    for (const GpuIndex gpu : it.gpus) draw(lanes[gpu.value], it.trains, it.ended, "t");
+    for (const model::GpuIndex gpu : it.gpus) draw(lanes[gpu.value], it.trains, it.ended, "t");
     if (it.gpus.empty()) draw(lanes[lanes.size() - 2], it.trains, it.ended, "t");
     if (it.trains > it.started) draw(lanes.back(), it.started, it.trains, "l");
   }
@@ -230,21 +231,14 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
   }
   return fmt::format(
       "<svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"timeline\">\n{}</svg>\n",
-      kWidth, y + kRow + 8, body);
+      kPlanWidth, y + kRow + 8, body);
 }
-
-constexpr std::string_view kStyle = R"css(
-body{font:15px/1.5 system-ui,sans-serif;max-width:1140px;margin:2em auto;padding:0 1em;color:#222;background:#fff}
-svg{width:100%;font-size:11px}.l{opacity:.35}.g0{fill:#3b6fb6}.g1{fill:#d9822b}.g2{fill:#2f9e6e}.g3{fill:#a04fb0}
-.g4{fill:#c0392b}.g5{fill:#7f8c8d}text{fill:currentColor}.axis{opacity:.7}td,th{padding:.2em 1em .2em 0;text-align:left}
-@media(prefers-color-scheme:dark){body{color:#ddd;background:#181a1b}}
-)css";
 
 }  // namespace
 
-std::vector<DeviceUse> device_uses(const Plan& plan, const PlannedRun& played) {
+std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played) {
   const Duration all = played.run.ended - Instant{};
-  const Capacity& capacity = played.capacity;
+  const model::Capacity& capacity = played.capacity;
   std::vector<Spans> on_gpu(capacity.gpus.size());
   std::vector<double> gpu_area(capacity.gpus.size(), 0);
   Spans on_cpus;
@@ -254,15 +248,15 @@ std::vector<DeviceUse> device_uses(const Plan& plan, const PlannedRun& played) {
   for (std::size_t task = 0; task < played.run.tasks.size(); ++task) {
     const sim::PlayedTask& it = played.run.tasks[task];
     if (it.attempts == 0) continue;
-    const Request& request = shape_of(plan, task).request;
-    for (const GpuIndex gpu : it.gpus) {
+    const model::Request& request = shape_of(plan, task).terms.request;
+    for (const model::GpuIndex gpu : it.gpus) {
       on_gpu[gpu.value].emplace_back(it.trains, it.ended);
       const Bytes whole = capacity.gpus[gpu.value].memory;
       const Bytes held = request.gpu_memory == Bytes{} ? whole : request.gpu_memory;
       gpu_area[gpu.value] += seconds(it.ended - it.trains) * static_cast<double>(held.count) /
                              static_cast<double>(whole.count);
     }
-    if (request.cpus > Cpus{}) on_cpus.emplace_back(it.trains, it.ended);
+    if (request.cpus > model::Cpus{}) on_cpus.emplace_back(it.trains, it.ended);
     cpu_area += seconds(it.ended - it.trains) * static_cast<double>(request.cpus.milli) /
                 static_cast<double>(std::max<std::int64_t>(capacity.cpus.milli, 1));
     in_memory.emplace_back(it.started, it.ended);
@@ -309,7 +303,8 @@ std::string plan_json(const PlanView& view) {
       const sim::PlayedTask& it = played.run.tasks[task];
       if (it.attempts == 0) continue;
       Json gpus = Json::array();
-      for (const GpuIndex gpu : it.gpus) gpus.push_back(played.capacity.gpus[gpu.value].label());
+      for (const model::GpuIndex gpu : it.gpus)
+        gpus.push_back(played.capacity.gpus[gpu.value].label());
       tasks.push_back({{"id", view.task_ids[task]},
                        {"started_ms", it.started.since_start.count()},
                        {"trains_ms", it.trains.since_start.count()},
@@ -335,7 +330,7 @@ std::string plan_html(const PlanView& view) {
     body += fmt::format("<h2>{}: {}</h2>\n", escaped(played.machine),
                         to_text(played.run.ended - Instant{}));
     body += timeline(view, played);
-    body += "<table><tr><th>device</th><th>at work</th><th>promised</th></tr>\n";
+    body += "<table><tr><th>device</th><th>at work</th><th>reserved</th></tr>\n";
     for (const DeviceUse& use : device_uses(*view.plan, played)) {
       body += fmt::format("<tr><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n", use.name,
                           100 * use.busy, 100 * use.filled);
@@ -346,7 +341,7 @@ std::string plan_html(const PlanView& view) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width\"><title>{}: the plan</title>"
       "<style>{}</style></head><body>\n{}</body></html>\n",
-      escaped(view.job), kStyle, body);
+      escaped(view.job), kPlanStyle, body);
 }
 
 }  // namespace trainyard::report

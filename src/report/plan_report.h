@@ -15,13 +15,13 @@ namespace trainyard::report {
 /// One machine on which the run was played.
 struct PlannedRun {
   std::string machine;  ///< For people: "4 x 24 GB", "this machine".
-  Capacity capacity;
+  model::Capacity capacity;
   sim::PlayedRun run;
 };
 
 struct PlanView {
   std::string job;
-  const Plan* plan = nullptr;
+  const model::Plan* plan = nullptr;
   std::vector<std::string> task_ids;  ///< By task: "train/lr=1".
   std::vector<std::string> notes;
   std::vector<PlannedRun> runs;  ///< At least one.
@@ -33,7 +33,7 @@ struct DeviceUse {
   double busy = 0;    ///< How long at least one task was on it.
   double filled = 0;  ///< How much of it was promised.
 };
-std::vector<DeviceUse> device_uses(const Plan& plan, const PlannedRun& played);
+std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played);
 
 std::string plan_text(const PlanView& view);
 std::string plan_json(const PlanView& view);

@@ -20,19 +20,22 @@ constexpr Duration kMinute{60'000};
 
 /// Three tasks of a minute, each half of the only card; the third waits.
 struct Played {
-  Plan plan;
+  model::Plan plan;
   PlanView view;
 
   Played() {
     plan.groups = {{.name = "train"}};
-    plan.shapes = {{.group = {0},
-                    .request = {.memory = gb(1), .cpus = cpus(1), .gpus = 1, .gpu_memory = gb(4)},
-                    .train_expected = kMinute}};
+    plan.shapes = {
+        {.group = {0},
+         .terms = {
+             .request = {.memory = gb(1), .cpus = model::cpus(1), .gpus = 1, .gpu_memory = gb(4)},
+             .train_expected = kMinute}}};
     plan.tasks.assign(3, {.shape = {0}});
-    const Capacity machine{
-        .memory = gb(10), .cpus = cpus(4), .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
-    const Limits limits{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-    auto run = sim::play_run(plan, limits, machine,
+    const model::Capacity machine{.memory = gb(10),
+                                  .cpus = model::cpus(4),
+                                  .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
+    const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
+    auto run = sim::play_run(plan, policy, machine,
                              {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
     EXPECT_TRUE(run);
     view = {.job = "sweep",
@@ -48,9 +51,9 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   EXPECT_EQ(plan_text(played.view),
             "sweep\n"
             "1x8GB: 3 tasks in 2:00\n"
-            "  GPU 0    at work 100 % of the time,  75 % of it promised\n"
-            "  CPUs     at work 100 % of the time,  38 % of it promised\n"
-            "  memory   at work 100 % of the time,  15 % of it promised\n"
+            "  GPU 0    at work 100 % of the time,  75 % of it reserved\n"
+            "  CPUs     at work 100 % of the time,  38 % of it reserved\n"
+            "  memory   at work 100 % of the time,  15 % of it reserved\n"
             "  what waited, and how long:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }

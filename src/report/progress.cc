@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,23 +33,58 @@ namespace {
 constexpr std::size_t kGroupsNamed = 5;
 constexpr int kFractionsShown = 4;
 
-std::vector<int> tasks_left(const std::vector<ProgressGroup>& groups) {
-  std::vector<int> left;
-  left.reserve(groups.size());
-  for (const ProgressGroup& group : groups) left.push_back(group.tasks - group.finished);
-  return left;
-}
-
 }  // namespace
 
-ProgressLine::ProgressLine(ProgressOptions options)
-    : options_(std::move(options)), forecast_(tasks_left(options_.groups)) {
-  for (const ProgressGroup& group : options_.groups) {
-    total_ += group.tasks;
-    counts_.done += group.finished;
-    group_ends_.push_back(static_cast<std::uint32_t>(total_));
+ProgressLine::ProgressLine(ProgressOptions options) : options_(std::move(options)) {}
+
+ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
+  std::vector<int> tasks(plan.groups.size());
+  std::vector<int> left(plan.groups.size());
+  for (const model::PlannedTask& task : plan.tasks) {
+    const std::uint32_t group = plan.shapes[task.shape.value].group.value;
+    ++tasks[group];
+    left[group] += task.finished_before ? 0 : 1;
   }
+  Added added{.groups = static_cast<int>(plan.groups.size()),
+              .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
+              .finished = 0,
+              .names = {}};
+  added.finished = added.tasks - std::accumulate(left.begin(), left.end(), 0);
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    total_ += tasks[i];
+    names_.push_back(plan.groups[i].shown());
+    group_ends_.push_back(static_cast<std::uint32_t>(total_));
+    forecast_.add_group(left[i]);
+    if (i == kGroupsNamed) {
+      added.names += fmt::format(", and {} more", plan.groups.size() - kGroupsNamed);
+    }
+    if (i >= kGroupsNamed) continue;
+    added.names +=
+        fmt::format("{}{} ({})", i == 0 ? "" : ", ", plan.groups[i].name, with_commas(tasks[i]));
+  }
+  counts_.done += added.finished;
+  return added;
+}
+
+/// Those of the first turn are what the run begins with.
+void ProgressLine::see_batches(const model::Turn& turn) {
+  Added all;
+  for (const model::Event& event : turn.events) {
+    const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
+    if (batch == nullptr) continue;
+    const Added added = add(*batch->plan);
+    if (started_) {
+      lasting(fmt::format("submission {}: {}", batch->number, text_of(added)));
+      continue;
+    }
+    all.groups += added.groups;
+    all.tasks += added.tasks;
+    all.finished += added.finished;
+    all.names += (all.names.empty() ? "" : ", ") + added.names;
+  }
+  if (started_) return;
   count_as_shown();
+  if (!options_.terminal) options_.write(text_of(all) + "\n");
 }
 
 void ProgressLine::count_as_shown() {
@@ -67,22 +103,22 @@ int ProgressLine::waiting() const {
   return std::max(0, total_ - ended() - counts_.running - counts_.retrying);
 }
 
-std::uint32_t ProgressLine::group_of(TaskIndex task) const {
+std::uint32_t ProgressLine::group_of(model::TaskIndex task) const {
   const auto group =
       std::ranges::find_if(group_ends_, [task](std::uint32_t end) { return task.value < end; });
   return static_cast<std::uint32_t>(group - group_ends_.begin());
 }
 
-void ProgressLine::on(const Turn& turn) {
+void ProgressLine::on(const model::Turn& turn) {
   if (finished_) return;
   const int ran = counts_.running;
   const std::size_t turns = std::max(turn.events.size(), turn.decisions.size());
+  see_batches(turn);
   for (std::size_t i = 0; i < turns; ++i) {
     if (i < turn.events.size()) {
       now_ = std::max(now_, turn.events[i].at);
       if (!started_) last_start_ = now_;
     }
-    if (!started_ && !options_.terminal) options_.write(start_text() + "\n");
     if (!started_) shown_at_ = now_;
     started_ = true;
     if (i < turn.events.size()) see(turn.events[i]);
@@ -93,63 +129,63 @@ void ProgressLine::on(const Turn& turn) {
   show();
 }
 
-void ProgressLine::see(const Event& event) {
-  if (const auto* const sampled = std::get_if<Sampled>(&event.what)) {
+void ProgressLine::see(const model::Event& event) {
+  if (const auto* const sampled = std::get_if<model::Sampled>(&event.what)) {
     used_ = {};
-    for (const TaskSample& task : sampled->tasks) used_ += task.memory;
+    for (const model::TaskSample& task : sampled->tasks) used_ += task.memory;
   }
-  if (const auto* const ended = std::get_if<AttemptEnded>(&event.what);
+  if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
       ended != nullptr && !ended->warning.empty() && may_tell_trouble()) {
     lasting(fmt::format("{}: warning: {}", options_.name_of(ended->key.task), ended->warning));
   }
-  if (const auto* const progress = std::get_if<Progressed>(&event.what)) {
+  if (const auto* const progress = std::get_if<model::Progressed>(&event.what)) {
     const auto active = active_.find(progress->key.task);
     const bool present = active != active_.end() && active->second.attempt == progress->key.attempt;
     if (present && progress->fraction) active->second.fraction = progress->fraction;
   }
-  if (std::holds_alternative<InterruptAsked>(event.what)) tell_interrupt();
+  if (std::holds_alternative<model::InterruptAsked>(event.what)) tell_interrupt();
 }
 
-void ProgressLine::see(const Decision& decision) {
+void ProgressLine::see(const model::Decision& decision) {
   // What a task is promised is on its command, which comes after the change of its status.
-  for (const Change& change : decision.changes) {
+  for (const model::Change& change : decision.changes) {
     match(
-        change, [this](const TaskChanged& it) { see(it); },
-        [this](const GroupChanged& it) { see(it); },
-        [this](const ReasonChanged& it) {
-          if (it.reason.cause == Cause::None) {
+        change, [this](const model::TaskChanged& it) { see(it); },
+        [this](const model::GroupChanged& it) { see(it); },
+        [this](const model::ReasonChanged& it) {
+          if (it.reason.cause == model::Cause::None) {
             reasons_.erase(it.shape);
           } else {
             reasons_[it.shape] = it.reason;
           }
         },
-        [this](const HeadroomSeen& it) { room_ = it.headroom; });
+        [this](const model::HeadroomSeen& it) { room_ = it.headroom; });
   }
-  for (const Command& command : decision.commands) {
-    if (const auto* const start = std::get_if<StartAttempt>(&command)) {
+  for (const model::Command& command : decision.commands) {
+    if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
       last_start_ = now_;
       promise(start->key.task, start->promise.memory);
-    } else if (const auto* const grant = std::get_if<GrantDevice>(&command)) {
+    } else if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
       last_start_ = now_;
       promise(grant->key.task, grant->promise.memory);
     }
   }
 }
 
-void ProgressLine::promise(TaskIndex task, Bytes memory) {
+void ProgressLine::promise(model::TaskIndex task, Bytes memory) {
   const auto active = active_.find(task);
   if (active == active_.end()) return;
   promised_ += memory - active->second.promised;
   active->second.promised = memory;
 }
 
-void ProgressLine::see(const TaskChanged& change) {
-  const TaskIndex task = change.key.task;
+void ProgressLine::see(const model::TaskChanged& change) {
+  const model::TaskIndex task = change.key.task;
   std::optional<Duration> took;
   if (const auto active = active_.find(task); active != active_.end()) {
     took = now_ - active->second.started;
   }
-  if (change.verdict != Verdict::None) {
+  if (change.verdict != model::Verdict::None) {
     leave(task);
     end(change, took);
     return;
@@ -180,7 +216,7 @@ void ProgressLine::see(const TaskChanged& change) {
   counts_.running += doing == Doing::Running ? 1 : -1;
 }
 
-void ProgressLine::leave(TaskIndex task) {
+void ProgressLine::leave(model::TaskIndex task) {
   const auto active = active_.find(task);
   if (active == active_.end()) return;
   if (active->second.doing == Doing::Running) --counts_.running;
@@ -189,25 +225,25 @@ void ProgressLine::leave(TaskIndex task) {
   active_.erase(active);
 }
 
-void ProgressLine::end(const TaskChanged& change, std::optional<Duration> took) {
+void ProgressLine::end(const model::TaskChanged& change, std::optional<Duration> took) {
   const std::uint32_t group = group_of(change.key.task);
   forecast_.ended(group);
   switch (change.verdict) {
-    case Verdict::Finished:
+    case model::Verdict::Finished:
       ++counts_.done;
       if (took) forecast_.finished(group, *took);
       break;
-    case Verdict::Failed:
+    case model::Verdict::Failed:
       ++counts_.failed;
       tell_trouble(change, took);
       break;
-    case Verdict::Skipped:
+    case model::Verdict::Skipped:
       ++counts_.skipped;
       break;
-    case Verdict::Stopped:
+    case model::Verdict::Stopped:
       ++counts_.stopped;
       break;
-    case Verdict::None:
+    case model::Verdict::None:
       break;
   }
 }
@@ -223,26 +259,26 @@ bool ProgressLine::may_tell_trouble() {
   return troubles_told_ <= kTroubleLinesMax;
 }
 
-void ProgressLine::tell_trouble(const TaskChanged& change, std::optional<Duration> took) {
+void ProgressLine::tell_trouble(const model::TaskChanged& change, std::optional<Duration> took) {
   if (!may_tell_trouble()) return;
-  const std::string word = word_for({.status = change.status,
-                                     .verdict = change.verdict,
-                                     .failure = change.failure,
-                                     .exit_code = change.exit_code});
+  const std::string word = model::word_for({.status = change.status,
+                                            .verdict = change.verdict,
+                                            .failure = change.failure,
+                                            .exit_code = change.exit_code});
   std::string text = fmt::format("{}: {}{}", options_.name_of(change.key.task),
-                                 change.verdict == Verdict::Failed ? "FAILED " : "", word);
+                                 change.verdict == model::Verdict::Failed ? "FAILED " : "", word);
   if (took) text += " after " + to_text(*took);
   if (!change.message.empty()) text += ": " + change.message;
-  if (change.verdict == Verdict::Failed && took && change.failure != Failure::CannotStart &&
-      options_.stderr_of) {
+  if (change.verdict == model::Verdict::Failed && took &&
+      change.failure != model::Failure::CannotStart && options_.stderr_of) {
     text += ", see " + options_.stderr_of(change.key);
   }
   lasting(text);
 }
 
-void ProgressLine::see(const GroupChanged& change) {
-  if (change.phase != GroupPhase::Skipped || change.group.value >= options_.groups.size()) return;
-  const std::string& name = options_.groups[change.group.value].name;
+void ProgressLine::see(const model::GroupChanged& change) {
+  if (change.phase != model::GroupPhase::Skipped || change.group.value >= names_.size()) return;
+  const std::string& name = names_[change.group.value];
   const std::string why = change.message.empty() ? "" : ": " + change.message;
   lasting(fmt::format("{}: SKIPPED{}", name, why));
 }
@@ -271,17 +307,10 @@ void ProgressLine::lasting(std::string_view line) {
   drawn_ = false;  // So that the next turn draws the line anew, however soon it comes.
 }
 
-std::string ProgressLine::start_text() const {
-  std::string text = fmt::format("{} in {}: ", counted(total_, "task"),
-                                 counted(std::ssize(options_.groups), "group"));
-  for (std::size_t i = 0; i < options_.groups.size() && i < kGroupsNamed; ++i) {
-    const ProgressGroup& group = options_.groups[i];
-    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", group.name, with_commas(group.tasks));
-  }
-  if (options_.groups.size() > kGroupsNamed) {
-    text += fmt::format(", and {} more", options_.groups.size() - kGroupsNamed);
-  }
-  if (counts_.done > 0) text += fmt::format("; {} finished before", with_commas(counts_.done));
+std::string ProgressLine::text_of(const Added& added) {
+  std::string text = fmt::format("{} in {}: {}", counted(added.tasks, "task"),
+                                 counted(added.groups, "group"), added.names);
+  if (added.finished > 0) text += fmt::format("; {} finished before", with_commas(added.finished));
   return plain(text);
 }
 
@@ -298,7 +327,7 @@ std::string ProgressLine::line() const {
   add(counts_.skipped, "skipped");
   add(counts_.stopped, "stopped");
   if (promised_ > Bytes{}) {
-    text += fmt::format(", memory {} of {} promised", to_text(used_), to_text(promised_));
+    text += fmt::format(", memory {} of {} reserved", to_text(used_), to_text(promised_));
   }
   return text + forecast_text() + reason_text();
 }
@@ -335,7 +364,7 @@ std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
-  return ", waits: " + plain(trainyard::reason_text(reasons_.begin()->second, room_));
+  return ", waits: " + plain(model::reason_text(reasons_.begin()->second, room_));
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

@@ -19,6 +19,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/turn.h"
 #include "model/waiting.h"
 #include "report/forecast.h"
@@ -26,19 +27,11 @@
 
 namespace trainyard::report {
 
-/// A group as the progress line sees it. The tasks of the run are numbered group by group.
-struct ProgressGroup {
-  std::string name;
-  int tasks = 0;
-  int finished = 0;  ///< In an earlier execution: they are done before it begins.
-};
-
 struct ProgressOptions {
-  std::vector<ProgressGroup> groups;
   /// "train/lr=1".
-  std::move_only_function<std::string(TaskIndex)> name_of;
+  std::move_only_function<std::string(model::TaskIndex)> name_of;
   /// Where an attempt's stderr lies, for the lines about failures; may be empty.
-  std::move_only_function<std::string(AttemptKey)> stderr_of;
+  std::move_only_function<std::string(model::AttemptKey)> stderr_of;
   bool terminal = false;
   std::move_only_function<int()> width;  ///< Columns of the terminal, asked at each drawing.
   Sink write;
@@ -59,7 +52,7 @@ class ProgressLine {
   explicit ProgressLine(ProgressOptions options);
 
   /// Takes in a turn and shows it.
-  void on(const Turn& turn);
+  void on(const model::Turn& turn);
 
   /// Shows a lasting line of somebody else's between ours.
   void note(std::string_view line);
@@ -86,27 +79,36 @@ class ProgressLine {
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
-  void see(const Event& event);
-  void see(const Decision& decision);
-  void see(const TaskChanged& change);
-  void see(const GroupChanged& change);
-  void end(const TaskChanged& change, std::optional<Duration> took);
-  void leave(TaskIndex task);
-  void promise(TaskIndex task, Bytes memory);
+  /// The groups of a batch: how many, their first names, their tasks.
+  struct Added {
+    int groups = 0;
+    int tasks = 0;
+    int finished = 0;  ///< In an earlier execution.
+    std::string names;
+  };
+  Added add(const model::Plan& plan);
+  void see_batches(const model::Turn& turn);
+  void see(const model::Event& event);
+  void see(const model::Decision& decision);
+  void see(const model::TaskChanged& change);
+  void see(const model::GroupChanged& change);
+  void end(const model::TaskChanged& change, std::optional<Duration> took);
+  void leave(model::TaskIndex task);
+  void promise(model::TaskIndex task, Bytes memory);
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
-  void tell_trouble(const TaskChanged& change, std::optional<Duration> took);
+  void tell_trouble(const model::TaskChanged& change, std::optional<Duration> took);
   void tell_interrupt();
   void lasting(std::string_view line);
 
   [[nodiscard]] int waiting() const;
   [[nodiscard]] int ended() const;
-  [[nodiscard]] std::uint32_t group_of(TaskIndex task) const;
+  [[nodiscard]] std::uint32_t group_of(model::TaskIndex task) const;
   [[nodiscard]] std::string line() const;
   [[nodiscard]] std::string fractions_text() const;
   [[nodiscard]] std::string forecast_text() const;
   [[nodiscard]] std::string reason_text() const;
-  [[nodiscard]] std::string start_text() const;
+  [[nodiscard]] static std::string text_of(const Added& added);
 
   void show();
   void draw();
@@ -116,15 +118,16 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
+  std::vector<std::string> names_;         ///< Of the groups.
   std::vector<std::uint32_t> group_ends_;  ///< The first task after each group.
   Instant now_;
   Counts counts_;
-  std::map<TaskIndex, Active> active_;
+  std::map<model::TaskIndex, Active> active_;
   Bytes promised_;
   Bytes used_;
   Forecast forecast_;
-  std::map<ShapeIndex, Reason> reasons_;
-  Headroom room_;  ///< At the last reading: the numbers of reasons.
+  std::map<model::ShapeIndex, model::Reason> reasons_;
+  model::Headroom room_;  ///< At the last reading: the numbers of reasons.
   Instant last_start_;
   int interrupts_ = 0;
   int troubles_told_ = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -31,14 +34,34 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-/// A line, what it wrote since it was last asked, and turns made of few words.
+/// A group, and how many of its tasks had finished before.
+struct TestGroup {
+  std::string name;
+  int tasks = 0;
+  int finished = 0;
+};
+
+model::BatchAdded batch(std::uint32_t number, const std::vector<TestGroup>& groups) {
+  auto plan = std::make_shared<model::Plan>();
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    plan->groups.push_back({.name = groups[i].name});
+    plan->shapes.push_back({.group = {i}, .terms = {}});
+    for (int task = 0; task < groups[i].tasks; ++task) {
+      plan->tasks.push_back({.shape = {i}, .finished_before = task < groups[i].finished});
+    }
+  }
+  return {.number = number, .plan = std::move(plan)};
+}
+
+/// A line, what it wrote since it was last asked, and turns made of few words. It is given its
+/// groups in its first turn.
 class Line {
  public:
-  explicit Line(std::vector<ProgressGroup> groups, bool terminal = false, int width = 200)
-      : line_({.groups = std::move(groups),
-               .name_of = [](TaskIndex task) { return fmt::format("train/{}", task.value); },
+  explicit Line(const std::vector<TestGroup>& groups, bool terminal = false, int width = 200)
+      : first_(batch(1, groups)),
+        line_({.name_of = [](model::TaskIndex task) { return fmt::format("train/{}", task.value); },
                .stderr_of =
-                   [](AttemptKey key) {
+                   [](model::AttemptKey key) {
                      return fmt::format("runs/x/train/{}/stderr.log", key.task.value);
                    },
                .terminal = terminal,
@@ -49,8 +72,13 @@ class Line {
 
   std::string begin() { return turn(0, {}); }
 
-  std::string turn(std::int64_t at, Decision decision, What what = TimePassed{}) {
-    Turn turn;
+  std::string turn(std::int64_t at, model::Decision decision,
+                   model::What what = model::TimePassed{}) {
+    model::Turn turn;
+    if (first_) {
+      turn.events.push_back({.at = Instant{Duration{at}}, .what = *std::exchange(first_, {})});
+      turn.decisions.emplace_back();
+    }
     turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(what)});
     turn.decisions.push_back(std::move(decision));
     line_.on(turn);
@@ -58,26 +86,26 @@ class Line {
   }
 
   std::string start(std::int64_t at, std::uint32_t task, std::uint32_t attempt = 1) {
-    const AttemptKey key{.task = {task}, .attempt = attempt};
-    Decision decision;
-    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Available});
-    decision.changes.emplace_back(TaskChanged{.key = key, .status = Status::Training});
-    decision.commands.emplace_back(StartAttempt{.key = key, .promise = {.memory = gb(1)}});
+    const model::AttemptKey key{.task = {task}, .attempt = attempt};
+    model::Decision decision;
+    decision.changes.emplace_back(model::TaskChanged{.key = key, .status = Status::Available});
+    decision.changes.emplace_back(model::TaskChanged{.key = key, .status = Status::Training});
+    decision.commands.emplace_back(model::StartAttempt{.key = key, .promise = {.memory = gb(1)}});
     return turn(at, decision);
   }
 
   std::string finish_task(std::int64_t at, std::uint32_t task) {
-    return turn(at, {.changes = {TaskChanged{.key = {.task = {task}},
-                                             .status = Status::Exited,
-                                             .verdict = Verdict::Finished}}});
+    return turn(at, {.changes = {model::TaskChanged{.key = {.task = {task}},
+                                                    .status = Status::Exited,
+                                                    .verdict = model::Verdict::Finished}}});
   }
 
   std::string fail(std::int64_t at, std::uint32_t task, const std::string& message = "out of it") {
-    return turn(at, {.changes = {TaskChanged{.key = {.task = {task}},
-                                             .status = Status::Exception,
-                                             .verdict = Verdict::Failed,
-                                             .failure = Failure::OutOfMemory,
-                                             .message = message}}});
+    return turn(at, {.changes = {model::TaskChanged{.key = {.task = {task}},
+                                                    .status = Status::Exception,
+                                                    .verdict = model::Verdict::Failed,
+                                                    .failure = model::Failure::OutOfMemory,
+                                                    .message = message}}});
   }
 
   std::string finish() {
@@ -91,12 +119,13 @@ class Line {
   }
 
  private:
+  std::optional<model::BatchAdded> first_;
   std::string written_;
   ProgressLine line_;
 };
 
-Sampled sampled(std::vector<Bytes> used) {
-  Sampled sampled;
+model::Sampled sampled(std::vector<Bytes> used) {
+  model::Sampled sampled;
   for (std::size_t i = 0; i < used.size(); ++i) {
     sampled.tasks.push_back({.key = {.task = {static_cast<std::uint32_t>(i)}}, .memory = used[i]});
   }
@@ -108,23 +137,23 @@ TEST(ProgressLine, SaysHowFarTasksSayThatTheyAre) {
   line.begin();
   line.start(1000, 0);
   line.start(1100, 1);
-  EXPECT_EQ(line.turn(2000, {}, Progressed{.key = {.task = {0}}, .fraction = 0.4}),
-            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B of 2 GB promised\x1b[K");
-  line.turn(2050, {}, Progressed{.key = {.task = {0}, .attempt = 7}, .fraction = 0.9});
-  EXPECT_EQ(line.turn(3000, {}, Progressed{.key = {.task = {1}}, .fraction = 0.55}),
-            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B of 2 GB promised\x1b[K");
+  EXPECT_EQ(line.turn(2000, {}, model::Progressed{.key = {.task = {0}}, .fraction = 0.4}),
+            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
+  line.turn(2050, {}, model::Progressed{.key = {.task = {0}, .attempt = 7}, .fraction = 0.9});
+  EXPECT_EQ(line.turn(3000, {}, model::Progressed{.key = {.task = {1}}, .fraction = 0.55}),
+            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
   Line line({{.name = "train", .tasks = 3}}, true);
   EXPECT_EQ(line.begin(), "\r0/3 done, 3 waiting\x1b[K");
   EXPECT_EQ(line.start(1000, 0),
-            "\r0/3 done, 1 running, 2 waiting, memory 0 B of 1 GB promised\x1b[K");
+            "\r0/3 done, 1 running, 2 waiting, memory 0 B of 1 GB reserved\x1b[K");
   EXPECT_EQ(line.turn(2000, {}, sampled({mb(310)})),
-            "\r0/3 done, 1 running, 2 waiting, memory 310 MB of 1 GB promised\x1b[K");
+            "\r0/3 done, 1 running, 2 waiting, memory 310 MB of 1 GB reserved\x1b[K");
   EXPECT_EQ(line.finish_task(11'000, 0), "\r1/3 done, 2 waiting, ETA 20 s\x1b[K");
   EXPECT_EQ(line.start(12'000, 1),
-            "\r1/3 done, 1 running, 1 waiting, memory 310 MB of 1 GB promised, ETA 20 s\x1b[K");
+            "\r1/3 done, 1 running, 1 waiting, memory 310 MB of 1 GB reserved, ETA 20 s\x1b[K");
   EXPECT_EQ(line.fail(13'000, 1),
             "\r\x1b[Ktrain/1: FAILED OUT_OF_MEMORY after 1.0 s: out of it, see "
             "runs/x/train/1/stderr.log\n"
@@ -148,10 +177,11 @@ TEST(ProgressLine, DrawsAtMostTenTimesASecond) {
 TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
   for (int width = 1; width < 120; ++width) {
     Line line({{.name = "train", .tasks = 3}}, true, width);
-    const Decision waits{
-        .changes = {ReasonChanged{
+    const model::Decision waits{
+        .changes = {model::ReasonChanged{
             .shape = {0},
-            .reason = {.cause = Cause::Group, .needs = {}, .groups = "'記憶體 für ähnliches'"}}}};
+            .reason = {
+                .cause = model::Cause::Group, .needs = {}, .groups = "'記憶體 für ähnliches'"}}}};
     std::string text = line.turn(0, waits);
     ASSERT_THAT(text, StartsWith("\r"));
     text = text.substr(1, text.size() - 1 - std::string_view("\x1b[K").size());
@@ -167,19 +197,19 @@ TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   EXPECT_EQ(line.start(1000, 2), "");
   EXPECT_EQ(line.turn(9999, {}), "");
   EXPECT_EQ(line.turn(10'000, {}),
-            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB promised\n");
+            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB reserved\n");
   EXPECT_EQ(line.turn(65'000, {}), "");
   EXPECT_EQ(line.turn(70'000, {}),
-            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB promised\n");
+            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB reserved\n");
   EXPECT_EQ(line.finish_task(71'000, 1),
-            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B of 1 GB promised, ETA 1:10\n");
+            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B of 1 GB reserved, ETA 1:10\n");
   EXPECT_EQ(line.fail(72'000, 2),
             "train/2: FAILED OUT_OF_MEMORY after 1:11: out of it, see runs/x/train/2/stderr.log\n"
             "[1:12] 2/5 done, 2 waiting, 1 failed, ETA 2:20\n");
   EXPECT_EQ(line.start(73'000, 3), "");
   EXPECT_EQ(line.finish(),
             "[1:13] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B of 1 GB "
-            "promised, ETA 2:20\n");
+            "reserved, ETA 2:20\n");
 }
 
 TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
@@ -210,11 +240,11 @@ TEST(ProgressLine, TellsWhatWasWrongWithAResult) {
   line.begin();
   const auto end = [&line](std::uint32_t task) {
     return line.turn(1, {},
-                     AttemptEnded{.key = {.task = {task}, .attempt = 1},
-                                  .end = ExitedWith{0},
-                                  .usage = {},
-                                  .result = "",
-                                  .warning = "the result is not\nJSON"});
+                     model::AttemptEnded{.key = {.task = {task}, .attempt = 1},
+                                         .end = model::ExitedWith{0},
+                                         .usage = {},
+                                         .result = "",
+                                         .warning = "the result is not\nJSON"});
   };
   std::string all = end(7);
   EXPECT_THAT(all, StartsWith("\r\x1b[Ktrain/7: warning: the result is not JSON\n"));
@@ -226,14 +256,15 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   line.start(1000, 0);
-  EXPECT_EQ(line.turn(2000, {.changes = {TaskChanged{.key = {.task = {0}},
-                                                     .status = Status::Interrupt,
-                                                     .failure = Failure::OutOfMemory,
-                                                     .message = "out of it, has 2 GB next"}}}),
-            "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
-            "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
+  EXPECT_EQ(
+      line.turn(2000, {.changes = {model::TaskChanged{.key = {.task = {0}},
+                                                      .status = Status::Interrupt,
+                                                      .failure = model::Failure::OutOfMemory,
+                                                      .message = "out of it, has 2 GB next"}}}),
+      "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
+      "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
   EXPECT_EQ(line.start(3000, 0, 2),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised\x1b[K");
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved\x1b[K");
   // What counts is how long the attempt took that did it.
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
@@ -242,66 +273,69 @@ TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   line.start(1000, 0);
-  const AttemptKey key{.task = {0}};
+  const model::AttemptKey key{.task = {0}};
   const auto enters = [&](std::int64_t when, Status status) {
-    return line.turn(when, {.changes = {TaskChanged{.key = key, .status = status}}});
+    return line.turn(when, {.changes = {model::TaskChanged{.key = key, .status = status}}});
   };
   EXPECT_EQ(enters(2000, Status::Waiting),
-            "\r0/2 done, 2 waiting, memory 0 B of 1 GB promised\x1b[K");
-  EXPECT_EQ(line.turn(3000, {.changes = {TaskChanged{.key = key, .status = Status::Training}},
-                             .commands = {GrantDevice{.key = key, .promise = {.memory = gb(2)}}}}),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 2 GB promised\x1b[K");
+            "\r0/2 done, 2 waiting, memory 0 B of 1 GB reserved\x1b[K");
+  EXPECT_EQ(
+      line.turn(3000, {.changes = {model::TaskChanged{.key = key, .status = Status::Training}},
+                       .commands = {model::GrantDevice{.key = key, .promise = {.memory = gb(2)}}}}),
+      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   line.start(1000, 0);
-  const Decision waits{
-      .changes = {ReasonChanged{.shape = {1}, .reason = {.cause = Cause::Queued, .needs = {}}},
-                  ReasonChanged{.shape = {0},
-                                .reason = {.cause = Cause::Memory, .needs = {.memory = gb(6)}}},
-                  HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
-  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB promised";
+  const model::Decision waits{
+      .changes = {
+          model::ReasonChanged{.shape = {1},
+                               .reason = {.cause = model::Cause::Queued, .needs = {}}},
+          model::ReasonChanged{
+              .shape = {0}, .reason = {.cause = model::Cause::Memory, .needs = {.memory = gb(6)}}},
+          model::HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
+  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved";
   EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
   EXPECT_EQ(line.turn(6000, {}),
             counts + ", waits: needs 6 GB of memory, 3 GB free, 1 task holds 1 GB\x1b[K");
-  EXPECT_EQ(line.turn(6500, {.changes = {HeadroomSeen{
+  EXPECT_EQ(line.turn(6500, {.changes = {model::HeadroomSeen{
                                  {.memory_free = gb(2), .memory_held = gb(1), .holders = 1}}}}),
             counts + ", waits: needs 6 GB of memory, 2 GB free, 1 task holds 1 GB\x1b[K")
       << "the numbers of the last reading";
-  EXPECT_EQ(line.turn(7000, {.changes = {ReasonChanged{.shape = {0}}}}),
+  EXPECT_EQ(line.turn(7000, {.changes = {model::ReasonChanged{.shape = {0}}}}),
             counts + ", waits: older tasks are looked at first\x1b[K");
-  EXPECT_EQ(line.turn(8000, {.changes = {ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
+  EXPECT_EQ(line.turn(8000, {.changes = {model::ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
 }
 
 TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   line.start(1000, 0);
-  EXPECT_THAT(line.turn(2000, {}, InterruptAsked{}),
+  EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{}),
               StartsWith("\r\x1b[Kinterrupted: nothing more starts, 1 running task told to end; "
                          "once more ends all at once\n\r0/2 done"));
-  EXPECT_THAT(line.turn(2001, {}, InterruptAsked{}),
+  EXPECT_THAT(line.turn(2001, {}, model::InterruptAsked{}),
               StartsWith("\r\x1b[Kinterrupted again: 1 running task killed\n"));
-  EXPECT_THAT(line.turn(2002, {}, InterruptAsked{}), IsEmpty());
+  EXPECT_THAT(line.turn(2002, {}, model::InterruptAsked{}), IsEmpty());
 }
 
 TEST(ProgressLine, SaysThatNothingWasRunningWhenItWasInterrupted) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
-  EXPECT_THAT(line.turn(2000, {}, InterruptAsked{}),
+  EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{}),
               StartsWith("\r\x1b[Kinterrupted: nothing more starts, nothing was running\n"));
-  EXPECT_THAT(line.turn(2001, {}, InterruptAsked{}),
+  EXPECT_THAT(line.turn(2001, {}, model::InterruptAsked{}),
               StartsWith("\r\x1b[Kinterrupted again: nothing was running\n"));
 }
 
 TEST(ProgressLine, SaysWhichGroupWasSkippedAndWhy) {
   Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}});
   line.begin();
-  EXPECT_EQ(line.turn(1, {.changes = {GroupChanged{.group = {1},
-                                                   .phase = GroupPhase::Skipped,
-                                                   .message = "it needs 'train'"}}}),
+  EXPECT_EQ(line.turn(1, {.changes = {model::GroupChanged{.group = {1},
+                                                          .phase = model::GroupPhase::Skipped,
+                                                          .message = "it needs 'train'"}}}),
             "eval: SKIPPED: it needs 'train'\n");
 }
 
@@ -318,6 +352,17 @@ TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {
   line.begin();
   EXPECT_EQ(line.note("the disk\nis full\x1b[2J"), "\r\x1b[Kthe disk is full[2J\n");
   EXPECT_EQ(line.turn(1, {}), "\r0/1 done, 1 waiting\x1b[K");
+}
+
+TEST(ProgressLine, TellsWhatIsSubmittedAndCountsIt) {
+  Line line({{.name = "train", .tasks = 1}});
+  EXPECT_EQ(line.begin(), "1 task in 1 group: train (1)\n");
+  line.start(1000, 0);
+  EXPECT_EQ(line.turn(2000, {}, batch(2, {{.name = "eval", .tasks = 2}})),
+            "submission 2: 2 tasks in 1 group: eval (2)\n");
+  line.finish_task(3000, 0);
+  line.start(4000, 1);
+  EXPECT_THAT(line.finish_task(15'000, 1), HasSubstr("2/3 done, 1 waiting"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 7> kMoreIsBetter{
     "acc", "accuracy", "val_acc", "val_accuracy", "test_acc", "test_accuracy", "score"};
 constexpr std::array<std::string_view, 4> kLessIsBetter{"loss", "val_loss", "test_loss", "error"};
 
-std::string dump(const Json& value) {
+std::string one_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -88,7 +88,7 @@ Field field_of(std::string_view quoted_key, std::string_view text) {
     field.text = value.get<std::string>();
     return field;
   }
-  field.text = dump(value);
+  field.text = one_line(value);
   if (value.is_boolean()) field.kind = FieldKind::Truth;
   if (value.is_number()) {
     field.kind = value.is_number_integer() ? FieldKind::Integer : FieldKind::Decimal;
@@ -151,8 +151,9 @@ std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& c
   std::string rest;
   for (const Field& field : fields) {
     if (std::ranges::find(columns, field.key, &FieldColumn::key) != columns.end()) continue;
-    const std::string value = field.kind == FieldKind::Text ? dump(Json(field.text)) : field.text;
-    rest += fmt::format("{}{}:{}", rest.empty() ? "{" : ",", dump(Json(field.key)), value);
+    const std::string value =
+        field.kind == FieldKind::Text ? one_line(Json(field.text)) : field.text;
+    rest += fmt::format("{}{}:{}", rest.empty() ? "{" : ",", one_line(Json(field.key)), value);
   }
   return rest.empty() ? rest : rest + "}";
 }

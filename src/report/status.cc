@@ -14,7 +14,6 @@
 #include "model/ids.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
-#include "report/places.h"
 #include "report/sink.h"
 #include "report/status_text.h"
 #include "report/table.h"
@@ -25,8 +24,10 @@ namespace {
 /// So many rows are in memory at once, however many a group has.
 constexpr std::size_t kChunk = 1000;
 
-RunState state_of(const ExecutionRow& execution, bool yard_lives) {
-  if (execution.ended) return RunState::Ended;
+RunState state_of(const journal::ExecutionRow& execution, bool yard_lives) {
+  if (execution.ended) {
+    return yard_lives && execution.is_of_program() ? RunState::Idle : RunState::Ended;
+  }
   return yard_lives ? RunState::Running : RunState::Died;
 }
 
@@ -38,10 +39,10 @@ Instant now_of(const StatusView& view, Instant last, const StatusRequest& reques
   return std::max(last, view.execution.started + by_clock);
 }
 
-Result<std::vector<TaskRow>> read_tasks(JournalReader& reader,
-                                        const JournalReader::TaskFilter& filter) {
-  std::vector<TaskRow> rows;
-  Result<void> read = reader.tasks(filter, [&rows](TaskRow row) {
+Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
+                                                 const journal::JournalReader::TaskFilter& filter) {
+  std::vector<journal::TaskRow> rows;
+  Result<void> read = reader.tasks(filter, [&rows](journal::TaskRow row) {
     rows.push_back(std::move(row));
     return true;
   });
@@ -51,15 +52,15 @@ Result<std::vector<TaskRow>> read_tasks(JournalReader& reader,
 
 /// Of a group, in a run that may have died.
 struct RowsOf {
-  GroupIndex group;
+  model::GroupIndex group;
   bool died = false;
 };
 
 /// Every task of a group, however many there are: chunk by chunk.
-Result<void> write_all_rows(JournalReader& reader, TaskTable& table, const RowsOf& which,
+Result<void> write_all_rows(journal::JournalReader& reader, TaskTable& table, const RowsOf& which,
                             Sink& sink) {
-  std::vector<TaskRow> chunk;
-  Result<void> read = reader.tasks({.group = which.group}, [&](TaskRow row) {
+  std::vector<journal::TaskRow> chunk;
+  Result<void> read = reader.tasks({.group = which.group}, [&](journal::TaskRow row) {
     if (which.died) mark_lost(row);
     chunk.push_back(std::move(row));
     if (chunk.size() < kChunk) return true;
@@ -71,11 +72,11 @@ Result<void> write_all_rows(JournalReader& reader, TaskTable& table, const RowsO
   return read;
 }
 
-Result<void> write_table(JournalReader& reader, const GroupRow& group, const TableOptions& options,
-                         Sink& sink) {
+Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow& group,
+                         const TableOptions& options, Sink& sink) {
   GroupDigest digest(group);
   ShownRows shown(group.tasks);
-  Result<void> read = reader.tasks({.group = group.index}, [&](TaskRow row) {
+  Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
     if (options.died) mark_lost(row);
     digest.look_at(row);
     if (!options.all) shown.look_at(row);
@@ -96,7 +97,7 @@ Result<void> write_table(JournalReader& reader, const GroupRow& group, const Tab
 
 }  // namespace
 
-Result<StatusView> read_status(JournalReader& reader, const StatusRequest& request) {
+Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request) {
   StatusView view{.run_directory = request.run_directory};
   auto job = reader.job_name();
   if (!job) return std::unexpected(std::move(job.error()));
@@ -128,18 +129,16 @@ Result<StatusView> read_status(JournalReader& reader, const StatusRequest& reque
 
   view.state = state_of(view.execution, request.yard_lives);
   if (view.state == RunState::Died) {
-    for (GroupRow& group : view.groups) mark_lost(group);
-    for (TaskRow& task : view.running) mark_lost(task);
+    for (journal::GroupRow& group : view.groups) mark_lost(group);
+    for (journal::TaskRow& task : view.running) mark_lost(task);
   }
   const Result<Instant> last = reader.last_instant();
   if (!last) return std::unexpected(last.error());
   view.now = now_of(view, *last, request);
-  const std::vector<TaskRow>& started = view.running.empty() ? view.failed : view.running;
-  if (!started.empty()) view.grouping = grouping_of(request.run_directory, started.front());
   return view;
 }
 
-Result<void> write_status(JournalReader& reader, const StatusRequest& request,
+Result<void> write_status(journal::JournalReader& reader, const StatusRequest& request,
                           const TableOptions& table, Sink& sink) {
   const Result<StatusView> view = read_status(reader, request);
   if (!view) return std::unexpected(view.error());
@@ -152,8 +151,8 @@ Result<void> write_status(JournalReader& reader, const StatusRequest& request,
   return write_tables(reader, now, sink);
 }
 
-Result<void> write_status_json(JournalReader& reader, const StatusRequest& request, bool all,
-                               Sink& sink) {
+Result<void> write_status_json(journal::JournalReader& reader, const StatusRequest& request,
+                               bool all, Sink& sink) {
   const Result<StatusView> view = read_status(reader, request);
   if (!view) return std::unexpected(view.error());
   if (!all) {
@@ -162,9 +161,9 @@ Result<void> write_status_json(JournalReader& reader, const StatusRequest& reque
   }
   sink(status_json_open(*view) + ",\n\"tasks\":[");
   bool first = true;
-  Result<void> read = reader.tasks({}, [&](TaskRow row) {
+  Result<void> read = reader.tasks({}, [&](journal::TaskRow row) {
     if (view->state == RunState::Died) mark_lost(row);
-    sink((first ? "\n" : ",\n") + json_of(row, view->grouping, view->now));
+    sink((first ? "\n" : ",\n") + json_of(row, view->now));
     first = false;
     return true;
   });
@@ -172,11 +171,11 @@ Result<void> write_status_json(JournalReader& reader, const StatusRequest& reque
   return read;
 }
 
-Result<void> write_tables(JournalReader& reader, const TableOptions& options, Sink& sink) {
-  Result<std::vector<GroupRow>> groups = reader.groups();
+Result<void> write_tables(journal::JournalReader& reader, const TableOptions& options, Sink& sink) {
+  Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
   bool first = true;
-  for (GroupRow& group : *groups) {
+  for (journal::GroupRow& group : *groups) {
     if (!first) sink("\n");
     first = false;
     if (options.died) mark_lost(group);

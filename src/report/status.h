@@ -20,17 +20,17 @@ struct StatusRequest {
 };
 
 /// Costs O(groups + running + failed + warned), not O(tasks).
-Result<StatusView> read_status(JournalReader& reader, const StatusRequest& request);
+Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request);
 
 /// Text for people; with `table.all` the table of every task follows, of any number.
-Result<void> write_status(JournalReader& reader, const StatusRequest& request,
+Result<void> write_status(journal::JournalReader& reader, const StatusRequest& request,
                           const TableOptions& table, Sink& sink);
 
 /// JSON for programs; with `all` every task in "tasks".
-Result<void> write_status_json(JournalReader& reader, const StatusRequest& request, bool all,
-                               Sink& sink);
+Result<void> write_status_json(journal::JournalReader& reader, const StatusRequest& request,
+                               bool all, Sink& sink);
 
 /// The tables of all groups: what a run ends with.
-Result<void> write_tables(JournalReader& reader, const TableOptions& options, Sink& sink);
+Result<void> write_tables(journal::JournalReader& reader, const TableOptions& options, Sink& sink);
 
 }  // namespace trainyard::report

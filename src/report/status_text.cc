@@ -14,14 +14,14 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
-#include "config/shell_quote.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -49,7 +49,7 @@ std::string aligned(const std::vector<Cells>& rows) {
   return text;
 }
 
-std::string name_of(const TaskRow& row) {
+std::string name_of(const journal::TaskRow& row) {
   return cut(plain(row.group_name + "/" + row.id), kNameMax);
 }
 
@@ -57,6 +57,8 @@ std::string_view word_for_state(RunState state) {
   switch (state) {
     case RunState::Running:
       return "running";
+    case RunState::Idle:
+      return "idle";
     case RunState::Ended:
       return "ended";
     case RunState::Died:
@@ -69,19 +71,25 @@ Duration took(const StatusView& view) {
   return std::max(Duration{0}, view.now - view.execution.started);
 }
 
-std::string header(const StatusView& view) {
+std::string status_header(const StatusView& view) {
   const std::string after = to_text(took(view));
-  const std::string resume =
-      fmt::format("'trainyard run --resume {}' goes on", plain(shell_word(view.run_directory)));
+  const std::string resume = view.execution.is_of_program()
+                                 ? "the same program goes on with it"
+                                 : fmt::format("'trainyard run --resume {}' goes on",
+                                               plain(text::shell_word(view.run_directory)));
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:
       text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
                           plain(view.execution.host));
       break;
+    case RunState::Idle:
+      text += fmt::format("idle: all has ended, and process {} on {} may run more",
+                          view.execution.yard_pid, plain(view.execution.host));
+      break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      if (view.execution.how == kInterrupted) {
+      if (view.execution.how == run::kInterrupted) {
         text += "; " + resume;
       }
       break;
@@ -96,29 +104,29 @@ std::string header(const StatusView& view) {
 std::string groups_text(const StatusView& view) {
   struct Count {
     std::string_view title;
-    int GroupRow::* count;
+    int journal::GroupRow::* count;
     bool always;
   };
   constexpr std::array<Count, 9> kCounts{
-      {{.title = "TASKS", .count = &GroupRow::tasks, .always = true},
-       {.title = "FINISHED", .count = &GroupRow::finished, .always = true},
-       {.title = "RUNNING", .count = &GroupRow::running, .always = true},
-       {.title = "LOST", .count = &GroupRow::lost, .always = false},
-       {.title = "RETRYING", .count = &GroupRow::retrying, .always = false},
-       {.title = "WAITING", .count = &GroupRow::waiting, .always = true},
-       {.title = "FAILED", .count = &GroupRow::failed, .always = true},
-       {.title = "SKIPPED", .count = &GroupRow::skipped, .always = false},
-       {.title = "STOPPED", .count = &GroupRow::stopped, .always = false}}};
+      {{.title = "TASKS", .count = &journal::GroupRow::tasks, .always = true},
+       {.title = "FINISHED", .count = &journal::GroupRow::finished, .always = true},
+       {.title = "RUNNING", .count = &journal::GroupRow::running, .always = true},
+       {.title = "LOST", .count = &journal::GroupRow::lost, .always = false},
+       {.title = "RETRYING", .count = &journal::GroupRow::retrying, .always = false},
+       {.title = "WAITING", .count = &journal::GroupRow::waiting, .always = true},
+       {.title = "FAILED", .count = &journal::GroupRow::failed, .always = true},
+       {.title = "SKIPPED", .count = &journal::GroupRow::skipped, .always = false},
+       {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   const bool died = view.state == RunState::Died;
-  for (const GroupRow& group : view.groups) {
+  for (const journal::GroupRow& group : view.groups) {
     rows.push_back({cut(plain(group.name), kNameMax),
                     std::string(group.died ? "DIED" : word_for_phase(group.phase))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(
-        view.groups, [&count](const GroupRow& group) { return group.*count.count > 0; });
-    const bool nothing_runs = died && count.count == &GroupRow::running;
+        view.groups, [&count](const journal::GroupRow& group) { return group.*count.count > 0; });
+    const bool nothing_runs = died && count.count == &journal::GroupRow::running;
     if (nothing_runs || (!count.always && !any)) continue;
     rows[0].emplace_back(count.title);
     for (std::size_t i = 0; i < view.groups.size(); ++i) {
@@ -126,7 +134,7 @@ std::string groups_text(const StatusView& view) {
     }
   }
   std::string text = "\n" + aligned(rows);
-  for (const GroupRow& group : view.groups) {
+  for (const journal::GroupRow& group : view.groups) {
     if (group.message.empty()) continue;
     text += fmt::format("{}: {}\n", plain(group.name), plain(group.message));
   }
@@ -134,7 +142,7 @@ std::string groups_text(const StatusView& view) {
 }
 
 /// "40 %  loss=0.31"; "-" when it said nothing.
-std::string progress_text(const TaskRow& row) {
+std::string progress_text(const journal::TaskRow& row) {
   std::string text = row.progress ? fmt::format("{:.0f} %", *row.progress * 100) : "";
   for (const Field& field : read_fields(row.progress_values)) {
     if (field.kind == FieldKind::Nested) continue;
@@ -144,7 +152,7 @@ std::string progress_text(const TaskRow& row) {
   return text.empty() ? "-" : cut(plain(text), kNameMax);
 }
 
-void add_gpu_cells(const TaskRow& row, Cells& cells) {
+void add_gpu_cells(const journal::TaskRow& row, Cells& cells) {
   const bool some = !row.gpus.empty();
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
@@ -155,25 +163,25 @@ void add_gpu_cells(const TaskRow& row, Cells& cells) {
 std::string running_text(const StatusView& view) {
   if (view.running.empty() || view.state != RunState::Running) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
-  const bool progress = std::ranges::any_of(view.running, [](const TaskRow& row) {
+  const bool progress = std::ranges::any_of(view.running, [](const journal::TaskRow& row) {
     return row.progress || !row.progress_values.empty();
   });
-  const bool gpus =
-      std::ranges::any_of(view.running, [](const TaskRow& row) { return !row.gpus.empty(); });
+  const bool gpus = std::ranges::any_of(
+      view.running, [](const journal::TaskRow& row) { return !row.gpus.empty(); });
   if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "OF"});
   if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const TaskRow& row = view.running[i];
+    const journal::TaskRow& row = view.running[i];
     const std::optional<Duration> so_far = duration_of(row, view.now);
-    rows.push_back({name_of(row), word_for(row.standing), fmt::format("{}", row.attempt),
+    rows.push_back({name_of(row), model::word_for(row.standing), fmt::format("{}", row.attempt),
                     so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
                     to_text(row.memory_requested)});
     if (gpus) add_gpu_cells(row, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
   }
   int all = 0;
-  for (const GroupRow& group : view.groups) all += group.running + group.retrying;
+  for (const journal::GroupRow& group : view.groups) all += group.running + group.retrying;
   std::string text = "\n" + aligned(rows);
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("and {} more: trainyard status --all\n", with_commas(more));
@@ -186,7 +194,7 @@ std::string waiting_text(const StatusView& view) {
   std::string text = "\nwaiting:\n";
   const std::size_t shown = std::min(view.waiting.size(), kReasonsShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const WaitingReason& reason = view.waiting[i];
+    const journal::WaitingReason& reason = view.waiting[i];
     text += fmt::format("  {}, {}: {}\n", plain(reason.group_name), counted(reason.tasks, "task"),
                         plain(reason.reason));
   }
@@ -201,18 +209,18 @@ std::string failed_text(const StatusView& view) {
   std::string text = "\nfailed:\n";
   const std::size_t shown = std::min<std::size_t>(view.failed.size(), kFailedShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const TaskRow& row = view.failed[i];
-    text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id), word_for(row.standing));
+    const journal::TaskRow& row = view.failed[i];
+    text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id),
+                        model::word_for(row.standing));
     if (const auto after = duration_of(row)) text += " after " + to_text(*after);
     if (!row.message.empty()) text += ": " + plain(row.message);
     text += '\n';
     if (row.attempt == 0) continue;
-    text +=
-        fmt::format("    {}/{}/{}\n", plain(view.run_directory),
-                    plain(task_directory_of(row, view.grouping)), log_name("stderr", row.attempt));
+    text += fmt::format("    {}/{}/{}\n", plain(view.run_directory), plain(row.directory),
+                        run::log_name("stderr", row.attempt));
   }
   int all = 0;
-  for (const GroupRow& group : view.groups) all += group.failed;
+  for (const journal::GroupRow& group : view.groups) all += group.failed;
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("  and {} more: trainyard status --all\n", with_commas(more));
   }
@@ -224,7 +232,7 @@ std::string warned_text(const StatusView& view) {
   std::string text = fmt::format("\n{} lost or changed:\n", counted(view.warned_count, "result"));
   const std::size_t shown = std::min<std::size_t>(view.warned.size(), kWarnedShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const TaskRow& row = view.warned[i];
+    const journal::TaskRow& row = view.warned[i];
     text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id), plain(row.warning));
   }
   if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
@@ -246,7 +254,7 @@ std::string json_list(const Rows& rows, Print print) {
 }  // namespace
 
 std::string status_text(const StatusView& view) {
-  std::string text = header(view);
+  std::string text = status_header(view);
   if (view.machine && view.state == RunState::Running) {
     text += fmt::format("memory: {} used by tasks, {} available\n",
                         to_text(view.machine->memory_of_tasks),
@@ -257,7 +265,7 @@ std::string status_text(const StatusView& view) {
 }
 
 std::string status_json_open(const StatusView& view) {
-  const auto task = [&view](const TaskRow& row) { return json_of(row, view.grouping, view.now); };
+  const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
   const std::array<std::pair<std::string_view, std::string>, 13> members{
       {{"schema", "1"},

@@ -10,7 +10,6 @@
 
 #include "base/time.h"
 #include "journal/reader.h"
-#include "report/places.h"
 
 namespace trainyard::report {
 
@@ -19,11 +18,9 @@ constexpr int kRunningShown = 40;
 constexpr int kFailedShown = 10;
 constexpr int kWarnedShown = 10;
 
-/// How an execution ended that somebody ended (ExecutionRow::how).
-constexpr std::string_view kInterrupted = "interrupted";
-
 enum class RunState : std::uint8_t {
   Running,
+  Idle,  ///< All has ended, and the program whose run it is has more to do.
   Ended,
   Died,  ///< Nobody wrote down an end, and nobody runs it any more.
 };
@@ -32,16 +29,15 @@ struct StatusView {
   std::string job;
   std::string run_directory;
   RunState state = RunState::Running;
-  Instant now;             ///< The end, where it has ended; the last sign of life, where it died.
-  ExecutionRow execution;  ///< The last one.
-  std::vector<GroupRow> groups;
-  std::vector<TaskRow> running;  ///< Those that retry too.
-  std::vector<TaskRow> failed;   ///< The first ones.
-  std::vector<TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
-  int warned_count = 0;          ///< ... of so many.
-  std::vector<WaitingReason> waiting;
-  std::optional<MachineRow> machine;
-  Grouping grouping = Grouping::ByGroup;
+  Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
+  journal::ExecutionRow execution;  ///< The last one.
+  std::vector<journal::GroupRow> groups;
+  std::vector<journal::TaskRow> running;  ///< Those that retry too.
+  std::vector<journal::TaskRow> failed;   ///< The first ones.
+  std::vector<journal::TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
+  int warned_count = 0;                   ///< ... of so many.
+  std::vector<journal::WaitingReason> waiting;
+  std::optional<journal::MachineRow> machine;
 };
 
 /// For people. Of the tasks at most kRunningShown, kFailedShown and kWarnedShown.

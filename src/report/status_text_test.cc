@@ -26,8 +26,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TaskRow running_row(std::string_view id) {
-  TaskRow row = started_row(id);
+journal::TaskRow running_row(std::string_view id) {
+  journal::TaskRow row = started_row(id);
   row.standing = {.status = Status::Training};
   row.started = Instant{Duration{60'000}};
   row.pid = 77;
@@ -37,22 +37,23 @@ TaskRow running_row(std::string_view id) {
 
 StatusView view_of_a_live_run() {
   StatusView view{.job = "mnist", .run_directory = "runs/mnist", .now = Instant{Duration{185'000}}};
-  view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
-  view.groups = {{.name = "prepare", .phase = GroupPhase::Finished, .tasks = 1, .finished = 1},
-                 {.name = "train",
-                  .phase = GroupPhase::Running,
-                  .tasks = 12'000,
-                  .finished = 5,
-                  .failed = 1,
-                  .running = 1,
-                  .waiting = 11'993}};
+  view.execution = {.number = 1, .yard_pid = 42, .host = "node7", .job_file = "/mnist.yaml"};
+  view.groups = {
+      {.name = "prepare", .phase = model::GroupPhase::Finished, .tasks = 1, .finished = 1},
+      {.name = "train",
+       .phase = model::GroupPhase::Running,
+       .tasks = 12'000,
+       .finished = 5,
+       .failed = 1,
+       .running = 1,
+       .waiting = 11'993}};
   view.running = {running_row("lr=0.1")};
-  view.failed = {failed_row("lr=1", Failure::OutOfMemory, "took 1.2 GB of 1 GB")};
+  view.failed = {failed_row("lr=1", model::Failure::OutOfMemory, "took 1.2 GB of 1 GB")};
   view.failed[0].attempt = 3;
   view.waiting = {{.group_name = "train",
                    .tasks = 11'993,
                    .memory = gb(6),
-                   .cause = Cause::Memory,
+                   .cause = model::Cause::Memory,
                    .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
   view.machine = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;
@@ -86,7 +87,7 @@ TEST(Status, ShowsHowARunEnded) {
                   .now = Instant{Duration{7'509'000}}};
   view.execution = {.number = 2, .started = Instant{Duration{0}}, .how = "finished"};
   view.groups = {{.name = "eval",
-                  .phase = GroupPhase::Skipped,
+                  .phase = model::GroupPhase::Skipped,
                   .message = "it needs 'train', of which 1 task failed",
                   .tasks = 2,
                   .skipped = 2}};
@@ -102,7 +103,7 @@ TEST(Status, ShowsHowARunEnded) {
 TEST(Status, SaysHowToGoOnWithARunThatDied) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;
-  for (GroupRow& group : view.groups) mark_lost(group);
+  for (journal::GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("mnist: died, last heard of after 3:05; 'trainyard run --resume "
                               "runs/mnist' goes on\n"));
@@ -118,9 +119,20 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
                   .run_directory = "runs/mnist",
                   .state = RunState::Ended,
                   .now = Instant{Duration{5000}}};
-  view.execution = {.number = 1, .how = "interrupted"};
+  view.execution = {.number = 1, .job_file = "/mnist.yaml", .how = "interrupted"};
   EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted after 5.0 s; 'trainyard run "
                                            "--resume runs/mnist' goes on\n"));
+}
+
+TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
+  StatusView view{.job = "folds", .run_directory = "runs/folds", .state = RunState::Died};
+  view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("folds: died, last heard of after 0.0 s; the same program goes on with it\n"));
+  view.state = RunState::Idle;
+  EXPECT_THAT(status_text(view),
+              HasSubstr("folds: idle: all has ended, and process 42 on node7 may run more\n"));
 }
 
 TEST(Status, ShowsABoundedNumberOfTasks) {
@@ -128,7 +140,7 @@ TEST(Status, ShowsABoundedNumberOfTasks) {
   view.groups[1].running = 5000;
   view.groups[1].failed = 300;
   view.running.assign(5000, running_row("r"));
-  view.failed.assign(kFailedShown, failed_row("f", Failure::Lost, ""));
+  view.failed.assign(kFailedShown, failed_row("f", model::Failure::Lost, ""));
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("\nand 4,960 more: trainyard status --all\n"));
   EXPECT_THAT(text, HasSubstr("\n  and 290 more: trainyard status --all\n"));
@@ -139,7 +151,7 @@ TEST(Status, SaysWhichResultsWereLostOrChanged) {
   StatusView view = view_of_a_live_run();
   EXPECT_THAT(status_text(view), Not(HasSubstr("lost or changed")));
   view.warned.assign(kWarnedShown, finished_row("w", Duration{1000}, ""));
-  for (TaskRow& row : view.warned) row.warning = "the result is\nnot JSON";
+  for (journal::TaskRow& row : view.warned) row.warning = "the result is\nnot JSON";
   view.warned_count = 1234;
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
@@ -169,7 +181,7 @@ TEST(Status, ShowsHowFarTasksSayThatTheyAre) {
 
 TEST(Status, GivesJsonWithStableNames) {
   StatusView view = view_of_a_live_run();
-  TaskRow& running = view.running.at(0);
+  journal::TaskRow& running = view.running.at(0);
   running.times = {.load_numbers = 1, .train_numbers = 2, .load = Duration(1500)};
   running.progress = 0.25;
   running.progress_values = R"({"loss":0.5})";

@@ -21,9 +21,9 @@
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -33,21 +33,21 @@ constexpr int kCellMax = 48;
 constexpr int kNameMin = 20;
 constexpr std::string_view kAnsiReset = "\x1b[0m";
 
-bool is_number(std::string_view text) {
+bool reads_as_number(std::string_view text) {
   double ignored = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, ignored);
   return status == std::errc{} && stop == end;
 }
 
-std::string_view colour_of(const TaskRow& row) {
-  if (row.standing.verdict == Verdict::Failed) return "\x1b[31m";
-  if (row.standing.verdict == Verdict::Finished) return "\x1b[32m";
-  if (row.standing.verdict != Verdict::None) return "\x1b[2m";
+std::string_view colour_of(const journal::TaskRow& row) {
+  if (row.standing.verdict == model::Verdict::Failed) return "\x1b[31m";
+  if (row.standing.verdict == model::Verdict::Finished) return "\x1b[32m";
+  if (row.standing.verdict != model::Verdict::None) return "\x1b[2m";
   return row.standing.status == Status::Interrupt ? "\x1b[33m" : "";
 }
 
-std::string matrix_value(const TaskRow& row, std::string_view key) {
+std::string matrix_value(const journal::TaskRow& row, std::string_view key) {
   for (const auto& [name, value] : row.matrix) {
     if (name == key) return value;
   }
@@ -78,7 +78,7 @@ TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
   for (Column& column : columns_) column.width = columns_of(column.title);
 }
 
-TaskTable::Cells TaskTable::cells_of(const TaskRow& row) const {
+TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   Cells cells;
   cells.reserve(columns_.size());
   for (const std::string& key : matrix_keys_) cells.push_back(matrix_value(row, key));
@@ -104,7 +104,7 @@ void TaskTable::widen(const std::vector<Cells>& rows) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (first_ && i < matrix_keys_.size()) {
       columns_[i].right =
-          std::ranges::all_of(rows, [i](const Cells& cells) { return is_number(cells[i]); });
+          std::ranges::all_of(rows, [i](const Cells& cells) { return reads_as_number(cells[i]); });
     }
     for (const Cells& cells : rows) {
       columns_[i].width = std::max(columns_[i].width, columns_of(cells[i]));
@@ -150,8 +150,8 @@ std::string TaskTable::heading() const {
   return options_.width > 0 ? cut(text, options_.width) : text;
 }
 
-std::string TaskTable::line(const TaskRow& row, const Cells& cells) const {
-  const bool said_why = row.standing.verdict != Verdict::Finished && !row.message.empty();
+std::string TaskTable::line(const journal::TaskRow& row, const Cells& cells) const {
+  const bool said_why = row.standing.verdict != model::Verdict::Finished && !row.message.empty();
   const std::size_t shown = said_why ? columns_.size() - results_.size() : columns_.size();
   std::string before;
   std::string status;
@@ -176,10 +176,10 @@ std::string TaskTable::line(const TaskRow& row, const Cells& cells) const {
   return text;
 }
 
-std::string TaskTable::lines(std::span<const TaskRow> rows) {
+std::string TaskTable::lines(std::span<const journal::TaskRow> rows) {
   std::vector<Cells> cells;
   cells.reserve(rows.size());
-  const auto cells_of_row = [this](const TaskRow& row) { return cells_of(row); };
+  const auto cells_of_row = [this](const journal::TaskRow& row) { return cells_of(row); };
   std::ranges::transform(rows, std::back_inserter(cells), cells_of_row);
   widen(cells);
   if (first_) fit();
@@ -194,25 +194,25 @@ std::string TaskTable::lines(std::span<const TaskRow> rows) {
   return text;
 }
 
-void ShownRows::look_at(const TaskRow& row) {
+void ShownRows::look_at(const journal::TaskRow& row) {
   if (!big_) {
     others_.push_back(row);
     return;
   }
-  const bool failed = row.standing.verdict == Verdict::Failed;
-  std::vector<TaskRow>& rows = failed ? failures_ : others_;
+  const bool failed = row.standing.verdict == model::Verdict::Failed;
+  std::vector<journal::TaskRow>& rows = failed ? failures_ : others_;
   const int rows_max = failed ? kFailuresShown : kOthersShown;
   if (std::ssize(rows) < rows_max) rows.push_back(row);
 }
 
-std::vector<TaskRow> ShownRows::take() {
-  std::vector<TaskRow> rows = std::move(failures_);
+std::vector<journal::TaskRow> ShownRows::take() {
+  std::vector<journal::TaskRow> rows = std::move(failures_);
   std::ranges::move(others_, std::back_inserter(rows));
   return rows;
 }
 
 std::string group_heading(const GroupDigest& digest) {
-  const GroupRow& group = digest.group();
+  const journal::GroupRow& group = digest.group();
   std::string text = fmt::format("{}: {}", plain(group.name), counted(group.tasks, "task"));
   if (const std::string counts = counts_text(group); !counts.empty()) text += ", " + counts;
   if (const auto took = digest.took()) text += " in " + to_text(*took);
@@ -231,7 +231,7 @@ std::string warnings_text(const GroupDigest& digest) {
   const auto more = digest.warnings() - std::ssize(digest.first_warnings());
   if (more > 0) {
     text += fmt::format("  and {} more: reports/{}.html\n", with_commas(more),
-                        plain(report_name(digest.group().name)));
+                        plain(run::report_name(digest.group().name)));
   }
   return text;
 }
@@ -242,7 +242,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
   std::string text;
   if (const int more = digest.group().tasks - rows_shown; more > 0) {
     text += fmt::format("and {} more: trainyard status --all, or reports/{}.html\n",
-                        with_commas(more), plain(report_name(digest.group().name)));
+                        with_commas(more), plain(run::report_name(digest.group().name)));
   }
   if (!table.left_out().empty()) {
     text += fmt::format("no room for: {}\n", fmt::join(table.left_out(), ", "));
@@ -260,7 +260,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
   return text;
 }
 
-std::string group_table(const GroupDigest& digest, std::span<const TaskRow> rows,
+std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options) {
   std::string heading = group_heading(digest);
   // Of a group that never began there is nothing to say task by task.

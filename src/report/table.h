@@ -1,5 +1,5 @@
 // The table of tasks in a terminal or a log: what a run prints at its end, and `status --all`.
-// Pure: rows in, text out. What reads the journal for it is in report/tables.h.
+// Pure: rows in, text out. What reads the journal for it is in report/status.h.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ class TaskTable {
   TaskTable(const GroupDigest& digest, const TableOptions& options);
 
   /// Lines for these rows; the first call puts the heading above them.
-  std::string lines(std::span<const TaskRow> rows);
+  std::string lines(std::span<const journal::TaskRow> rows);
 
   /// The result columns for which there was no room.
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
@@ -48,12 +48,12 @@ class TaskTable {
   };
   using Cells = std::vector<std::string>;
 
-  [[nodiscard]] Cells cells_of(const TaskRow& row) const;
+  [[nodiscard]] Cells cells_of(const journal::TaskRow& row) const;
   void widen(const std::vector<Cells>& rows);
   void fit();
   void drop_result(std::size_t place);
   [[nodiscard]] std::string heading() const;
-  [[nodiscard]] std::string line(const TaskRow& row, const Cells& cells) const;
+  [[nodiscard]] std::string line(const journal::TaskRow& row, const Cells& cells) const;
   [[nodiscard]] int total_width() const;
 
   TableOptions options_;
@@ -70,20 +70,20 @@ class TaskTable {
 class ShownRows {
  public:
   explicit ShownRows(int tasks) : big_(tasks > kRowsMax) {}
-  void look_at(const TaskRow& row);
-  [[nodiscard]] std::vector<TaskRow> take();
+  void look_at(const journal::TaskRow& row);
+  [[nodiscard]] std::vector<journal::TaskRow> take();
 
  private:
   bool big_;
-  std::vector<TaskRow> failures_;
-  std::vector<TaskRow> others_;
+  std::vector<journal::TaskRow> failures_;
+  std::vector<journal::TaskRow> others_;
 };
 
 /// "train: 18 tasks, 17 finished, 1 failed in 2:05".
 std::string group_heading(const GroupDigest& digest);
 
 /// The whole text for a group: heading, rows, how many more there are, the best task.
-std::string group_table(const GroupDigest& digest, std::span<const TaskRow> rows,
+std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options);
 
 /// What comes below the rows of a group.

@@ -25,11 +25,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string table_of(const GroupRow& group, const std::vector<TaskRow>& rows,
+std::string table_of(const journal::GroupRow& group, const std::vector<journal::TaskRow>& rows,
                      const TableOptions& options = {}) {
   GroupDigest digest(group);
   ShownRows shown(group.tasks);
-  for (const TaskRow& row : rows) {
+  for (const journal::TaskRow& row : rows) {
     digest.look_at(row);
     shown.look_at(row);
   }
@@ -37,14 +37,14 @@ std::string table_of(const GroupRow& group, const std::vector<TaskRow>& rows,
 }
 
 TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
-  TaskRow first =
+  journal::TaskRow first =
       finished_row("lr=0.1,seed=2", Duration{12'300}, R"({"test_acc":0.964,"loss":0.12})");
   first.matrix = {{"lr", "0.1"}, {"seed", "2"}};
-  TaskRow second =
+  journal::TaskRow second =
       finished_row("lr=1e-3,seed=10", Duration{125'000}, R"({"test_acc":0.9,"loss":null})");
   second.matrix = {{"lr", "1e-3"}, {"seed", "10"}};
   second.attempt = 2;
-  const GroupRow group{.name = "train", .tasks = 2, .finished = 2};
+  const journal::GroupRow group{.name = "train", .tasks = 2, .finished = 2};
   EXPECT_EQ(table_of(group, {first, second}),
             "train: 2 tasks, 2 finished in 2:05\n"
             "\n"
@@ -56,10 +56,11 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
 }
 
 TEST(Table, SaysWhyATaskFailedInPlaceOfItsResults) {
-  const GroupRow group{.name = "train", .tasks = 3, .finished = 1, .failed = 1, .skipped = 1};
+  const journal::GroupRow group{
+      .name = "train", .tasks = 3, .finished = 1, .failed = 1, .skipped = 1};
   EXPECT_EQ(
       table_of(group, {finished_row("a", Duration{1000}, R"({"epochs":3})"),
-                       failed_row("b", Failure::OutOfMemory, "took 1.2 GB of 1 GB"),
+                       failed_row("b", model::Failure::OutOfMemory, "took 1.2 GB of 1 GB"),
                        skipped_row("c", "fail-fast: task 'b' failed")}),
       "train: 3 tasks, 1 finished, 1 failed, 1 skipped in 2.0 s\n"
       "\n"
@@ -70,18 +71,18 @@ TEST(Table, SaysWhyATaskFailedInPlaceOfItsResults) {
 }
 
 TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
-  const GroupRow group{.name = "eval",
-                       .phase = GroupPhase::Skipped,
-                       .message = "it needs 'train', of which 1 task failed",
-                       .tasks = 2,
-                       .skipped = 2};
+  const journal::GroupRow group{.name = "eval",
+                                .phase = model::GroupPhase::Skipped,
+                                .message = "it needs 'train', of which 1 task failed",
+                                .tasks = 2,
+                                .skipped = 2};
   EXPECT_EQ(table_of(group, {skipped_row("a", "x"), skipped_row("b", "x")}),
             "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed\n");
 }
 
 TEST(Table, ColoursTheStatusAloneWhenTold) {
-  const GroupRow group{.name = "g", .tasks = 1, .failed = 1};
-  TaskRow row = failed_row("b", Failure::Exit, "");
+  const journal::GroupRow group{.name = "g", .tasks = 1, .failed = 1};
+  journal::TaskRow row = failed_row("b", model::Failure::Exit, "");
   row.standing.exit_code = 3;
   EXPECT_EQ(table_of(group, {row}, {.colour = true}),
             "g: 1 task, 1 failed in 2.0 s\n"
@@ -91,13 +92,13 @@ TEST(Table, ColoursTheStatusAloneWhenTold) {
 }
 
 TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
-  std::vector<TaskRow> rows;
+  std::vector<journal::TaskRow> rows;
   for (int i = 0; i < 10'000; ++i) {
     const std::string id = fmt::format("t{}", i);
-    rows.push_back(i % 100 == 99 ? failed_row(id, Failure::Timeout, "over its time limit")
+    rows.push_back(i % 100 == 99 ? failed_row(id, model::Failure::Timeout, "over its time limit")
                                  : finished_row(id, Duration{1000}, ""));
   }
-  const GroupRow group{.name = "train", .tasks = 10'000, .finished = 9'900, .failed = 100};
+  const journal::GroupRow group{.name = "train", .tasks = 10'000, .finished = 9'900, .failed = 100};
   const std::string text = table_of(group, rows);
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 40 + 2);
   EXPECT_THAT(text, HasSubstr("\nt99 "));
@@ -109,14 +110,14 @@ TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
 }
 
 TEST(Table, IsNeverWiderThanTold) {
-  std::vector<TaskRow> rows{
+  std::vector<journal::TaskRow> rows{
       finished_row("a-rather-long-name-of-a-task-with-日本語", Duration{1000},
                    R"({"note":"some words","epochs":3,"test_acc":0.5,"steps":12345,"x":1,"y":2})"),
-      failed_row("b", Failure::Killed, std::string(300, 'm'))};
-  const GroupRow group{.name = "g", .tasks = 2, .finished = 1, .failed = 1};
+      failed_row("b", model::Failure::Killed, std::string(300, 'm'))};
+  const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 1, .failed = 1};
   for (int width = 1; width <= 160; ++width) {
     GroupDigest digest(group);
-    for (const TaskRow& row : rows) digest.look_at(row);
+    for (const journal::TaskRow& row : rows) digest.look_at(row);
     TaskTable table(digest, {.width = width});
     const std::string text = table.lines(rows);
     for (std::size_t start = 0; start < text.size();) {
@@ -128,7 +129,7 @@ TEST(Table, IsNeverWiderThanTold) {
 }
 
 TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
-  const GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
   const std::string text = table_of(
       group, {finished_row("a", Duration{1000}, R"({"epochs":3,"test_acc":0.5,"steps":7})")},
       {.width = 64});
@@ -143,18 +144,18 @@ TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
 }
 
 TEST(Table, LetsNoControlCharacterThrough) {
-  const GroupRow group{.name = "g", .tasks = 1, .failed = 1};
+  const journal::GroupRow group{.name = "g", .tasks = 1, .failed = 1};
   const std::string text =
-      table_of(group, {failed_row("a", Failure::Killed, "bad\x1b[2J\r\nthing \xff")});
+      table_of(group, {failed_row("a", model::Failure::Killed, "bad\x1b[2J\r\nthing \xff")});
   EXPECT_THAT(text, HasSubstr("bad[2J thing \xEF\xBF\xBD\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
 TEST(Table, LetsNoControlCharacterOfAResultThrough) {
-  const GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
   const std::string result =
       R"({"test_\u001b[2Jacc":"\u001b]0;title\u0007\u009b1m","\u001b[1mloss":0.5,"x":1})";
-  TaskRow row = finished_row("\x1b[3ma", Duration{1000}, result);
+  journal::TaskRow row = finished_row("\x1b[3ma", Duration{1000}, result);
   row.matrix = {{"\x1b[4mlr", "\x1b[5m1"}};
   for (const int width : {0, 60}) {
     const std::string text = table_of(group, {row}, {.width = width});
@@ -165,12 +166,12 @@ TEST(Table, LetsNoControlCharacterOfAResultThrough) {
 }
 
 TEST(Table, SaysWhichResultsWereLostOrChanged) {
-  std::vector<TaskRow> rows;
+  std::vector<journal::TaskRow> rows;
   for (int i = 0; i < 7; ++i) {
     rows.push_back(finished_row(fmt::format("t{}", i), Duration{1000}, ""));
     if (i != 1) rows.back().warning = "the result is\x1b[2J not JSON";
   }
-  const GroupRow group{.name = "g", .tasks = 7, .finished = 7};
+  const journal::GroupRow group{.name = "g", .tasks = 7, .finished = 7};
   EXPECT_THAT(table_of(group, rows), HasSubstr("\n\n"
                                                "6 results lost or changed:\n"
                                                "  t0: the result is[2J not JSON\n"
@@ -182,15 +183,15 @@ TEST(Table, SaysWhichResultsWereLostOrChanged) {
 }
 
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {
-  const GroupRow group{.name = "g", .tasks = 2, .finished = 2};
-  const TaskRow row = finished_row("abc", Duration{1000}, "");
+  const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 2};
+  const journal::TaskRow row = finished_row("abc", Duration{1000}, "");
   GroupDigest digest(group);
   digest.look_at(row);
   TaskTable table(digest, {.all = true});
-  EXPECT_EQ(table.lines(std::vector<TaskRow>{row}),
+  EXPECT_EQ(table.lines(std::vector<journal::TaskRow>{row}),
             "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY\n"
             "abc   FINISHED  1.0 s         1       300 MB\n");
-  EXPECT_EQ(table.lines(std::vector<TaskRow>{row}),
+  EXPECT_EQ(table.lines(std::vector<journal::TaskRow>{row}),
             "abc   FINISHED  1.0 s         1       300 MB\n");
 }
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/time.h"
+#include "base/utf8.h"
 
 namespace trainyard::report {
 namespace {
@@ -50,10 +51,6 @@ constexpr std::array<Range, 5> kZero{{{.first = 0x0300, .last = 0x036F},
                                       {.first = 0x200B, .last = 0x200F},
                                       {.first = 0x20D0, .last = 0x20FF},
                                       {.first = 0xFE00, .last = 0xFE0F}}};
-/// Overrides and isolates of the direction of writing: a name could hide its end with them.
-constexpr std::array<Range, 2> kDirection{
-    {{.first = 0x202A, .last = 0x202E}, {.first = 0x2066, .last = 0x2069}}};
-
 template <std::size_t Size>
 bool within(const std::array<Range, Size>& ranges, char32_t code) {
   return std::ranges::any_of(
@@ -62,29 +59,14 @@ bool within(const std::array<Range, Size>& ranges, char32_t code) {
 
 /// The first letter of a text that is not empty; of bad UTF-8 one byte.
 Letter first_letter(std::string_view text) {
-  const auto byte = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {.code = lead, .size = 1, .good = true};
-  const std::size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < size) return {};
-  auto code = static_cast<char32_t>(lead & (0xFFU >> (size + 1)));
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {};
-    code = (code << 6U) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (code < kSmallest.at(size) || code > 0x10FFFF || surrogate) return {};
-  return {.code = code, .size = size, .good = true};
+  const Utf8Character character = utf8_character(text);
+  if (!character.valid) return {};
+  return {.code = character.code_point, .size = character.bytes, .good = true};
 }
 
 int columns_of(const Letter& letter) {
   if (letter.code < 0x20 || letter.code == 0x7F || within(kZero, letter.code)) return 0;
   return within(kWide, letter.code) ? 2 : 1;
-}
-
-bool is_control(char32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || within(kDirection, code);
 }
 
 bool is_space(char32_t code) {
@@ -115,7 +97,7 @@ std::string plain(std::string_view text) {
       space = !shown.empty();
       continue;
     }
-    if (letter.good && is_control(letter.code)) continue;
+    if (letter.good && acts_on_a_terminal(letter.code)) continue;
     if (space) shown += ' ';
     space = false;
     shown += letter.good ? bytes : kReplacementText;

@@ -11,10 +11,11 @@
 
 namespace trainyard::report {
 
-inline TaskRow started_row(std::string_view id) {
-  TaskRow row;
+inline journal::TaskRow started_row(std::string_view id) {
+  journal::TaskRow row;
   row.group_name = "train";
   row.id = id;
+  row.directory = "train/" + row.id;
   row.attempt = 1;
   row.started = Instant{};
   row.memory_requested = gb(1);
@@ -22,28 +23,31 @@ inline TaskRow started_row(std::string_view id) {
   return row;
 }
 
-inline TaskRow finished_row(std::string_view id, Duration took, std::string_view result) {
-  TaskRow row = started_row(id);
-  row.standing = {.status = Status::Exited, .verdict = Verdict::Finished};
+inline journal::TaskRow finished_row(std::string_view id, Duration took, std::string_view result) {
+  journal::TaskRow row = started_row(id);
+  row.standing = {.status = Status::Exited, .verdict = model::Verdict::Finished};
   row.ended = Instant{took};
   row.cpu_time = took / 2;
   row.result = result;
   return row;
 }
 
-inline TaskRow failed_row(std::string_view id, Failure failure, std::string_view message) {
-  TaskRow row = started_row(id);
-  row.standing = {.status = Status::Exception, .verdict = Verdict::Failed, .failure = failure};
+inline journal::TaskRow failed_row(std::string_view id, model::Failure failure,
+                                   std::string_view message) {
+  journal::TaskRow row = started_row(id);
+  row.standing = {
+      .status = Status::Exception, .verdict = model::Verdict::Failed, .failure = failure};
   row.ended = Instant{Duration{2000}};
   row.message = message;
   return row;
 }
 
-inline TaskRow skipped_row(std::string_view id, std::string_view message) {
-  TaskRow row;
+inline journal::TaskRow skipped_row(std::string_view id, std::string_view message) {
+  journal::TaskRow row;
   row.group_name = "train";
   row.id = id;
-  row.standing = {.status = Status::Init, .verdict = Verdict::Skipped};
+  row.directory = "train/" + row.id;
+  row.standing = {.status = Status::Init, .verdict = model::Verdict::Skipped};
   row.message = message;
   return row;
 }

@@ -13,7 +13,6 @@
 #include "journal/reader.h"
 #include "report/html_text.h"
 #include "report/json_rows.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 
@@ -74,12 +73,6 @@ TEST(Html, EscapesWhatCouldEndAnElementOrAnAttribute) {
   EXPECT_EQ(link_to("train/a b?#%\"<ä/stdout.log"), "train/a%20b%3F%23%25%22%3C%C3%A4/stdout.log");
 }
 
-TEST(Places, KeepAReportInItsDirectory) {
-  EXPECT_EQ(report_name("train"), "train");
-  EXPECT_EQ(report_name("../../etc/x"), "_.._.._etc_x");
-  EXPECT_EQ(report_name(""), "_");
-}
-
 std::vector<std::string> keys_of(const Fields& fields) {
   std::vector<std::string> keys;
   keys.reserve(fields.size());
@@ -115,9 +108,9 @@ TEST(ResultFields, AreReadInTheTimeThatTheirLengthTakes) {
   const Fields nested = read_fields(fmt::format("{{\"all\":{}}}", object));
   ASSERT_EQ(nested.size(), 1U);
   EXPECT_EQ(nested[0].text, object);
-  TaskRow row;
+  journal::TaskRow row;
   row.result = object;
-  EXPECT_THAT(json_of(row, Grouping::ByGroup, std::nullopt), HasSubstr("\"result\":" + object));
+  EXPECT_THAT(json_of(row, std::nullopt), HasSubstr("\"result\":" + object));
 }
 
 /// How the values of one field look below each other.

@@ -17,11 +17,12 @@
 namespace trainyard::report {
 namespace {
 
-Outcome outcome_of(const AttemptRow& row, const std::function<bool(AttemptKey)>& was_stopped) {
+Outcome outcome_of(const journal::AttemptRow& row,
+                   const std::function<bool(model::AttemptKey)>& was_stopped) {
   if (!row.ended) return Outcome::Running;
-  if (row.failure == Failure::None) return Outcome::Finished;
+  if (row.failure == model::Failure::None) return Outcome::Finished;
   if (was_stopped(row.key)) return Outcome::Stopped;
-  return row.failure == Failure::OutOfMemory ? Outcome::OutOfMemory : Outcome::Failed;
+  return row.failure == model::Failure::OutOfMemory ? Outcome::OutOfMemory : Outcome::Failed;
 }
 
 bool is_failure(Outcome outcome) {
@@ -88,19 +89,20 @@ std::vector<Bar> merge(const std::vector<Bar>& bars, Duration span, int lanes) {
 
 }  // namespace
 
-Timeline lay_out(std::span<const AttemptRow> attempts, Instant now,
-                 const std::function<bool(AttemptKey)>& was_stopped) {
+Timeline lay_out(std::span<const journal::AttemptRow> attempts, Instant now,
+                 const std::function<bool(model::AttemptKey)>& was_stopped) {
   Timeline timeline;
   if (attempts.empty()) return timeline;
-  std::vector<const AttemptRow*> ordered;
+  std::vector<const journal::AttemptRow*> ordered;
   ordered.reserve(attempts.size());
-  for (const AttemptRow& row : attempts) ordered.push_back(&row);
-  std::ranges::sort(ordered, {},
-                    [](const AttemptRow* row) { return std::pair(row->started, row->key); });
+  for (const journal::AttemptRow& row : attempts) ordered.push_back(&row);
+  std::ranges::sort(ordered, {}, [](const journal::AttemptRow* row) {
+    return std::pair(row->started, row->key);
+  });
   timeline.start = ordered.front()->started;
 
   Lanes lanes;
-  for (const AttemptRow* row : ordered) {
+  for (const journal::AttemptRow* row : ordered) {
     const Instant end = std::max(row->started, row->ended.value_or(now));
     const Outcome outcome = outcome_of(*row, was_stopped);
     Bar bar{.from = row->started - timeline.start,

@@ -1,11 +1,12 @@
 // Where the attempts of a group lie in a picture: in lanes, so that those that ran side by side lie
-// below each other, and few enough to draw. Pure; report/html_timeline.h draws it.
+// below each other, and few enough to draw. And the picture. Pure.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
@@ -21,7 +22,7 @@ struct Bar {
   int lane = 0;
   Duration from{0};  ///< Since the timeline's start.
   Duration to{0};
-  AttemptKey key;                       ///< The first one.
+  model::AttemptKey key;                ///< The first one.
   Outcome outcome = Outcome::Finished;  ///< The worst one.
   int attempts = 1;
   int failed = 0;  ///< Of them, out of memory included.
@@ -40,7 +41,13 @@ struct Timeline {
 };
 
 /// `now` is the end of what still runs. `was_stopped`: the attempt was ended with the whole run.
-Timeline lay_out(std::span<const AttemptRow> attempts, Instant now,
-                 const std::function<bool(AttemptKey)>& was_stopped);
+Timeline lay_out(std::span<const journal::AttemptRow> attempts, Instant now,
+                 const std::function<bool(model::AttemptKey)>& was_stopped);
+
+/// Draws it, and the memory of the machine below it, as SVG. `id_of` names the task of a bar.
+/// `samples` may be of the whole run: what lies outside is not drawn. Its size is bounded by the
+/// timeline's limits.
+std::string timeline_svg(const Timeline& timeline, std::span<const journal::MachineRow> samples,
+                         const std::function<std::string(model::TaskIndex)>& id_of);
 
 }  // namespace trainyard::report

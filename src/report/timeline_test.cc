@@ -16,7 +16,6 @@
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/status.h"
-#include "report/html_timeline.h"
 
 namespace trainyard::report {
 namespace {
@@ -26,17 +25,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-AttemptRow attempt(std::uint32_t task, int from_ms, std::optional<int> to_ms,
-                   Failure failure = Failure::None) {
-  AttemptRow row{
+journal::AttemptRow attempt(std::uint32_t task, int from_ms, std::optional<int> to_ms,
+                            model::Failure failure = model::Failure::None) {
+  journal::AttemptRow row{
       .key = {.task = {task}}, .started = Instant{Duration{from_ms}}, .failure = failure};
   if (to_ms) row.ended = Instant{Duration{*to_ms}};
   return row;
 }
 
-bool never_stopped(AttemptKey) { return false; }
+bool never_stopped(model::AttemptKey) { return false; }
 
-Timeline timeline_of(const std::vector<AttemptRow>& attempts) {
+Timeline timeline_of(const std::vector<journal::AttemptRow>& attempts) {
   return lay_out(attempts, Instant{Duration{10'000}}, never_stopped);
 }
 
@@ -58,11 +57,13 @@ TEST(Timeline, PutsWhatRanSideBySideInLanesOfItsOwn) {
 }
 
 TEST(Timeline, ColoursAnAttemptByItsEnd) {
-  const std::vector<AttemptRow> attempts{
-      attempt(0, 0, 1), attempt(1, 1, 2, Failure::OutOfMemory), attempt(2, 2, 3, Failure::Exit),
-      attempt(3, 3, 4, Failure::Killed), attempt(4, 4, std::nullopt)};
-  const Timeline timeline = lay_out(attempts, Instant{Duration{5}},
-                                    [](AttemptKey key) { return key.task == TaskIndex{3}; });
+  const std::vector<journal::AttemptRow> attempts{
+      attempt(0, 0, 1), attempt(1, 1, 2, model::Failure::OutOfMemory),
+      attempt(2, 2, 3, model::Failure::Exit), attempt(3, 3, 4, model::Failure::Killed),
+      attempt(4, 4, std::nullopt)};
+  const Timeline timeline = lay_out(attempts, Instant{Duration{5}}, [](model::AttemptKey key) {
+    return key.task == model::TaskIndex{3};
+  });
   std::vector<Outcome> outcomes;
   outcomes.reserve(timeline.bars.size());
   for (const Bar& bar : timeline.bars) outcomes.push_back(bar.outcome);
@@ -77,12 +78,12 @@ TEST(Timeline, DrawsNothingOfNothing) {
 }
 
 TEST(Timeline, DrawsABoundedNumberOfBarsAndLosesNoAttempt) {
-  std::vector<AttemptRow> attempts;
+  std::vector<journal::AttemptRow> attempts;
   attempts.reserve(100'000);
   for (int i = 0; i < 100'000; ++i) {
     const int start = i / 8 * 10;
     attempts.push_back(attempt(static_cast<std::uint32_t>(i), start, start + 10,
-                               i % 1000 == 0 ? Failure::Exit : Failure::None));
+                               i % 1000 == 0 ? model::Failure::Exit : model::Failure::None));
   }
   const Timeline timeline = timeline_of(attempts);
   EXPECT_TRUE(timeline.merged);
@@ -100,7 +101,7 @@ TEST(Timeline, DrawsABoundedNumberOfBarsAndLosesNoAttempt) {
 }
 
 TEST(Timeline, DrawsABoundedNumberOfLanes) {
-  std::vector<AttemptRow> attempts;
+  std::vector<journal::AttemptRow> attempts;
   attempts.reserve(100'000);
   for (std::uint32_t i = 0; i < 5000; ++i) attempts.push_back(attempt(i, 0, 1000));
   const Timeline timeline = timeline_of(attempts);
@@ -109,14 +110,15 @@ TEST(Timeline, DrawsABoundedNumberOfLanes) {
 }
 
 TEST(Timeline, IsDrawnWithTitlesAndMemory) {
-  const std::vector<MachineRow> samples{
+  const std::vector<journal::MachineRow> samples{
       {.at = Instant{Duration{0}}, .memory_available = gb(9), .memory_of_tasks = mb(100)},
       {.at = Instant{Duration{1000}}, .memory_available = gb(3), .memory_of_tasks = mb(400)},
       {.at = Instant{Duration{90'000}}, .memory_available = gb(1), .memory_of_tasks = gb(40)}};
   const Timeline timeline =
-      timeline_of({attempt(0, 0, 1500), attempt(1, 0, 2000, Failure::OutOfMemory)});
-  const std::string svg = timeline_svg(
-      timeline, samples, [](TaskIndex task) { return fmt::format("lr=<{}>,seed=7", task.value); });
+      timeline_of({attempt(0, 0, 1500), attempt(1, 0, 2000, model::Failure::OutOfMemory)});
+  const std::string svg = timeline_svg(timeline, samples, [](model::TaskIndex task) {
+    return fmt::format("lr=<{}>,seed=7", task.value);
+  });
   EXPECT_THAT(svg,
               HasSubstr("<title>lr=&lt;0&gt;,seed=7: finished after 1.5 s, 0 s to 1 s</title>"));
   EXPECT_THAT(svg, HasSubstr("out of memory after 2.0 s"));
@@ -127,8 +129,8 @@ TEST(Timeline, IsDrawnWithTitlesAndMemory) {
 }
 
 TEST(Timeline, IsDrawnForAnAttemptThatTookNoTime) {
-  const std::string svg =
-      timeline_svg(timeline_of({attempt(0, 5, 5)}), {}, [](TaskIndex) { return std::string("a"); });
+  const std::string svg = timeline_svg(timeline_of({attempt(0, 5, 5)}), {},
+                                       [](model::TaskIndex) { return std::string("a"); });
   EXPECT_THAT(svg, HasSubstr("width=\"1.2\""));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
   EXPECT_THAT(svg, Not(HasSubstr("inf")));

@@ -12,7 +12,6 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "io/files.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/status.h"
@@ -21,9 +20,10 @@
 #include "report/group_report.h"
 #include "report/html.h"
 #include "report/overview.h"
-#include "report/places.h"
 #include "report/result_fields.h"
 #include "report/sink.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
 
 namespace trainyard::report {
 namespace {
@@ -31,7 +31,7 @@ namespace {
 /// A file that is as long as it gets, and takes the place of the old one once it is whole.
 Result<void> write_whole(const std::string& path,
                          std::move_only_function<Result<void>(Sink&)> write) {
-  Result<io::FreshFile> file = io::FreshFile::make(path);
+  Result<sys::FreshFile> file = sys::FreshFile::make(path);
   if (!file) return std::unexpected(std::move(file.error()));
   Result<void> kept;
   Sink sink = [&](std::string_view text) {
@@ -39,7 +39,7 @@ Result<void> write_whole(const std::string& path,
   };
   Result<void> written = write(sink);
   if (!written) return std::unexpected(std::move(written.error()).in(path));
-  return kept ? file->put_in_place(io::FreshFile::Lasting::WhileWeRun) : kept;
+  return kept ? file->put_in_place(sys::FreshFile::Lasting::WhileWeRun) : kept;
 }
 
 struct TaskName {
@@ -51,34 +51,29 @@ struct TaskName {
 struct Survey {
   GroupDigest digest;
   NumbersOfGroup numbers;
-  std::map<TaskIndex, TaskName> names;
+  std::map<model::TaskIndex, TaskName> names;
 };
 
-Result<Survey> survey(JournalReader& reader, const GroupRow& group, ReportHead& head,
-                      const std::string& run_directory) {
+Result<Survey> survey(journal::JournalReader& reader, const journal::GroupRow& group) {
   Survey found{.digest = GroupDigest(group), .numbers = {}, .names = {}};
-  bool grouping_known = false;
-  Result<void> read = reader.tasks({.group = group.index}, [&](const TaskRow& row) {
+  Result<void> read = reader.tasks({.group = group.index}, [&](const journal::TaskRow& row) {
     found.digest.look_at(row);
     found.numbers.look_at(read_fields(row.result));
-    const bool stopped = row.standing.verdict == Verdict::Stopped;
+    const bool stopped = row.standing.verdict == model::Verdict::Stopped;
     found.names[row.index] = {.id = row.id, .stopped_attempt = stopped ? row.attempt : 0};
-    if (!grouping_known && row.attempt > 0) {
-      head.grouping = grouping_of(run_directory, row);
-      grouping_known = true;
-    }
     return true;
   });
   if (!read) return std::unexpected(std::move(read.error()));
   return found;
 }
 
-Result<OverviewRow> write_group(JournalReader& reader, const GroupRow& group, ReportHead head,
-                                const std::vector<MachineRow>& samples,
+Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::GroupRow& group,
+                                const ReportHead& head,
+                                const std::vector<journal::MachineRow>& samples,
                                 const std::string& run_directory) {
-  const Result<Survey> found = survey(reader, group, head, run_directory);
+  const Result<Survey> found = survey(reader, group);
   if (!found) return std::unexpected(found.error());
-  const Result<std::vector<AttemptRow>> attempts = reader.attempts_of(group.index);
+  const Result<std::vector<journal::AttemptRow>> attempts = reader.attempts_of(group.index);
   if (!attempts) return std::unexpected(attempts.error());
   TaskSource tasks = [&reader, &group](Which which, TaskVisitor visitor) {
     return reader.tasks(
@@ -86,27 +81,29 @@ Result<OverviewRow> write_group(JournalReader& reader, const GroupRow& group, Re
         std::move(visitor));
   };
   Curves said;
-  Result<void> read = reader.progress_of(group.index, [&](const ProgressRow& row) {
+  Result<void> read = reader.progress_of(group.index, [&](const journal::ProgressRow& row) {
     const auto name = found->names.find(row.task);
     return said.look_at(row, name == found->names.end() ? std::string() : name->second.id);
   });
   if (!read) return std::unexpected(std::move(read.error()));
   const std::vector<Curve> curves = said.take();
-  const auto name_of = [&found](TaskIndex task) {
+  const auto name_of = [&found](model::TaskIndex task) {
     const auto name = found->names.find(task);
     return name == found->names.end() ? TaskName{} : name->second;
   };
-  GroupReport report{
-      .head = head,
-      .digest = found->digest,
-      .attempts = *attempts,
-      .samples = samples,
-      .id_of = [&name_of](TaskIndex task) { return name_of(task).id; },
-      .was_stopped =
-          [&name_of](AttemptKey key) { return name_of(key.task).stopped_attempt == key.attempt; },
-      .tasks = tasks,
-      .curves = curves};
-  const std::string path = run_directory + "/reports/" + report_name(group.name);
+  GroupReport report{.head = head,
+                     .digest = found->digest,
+                     .attempts = *attempts,
+                     .samples = samples,
+                     .id_of = [&name_of](model::TaskIndex task) { return name_of(task).id; },
+                     .was_stopped =
+                         [&name_of](model::AttemptKey key) {
+                           return name_of(key.task).stopped_attempt == key.attempt;
+                         },
+                     .tasks = tasks,
+                     .curves = curves};
+  const std::string path =
+      run::reports_directory(run_directory) + "/" + run::report_name(group.name);
   Result<void> page =
       write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
   if (page) {
@@ -115,13 +112,11 @@ Result<OverviewRow> write_group(JournalReader& reader, const GroupRow& group, Re
   }
   if (!page) return std::unexpected(std::move(page.error()));
   return OverviewRow{.group = group,
-                     .link = report_name(group.name) + ".html",
+                     .link = run::report_name(group.name) + ".html",
                      .took = found->digest.took(),
                      .best = found->digest.best(),
                      .numbers = found->numbers.all()};
 }
-
-}  // namespace
 
 Result<void> write_overview_page(const Overview& overview, const std::string& path) {
   return write_whole(path, [&overview](Sink& sink) -> Result<void> {
@@ -130,16 +125,28 @@ Result<void> write_overview_page(const Overview& overview, const std::string& pa
   });
 }
 
-Result<Overview> write_reports(JournalReader& reader, const std::string& run_directory) {
+using RowsByGroup = std::map<model::GroupIndex, const OverviewRow*>;
+
+/// Nothing where the group is not as it was, or may still change.
+const OverviewRow* as_before(const RowsByGroup& before, const journal::GroupRow& group) {
+  if (group.waiting + group.running + group.retrying > 0) return nullptr;
+  const auto row = before.find(group.index);
+  return row != before.end() && row->second->group == group ? row->second : nullptr;
+}
+
+}  // namespace
+
+Result<Overview> write_reports(journal::JournalReader& reader, const std::string& run_directory,
+                               const Overview& before) {
   Result<std::string> job = reader.job_name();
   if (!job) return std::unexpected(std::move(job.error()));
-  Result<std::vector<ExecutionRow>> executions = reader.executions();
+  Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(std::move(executions.error()));
-  const Result<std::vector<GroupRow>> groups = reader.groups();
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  const Result<std::vector<MachineRow>> samples = reader.samples();
+  const Result<std::vector<journal::MachineRow>> samples = reader.samples();
   if (!samples) return std::unexpected(samples.error());
-  Result<void> made = io::make_directories(run_directory + "/reports");
+  Result<void> made = sys::make_directories(run_directory + "/reports");
   if (!made) return std::unexpected(std::move(made.error()));
 
   ReportHead head{.job = std::move(*job)};
@@ -147,7 +154,13 @@ Result<Overview> write_reports(JournalReader& reader, const std::string& run_dir
   head.now = head.execution.ended.value_or(head.execution.started);
   if (!samples->empty()) head.now = std::max(head.now, samples->back().at);
   Overview overview{.head = head, .rows = {}};
-  for (const GroupRow& group : *groups) {
+  RowsByGroup known;
+  for (const OverviewRow& row : before.rows) known.emplace(row.group.index, &row);
+  for (const journal::GroupRow& group : *groups) {
+    if (const OverviewRow* const row = as_before(known, group)) {
+      overview.rows.push_back(*row);
+      continue;
+    }
     Result<OverviewRow> written = write_group(reader, group, head, *samples, run_directory);
     if (!written) return std::unexpected(std::move(written.error()));
     overview.rows.push_back(std::move(*written));

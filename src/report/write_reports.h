@@ -19,12 +19,11 @@ struct Overview {
 };
 
 /// For every group, a file at a time: an old report stays until the new one is whole. A run that is
-/// still going on gets a report of how far it is. Holds the attempts and ids of one group in
-/// memory, and streams everything else.
-Result<Overview> write_reports(JournalReader& reader, const std::string& run_directory);
-
-/// Writes a page of groups that may be of several runs, as those of a program that runs one group
-/// after the other are. The head is the last one's.
-Result<void> write_overview_page(const Overview& overview, const std::string& path);
+/// still going on gets a report of how far it is. Groups that had ended when `before` was returned,
+/// and are as they were, keep their report: a run of a thousand groups, of which one is run after
+/// the other, writes each once. Holds the attempts and ids of one group in memory, and streams
+/// everything else.
+Result<Overview> write_reports(journal::JournalReader& reader, const std::string& run_directory,
+                               const Overview& before = {});
 
 }  // namespace trainyard::report

@@ -35,6 +35,7 @@
 #include "report/sink.h"
 #include "report/status.h"
 #include "report/status_text.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -46,41 +47,37 @@ using ::testing::HasSubstr;
 class ReportsOfARun : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string made = (std::filesystem::temp_directory_path() / "reports.XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    directory_ = made;
-    Plan plan;
-    plan.groups = {{.name = "train"}, {.name = "eval", .needs = {{0}}}};
-    plan.shapes = {{.group = {0}, .request = {.memory = gb(1), .cpus = cpus(1)}},
-                   {.group = {1}, .request = {.memory = gb(2), .cpus = cpus(1)}}};
+    model::Plan plan;
+    plan.groups = {{.name = "train", .directory = "train"},
+                   {.name = "eval", .directory = "eval", .needs = {{0}}}};
+    plan.shapes = {{.group = {0}, .terms = {.request = {.memory = gb(1), .cpus = model::cpus(1)}}},
+                   {.group = {1}, .terms = {.request = {.memory = gb(2), .cpus = model::cpus(1)}}}};
     plan.tasks = {{.shape = {0}}, {.shape = {0}}, {.shape = {0}}, {.shape = {1}}};
-    PlanNames names;
-    names.job_name = "mnist";
-    names.task_id = [](TaskIndex task) { return fmt::format("lr={}", task.value); };
-    names.matrix_values = [](TaskIndex task) {
-      return std::vector<std::pair<std::string, std::string>>{
-          {"lr", fmt::format("{}", task.value)}};
-    };
-    names.fingerprint = [](TaskIndex task) { return std::uint64_t{task.value}; };
-    auto journal = Journal::create(journal_path(), plan, names,
-                                   {.command_line = "trainyard run sweep.yaml",
-                                    .version = "0.1.0",
-                                    .host = "node7",
-                                    .yard_pid = 42,
-                                    .started_unix_ms = 1'741'100'000'000});
+    const journal::Batch batch{
+        .plan = std::make_shared<model::Plan>(std::move(plan)),
+        .names = {.task_id = [](model::TaskIndex task) { return fmt::format("lr={}", task.value); },
+                  .matrix_values =
+                      [](model::TaskIndex task) {
+                        return std::vector<std::pair<std::string, std::string>>{
+                            {"lr", fmt::format("{}", task.value)}};
+                      },
+                  .fingerprint = [](model::TaskIndex task) { return std::uint64_t{task.value}; }},
+        .source = {}};
+    auto journal = journal::Journal::create(journal_path(), "mnist", batch,
+                                            {.command_line = "trainyard run sweep.yaml",
+                                             .version = "0.1.0",
+                                             .host = "node7",
+                                             .yard_pid = 42,
+                                             .started_unix_ms = 1'741'100'000'000});
     ASSERT_TRUE(journal.has_value()) << journal.error().message;
     journal_ = std::move(*journal);
     run();
   }
 
-  void TearDown() override {
-    journal_.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
+  void TearDown() override { journal_.reset(); }
 
-  void commit(std::int64_t at, What what, Decision decision) {
-    Turn turn;
+  void commit(std::int64_t at, model::What what, model::Decision decision) {
+    model::Turn turn;
     turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(what)});
     turn.decisions.push_back(std::move(decision));
     const Result<void> written = journal_->commit(turn);
@@ -88,51 +85,52 @@ class ReportsOfARun : public ::testing::Test {
   }
 
   void start(std::int64_t at, std::uint32_t task) {
-    const AttemptKey key{.task = {task}};
-    commit(at, TimePassed{},
-           {.changes = {GroupChanged{.group = {0}, .phase = GroupPhase::Running},
-                        TaskChanged{.key = key, .status = Status::Available}},
-            .commands = {StartAttempt{.key = key, .promise = {.memory = gb(1)}}}});
-    commit(at, AttemptStarted{.key = key, .pid = 1000 + task},
-           {.changes = {TaskChanged{.key = key, .status = Status::Training}}});
+    const model::AttemptKey key{.task = {task}};
+    commit(at, model::TimePassed{},
+           {.changes = {model::GroupChanged{.group = {0}, .phase = model::GroupPhase::Running},
+                        model::TaskChanged{.key = key, .status = Status::Available}},
+            .commands = {model::StartAttempt{.key = key, .promise = {.memory = gb(1)}}}});
+    commit(at, model::AttemptStarted{.key = key, .pid = 1000 + task},
+           {.changes = {model::TaskChanged{.key = key, .status = Status::Training}}});
   }
 
   void run() {
     start(1000, 0);
     start(1000, 1);
     commit(5000,
-           Sampled{.memory_available = gb(3),
-                   .tasks = {{.key = {.task = {0}}, .memory = mb(300)},
-                             {.key = {.task = {1}}, .memory = mb(200)}}},
+           model::Sampled{.memory_available = gb(3),
+                          .tasks = {{.key = {.task = {0}}, .memory = mb(300)},
+                                    {.key = {.task = {1}}, .memory = mb(200)}}},
            {});
     commit(13'300,
-           AttemptEnded{.key = {.task = {0}},
-                        .end = ExitedWith{},
-                        .usage = {.memory_peak = mb(310), .cpu_time = Duration{9000}},
-                        .result = R"({"test_acc":0.964})"},
-           {.changes = {TaskChanged{.key = {.task = {0}}, .status = Status::Finished},
-                        TaskChanged{.key = {.task = {0}},
-                                    .status = Status::Exited,
-                                    .verdict = Verdict::Finished}}});
-    commit(14'000, AttemptEnded{.key = {.task = {1}}, .end = ExitedWith{.code = 3}},
-           {.changes = {TaskChanged{.key = {.task = {1}},
-                                    .status = Status::Exception,
-                                    .verdict = Verdict::Failed,
-                                    .failure = Failure::Exit,
-                                    .exit_code = 3,
-                                    .message = "exited with code 3"}}});
+           model::AttemptEnded{.key = {.task = {0}},
+                               .end = model::ExitedWith{},
+                               .usage = {.memory_peak = mb(310), .cpu_time = Duration{9000}},
+                               .result = R"({"test_acc":0.964})"},
+           {.changes = {model::TaskChanged{.key = {.task = {0}}, .status = Status::Finished},
+                        model::TaskChanged{.key = {.task = {0}},
+                                           .status = Status::Exited,
+                                           .verdict = model::Verdict::Finished}}});
+    commit(14'000, model::AttemptEnded{.key = {.task = {1}}, .end = model::ExitedWith{.code = 3}},
+           {.changes = {model::TaskChanged{.key = {.task = {1}},
+                                           .status = Status::Exception,
+                                           .verdict = model::Verdict::Failed,
+                                           .failure = model::Failure::Exit,
+                                           .exit_code = 3,
+                                           .message = "exited with code 3"}}});
     start(15'000, 2);
-    commit(
-        20'000,
-        Sampled{.memory_available = gb(2), .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
-        {.changes = {ReasonChanged{
-             .shape = {1}, .reason = {.cause = Cause::Group, .needs = {}, .groups = "'train'"}}}});
+    commit(20'000,
+           model::Sampled{.memory_available = gb(2),
+                          .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
+           {.changes = {model::ReasonChanged{
+                .shape = {1},
+                .reason = {.cause = model::Cause::Group, .needs = {}, .groups = "'train'"}}}});
   }
 
   [[nodiscard]] std::string journal_path() const { return directory_ + "/journal.db"; }
 
-  JournalReader reader() {
-    Result<JournalReader> reader = JournalReader::open(journal_path());
+  journal::JournalReader reader() {
+    Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path());
     EXPECT_TRUE(reader.has_value()) << reader.error().message;
     return std::move(*reader);
   }
@@ -143,12 +141,13 @@ class ReportsOfARun : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  std::string directory_;
-  std::unique_ptr<Journal> journal_;
+  sys::TemporaryDirectory place_;
+  const std::string& directory_ = place_.path();
+  std::unique_ptr<journal::Journal> journal_;
 };
 
 TEST_F(ReportsOfARun, AreWrittenForEveryGroup) {
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   const Result<Overview> written = write_reports(source, directory_);
   ASSERT_TRUE(written.has_value()) << written.error().message;
   const std::string page = file("reports/train.html");
@@ -177,13 +176,13 @@ TEST_F(ReportsOfARun, AreWrittenForEveryGroup) {
 
 TEST_F(ReportsOfARun, StayAsTheyWereWhenTheyCannotBeWritten) {
   std::ofstream(directory_ + "/reports") << "in the way";
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   EXPECT_FALSE(write_reports(source, directory_).has_value());
   EXPECT_EQ(file("reports"), "in the way");
 }
 
 TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   std::string text;
   Sink sink = [&text](std::string_view part) { text += part; };
   const StatusRequest request{
@@ -211,7 +210,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
 
 TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
   start(20'700, 3);
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   const auto died = read_status(source, {.run_directory = "runs/mnist", .yard_lives = false});
   ASSERT_TRUE(died.has_value());
   EXPECT_EQ(died->state, RunState::Died);
@@ -225,14 +224,14 @@ TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
 }
 
 TEST_F(ReportsOfARun, GoByTheRunsOwnTimeWhenTheClockIsSetBack) {
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   const auto view = read_status(source, {.yard_lives = true, .now_unix_ms = 1'000});
   ASSERT_TRUE(view.has_value());
   EXPECT_EQ(view->now, Instant{Duration{20'000}});
 }
 
 TEST_F(ReportsOfARun, ListEveryTaskOnlyWhenAsked) {
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   std::string text;
   Sink sink = [&text](std::string_view part) { text += part; };
   ASSERT_TRUE(write_status_json(source, {.yard_lives = true}, true, sink).has_value());
@@ -243,7 +242,7 @@ TEST_F(ReportsOfARun, ListEveryTaskOnlyWhenAsked) {
 }
 
 TEST_F(ReportsOfARun, EndWithATableOfTasks) {
-  JournalReader source = reader();
+  journal::JournalReader source = reader();
   for (const bool all : {false, true}) {
     std::string text;
     Sink sink = [&text](std::string_view part) { text += part; };

@@ -19,7 +19,7 @@
 #include "run/machine.h"
 #include "schedule/scheduler.h"
 
-namespace trainyard {
+namespace trainyard::run {
 namespace {
 
 /// How often an uncommitted turn is offered again when nothing else happens.
@@ -28,36 +28,36 @@ constexpr Duration kOfferAgain{1000};
 /// What was decided and not carried out yet, because it is not written down yet.
 class Pending {
  public:
-  void add(const Decision& decision) {
+  void add(const model::Decision& decision) {
     std::ranges::copy(decision.commands, std::back_inserter(commands_));
   }
 
   void carry_out_all(Machine& machine) {
-    for (const Command& command : commands_) machine.carry_out(command);
+    for (const model::Command& command : commands_) machine.carry_out(command);
     commands_.clear();
   }
 
   /// What runs can be told to end before that is written down: it leaves nothing behind that the
   /// journal does not know. What has not been started stays here, with all that concerns it.
   void carry_out_stops(Machine& machine) {
-    std::vector<AttemptKey> not_started;
-    const auto has_started = [&not_started](AttemptKey key) {
+    std::vector<model::AttemptKey> not_started;
+    const auto has_started = [&not_started](model::AttemptKey key) {
       return std::ranges::find(not_started, key) == not_started.end();
     };
-    std::vector<Command> kept;
-    for (const Command& command : commands_) {
+    std::vector<model::Command> kept;
+    for (const model::Command& command : commands_) {
       const bool acts = match(
           command,
-          [&](const StartAttempt& it) {
+          [&](const model::StartAttempt& it) {
             not_started.push_back(it.key);
             return false;
           },
-          [&](const SignalAttempt& it) { return has_started(it.key); },
-          [&](const StopAttempt& it) { return has_started(it.key); },
+          [&](const model::SignalAttempt& it) { return has_started(it.key); },
+          [&](const model::StopAttempt& it) { return has_started(it.key); },
           // What it trains it would have to train again.
-          [](const GrantDevice&) { return false; },
+          [](const model::GrantDevice&) { return false; },
           // Who asked is told what is certain: that it is written down.
-          [](const AnswerKill&) { return false; });
+          [](const model::AnswerKill&) { return false; });
       if (acts) {
         machine.carry_out(command);
       } else {
@@ -68,66 +68,97 @@ class Pending {
   }
 
  private:
-  std::vector<Command> commands_;
+  std::vector<model::Command> commands_;
 };
-
-bool asks_for_the_end(const std::vector<Event>& events) {
-  return std::ranges::any_of(
-      events, [](const Event& it) { return std::holds_alternative<InterruptAsked>(it.what); });
-}
 
 std::optional<Instant> sooner(std::optional<Instant> a, Instant b) {
   return a ? std::min(*a, b) : b;
 }
 
+/// The turn that is made, until it is written down: it grows while that cannot be done.
+class OpenTurn {
+ public:
+  explicit OpenTurn(WhileUnwritten unwritten) : unwritten_(std::move(unwritten)) {}
+
+  void decide(schedule::Scheduler& scheduler, model::Event event) {
+    turn_.decisions.push_back(scheduler.on(event));
+    pending_.add(turn_.decisions.back());
+    turn_.events.push_back(std::move(event));
+  }
+
+  Result<void> commit(journal::Recorder& recorder) {
+    Result<void> written = recorder.commit(turn_);
+    const bool was_written = !since_;
+    if (written) {
+      since_.reset();
+    } else if (was_written) {
+      since_ = now();
+    }
+    if (was_written == written.has_value() || !unwritten_.tell) return written;
+    unwritten_.tell(written ? std::nullopt : std::optional(written.error()));
+    return written;
+  }
+
+  /// What was decided is done, and seen; another turn begins.
+  void act(Machine& machine, std::vector<Observer>& observers) {
+    pending_.carry_out_all(machine);
+    for (Observer& observer : observers) observer(turn_);
+    turn_ = {};
+  }
+
+  /// Only what may be done before it is written down.
+  void act_unwritten(Machine& machine) { pending_.carry_out_stops(machine); }
+
+  [[nodiscard]] Instant offered_again_at() const { return now() + kOfferAgain; }
+
+  /// It could not be written for too long, or somebody asks for the end meanwhile.
+  [[nodiscard]] bool is_given_up() const {
+    return now() - *since_ >= unwritten_.patience || asks_for_the_end();
+  }
+
+  /// What runs would go on without anybody who writes down what becomes of it.
+  void end_all(schedule::Scheduler& scheduler, Machine& machine) {
+    if (!asks_for_the_end()) {
+      pending_.add(scheduler.on({.at = now(), .what = model::InterruptAsked{}}));
+    }
+    pending_.carry_out_stops(machine);
+  }
+
+ private:
+  [[nodiscard]] Instant now() const { return turn_.events.back().at; }
+  [[nodiscard]] bool asks_for_the_end() const {
+    return std::ranges::any_of(turn_.events, [](const model::Event& it) {
+      return std::holds_alternative<model::InterruptAsked>(it.what);
+    });
+  }
+
+  WhileUnwritten unwritten_;
+  model::Turn turn_;
+  Pending pending_;
+  std::optional<Instant> since_;  ///< When it could first not be written.
+};
+
 }  // namespace
 
-Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
+Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten) {
-  const FirstLook first = machine.look();
-
-  Turn turn;
-  if (first.gpus) {
-    turn.events.push_back({.at = first.at, .what = *first.gpus});
-    turn.decisions.emplace_back();
-  }
-  turn.events.push_back({.at = first.at, .what = first.machine});
-  turn.decisions.push_back(
-      scheduler.begin(first.at, first.machine, first.gpus.value_or(GpusSampled{})));
-  Pending pending;
-  pending.add(turn.decisions.back());
-  std::optional<Instant> unwritten_since;
+  OpenTurn turn(std::move(unwritten));
+  std::optional<Instant> until;
   while (true) {
-    const Instant now = turn.events.back().at;
-    Result<void> written = recorder.commit(turn);
-    std::optional<Instant> until = scheduler.wakeup();
+    for (model::Event& event : machine.wait(until)) turn.decide(scheduler, std::move(event));
+    Result<void> written = turn.commit(recorder);
+    until = scheduler.wakeup();
     if (written) {
-      if (unwritten_since && unwritten.tell) unwritten.tell(std::nullopt);
-      unwritten_since.reset();
-      pending.carry_out_all(machine);
-      for (Observer& observer : observers) observer(turn);
-      turn = {};
-      if (scheduler.ended()) return {};
+      turn.act(machine, observers);
+      if (scheduler.idle() && !machine.more_to_come()) return {};
+    } else if (turn.is_given_up()) {
+      turn.end_all(scheduler, machine);
+      return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
     } else {
-      if (!unwritten_since && unwritten.tell) unwritten.tell(written.error());
-      if (!unwritten_since) unwritten_since = now;
-      const bool too_long = now - *unwritten_since >= unwritten.patience;
-      const bool asked = asks_for_the_end(turn.events);
-      if (too_long || asked) {
-        // What runs would go on without anybody who writes down what becomes of it.
-        if (!asked) pending.add(scheduler.on({.at = now, .what = InterruptAsked{}}));
-        pending.carry_out_stops(machine);
-        return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
-      }
-      pending.carry_out_stops(machine);
-      until = sooner(until, now + kOfferAgain);
-    }
-    for (Event& event : machine.wait(until)) {
-      turn.decisions.push_back(scheduler.on(event));
-      pending.add(turn.decisions.back());
-      turn.events.push_back(std::move(event));
+      turn.act_unwritten(machine);
+      until = sooner(until, turn.offered_again_at());
     }
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::run

@@ -14,10 +14,10 @@
 #include "run/machine.h"
 #include "schedule/scheduler.h"
 
-namespace trainyard {
+namespace trainyard::run {
 
 /// Sees every turn once, in order, after it was committed: the progress line is one of these.
-using Observer = std::move_only_function<void(const Turn&)>;
+using Observer = std::move_only_function<void(const model::Turn&)>;
 
 /// What the loop does while the journal cannot be written.
 struct WhileUnwritten {
@@ -26,10 +26,11 @@ struct WhileUnwritten {
   std::move_only_function<void(const std::optional<Error>&)> tell;
 };
 
-/// Runs the plan of `scheduler` on `machine` until every task has its verdict. While the recorder
-/// cannot write nothing new is started; what runs goes on. An error means that it could not write
-/// for too long: what ran has been told to end, and the journal holds all turns but the last ones.
-Result<void> drive(Scheduler& scheduler, Machine& machine, Recorder& recorder,
+/// Runs what comes from `machine` as batches, by the decisions of `scheduler`, until every task has
+/// its verdict and nothing more is to come. While the recorder cannot write nothing new is started;
+/// what runs goes on. An error means that it could not write for too long: what ran has been told
+/// to end, and the journal holds all turns but the last ones.
+Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});
 
-}  // namespace trainyard
+}  // namespace trainyard::run

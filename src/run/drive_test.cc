@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@
 #include "run/machine.h"
 #include "schedule/scheduler.h"
 
-namespace trainyard {
+namespace trainyard::run {
 namespace {
 
 using ::testing::ElementsAre;
@@ -41,42 +42,46 @@ using Story = std::vector<std::string>;
 
 class ScriptedMachine final : public Machine {
  public:
-  ScriptedMachine(Story& story, std::deque<std::vector<Event>> script)
+  ScriptedMachine(Story& story, std::deque<std::vector<model::Event>> script)
       : story_(story), script_(std::move(script)) {}
 
-  [[nodiscard]] Capacity capacity() const override { return {.memory = gb(10), .cpus = cpus(4)}; }
-  FirstLook look() override {
-    return {.at = at(0), .machine = {.memory_available = gb(10)}, .gpus = {}};
-  }
-  void carry_out(const Command& command) override {
+  void carry_out(const model::Command& command) override {
     story_.push_back(match(
-        command, [](const StartAttempt& it) { return fmt::format("start {}", it.key.task.value); },
-        [](const GrantDevice& it) { return fmt::format("train {}", it.key.task.value); },
-        [](const SignalAttempt& it) { return fmt::format("signal {}", it.key.task.value); },
-        [](const StopAttempt& it) { return fmt::format("stop {}", it.key.task.value); },
-        [](const AnswerKill& it) { return fmt::format("answer {}", it.request); }));
+        command,
+        [](const model::StartAttempt& it) { return fmt::format("start {}", it.key.task.value); },
+        [](const model::GrantDevice& it) { return fmt::format("train {}", it.key.task.value); },
+        [](const model::SignalAttempt& it) { return fmt::format("signal {}", it.key.task.value); },
+        [](const model::StopAttempt& it) { return fmt::format("stop {}", it.key.task.value); },
+        [](const model::AnswerKill& it) { return fmt::format("answer {}", it.request); }));
   }
-  std::vector<Event> wait(std::optional<Instant> until) override {
+  std::vector<model::Event> wait(std::optional<Instant> until) override {
     check(!script_.empty(), "the script is long enough");
     waited_until = until;
-    std::vector<Event> events = std::move(script_.front());
+    more_after_ -= 1;
+    std::vector<model::Event> events = std::move(script_.front());
     script_.pop_front();
     return events;
   }
+
+  [[nodiscard]] bool more_to_come() const override { return more_after_ > 0; }
+
+  /// Something is on its way until it was waited so often.
+  void expect_more(int waits) { more_after_ = waits; }
 
   std::optional<Instant> waited_until;
 
  private:
   Story& story_;
-  std::deque<std::vector<Event>> script_;
+  std::deque<std::vector<model::Event>> script_;
+  int more_after_ = 0;
 };
 
-class ScriptedRecorder final : public Recorder {
+class ScriptedRecorder final : public journal::Recorder {
  public:
   ScriptedRecorder(Story& story, std::deque<bool> works)
       : story_(story), works_(std::move(works)) {}
 
-  Result<void> commit(const Turn& turn) override {
+  Result<void> commit(const model::Turn& turn) override {
     const bool works = works_.empty() || works_.front();
     if (!works_.empty()) works_.pop_front();
     story_.push_back(fmt::format("{} {}", works ? "wrote" : "could not write", turn.events.size()));
@@ -89,64 +94,78 @@ class ScriptedRecorder final : public Recorder {
   std::deque<bool> works_;
 };
 
-Scheduler scheduler_of(int tasks) {
-  const Plan plan{.groups = {{.name = "g"}},
-                  .shapes = {{.group = {0}, .request = {.memory = gb(6)}}},
-                  .tasks = std::vector<PlannedTask>(static_cast<std::size_t>(tasks))};
-  return {plan, Limits{}, {.memory = gb(10), .cpus = cpus(4)}};
+schedule::Scheduler scheduler() {
+  return {model::Policy{}, {.memory = gb(10), .cpus = model::cpus(4)}};
 }
 
-Event started(std::uint32_t task, int second) {
-  return {.at = at(second), .what = AttemptStarted{.key = {{task}, 1}, .pid = 1}};
+model::Event look() { return {.at = at(0), .what = model::Sampled{.memory_available = gb(10)}}; }
+
+model::Event batch(std::uint32_t number, int tasks, Duration time_limit = {}, int second = 0) {
+  auto plan = std::make_shared<model::Plan>();
+  plan->groups.push_back({.name = "g"});
+  plan->shapes.push_back(
+      {.group = {0}, .terms = {.request = {.memory = gb(6)}, .time_limit = time_limit}});
+  plan->tasks.resize(static_cast<std::size_t>(tasks));
+  return {.at = at(second), .what = model::BatchAdded{.number = number, .plan = std::move(plan)}};
 }
-Event ended(std::uint32_t task, int second) {
-  return {.at = at(second), .what = AttemptEnded{.key = {{task}, 1}, .end = ExitedWith{0}}};
+
+model::Event started(std::uint32_t task, int second) {
+  return {.at = at(second), .what = model::AttemptStarted{.key = {{task}, 1}, .pid = 1}};
 }
-Event interrupt(int second) { return {.at = at(second), .what = InterruptAsked{}}; }
-Event nothing(int second) { return {.at = at(second), .what = TimePassed{}}; }
+model::Event ended(std::uint32_t task, int second) {
+  return {.at = at(second),
+          .what = model::AttemptEnded{.key = {{task}, 1}, .end = model::ExitedWith{0}}};
+}
+model::Event interrupt(int second) { return {.at = at(second), .what = model::InterruptAsked{}}; }
+model::Event nothing(int second) { return {.at = at(second), .what = model::TimePassed{}}; }
 
 TEST(Drive, WritesATurnDownBeforeItActsOnIt) {
   Story story;
-  ScriptedMachine machine(story, {{started(0, 0)}, {ended(0, 1)}, {started(1, 1), ended(1, 2)}});
+  ScriptedMachine machine(
+      story, {{look(), batch(1, 2)}, {started(0, 0)}, {ended(0, 1)}, {started(1, 1), ended(1, 2)}});
   ScriptedRecorder recorder(story, {});
-  Scheduler scheduler = scheduler_of(2);
+  schedule::Scheduler core = scheduler();
   std::size_t seen = 0;
   std::vector<Observer> observers;
-  observers.emplace_back([&](const Turn& turn) { seen += turn.events.size(); });
+  observers.emplace_back([&](const model::Turn& turn) { seen += turn.events.size(); });
 
-  EXPECT_TRUE(drive(scheduler, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "wrote 1", "wrote 1", "start 1", "wrote 2"));
-  EXPECT_EQ(seen, 5U) << "an observer sees every event once";
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "wrote 1", "start 1", "wrote 2"));
+  EXPECT_EQ(seen, 6U) << "an observer sees every event once";
 }
 
 TEST(Drive, StartsNothingWhileItCannotWriteAndOffersTheTurnAgain) {
   Story story;
-  ScriptedMachine machine(
-      story, {{started(0, 0)}, {ended(0, 1)}, {nothing(2)}, {started(1, 3), ended(1, 4)}});
+  ScriptedMachine machine(story, {{look(), batch(1, 2)},
+                                  {started(0, 0)},
+                                  {ended(0, 1)},
+                                  {nothing(2)},
+                                  {started(1, 3), ended(1, 4)}});
   ScriptedRecorder recorder(story, {true, true, false, true});
-  Scheduler scheduler = scheduler_of(2);
+  schedule::Scheduler core = scheduler();
   std::vector<Observer> observers;
 
   const auto tell = [&](const std::optional<Error>& why) {
     story.push_back(why ? "told: " + why->message : "told: over");
   };
-  EXPECT_TRUE(drive(scheduler, machine, recorder, observers, {.tell = tell}).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "wrote 1", "could not write 1",
+  EXPECT_TRUE(drive(core, machine, recorder, observers, {.tell = tell}).has_value());
+  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "could not write 1",
                                  "told: disk full", "wrote 2", "told: over", "start 1", "wrote 2"));
 }
 
 TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
   Story story;
-  ScriptedMachine machine(story, {{started(0, 0)}, {nothing(1)}, {nothing(6)}});
+  ScriptedMachine machine(story,
+                          {{look(), batch(1, 2)}, {started(0, 0)}, {nothing(1)}, {nothing(6)}});
   ScriptedRecorder recorder(story, {true, false, false, false});
-  Scheduler scheduler = scheduler_of(2);
+  schedule::Scheduler core = scheduler();
   std::vector<Observer> observers;
 
   const Result<void> result =
-      drive(scheduler, machine, recorder, observers, {.patience = Duration{5000}, .tell = {}});
+      drive(core, machine, recorder, observers, {.patience = Duration{5000}, .tell = {}});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "the journal cannot be written: disk full");
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2",
+  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "could not write 1", "could not write 2",
                                  "could not write 3", "stop 0"))
       << "what runs is told to end";
   EXPECT_EQ(machine.waited_until, at(2)) << "it offers the turn again after a second";
@@ -154,30 +173,45 @@ TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
 
 TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
   Story story;
-  ScriptedMachine machine(story, {{started(0, 0)}, {interrupt(1)}});
+  ScriptedMachine machine(story, {{look(), batch(1, 1)}, {started(0, 0)}, {interrupt(1)}});
   ScriptedRecorder recorder(story, {true, false, false});
-  Scheduler scheduler = scheduler_of(1);
+  schedule::Scheduler core = scheduler();
   std::vector<Observer> observers;
 
-  EXPECT_FALSE(drive(scheduler, machine, recorder, observers).has_value());
+  EXPECT_FALSE(drive(core, machine, recorder, observers).has_value());
   EXPECT_THAT(
-      story, ElementsAre("wrote 1", "start 0", "could not write 1", "could not write 2", "stop 0"));
+      story, ElementsAre("wrote 2", "start 0", "could not write 1", "could not write 2", "stop 0"));
 }
 
 TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
   Story story;
-  Plan plan{.groups = {{.name = "g"}},
-            .shapes = {{.group = {0}, .request = {.memory = gb(1)}, .time_limit = Duration{5000}}},
-            .tasks = {{}}};
-  Scheduler scheduler(plan, Limits{}, {.memory = gb(10), .cpus = cpus(4)});
-  ScriptedMachine machine(story, {{started(0, 0)}, {nothing(5)}, {ended(0, 6)}});
+  schedule::Scheduler core = scheduler();
+  ScriptedMachine machine(
+      story, {{look(), batch(1, 1, Duration{5000})}, {started(0, 0)}, {nothing(5)}, {ended(0, 6)}});
   ScriptedRecorder recorder(story, {true, true, false, true});
   std::vector<Observer> observers;
 
-  EXPECT_TRUE(drive(scheduler, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 1", "start 0", "wrote 1", "could not write 1", "stop 0",
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "could not write 1", "stop 0",
+                                 "wrote 2"));
+}
+
+TEST(Drive, GoesOnWhenAnIdleRunIsGivenMore) {
+  Story story;
+  ScriptedMachine machine(story, {{look(), batch(1, 1)},
+                                  {started(0, 0), ended(0, 1)},
+                                  {nothing(2)},
+                                  {batch(2, 1, {}, 3)},
+                                  {started(1, 3), ended(1, 4)}});
+  machine.expect_more(4);
+  ScriptedRecorder recorder(story, {});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 2", "wrote 1", "wrote 1", "start 1",
                                  "wrote 2"));
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::run

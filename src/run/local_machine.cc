@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,47 +19,46 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "base/time.h"
-#include "io/event_loop.h"
-#include "io/gpu_driver.h"
-#include "io/keeper.h"
-#include "io/left_behind.h"
-#include "io/memory_group.h"
-#include "io/process_owner.h"
-#include "io/process_table.h"
-#include "io/task_server.h"
+#include "hardware/gpu_driver.h"
+#include "hardware/process_owner.h"
+#include "link/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/rank_share.h"
-#include "run/machine.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+#include "process/memory_group.h"
+#include "process/process_table.h"
+#include "sys/event_loop.h"
 #include "wire/last_words.h"
 #include "wire/memory_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
 
-namespace trainyard {
+namespace trainyard::run {
 
 namespace {
 
 /// What the task left for us, if anything. A bad result is a warning, not a failure.
-void read_result(const io::LeftBehind& left, AttemptEnded& ended) {
+void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
   ended.warning = left.trouble;
   if (!left.result) return;
-  ParsedResult parsed = parse_result(*left.result);
+  wire::ParsedResult parsed = wire::parse_result(*left.result);
   ended.result = std::move(parsed.object);
   ended.warning = std::move(parsed.warning);
 }
 
 /// What ended badly may have said that it ran out of memory.
-void read_errors(const std::string& errors, AttemptEnded& ended) {
-  ended.last_words = last_words(errors);
-  const std::optional<std::string> line = out_of_memory_line(errors);
-  const auto* const killed = std::get_if<KilledBy>(&ended.end);
+void read_errors(const std::string& errors, model::AttemptEnded& ended) {
+  ended.last_words = wire::last_words(errors);
+  const std::optional<std::string> line = wire::out_of_memory_line(errors);
+  const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
   if (line) {
     ended.out_of_memory = *line;
-    ended.of_gpu = is_of_gpu(*line);
+    ended.of_gpu = wire::is_of_gpu(*line);
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
   }
@@ -68,40 +66,48 @@ void read_errors(const std::string& errors, AttemptEnded& ended) {
 
 }  // namespace
 
-LocalMachine::LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options)
+LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options)
     : loop_(loop),
       keeper_(keeper),
       options_(std::move(options)),
-      clock_offset_(options_.begins.since_start - io::EventLoop::now()) {
-  keeper_.listen(loop_, [this](std::span<const io::KeeperNews> news) { hear(news); });
+      clock_offset_(options_.begins.since_start - sys::EventLoop::now()) {
+  keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
-    options_.gpus->listen(loop_,
-                          [this](const std::vector<io::GpuState>& states) { hear_gpus(states); });
+    options_.gpus->listen(
+        loop_, [this](const std::vector<hardware::GpuState>& states) { hear_gpus(states); });
   }
   if (options_.frames == nullptr) return;
-  tasks_.emplace(*options_.frames, [this](AttemptKey key, wire::TaskReport report) {
+  tasks_.emplace(*options_.frames, [this](model::AttemptKey key, wire::TaskReport report) {
     hear_task(key, std::move(report));
   });
 }
 
-Instant LocalMachine::now() const { return {clock_offset_ + io::EventLoop::now()}; }
+Instant LocalMachine::now() const { return {clock_offset_ + sys::EventLoop::now()}; }
 
-FirstLook LocalMachine::look() {
-  FirstLook first{.at = {}, .machine = sample(), .gpus = {}};
-  if (options_.gpus != nullptr) first.gpus = gpus_from(options_.gpus->look_now());
-  first.at = now();
-  next_sample_ = first.at + options_.sample_every;
-  return first;
+/// Before anything else is told, so that nothing is decided without it.
+void LocalMachine::look_first() {
+  if (std::exchange(looked_, true)) return;
+  if (options_.gpus != nullptr) {
+    model::GpusSampled gpus = gpus_from(options_.gpus->look_now());
+    inbox_.push_back({.at = now(), .what = std::move(gpus)});
+  }
+  inbox_.push_back({.at = now(), .what = sample()});
+  next_sample_ = now() + options_.sample_every;
 }
 
-void LocalMachine::carry_out(const Command& command) {
+void LocalMachine::add(model::BatchAdded batch) {
+  look_first();
+  inbox_.push_back({.at = now(), .what = std::move(batch)});
+}
+
+void LocalMachine::carry_out(const model::Command& command) {
   match(
-      command, [this](const StartAttempt& it) { start(it); },
-      [this](const GrantDevice& it) { grant(it); },
-      [this](const SignalAttempt& it) {
+      command, [this](const model::StartAttempt& it) { start(it); },
+      [this](const model::GrantDevice& it) { grant(it); },
+      [this](const model::SignalAttempt& it) {
         if (!keeper_gone_) keeper_.signal(it.key, it.signal);
       },
-      [this](const StopAttempt& it) {
+      [this](const model::StopAttempt& it) {
         if (keeper_gone_) return;
         // Nobody else could carry that out. What is behind it ends everything.
         if (it.kill && keeper_silent_ && interrupted_) {
@@ -110,23 +116,23 @@ void LocalMachine::carry_out(const Command& command) {
         }
         keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
       },
-      [this](const AnswerKill& it) {
+      [this](const model::AnswerKill& it) {
         auto reply = kills_.extract(it.request);
         if (!reply.empty()) reply.mapped()(it.done);
       });
 }
 
-void LocalMachine::start(const StartAttempt& command) {
+void LocalMachine::start(const model::StartAttempt& command) {
   if (keeper_gone_) {
     inbox_.push_back(
         {.at = now(),
-         .what = AttemptEnded{.key = command.key,
-                              .end = Vanished{"the keeper of the processes is gone"}}});
+         .what = model::AttemptEnded{
+             .key = command.key, .end = model::Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  Launch launch = options_.launch(command.key, command.gpus);
+  model::Launch launch = options_.launch(command.key, command.gpus);
   if (launch.two_phase) {
-    io::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
+    link::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
     launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
     launch.environment.push_back(
@@ -146,55 +152,56 @@ void LocalMachine::start(const StartAttempt& command) {
 }
 
 /// It sees all GPUs that tasks may have, and gets the places of its own among them.
-void LocalMachine::grant(const GrantDevice& command) {
+void LocalMachine::grant(const model::GrantDevice& command) {
   const auto running = running_.find(command.key.task);
   if (running == running_.end() || running->second.key != command.key) return;
   Attempt& attempt = running->second;
   attempt.on_gpus = !command.gpus.empty();
   if (command.memory_max > Bytes{}) {
-    io::change_memory_limit(attempt.memory_group, command.memory_max);
+    process::change_memory_limit(attempt.memory_group, command.memory_max);
   }
   if (!tasks_) return;
   const int processes = std::max(attempt.ranks, 1);
   std::vector<wire::TaskOrder> orders;
   for (int rank = 0; rank < processes; ++rank) {
-    const std::string gpus = device_names(share_of_rank(rank, processes, command.gpus));
+    const std::string gpus =
+        model::device_names(model::share_of_rank(rank, processes, command.gpus));
     orders.emplace_back(wire::TrainOrder{.device = gpus.empty() ? "cpu" : gpus});
   }
   tasks_->order(command.key, orders);
 }
 
-void LocalMachine::hear_gpus(const std::vector<io::GpuState>& states) {
+void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
   inbox_.push_back({.at = now(), .what = gpus_from(states)});
 }
 
-std::vector<GpuStranger> LocalMachine::strangers_on(const io::GpuState& state) const {
-  std::vector<GpuStranger> strangers;
-  for (const io::GpuProcess& process : state.processes) {
+std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuState& state) const {
+  std::vector<model::GpuStranger> strangers;
+  for (const hardware::GpuProcess& process : state.processes) {
     if (owners_.contains(process.pid)) continue;
     strangers.push_back(
-        {.user = io::other_user_of(process.pid),
-         .program = io::name_of_process(process.pid),
+        {.user = hardware::other_user_of(process.pid),
+         .program = hardware::name_of_process(process.pid),
          .memory = process.memory_known ? std::optional(process.memory) : std::nullopt,
          .draws = process.draws});
   }
   return strangers;
 }
 
-GpusSampled LocalMachine::gpus_from(const std::vector<io::GpuState>& states) {
-  GpusSampled seen;
-  std::map<std::pair<TaskIndex, GpuIndex>, Bytes> uses;
+model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {
+  model::GpusSampled seen;
+  std::map<std::pair<model::TaskIndex, model::GpuIndex>, Bytes> uses;
   for (std::uint32_t index = 0; index < states.size(); ++index) {
-    const io::GpuState& state = states[index];
+    const hardware::GpuState& state = states[index];
     seen.gpus.push_back({.present = state.present,
                          .used = state.used,
                          .processes_known = state.processes_known,
                          .utilization = state.utilization,
-                         .other_user = who_computes(strangers_on(state))});
-    for (const io::GpuProcess& process : state.processes) {
+                         .other_user = model::who_computes(strangers_on(state))});
+    for (const hardware::GpuProcess& process : state.processes) {
       const auto owner = owners_.find(process.pid);
       if (owner != owners_.end() && process.memory_known)
-        uses[{owner->second, GpuIndex{index}}] += process.memory;
+        uses[{owner->second, model::GpuIndex{index}}] += process.memory;
     }
   }
   for (const auto& [place, memory] : uses) {
@@ -215,17 +222,17 @@ void LocalMachine::look_at_gpus_soon() {
   }
 }
 
-void LocalMachine::hear_task(AttemptKey key, wire::TaskReport report) {
+void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
   match(
       std::move(report),
       [&](wire::StageWord word) {
-        const bool of_gpu = word.said == Said::OutOfMemory && is_of_gpu(word.message);
+        const bool of_gpu = word.said == model::Said::OutOfMemory && wire::is_of_gpu(word.message);
         inbox_.push_back({.at = now(),
-                          .what = StageReported{.key = key,
-                                                .said = word.said,
-                                                .message = std::move(word.message),
-                                                .of_gpu = of_gpu,
-                                                .traceback = std::move(word.traceback)}});
+                          .what = model::StageReported{.key = key,
+                                                       .said = word.said,
+                                                       .message = std::move(word.message),
+                                                       .of_gpu = of_gpu,
+                                                       .traceback = std::move(word.traceback)}});
       },
       [&](wire::Progress progress) {
         // However often it says so, people are told with the next look at the machine.
@@ -242,13 +249,14 @@ void LocalMachine::hear_task(AttemptKey key, wire::TaskReport report) {
 void LocalMachine::tell_progress(Attempt& attempt) {
   if (!attempt.progress) return;
   inbox_.push_back({.at = now(),
-                    .what = Progressed{.key = attempt.key,
-                                       .fraction = attempt.progress->fraction,
-                                       .values = std::move(attempt.progress->values)}});
+                    .what = model::Progressed{.key = attempt.key,
+                                              .fraction = attempt.progress->fraction,
+                                              .values = std::move(attempt.progress->values)}});
   attempt.progress.reset();
 }
 
-std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
+std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
+  look_first();
   while (inbox_.empty()) {
     const Instant at = now();
     if (at >= next_sample_) {
@@ -262,7 +270,7 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
       // nothing of what others use meanwhile.
       if (next_sample_ <= at) next_sample_ = at + options_.sample_every;
     } else if (until && at >= *until) {
-      inbox_.push_back({.at = at, .what = TimePassed{}});
+      inbox_.push_back({.at = at, .what = model::TimePassed{}});
     }
     const Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
     // Also when a look is always due, because looking takes so long: ends and signals are heard.
@@ -273,50 +281,57 @@ std::vector<Event> LocalMachine::wait(std::optional<Instant> until) {
 
 void LocalMachine::ask_to_interrupt() {
   interrupted_ = true;
-  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
+  inbox_.push_back({.at = now(), .what = model::InterruptAsked{}});
 }
 
-void LocalMachine::ask_to_kill(TaskIndex task, KillReply reply) {
+void LocalMachine::look_again() { inbox_.push_back({.at = now(), .what = model::TimePassed{}}); }
+
+void LocalMachine::ask_to_kill(model::TaskIndex task, KillReply reply) {
   const std::uint64_t request = next_kill_++;
   kills_.emplace(request, std::move(reply));
-  inbox_.push_back({.at = now(), .what = KillAsked{.task = task, .request = request}});
+  inbox_.push_back({.at = now(), .what = model::KillAsked{.task = task, .request = request}});
 }
 
-void LocalMachine::hear(std::span<const io::KeeperNews> news) {
-  for (const io::KeeperNews& item : news) {
+void LocalMachine::hear(std::span<const process::KeeperNews> news) {
+  for (const process::KeeperNews& item : news) {
     match(
         item,
-        [this](const io::ProcessStarted& it) {
+        [this](const process::ProcessStarted& it) {
           const auto found = running_.find(it.key.task);
           if (found == running_.end() || found->second.key != it.key) return;
-          found->second.pid = it.pid;
-          inbox_.push_back({.at = now(), .what = AttemptStarted{.key = it.key, .pid = it.pid}});
+          std::vector<std::int64_t>& pids = found->second.pids;
+          pids = {it.pid};
+          pids.insert(pids.end(), it.others.begin(), it.others.end());
+          found->second.rank_peaks.resize(pids.size());
+          inbox_.push_back(
+              {.at = now(), .what = model::AttemptStarted{.key = it.key, .pid = it.pid}});
         },
-        [this](const io::ProcessEnded& it) { hear_end(it); },
-        [this](const io::KeeperNote& it) {
+        [](const process::RankFailed&) {},  // The end of the attempt says so, too.
+        [this](const process::ProcessEnded& it) { hear_end(it); },
+        [this](const process::KeeperNote& it) {
           if (options_.on_note) options_.on_note(it.text);
         },
-        [this](const io::KeeperHeard& it) { hear_silence(it.silent); },
-        [this](const io::KeeperGone& it) { lose_everything(it.why); });
+        [this](const process::KeeperHeard& it) { hear_silence(it.silent); },
+        [this](const process::KeeperGone& it) { lose_everything(it.why); });
   }
 }
 
 void LocalMachine::hear_silence(bool silent) {
   keeper_silent_ = silent;
-  inbox_.push_back({.at = now(), .what = KeeperSilent{.silent = silent}});
+  inbox_.push_back({.at = now(), .what = model::KeeperSilent{.silent = silent}});
   if (!options_.on_note) return;
   options_.on_note(
       silent ? fmt::format("the keeper of the task processes (process {}) has not answered for {} "
                            "s: nothing new is started until it does",
-                           keeper_.pid(), io::Keeper::kSilenceMax.count() / 1000)
+                           keeper_.pid(), process::Keeper::kSilenceMax.count() / 1000)
              : std::string("the keeper of the task processes answers again"));
 }
 
-void LocalMachine::hear_end(const io::ProcessEnded& news) {
+void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
   const Attempt& attempt = found->second;
-  AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
+  model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
   // The samples see the whole tree; what was too short for one is known by its largest process.
   // A fork's has what it shares in it, which is not its own, so that nothing is known of it.
   if (attempt.memory_peak > Bytes{} || attempt.forked) {
@@ -327,9 +342,15 @@ void LocalMachine::hear_end(const io::ProcessEnded& news) {
   // What the driver still shows of its processes is not the next attempt's.
   std::erase_if(owners_, [&](const auto& it) { return it.second == news.key.task; });
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
-  if (!std::holds_alternative<NotStarted>(news.end)) {
+  if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
-    if (news.end != End(ExitedWith{0})) read_errors(news.left.errors, ended);
+    if (news.end != model::End(model::ExitedWith{0})) read_errors(news.left.errors, ended);
+  }
+  ended.ranks = news.ranks;
+  if (const auto& peaks = attempt.rank_peaks; peaks.size() > 1) {
+    const auto largest = std::ranges::max_element(peaks);
+    ended.ranks.largest = static_cast<int>(largest - peaks.begin());
+    ended.ranks.largest_memory = *largest;
   }
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);
@@ -341,39 +362,51 @@ void LocalMachine::lose_everything(const std::string& why) {
   keeper_gone_ = true;
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
-  inbox_.push_back({.at = now(), .what = InterruptAsked{}});
+  inbox_.push_back({.at = now(), .what = model::InterruptAsked{}});
   // When it was ended so that they end, nobody wonders what became of them.
-  const End end = keeper_killed_ ? End(KilledBy{.signal = SIGKILL}) : End(Vanished{why});
+  const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
+                                        : model::End(model::Vanished{why});
   for (const auto& [task, attempt] : running_) {
-    inbox_.push_back({.at = now(), .what = AttemptEnded{.key = attempt.key, .end = end}});
+    inbox_.push_back({.at = now(), .what = model::AttemptEnded{.key = attempt.key, .end = end}});
   }
   running_.clear();
 }
 
-Sampled LocalMachine::sample() {
+model::Sampled LocalMachine::sample() {
   std::vector<std::int64_t> roots;
   std::set<std::int64_t> sharing;
   std::vector<Attempt*> attempts;
   for (auto& [task, attempt] : running_) {
-    if (attempt.pid == 0) continue;
-    roots.push_back(attempt.pid);
-    if (attempt.forked) sharing.insert(attempt.pid);
+    if (attempt.pids.empty()) continue;
+    roots.insert(roots.end(), attempt.pids.begin(), attempt.pids.end());
+    if (attempt.forked) sharing.insert(attempt.pids.begin(), attempt.pids.end());
     attempts.push_back(&attempt);
   }
-  const io::MachineReading reading = processes_.read(roots, sharing);
-  Sampled sampled{.memory_available = reading.memory_available,
-                  .cpu_used_by_others = reading.cpu_used_by_others,
-                  .tasks = {}};
+  const process::MachineReading reading = processes_.read(roots, sharing);
+  model::Sampled sampled{.memory_available = reading.memory_available,
+                         .cpu_used_by_others = reading.cpu_used_by_others,
+                         .tasks = {}};
   sampled.tasks.reserve(attempts.size());
   owners_.clear();
-  for (std::size_t i = 0; i < attempts.size(); ++i) {
-    Attempt& attempt = *attempts[i];
-    attempt.memory_peak = std::max(attempt.memory_peak, reading.trees[i].memory);
-    attempt.cpu_time = std::max(attempt.cpu_time, reading.trees[i].cpu_time);
-    sampled.tasks.push_back({.key = attempt.key, .memory = reading.trees[i].memory});
-    for (const std::int64_t pid : reading.trees[i].pids) owners_.emplace(pid, attempt.key.task);
+  auto tree = reading.trees.begin();
+  for (Attempt* const attempt : attempts) {
+    Bytes memory;
+    Bytes shared;  // The same for all ranks, or nearly so.
+    Duration cpu_time{0};
+    for (Bytes& peak : attempt->rank_peaks) {
+      memory += tree->memory - tree->shared;
+      shared = std::max(shared, tree->shared);
+      cpu_time += tree->cpu_time;
+      peak = std::max(peak, tree->memory);
+      for (const std::int64_t pid : tree->pids) owners_.emplace(pid, attempt->key.task);
+      ++tree;
+    }
+    memory += shared;
+    attempt->memory_peak = std::max(attempt->memory_peak, memory);
+    attempt->cpu_time = std::max(attempt->cpu_time, cpu_time);
+    sampled.tasks.push_back({.key = attempt->key, .memory = memory});
   }
   return sampled;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::run

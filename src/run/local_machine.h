@@ -13,68 +13,77 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "io/event_loop.h"
-#include "io/frame_server.h"
-#include "io/gpu_driver.h"
-#include "io/gpu_watch.h"
-#include "io/keeper.h"
-#include "io/process_table.h"
-#include "io/task_server.h"
+#include "hardware/gpu_driver.h"
+#include "hardware/gpu_watch.h"
+#include "link/frame_server.h"
+#include "link/task_server.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "process/keeper.h"
+#include "process/process_table.h"
 #include "run/machine.h"
+#include "sys/event_loop.h"
 #include "wire/task.h"
 
-namespace trainyard {
+namespace trainyard::run {
 
 class LocalMachine final : public Machine {
  public:
-  using Launcher = std::move_only_function<Launch(AttemptKey, const std::vector<GpuIndex>&)>;
+  using Launcher = std::move_only_function<model::Launch(model::AttemptKey,
+                                                         const std::vector<model::GpuIndex>&)>;
   /// Told whether the task was running or waiting, once it is over with it.
   using KillReply = std::move_only_function<void(bool done)>;
 
   /// Told what a task sends to the program.
-  using OnMessage = std::move_only_function<void(AttemptKey, const wire::Message&)>;
+  using OnMessage = std::move_only_function<void(model::AttemptKey, const wire::Message&)>;
 
   struct Options {
-    Capacity capacity;
     Instant begins;  ///< Where the time of the run starts, or goes on.
     Duration sample_every{1000};
     Launcher launch;
     /// Where two-phase tasks are heard; must outlive the machine. May be missing when there are
     /// none.
-    io::FrameServer* frames = nullptr;
+    link::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
     /// Told what people should know of the processes that are started, in a line. May be missing.
     std::move_only_function<void(const std::string&)> on_note = nullptr;
     /// The control group in which attempts get one of their own that have a limit of memory.
     std::string delegated_group;
+    /// Whether a batch is on its way. May be missing.
+    std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
-    io::GpuWatch* gpus = nullptr;
+    hardware::GpuWatch* gpus = nullptr;
   };
 
-  LocalMachine(io::EventLoop& loop, io::Keeper& keeper, Options options);
+  LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options);
 
-  [[nodiscard]] Capacity capacity() const override { return options_.capacity; }
-  FirstLook look() override;
-  void carry_out(const Command& command) override;
-  std::vector<Event> wait(std::optional<Instant> until) override;
+  void carry_out(const model::Command& command) override;
+  std::vector<model::Event> wait(std::optional<Instant> until) override;
 
+  [[nodiscard]] bool more_to_come() const override {
+    return options_.more_to_come && options_.more_to_come();
+  }
+
+  /// There is more to run. Before the loop begins, or from its callbacks.
+  void add(model::BatchAdded batch);
   /// Both may be called from callbacks of the loop only.
   void ask_to_interrupt();
-  void ask_to_kill(TaskIndex task, KillReply reply);
+  void ask_to_kill(model::TaskIndex task, KillReply reply);
+  /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
+  void look_again();
 
   /// The keeper died, and with it all knowledge of what ran.
   [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
 
  private:
   struct Attempt {
-    AttemptKey key;
-    std::int64_t pid = 0;
+    model::AttemptKey key;
+    std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
+    std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
     std::string memory_group;
     int ranks = 0;        ///< Of each its own device; 0: it is one process.
     bool forked = false;  ///< It shares memory with what it was forked from.
@@ -87,32 +96,34 @@ class LocalMachine final : public Machine {
   };
 
   [[nodiscard]] Instant now() const;
-  void hear(std::span<const io::KeeperNews> news);
+  void hear(std::span<const process::KeeperNews> news);
   void hear_silence(bool silent);
-  void hear_end(const io::ProcessEnded& news);
-  void hear_task(AttemptKey key, wire::TaskReport report);
+  void hear_end(const process::ProcessEnded& news);
+  void hear_task(model::AttemptKey key, wire::TaskReport report);
   void tell_progress(Attempt& attempt);
   void lose_everything(const std::string& why);
-  void start(const StartAttempt& command);
-  Sampled sample();
-  void grant(const GrantDevice& command);
-  void hear_gpus(const std::vector<io::GpuState>& states);
+  void start(const model::StartAttempt& command);
+  model::Sampled sample();
+  void grant(const model::GrantDevice& command);
+  void look_first();
+  void hear_gpus(const std::vector<hardware::GpuState>& states);
   /// Processes on it that are none of our tasks'.
-  [[nodiscard]] std::vector<GpuStranger> strangers_on(const io::GpuState& state) const;
-  GpusSampled gpus_from(const std::vector<io::GpuState>& states);
+  [[nodiscard]] std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state) const;
+  model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);
   void look_at_gpus_soon();
 
-  io::EventLoop& loop_;
-  io::Keeper& keeper_;
+  sys::EventLoop& loop_;
+  process::Keeper& keeper_;
   Options options_;
   Duration clock_offset_;
+  bool looked_ = false;
   Instant next_sample_;
-  io::ProcessTable processes_;
-  std::optional<io::TaskServer> tasks_;
-  std::map<TaskIndex, Attempt> running_;
+  process::ProcessTable processes_;
+  std::optional<link::TaskServer> tasks_;
+  std::map<model::TaskIndex, Attempt> running_;
   /// Which attempt each process belongs to, at the last look.
-  std::map<std::int64_t, TaskIndex> owners_;
-  std::vector<Event> inbox_;
+  std::map<std::int64_t, model::TaskIndex> owners_;
+  std::vector<model::Event> inbox_;
   std::map<std::uint64_t, KillReply> kills_;
   std::uint64_t next_kill_ = 1;
   bool interrupted_ = false;
@@ -121,4 +132,4 @@ class LocalMachine final : public Machine {
   bool keeper_gone_ = false;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::run

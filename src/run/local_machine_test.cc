@@ -3,107 +3,171 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <unistd.h>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "io/event_loop.h"
-#include "io/keeper.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
-#include "model/resources.h"
-#include "run/machine.h"
+#include "model/plan.h"
+#include "process/keeper.h"
+#include "sys/event_loop.h"
+#include "sys/test_directory.h"
 
-namespace trainyard {
+namespace trainyard::run {
 namespace {
 
 constexpr Duration kLongEnough{30'000};
-constexpr AttemptKey kFirst{.task = {0}, .attempt = 1};
+constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 
 /// A yard that starts one shell command, which leaves its result as a task does.
 class LocalMachineTest : public ::testing::Test {
- public:
-  LocalMachineTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "trainyard-test-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    place_ = name;
-  }
-  ~LocalMachineTest() override { std::filesystem::remove_all(place_); }
-
  protected:
   LocalMachine machine(std::string command, Duration sample_every) {
     return {loop_, keeper_,
-            LocalMachine::Options{.capacity = {.memory = gb(1), .cpus = cpus(2)},
-                                  .begins = {Duration{5'000}},
-                                  .sample_every = sample_every,
-                                  .launch = [this, command = std::move(command)](
-                                                AttemptKey, const std::vector<GpuIndex>&) {
-                                    return Launch{.arguments = {"/bin/sh", "-c", command},
-                                                  .environment = {},
-                                                  .working_directory = place_,
-                                                  .task_directory = place_ + "/task",
-                                                  .stdout_path = place_ + "/task/stdout.log",
-                                                  .stderr_path = place_ + "/task/stderr.log",
-                                                  .result_path = place_ + "/task/result.json"};
-                                  }}};
+            LocalMachine::Options{
+                .begins = {Duration{5'000}},
+                .sample_every = sample_every,
+                .launch = [this, command = std::move(command)](
+                              model::AttemptKey, const std::vector<model::GpuIndex>&) {
+                  return model::Launch{.arguments = {"/bin/sh", "-c", command},
+                                       .environment = {},
+                                       .working_directory = place_,
+                                       .task_directory = place_ + "/task",
+                                       .stdout_path = place_ + "/task/stdout.log",
+                                       .stderr_path = place_ + "/task/stderr.log",
+                                       .result_path = place_ + "/task/result.json"};
+                }}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
-  static std::vector<Event> until_the_end(LocalMachine& machine) {
-    std::vector<Event> all;
-    const Duration end = io::EventLoop::now() + kLongEnough;
-    while (io::EventLoop::now() < end) {
-      for (Event& event : machine.wait(std::nullopt)) {
+  static std::vector<model::Event> until_the_end(LocalMachine& machine) {
+    std::vector<model::Event> all;
+    const Duration end = sys::EventLoop::now() + kLongEnough;
+    while (sys::EventLoop::now() < end) {
+      for (model::Event& event : machine.wait(std::nullopt)) {
         all.push_back(event);
-        if (std::holds_alternative<AttemptEnded>(event.what)) return all;
+        if (std::holds_alternative<model::AttemptEnded>(event.what)) return all;
       }
     }
     return {};
   }
 
-  io::EventLoop loop_;
-  io::Keeper keeper_ = io::Keeper::fork({}).value();
-  std::string place_;
+  sys::EventLoop loop_;
+  process::Keeper keeper_ = process::Keeper::fork({}).value();
+  sys::TemporaryDirectory directory_;
+  const std::string& place_ = directory_.path();
 };
 
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
   LocalMachine yard = machine("echo '{\"x\": 1}' > task/result.json; exit 3", Duration{1000});
-  const FirstLook first = yard.look();
-  EXPECT_GE(first.at, Instant{Duration{5'000}}) << "a resumed run goes on counting";
-  yard.carry_out(StartAttempt{.key = kFirst, .promise = {}});
-  const std::vector<Event> events = until_the_end(yard);
+  const std::vector<model::Event> first = yard.wait(std::nullopt);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first.front().what));
+  EXPECT_GE(first.front().at, Instant{Duration{5'000}}) << "a resumed run goes on counting";
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  const std::vector<model::Event> events = until_the_end(yard);
   ASSERT_GE(events.size(), 2U);
-  EXPECT_TRUE(std::holds_alternative<AttemptStarted>(events.front().what));
-  const auto& ended = std::get<AttemptEnded>(events.back().what);
+  EXPECT_TRUE(std::holds_alternative<model::AttemptStarted>(events.front().what));
+  const auto& ended = std::get<model::AttemptEnded>(events.back().what);
   EXPECT_EQ(ended.key, kFirst);
-  EXPECT_EQ(ended.end, End(ExitedWith{3}));
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(ended.result, R"({"x":1})");
   for (std::size_t i = 1; i < events.size(); ++i) EXPECT_LE(events[i - 1].at, events[i].at);
 }
 
+TEST_F(LocalMachineTest, TellsOfTheMachineBeforeWhatIsToBeRunThere) {
+  LocalMachine yard = machine("exit 0", Duration{1000});
+  yard.add({.number = 1, .plan = std::make_shared<model::Plan>()});
+  const std::vector<model::Event> first = yard.wait(std::nullopt);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first[0].what));
+  EXPECT_EQ(std::get<model::BatchAdded>(first[1].what).number, 1U);
+  EXPECT_LE(first[0].at, first[1].at);
+}
+
 TEST_F(LocalMachineTest, HearsOfEndsThoughALookAtTheMachineIsAlwaysDue) {
   LocalMachine yard = machine("exit 0", Duration{0});
-  static_cast<void>(yard.look());
-  yard.carry_out(StartAttempt{.key = kFirst, .promise = {}});
+  static_cast<void>(yard.wait(std::nullopt));
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   EXPECT_FALSE(until_the_end(yard).empty());
+}
+
+TEST_F(LocalMachineTest, CountsWhatRanksShareOnceAndKnowsWhichOneTookMost) {
+  const std::string shared = fmt::format("/dev/shm/trainyard-test-{}", ::getpid());
+  model::Launch launch{
+      .arguments = {"/usr/bin/python3", "-c",
+                    "import mmap, os, sys, time\n"
+                    "size = 40_000_000\n"
+                    "file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\n"
+                    "os.ftruncate(file, size)\n"
+                    "arena = mmap.mmap(file, size)\n"
+                    "for at in range(0, size, 4096): arena[at] = 1\n"
+                    "rank = os.environ['RANK']\n"
+                    "own = bytearray(b'x' * 20_000_000) if rank == '1' else 0\n"
+                    "open('ready' + rank, 'w').write('yes\\n')\n"
+                    "time.sleep(1000)\n",
+                    shared},
+      .environment = {},
+      .working_directory = place_,
+      .task_directory = place_ + "/task",
+      .stdout_path = place_ + "/task/stdout.log",
+      .stderr_path = place_ + "/task/stderr.log",
+      .ranks = 2,
+      .own_ranks = model::OwnRanks{.gpus = 0, .log_paths = {place_ + "/task/rank-1.log"}},
+      .result_path = {}};
+  LocalMachine yard(loop_, keeper_,
+                    {.begins = {}, .sample_every = Duration{50}, .launch = [&](auto, const auto&) {
+                       return launch;
+                     }});
+  static_cast<void>(yard.wait(std::nullopt));
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  const auto is_ready = [this](const char* name) {
+    return sys::content_of(place_ + "/" + name) == "yes\n";
+  };
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  while (!(is_ready("ready0") && is_ready("ready1")) && sys::EventLoop::now() < end) {
+    static_cast<void>(yard.wait(std::nullopt));
+  }
+  // What was looked at before all was there has been told already.
+  Bytes memory;
+  while (memory < mb(60) && sys::EventLoop::now() < end) {
+    for (const model::Event& event : yard.wait(std::nullopt)) {
+      const auto* const sampled = std::get_if<model::Sampled>(&event.what);
+      if (sampled != nullptr && !sampled->tasks.empty()) memory = sampled->tasks[0].memory;
+    }
+  }
+  std::filesystem::remove(shared);
+  EXPECT_GE(memory, mb(60));
+  EXPECT_LE(memory, mb(95)) << "40 MB of it twice would be more";
+  yard.carry_out(model::StopAttempt{.key = kFirst, .kill = true});
+  const std::vector<model::Event> events = until_the_end(yard);
+  ASSERT_FALSE(events.empty());
+  const auto& ended = std::get<model::AttemptEnded>(events.back().what);
+  EXPECT_EQ(ended.ranks.largest, 1);
+  EXPECT_GE(ended.ranks.largest_memory, mb(60));
 }
 
 TEST_F(LocalMachineTest, LooksOnceAfterALongPause) {
   constexpr Duration kEvery{50};
   LocalMachine yard = machine("exit 0", kEvery);
-  const Instant before = yard.look().at;
+  const Instant before = yard.wait(std::nullopt).front().at;
   // The time passes as it does for a machine that sleeps: nobody asks.
-  const Duration woken = io::EventLoop::now() + 10 * kEvery;
-  while (io::EventLoop::now() < woken) continue;
+  const Duration woken = sys::EventLoop::now() + 10 * kEvery;
+  while (sys::EventLoop::now() < woken) continue;
   const Instant first = yard.wait(std::nullopt).front().at;
   EXPECT_GE(first - before, 10 * kEvery);
   EXPECT_GE(yard.wait(std::nullopt).front().at - first, kEvery);
@@ -111,16 +175,17 @@ TEST_F(LocalMachineTest, LooksOnceAfterALongPause) {
 
 TEST_F(LocalMachineTest, AnswersAKillRequestOnceItIsDecided) {
   LocalMachine yard = machine("exit 0", Duration{1000});
+  static_cast<void>(yard.wait(std::nullopt));
   std::vector<bool> answers;
   loop_.post([&] { yard.ask_to_kill({7}, [&](bool done) { answers.push_back(done); }); });
-  const std::vector<Event> events = yard.wait(std::nullopt);
-  const auto& asked = std::get<KillAsked>(events.back().what);
-  EXPECT_EQ(asked.task, TaskIndex{7});
+  const std::vector<model::Event> events = yard.wait(std::nullopt);
+  const auto& asked = std::get<model::KillAsked>(events.back().what);
+  EXPECT_EQ(asked.task, model::TaskIndex{7});
   EXPECT_THAT(answers, ::testing::IsEmpty());
-  yard.carry_out(AnswerKill{.request = asked.request, .done = true});
-  yard.carry_out(AnswerKill{.request = asked.request, .done = true});
+  yard.carry_out(model::AnswerKill{.request = asked.request, .done = true});
+  yard.carry_out(model::AnswerKill{.request = asked.request, .done = true});
   EXPECT_THAT(answers, ::testing::ElementsAre(true)) << "once";
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::run

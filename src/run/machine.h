@@ -8,16 +8,8 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/resources.h"
 
-namespace trainyard {
-
-/// A first reading.
-struct FirstLook {
-  Instant at;
-  Sampled machine;
-  std::optional<GpusSampled> gpus;  ///< Nothing where there are none.
-};
+namespace trainyard::run {
 
 class Machine {
  public:
@@ -26,18 +18,16 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   virtual ~Machine() = default;
 
-  /// What it offers in all. Does not change while it runs.
-  [[nodiscard]] virtual Capacity capacity() const = 0;
-
-  /// A first reading, made now.
-  virtual FirstLook look() = 0;
-
   /// Does what the scheduler asked. Does not wait for it to be done: what became of it is an event.
-  virtual void carry_out(const Command& command) = 0;
+  virtual void carry_out(const model::Command& command) = 0;
 
   /// Waits for things to happen and returns them in order, at least one. With `until`, a TimePassed
-  /// comes at that moment when nothing else came before.
-  virtual std::vector<Event> wait(std::optional<Instant> until) = 0;
+  /// comes at that moment when nothing else came before. The first thing of all is a reading of the
+  /// machine: of its GPUs, where it has some, and of itself.
+  virtual std::vector<model::Event> wait(std::optional<Instant> until) = 0;
+
+  /// Whether a batch is on its way, so that an idle run is not over yet.
+  [[nodiscard]] virtual bool more_to_come() const { return false; }
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::run

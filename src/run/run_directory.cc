@@ -1,5 +1,8 @@
 #include "run/run_directory.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -8,12 +11,16 @@
 
 #include <fmt/format.h>
 
-#include "io/files.h"
+#include "sys/files.h"
 
-namespace trainyard {
+namespace trainyard::run {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// What is submitted to a run has its directories below this one, each below its number, so that
+/// two never share one.
+constexpr std::string_view kSubmissions = "submissions";
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.front() != '0' &&
@@ -29,6 +36,12 @@ bool is_free(const std::string& directory) {
 
 }  // namespace
 
+std::string real_directory(const std::string& wanted) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(wanted, error);
+  return error ? wanted : real.string();
+}
+
 std::string free_run_directory(const std::string& first) {
   std::string directory = first;
   for (int number = 2; !is_free(directory); ++number) {
@@ -37,12 +50,58 @@ std::string free_run_directory(const std::string& first) {
   return directory;
 }
 
+std::string mark_of(const std::string& run_directory) {
+  return "TRAINYARD_RUN_DIR=" + run_directory;
+}
+
+std::string journal_path(const std::string& run_directory) { return run_directory + "/journal.db"; }
+
+std::string reports_directory(const std::string& run_directory) {
+  return run_directory + "/reports";
+}
+
+std::string preload_log_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.preload.log";
+}
+
+bool taken_in_run_directory(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames{"reports", "lock", "socket", kSubmissions};
+  return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("journal") ||
+         name.starts_with(".trainyard") || name.starts_with("trainyard.");
+}
+
+std::string group_directory(std::uint32_t batch, std::string_view group, bool by_group) {
+  const std::string above = batch > 1 ? fmt::format("{}/{}", kSubmissions, batch) : std::string();
+  return by_group ? task_directory(above, group) : above;
+}
+
+std::string task_directory(std::string_view group_directory, std::string_view id) {
+  return group_directory.empty() ? std::string(id) : fmt::format("{}/{}", group_directory, id);
+}
+
+std::string log_name(std::string_view stream, std::uint32_t attempt) {
+  return attempt > 1 ? fmt::format("{}.{}.log", stream, attempt) : fmt::format("{}.log", stream);
+}
+
+std::string result_name(std::uint32_t attempt) {
+  return attempt > 1 ? fmt::format("result.{}.json", attempt) : "result.json";
+}
+
+std::string report_name(std::string_view group) {
+  std::string name(group);
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || static_cast<unsigned char>(c) < 0x20; }, '_');
+  // The page of the run is called index.
+  if (name.empty() || name.front() == '.' || name == "index") name.insert(0, 1, '_');
+  return name;
+}
+
 std::vector<std::string> run_directories_like(const std::string& first) {
   const fs::path path(first);
   const std::string parent = path.parent_path().string();
   const std::string name = path.filename().string();
   std::vector<std::string> found;
-  for (const std::string& other : io::names_in(parent)) {
+  for (const std::string& other : sys::names_in(parent)) {
     const bool numbered =
         other.starts_with(name + "-") && is_number(std::string_view(other).substr(name.size() + 1));
     if (other == name || numbered) found.push_back(fmt::format("{}/{}", parent, other));
@@ -50,4 +109,4 @@ std::vector<std::string> run_directories_like(const std::string& first) {
   return found;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::run

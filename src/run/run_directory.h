@@ -1,11 +1,24 @@
-// How the directories of runs are named: runs/digits, and the next ones runs/digits-2, -3 and so
-// on. The one convention, of `trainyard run --new`, of the library and of the demo.
+// Where everything of a run lies, and what it is called there: the one place that makes these
+// names. Directories of runs are runs/digits, and the next ones runs/digits-2, -3 and so on.
+//
+// What a person is shown of it comes from the journal, which has the directory of each group.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace trainyard {
+namespace trainyard::run {
+
+// How an execution has ended, as its journal says.
+constexpr const char* kEnded = "ended";
+constexpr const char* kInterrupted = "interrupted";
+constexpr const char* kKeeperDied = "the keeper died";
+
+/// With the links on its way followed: a run is the same by whichever name it is called, and what a
+/// dead run left is found by the one name that stands in its environment.
+std::string real_directory(const std::string& wanted);
 
 /// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked
 /// at. Somebody else may take it as well: the lock decides.
@@ -15,4 +28,32 @@ std::string free_run_directory(const std::string& first);
 /// name.
 std::vector<std::string> run_directories_like(const std::string& first);
 
-}  // namespace trainyard
+/// What every process of a run has in its environment, by which what is left of it is found:
+/// "TRAINYARD_RUN_DIR=/home/me/runs/digits".
+std::string mark_of(const std::string& run_directory);
+
+std::string journal_path(const std::string& run_directory);
+std::string reports_directory(const std::string& run_directory);
+/// Where the process prints that imports for the tasks of a group with `preload`.
+std::string preload_log_path(const std::string& run_directory);
+
+/// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
+/// that neither a group nor a task may have its name.
+bool taken_in_run_directory(std::string_view name);
+
+/// Where the tasks of a group have their directories, seen from the run directory, as the journal
+/// has it: "train", of a later submission "submissions/2/train"; where groups have no directory
+/// (task.directory-grouping: false) "" and "submissions/2".
+std::string group_directory(std::uint32_t batch, std::string_view group, bool by_group);
+
+/// The directory of a task, seen from where its group's is: "train/lr=1".
+std::string task_directory(std::string_view group_directory, std::string_view id);
+
+/// "stderr.log", and "stderr.2.log" of the second attempt.
+std::string log_name(std::string_view stream, std::uint32_t attempt);
+/// "result.json", and "result.2.json" of the second attempt.
+std::string result_name(std::uint32_t attempt);
+/// The name of a group as a file name: what would lead out of the directory is replaced.
+std::string report_name(std::string_view group);
+
+}  // namespace trainyard::run

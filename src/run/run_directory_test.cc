@@ -8,15 +8,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io/files.h"
+#include "sys/files.h"
 
-namespace trainyard {
+namespace trainyard::run {
 namespace {
 
 using ::testing::UnorderedElementsAre;
 
 TEST(RunDirectory, IsTheFirstThatIsFree) {
-  const std::string place = io::make_private_directory("trainyard-test-").value();
+  const std::string place = sys::make_private_directory("trainyard-test-").value();
   const std::string first = place + "/digits";
   EXPECT_EQ(free_run_directory(first), first);
   std::filesystem::create_directory(first);
@@ -29,7 +29,7 @@ TEST(RunDirectory, IsTheFirstThatIsFree) {
 }
 
 TEST(RunDirectory, IsOneThatCannotBeMadeRatherThanNone) {
-  const std::string place = io::make_private_directory("trainyard-test-").value();
+  const std::string place = sys::make_private_directory("trainyard-test-").value();
   const std::string longest = place + "/" + std::string(255, 'x');
   std::ofstream(longest).put('x');
   EXPECT_EQ(free_run_directory(longest), longest + "-2") << "a name that no file system takes";
@@ -39,7 +39,7 @@ TEST(RunDirectory, IsOneThatCannotBeMadeRatherThanNone) {
 }
 
 TEST(RunDirectory, KnowsThoseOfTheSameJob) {
-  const std::string place = io::make_private_directory("trainyard-test-").value();
+  const std::string place = sys::make_private_directory("trainyard-test-").value();
   const std::string first = place + "/digits";
   for (const char* const name : {"digits", "digits-2", "digits-13", "digits-02", "digits-a",
                                  "digits-", "digit", "digits2"}) {
@@ -51,5 +51,39 @@ TEST(RunDirectory, KnowsThoseOfTheSameJob) {
   std::filesystem::remove_all(place);
 }
 
+TEST(RunDirectory, HasATasksFilesBelowItsGroup) {
+  EXPECT_EQ(group_directory(1, "train", true), "train");
+  EXPECT_EQ(task_directory(group_directory(1, "train", true), "lr=1"), "train/lr=1");
+  EXPECT_EQ(task_directory(group_directory(1, "train", false), "lr=1"), "lr=1");
+}
+
+TEST(RunDirectory, LetsNoTwoSubmissionsShareADirectory) {
+  EXPECT_EQ(task_directory(group_directory(2, "train", true), "lr=1"), "submissions/2/train/lr=1");
+  EXPECT_EQ(task_directory(group_directory(3, "train", false), "lr=1"), "submissions/3/lr=1");
+  EXPECT_TRUE(taken_in_run_directory("submissions")) << "no group of the job file has that name";
+}
+
+TEST(RunDirectory, KeepsTheNamesOfItsOwnFilesToItself) {
+  for (const char* name : {"reports", "lock", "socket", "journal.db", "journal.db-wal",
+                           ".trainyard", "trainyard.preload.log"}) {
+    EXPECT_TRUE(taken_in_run_directory(name)) << name;
+  }
+  EXPECT_FALSE(taken_in_run_directory("train"));
+  EXPECT_FALSE(taken_in_run_directory("report"));
+}
+
+TEST(RunDirectory, NamesTheFilesOfAnAttemptByItsNumber) {
+  EXPECT_EQ(log_name("stderr", 1), "stderr.log");
+  EXPECT_EQ(log_name("stdout", 2), "stdout.2.log");
+  EXPECT_EQ(result_name(1), "result.json");
+  EXPECT_EQ(result_name(3), "result.3.json");
+}
+
+TEST(RunDirectory, KeepsAReportInItsDirectory) {
+  EXPECT_EQ(report_name("train"), "train");
+  EXPECT_EQ(report_name("../../etc/x"), "_.._.._etc_x");
+  EXPECT_EQ(report_name(""), "_");
+}
+
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::run

@@ -16,16 +16,9 @@
 #include "model/resources.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-using schedule_test::at;
-using schedule_test::changes;
-using schedule_test::commands;
-using schedule_test::kNoLimits;
-using schedule_test::kStart;
-using schedule_test::PlanBuilder;
-using schedule_test::Yard;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -52,14 +45,14 @@ TEST(Scheduler, HoldsATaskBackUntilThereIsMemoryAndSaysWhy) {
               ElementsAre("group 0 running", "0#1 AVAILABLE",
                           "shape 0: needs 6 GB of memory, 4 GB free, 1 task holds 6 GB"));
   static_cast<void>(yard.started(0));
-  const Decision later = yard.ended(0, at(9));
+  const model::Decision later = yard.ended(0, at(9));
   EXPECT_THAT(commands(later), ElementsAre("start 1#1 with 6 GB"));
   EXPECT_THAT(changes(later),
               ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "1#1 AVAILABLE", "shape 0: "));
 }
 
 TEST(Scheduler, HoldsATaskBackUntilThereAreCpus) {
-  const Yard yard(PlanBuilder().tasks(3, gb(1), cpus(2)));
+  const Yard yard(PlanBuilder().tasks(3, gb(1), model::cpus(2)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
   EXPECT_EQ(changes(yard.first).back(),
             "shape 0: needs 2 CPUs, 0 of 4 free, 2 tasks hold the others");
@@ -69,7 +62,7 @@ TEST(Scheduler, NeverPromisesAByteTwiceThoughItIsNotTakenYet) {
   Yard yard(PlanBuilder().tasks(3, gb(4)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 1#1 with 4 GB"));
   // Both run and have taken nothing: the machine looks empty, and is not.
-  EXPECT_THAT(commands(yard.on(at(1), Sampled{.memory_available = gb(10)})), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(1), model::Sampled{.memory_available = gb(10)})), IsEmpty());
 }
 
 TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
@@ -79,9 +72,9 @@ TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
                 .group({.name = "b", .needs = {{0}}})
                 .tasks(1, gb(5)));
   static_cast<void>(yard.started(0));
-  static_cast<void>(yard.on(
-      at(1), Sampled{.memory_available = gb(3), .tasks = {{.key = {{0}, 1}, .memory = gb(1)}}}));
-  const Decision later = yard.ended(0, at(2));
+  static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(3),
+                                                  .tasks = {{.key = {{0}, 1}, .memory = gb(1)}}}));
+  const model::Decision later = yard.ended(0, at(2));
   EXPECT_THAT(commands(later), IsEmpty());
   EXPECT_EQ(changes(later).back(),
             "shape 1: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B, others use 6 GB")
@@ -93,22 +86,22 @@ TEST(Scheduler, BelievesAMeasurementThatIsHigherThanThePromise) {
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 2 GB", "start 2#1 with 4 GB"));
   static_cast<void>(yard.started(0));
   static_cast<void>(yard.started(2));
-  static_cast<void>(yard.on(
-      at(1), Sampled{.memory_available = gb(10), .tasks = {{.key = {{0}, 1}, .memory = gb(5)}}}));
+  static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(10),
+                                                  .tasks = {{.key = {{0}, 1}, .memory = gb(5)}}}));
   EXPECT_THAT(commands(yard.ended(2, at(2))), IsEmpty()) << "5 GB are held, 9 GB do not fit beside";
 }
 
 TEST(Scheduler, KeepsWhatTheLimitsKeepFree) {
-  const Limits remain{.memory_remain = gb(5)};
+  const model::Policy remain{.memory_remain = gb(5)};
   EXPECT_THAT(commands(Yard(PlanBuilder().tasks(6, gb(1)), remain).first).size(), 5U);
-  const Limits share{.memory_utilization_max = 0.7};
+  const model::Policy share{.memory_utilization_max = 0.7};
   EXPECT_THAT(commands(Yard(PlanBuilder().tasks(9, gb(1)), share).first).size(), 7U);
 }
 
 TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
-  Yard yard(PlanBuilder().tasks(6, gb(1), cpus(1)));
+  Yard yard(PlanBuilder().tasks(6, gb(1), model::cpus(1)));
   const auto busy = [](double share) {
-    return Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
+    return model::Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
   };
   EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
               ElementsAre("shape 0: others use 90 % of the CPUs: from 80 % on, tasks without a GPU "
@@ -122,23 +115,24 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
 }
 
 TEST(Scheduler, StartsTheOthersWhenOthersUseTheCpusNoLonger) {
-  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
-  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.9}));
+  Yard yard(PlanBuilder().tasks(5, gb(1), model::cpus(1)));
+  static_cast<void>(
+      yard.on(at(1), model::Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.9}));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
-  EXPECT_THAT(
-      commands(yard.on(at(3), Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.1})),
-      ElementsAre("start 4#1 with 1 GB"));
+  EXPECT_THAT(commands(yard.on(
+                  at(3), model::Sampled{.memory_available = gb(10), .cpu_used_by_others = 0.1})),
+              ElementsAre("start 4#1 with 1 GB"));
 }
 
 TEST(Scheduler, StartsTasksOnGpusHoweverBusyOthersKeepTheCpus) {
-  const Sampled busy{.memory_available = gb(10), .cpu_used_by_others = 0.95};
+  const model::Sampled busy{.memory_available = gb(10), .cpu_used_by_others = 0.95};
   Yard yard(PlanBuilder()
-                .tasks(1, gb(1), cpus(7))
-                .tasks(1, gb(1), cpus(1))
-                .tasks(2, gb(1), cpus(1))
+                .tasks(1, gb(1), model::cpus(7))
+                .tasks(1, gb(1), model::cpus(1))
+                .tasks(2, gb(1), model::cpus(1))
                 .on_gpus(1)
-                .tasks(1, gb(1), cpus(1)),
-            kNoLimits, schedule_test::kTwoGpus);
+                .tasks(1, gb(1), model::cpus(1)),
+            kAnythingGoes, kTwoGpus);
   static_cast<void>(yard.on(at(1), busy));
   EXPECT_THAT(commands(yard.ran(1, at(2))), ElementsAre("start 2#1 with 1 GB, 0 whole"));
   EXPECT_THAT(commands(yard.ran(2, at(3))), ElementsAre("start 3#1 with 1 GB, 1 whole"));
@@ -146,47 +140,49 @@ TEST(Scheduler, StartsTasksOnGpusHoweverBusyOthersKeepTheCpus) {
   EXPECT_THAT(commands(yard.ran(0, at(5))), ElementsAre("start 4#1 with 1 GB"));
 
   Yard beside(PlanBuilder()
-                  .tasks(1, gb(1), cpus(1))
+                  .tasks(1, gb(1), model::cpus(1))
                   .on_gpus(1)
-                  .tasks(1, gb(1), cpus(7))
+                  .tasks(1, gb(1), model::cpus(7))
                   .on_gpus(1)
-                  .tasks(2, gb(1), cpus(3)),
-              kNoLimits, schedule_test::kTwoGpus);
+                  .tasks(2, gb(1), model::cpus(3)),
+              kAnythingGoes, kTwoGpus);
   static_cast<void>(beside.on(at(1), busy));
   EXPECT_THAT(commands(beside.ran(1, at(2))), ElementsAre("start 2#1 with 1 GB"))
       << "beside one on a GPU, one on the CPUs";
 }
 
 TEST(Scheduler, StartsNothingWhileTheKeeperIsSilent) {
-  Yard yard(PlanBuilder().tasks(5, gb(1), cpus(1)));
-  EXPECT_THAT(changes(yard.on(at(1), KeeperSilent{})),
+  Yard yard(PlanBuilder().tasks(5, gb(1), model::cpus(1)));
+  EXPECT_THAT(changes(yard.on(at(1), model::KeeperSilent{})),
               ElementsAre("shape 0: the keeper of the task processes does not answer"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
-  EXPECT_THAT(commands(yard.on(at(3), KeeperSilent{.silent = false})),
+  EXPECT_THAT(commands(yard.on(at(3), model::KeeperSilent{.silent = false})),
               ElementsAre("start 4#1 with 1 GB"));
 }
 
 TEST(Scheduler, TellsWhatIsFreeWithEachReadingWhileTasksWait) {
   Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(6)));
-  const auto told = [](const Decision& decision) {
+  const auto told = [](const model::Decision& decision) {
     std::vector<Bytes> free;
-    for (const Change& change : decision.changes) {
-      const auto* const seen = std::get_if<HeadroomSeen>(&change);
+    for (const model::Change& change : decision.changes) {
+      const auto* const seen = std::get_if<model::HeadroomSeen>(&change);
       if (seen != nullptr) free.push_back(seen->headroom.memory_free);
     }
     return free;
   };
   EXPECT_THAT(told(yard.first), ElementsAre(gb(4)));
-  EXPECT_THAT(told(yard.on(at(1), Sampled{.memory_available = gb(9)})), ElementsAre(gb(3)));
-  EXPECT_THAT(told(yard.on(at(2), Sampled{.memory_available = gb(9)})), IsEmpty()) << "nothing new";
-  EXPECT_THAT(told(yard.on(at(3), Sampled{.memory_available = gb(7)})), ElementsAre(gb(1)));
+  EXPECT_THAT(told(yard.on(at(1), model::Sampled{.memory_available = gb(9)})), ElementsAre(gb(3)));
+  EXPECT_THAT(told(yard.on(at(2), model::Sampled{.memory_available = gb(9)})), IsEmpty())
+      << "nothing new";
+  EXPECT_THAT(told(yard.on(at(3), model::Sampled{.memory_available = gb(7)})), ElementsAre(gb(1)));
   EXPECT_THAT(told(yard.ran(0, at(4))), IsEmpty()) << "nobody waits";
-  EXPECT_THAT(told(yard.on(at(5), Sampled{.memory_available = gb(8)})), IsEmpty());
+  EXPECT_THAT(told(yard.on(at(5), model::Sampled{.memory_available = gb(8)})), IsEmpty());
 }
 
 TEST(Scheduler, IsNotHeldUpByOthersWhoseUseOfTheCpusIsNotLimited) {
   Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(6)), {.cpu_utilization_max = 1});
-  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(10), .cpu_used_by_others = 1}));
+  static_cast<void>(
+      yard.on(at(1), model::Sampled{.memory_available = gb(10), .cpu_used_by_others = 1}));
   EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 1#1 with 6 GB"));
 }
 
@@ -194,9 +190,9 @@ TEST(Scheduler, RunsNoMoreProcessesThanItMay) {
   const Yard by_limit(PlanBuilder().tasks(3, gb(1)), {.processes_max = 1});
   EXPECT_THAT(commands(by_limit.first), ElementsAre("start 0#1 with 1 GB"));
   EXPECT_EQ(changes(by_limit.first).back(), "shape 0: max-process lets 1 task run at once");
-  const Yard by_machine(PlanBuilder().tasks(3, gb(1)), kNoLimits,
+  const Yard by_machine(PlanBuilder().tasks(3, gb(1)), kAnythingGoes,
                         {.memory = gb(10),
-                         .cpus = cpus(4),
+                         .cpus = model::cpus(4),
                          .processes_max = 2,
                          .processes_max_reason = "512 open files"});
   EXPECT_EQ(commands(by_machine.first).size(), 2U);
@@ -224,7 +220,7 @@ TEST(Scheduler, ReservesForTheOldestOnceItWasPassedTooOften) {
       << "passed once";
   EXPECT_THAT(commands(yard.go(yard.ended(0, at(10)), at(10))), ElementsAre("start 4#1 with 3 GB"))
       << "passed twice";
-  const Decision held = yard.ended(1, at(20));
+  const model::Decision held = yard.ended(1, at(20));
   EXPECT_THAT(commands(held), IsEmpty()) << "now it is kept for";
   EXPECT_EQ(changes(held).back(),
             "shape 2: would delay an older task that waits for more than is free");
@@ -236,9 +232,9 @@ TEST(Scheduler, ReservesForTheOldestOnceItWasPassedTooLongAgo) {
   Yard yard(PlanBuilder().tasks(2, gb(3)).tasks(1, gb(9)).tasks(9, gb(3)),
             {.passes_max = 1000, .passed_time_max = Duration{60'000}});
   static_cast<void>(yard.go(yard.first, kStart));
-  EXPECT_THAT(commands(yard.go(yard.ended(0, at(59), ExitedWith{1}), at(59))),
+  EXPECT_THAT(commands(yard.go(yard.ended(0, at(59), model::ExitedWith{1}), at(59))),
               ElementsAre("start 4#1 with 3 GB"));
-  EXPECT_THAT(commands(yard.ended(1, at(60), ExitedWith{1})), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(1, at(60), model::ExitedWith{1})), IsEmpty());
 }
 
 TEST(Scheduler, CountsTenTimesAsLongAsTasksTakeWhereThatIsLonger) {
@@ -246,9 +242,9 @@ TEST(Scheduler, CountsTenTimesAsLongAsTasksTakeWhereThatIsLonger) {
             {.passes_max = 1000, .passed_time_max = Duration{60'000}});
   static_cast<void>(yard.go(yard.first, kStart));
   EXPECT_THAT(commands(yard.go(yard.ended(0, at(20)), at(20))), ElementsAre("start 4#1 with 3 GB"));
-  EXPECT_THAT(commands(yard.go(yard.ended(1, at(199), ExitedWith{1}), at(199))),
+  EXPECT_THAT(commands(yard.go(yard.ended(1, at(199), model::ExitedWith{1}), at(199))),
               ElementsAre("start 5#1 with 3 GB"));
-  EXPECT_THAT(commands(yard.ended(3, at(200), ExitedWith{1})), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(3, at(200), model::ExitedWith{1})), IsEmpty());
 }
 
 TEST(Scheduler, LetsNothingStartThatDelaysTheForecastStartOfAReservedTask) {
@@ -281,10 +277,10 @@ TEST(Scheduler, ReservesNothingForATaskThatOthersKeepFromFitting) {
   // Others hold 5 GB: 9 GB will not fit however many of ours end, so nobody waits in vain for it.
   Yard yard(PlanBuilder().tasks(2, gb(2)).tasks(1, gb(9)).tasks(4, gb(2)), {.passes_max = 1});
   static_cast<void>(yard.go(yard.first, kStart));
-  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(5)}));
+  static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(5)}));
   EXPECT_THAT(commands(yard.ended(0, at(2))), IsEmpty()) << "of 5 GB 4 are promised already";
   EXPECT_THAT(commands(yard.ended(1, at(3))), ElementsAre("start 4#1 with 2 GB"));
   EXPECT_THAT(commands(yard.ended(3, at(4))), ElementsAre("start 5#1 with 2 GB"));
 }
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

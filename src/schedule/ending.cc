@@ -1,5 +1,6 @@
 #include "schedule/ending.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -7,16 +8,19 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "model/event.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
 /// By number, as on Linux for x86 and Arm.
@@ -28,30 +32,53 @@ constexpr std::array<std::string_view, 32> kSignals{
 
 constexpr std::string_view kOverLimit = "took more memory than its limit (memory-limit: hard)";
 
-Ending failed(Failure failure, std::string message, int exit_code = 0) {
-  return {.verdict = Verdict::Failed,
+Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
+  return {.verdict = model::Verdict::Failed,
           .failure = failure,
           .exit_code = exit_code,
           .message = std::move(message)};
 }
 
-Ending judge_own(const End& end) {
+Ending judge_own(const model::End& end) {
   return match(
       end,
-      [](const ExitedWith& it) {
+      [](const model::ExitedWith& it) {
         if (it.code == 0) return Ending{};
-        return failed(Failure::Exit, fmt::format("ended with exit code {}", it.code), it.code);
+        return failed(model::Failure::Exit, fmt::format("ended with exit code {}", it.code),
+                      it.code);
       },
-      [](const KilledBy& it) {
-        if (it.over_limit) return failed(Failure::OutOfMemory, std::string(kOverLimit));
+      [](const model::KilledBy& it) {
+        if (it.over_limit) return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
         if (it.out_of_memory) {
-          return failed(Failure::OutOfMemory, "killed by the kernel: out of memory");
+          return failed(model::Failure::OutOfMemory, "killed by the kernel: out of memory");
         }
-        return failed(Failure::Killed,
+        return failed(model::Failure::Killed,
                       fmt::format("killed by signal {} ({})", it.signal, signal_name(it.signal)));
       },
-      [](const NotStarted& it) { return failed(Failure::CannotStart, it.why); },
-      [](const Vanished& it) { return failed(Failure::Lost, it.why); });
+      [](const model::NotStarted& it) { return failed(model::Failure::CannotStart, it.why); },
+      [](const model::Vanished& it) { return failed(model::Failure::Lost, it.why); });
+}
+
+/// "rank 1", "ranks 0 and 3", "ranks 0, 1 and 3"; of many how many they are.
+std::string named(std::vector<int> ranks, int count) {
+  constexpr std::size_t kNamedMax = 4;
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() > kNamedMax) return fmt::format("{} of {} ranks", ranks.size(), count);
+  std::ranges::sort(ranks);
+  const int last = ranks.back();
+  ranks.pop_back();
+  return fmt::format("ranks {} and {}", fmt::join(ranks, ", "), last);
+}
+
+std::string still_running(const std::vector<int>& finished, int count) {
+  std::vector<int> running;
+  for (int rank = 0; rank < count; ++rank) {
+    if (std::ranges::find(finished, rank) == finished.end()) running.push_back(rank);
+  }
+  if (running.empty()) return {};
+  if (finished.empty()) return fmt::format("; all {} ranks were still running", count);
+  return fmt::format("; {} {} still running", named(running, count),
+                     running.size() == 1 ? "was" : "were");
 }
 
 }  // namespace
@@ -62,41 +89,43 @@ std::string signal_name(int signal) {
   return fmt::format("signal {}", signal);
 }
 
-bool was_over_limit(const End& end, StopCause cause) {
-  const auto* const killed = std::get_if<KilledBy>(&end);
+bool was_over_limit(const model::End& end, StopCause cause) {
+  const auto* const killed = std::get_if<model::KilledBy>(&end);
   const bool by_kernel = killed != nullptr && killed->over_limit;
   return cause == StopCause::MemoryLimit || (cause == StopCause::None && by_kernel);
 }
 
-Ending judge(const End& end, StopCause cause, Duration time_limit) {
+Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
   // What never was, and what nobody saw, did not end because it was told to.
-  const bool seen_to_end =
-      !std::holds_alternative<NotStarted>(end) && !std::holds_alternative<Vanished>(end);
+  const bool seen_to_end = !std::holds_alternative<model::NotStarted>(end) &&
+                           !std::holds_alternative<model::Vanished>(end);
   if (!seen_to_end) return judge_own(end);
   switch (cause) {
     case StopCause::None:
       return judge_own(end);
     case StopCause::TimeLimit:
-      return failed(Failure::Timeout,
-                    fmt::format("ran longer than its time limit of {}", to_text(time_limit)));
+      return failed(model::Failure::Timeout, fmt::format("ran longer than its time limit of {}",
+                                                         trainyard::to_text(time_limit)));
     case StopCause::KillAsked:
-      return failed(Failure::Killed, "killed on request");
+      return failed(model::Failure::Killed, "killed on request");
     case StopCause::FailFast:
-      return failed(Failure::Killed, "ended because another task of its group failed (fail-fast)");
+      return failed(model::Failure::Killed,
+                    "ended because another task of its group failed (fail-fast)");
     case StopCause::Interrupt:
-      return {.verdict = Verdict::Stopped,
-              .failure = Failure::None,
+      return {.verdict = model::Verdict::Stopped,
+              .failure = model::Failure::None,
               .exit_code = 0,
               .message = "the run was interrupted"};
     case StopCause::OutOfMemory:
-      return failed(Failure::OutOfMemory, "out of memory");
+      return failed(model::Failure::OutOfMemory, "out of memory");
     case StopCause::MemoryLimit:
-      return failed(Failure::OutOfMemory, std::string(kOverLimit));
+      return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
     case StopCause::Preempted:
-      return failed(Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
+      return failed(model::Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
     case StopCause::NoGpu:
-      return failed(Failure::CannotStart, std::string(kNoGpuLeft));
+      return failed(model::Failure::CannotStart, std::string(kNoGpuLeft));
     case StopCause::Leaving:
+      // It had said its last word before: that it stayed is not what becomes of it.
       return judge_own(end);
   }
   return judge_own(end);
@@ -104,14 +133,36 @@ Ending judge(const End& end, StopCause cause, Duration time_limit) {
 
 void add_last_words(Ending& ending, const std::string& words) {
   if (words.empty()) return;
-  if (ending.failure == Failure::Exit && ending.exit_code != 0) ending.message = words;
-  if (ending.failure == Failure::Killed) ending.message += ": " + words;
+  if (ending.failure == model::Failure::Exit && ending.exit_code != 0) ending.message = words;
+  if (ending.failure == model::Failure::Killed) ending.message += ": " + words;
 }
 
-Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
+RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count) {
+  RankWords words;
+  if (count == 0 || ending.verdict == model::Verdict::Finished) return words;
+  if (ending.failure == model::Failure::Timeout) {
+    return {.before = {}, .after = still_running(ranks.finished, count)};
+  }
+  const bool of_memory = ending.failure == model::Failure::OutOfMemory;
+  if (of_memory && ranks.largest && ranks.largest_memory > Bytes{}) {
+    words.after = fmt::format("; rank {} had the most memory, {}", *ranks.largest,
+                              to_text(ranks.largest_memory));
+  }
+  if (!ranks.failed) return words;
+  // The kernel ends all that share a limit at once: the first that is seen is not to blame.
+  if (ending.message != kOverLimit) words.before = fmt::format("rank {}: ", *ranks.failed);
+  if (!ranks.finished.empty()) {
+    words.after +=
+        fmt::format("; {} had ended before with exit code 0", named(ranks.finished, count));
+  }
+  return words;
+}
+
+Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells) {
-  if (word && word->said == Said::Trained) {
-    const bool lost = std::holds_alternative<Vanished>(end);
+  // What was trained is done: that it had to be ended afterwards does not undo it.
+  if (word && word->said == model::Said::Trained) {
+    const bool lost = std::holds_alternative<model::Vanished>(end);
     return cause == StopCause::None || lost ? judge_own(end) : Ending{};
   }
   if (cause != StopCause::None && cause != StopCause::Leaving) {
@@ -119,15 +170,15 @@ Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
   }
   if (!word) {
     Ending ending = judge_own(end);
-    if (ending.verdict != Verdict::Finished || its_end_tells) return ending;
-    return failed(Failure::Exit, "ended without having trained: it never said 'trained'");
+    if (ending.verdict != model::Verdict::Finished || its_end_tells) return ending;
+    return failed(model::Failure::Exit, "ended without having trained: it never said 'trained'");
   }
-  if (word->said == Said::OutOfMemory) {
+  if (word->said == model::Said::OutOfMemory) {
     return was_over_limit(end, cause) ? judge_own(end)
-                                      : failed(Failure::OutOfMemory, word->message);
+                                      : failed(model::Failure::OutOfMemory, word->message);
   }
-  const auto* const exit = std::get_if<ExitedWith>(&end);
-  return failed(Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
+  const auto* const exit = std::get_if<model::ExitedWith>(&end);
+  return failed(model::Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -11,7 +11,7 @@
 #include "model/event.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// Why the scheduler told an attempt to end, if it did.
 enum class StopCause : std::uint8_t {
@@ -29,7 +29,7 @@ enum class StopCause : std::uint8_t {
 
 /// What the process of a two-phase task said last of itself.
 struct LastWord {
-  Said said = Said::Trained;
+  model::Said said = model::Said::Trained;
   std::string message;
 };
 
@@ -37,30 +37,41 @@ struct LastWord {
 constexpr std::string_view kNoGpuLeft = "no GPU is left that it fits on: others do not answer";
 
 struct Ending {
-  Verdict verdict = Verdict::Finished;  ///< Before retries are thought of.
-  Failure failure = Failure::None;
+  model::Verdict verdict = model::Verdict::Finished;  ///< Before retries are thought of.
+  model::Failure failure = model::Failure::None;
   int exit_code = 0;
   Stage stage = Stage::Train;  ///< In which it failed.
   std::string message;
 };
 
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
-Ending judge(const End& end, StopCause cause, Duration time_limit);
+Ending judge(const model::End& end, StopCause cause, Duration time_limit);
 
 /// Whether it was ended because it needed more memory than it may have, and for nothing else:
 /// trying again is of no use.
-bool was_over_limit(const End& end, StopCause cause);
+bool was_over_limit(const model::End& end, StopCause cause);
 
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done
 /// what it was for. `its_end_tells` is what one has said that has trained when it ends well.
-Ending judge_two_phase(const End& end, StopCause cause, Duration time_limit,
+Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells);
 
 /// Puts what the program said last in the place of "ended with exit code 1", and behind the signal
 /// that killed it. What went wrong in another way says so itself.
 void add_last_words(Ending& ending, const std::string& words);
 
+/// What people are told of the ranks of an attempt that ended badly, around its message.
+struct RankWords {
+  std::string before;  ///< "rank 2: "
+  std::string after;   ///< "; rank 1 had ended before with exit code 0"
+};
+
+/// Which rank failed first, or which had the most memory when that ran out; which had ended well
+/// before, as the others may have waited for these; and at a time limit which were still running.
+/// Nothing for a task without ranks.
+RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count);
+
 /// "SIGKILL"; "signal 70" for those without a name.
 std::string signal_name(int signal);
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

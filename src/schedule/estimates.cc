@@ -8,7 +8,7 @@
 #include "base/percentile.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 void Estimates::Peaks::add(Bytes peak) {
   if (peak == Bytes{}) return;
@@ -27,7 +27,7 @@ Bytes Estimates::Peaks::with_margin() const {
   return percentile + Bytes{percentile.count / (last.size() < kMany ? 5 : 10)};
 }
 
-void Estimates::finished(ShapeIndex shape, const Peak& peak) {
+void Estimates::finished(model::ShapeIndex shape, const Peak& peak) {
   Known& known = known_[shape.value];
   known.memory.add(peak.memory);
   known.gpu_memory.add(peak.gpu_memory);
@@ -37,16 +37,18 @@ void Estimates::forget_unfinished() {
   for (auto& [shape, known] : known_) known.unfinished = {};
 }
 
-void Estimates::unfinished(ShapeIndex shape, const Peak& peak) {
+void Estimates::unfinished(model::ShapeIndex shape, const Peak& peak) {
   Peak& most = known_[shape.value].unfinished;
   most.memory = std::max(most.memory, peak.memory);
   most.gpu_memory = std::max(most.gpu_memory, peak.gpu_memory);
 }
 
-Peak Estimates::needed(ShapeIndex shape) const {
+Peak Estimates::needed(model::ShapeIndex shape) const {
   const auto found = known_.find(shape.value);
   if (found == known_.end()) return {};
   const Known& known = found->second;
+  // What unfinished tasks have shows what is too little, and not yet what is enough: before one has
+  // finished nothing is known, and after that it only corrects upwards.
   const auto of = [](const Peaks& peaks, Bytes unfinished) {
     return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(), unfinished);
   };
@@ -54,7 +56,7 @@ Peak Estimates::needed(ShapeIndex shape) const {
           .gpu_memory = of(known.gpu_memory, known.unfinished.gpu_memory)};
 }
 
-Peak Estimates::seen(ShapeIndex shape) const {
+Peak Estimates::seen(model::ShapeIndex shape) const {
   const auto found = known_.find(shape.value);
   if (found == known_.end()) return {};
   const Known& known = found->second;
@@ -62,4 +64,4 @@ Peak Estimates::seen(ShapeIndex shape) const {
           .gpu_memory = std::max(known.gpu_memory.percentile, known.unfinished.gpu_memory)};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// The most that a task had at once.
 struct Peak {
@@ -26,16 +26,16 @@ class Estimates {
   static constexpr std::size_t kPeaksMax = 256;
 
   /// A task of a shape has ended well. What nobody saw (0) does not count.
-  void finished(ShapeIndex shape, const Peak& peak);
+  void finished(model::ShapeIndex shape, const Peak& peak);
 
   /// What those have had so far that run: all are forgotten, then told anew.
   void forget_unfinished();
-  void unfinished(ShapeIndex shape, const Peak& peak);
+  void unfinished(model::ShapeIndex shape, const Peak& peak);
 
   /// What the next one will need, with a margin; 0 where nothing is known of it.
-  [[nodiscard]] Peak needed(ShapeIndex shape) const;
+  [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
   /// What is known to be needed: the same without a margin, and also before one has finished.
-  [[nodiscard]] Peak seen(ShapeIndex shape) const;
+  [[nodiscard]] Peak seen(model::ShapeIndex shape) const;
 
  private:
   /// The last peaks, in the order of their coming.
@@ -56,4 +56,4 @@ class Estimates {
   std::unordered_map<std::uint32_t, Known> known_;  ///< By shape.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

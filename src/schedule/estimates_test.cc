@@ -8,10 +8,10 @@
 #include "base/bytes.h"
 #include "model/ids.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-constexpr ShapeIndex kShape{3};
+constexpr model::ShapeIndex kShape{3};
 
 TEST(Estimates, KnowNothingBeforeATaskHasFinished) {
   Estimates estimates;
@@ -67,4 +67,4 @@ TEST(Estimates, DoNotCountWhatNobodySaw) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -17,22 +17,22 @@
 #include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard::schedule_test {
+namespace trainyard::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-const Limits kAll{.memory_remain = Bytes{0},
-                  .gpu_memory_remain = Bytes{0},
-                  .gpu_memory_least = gb(2),
-                  .train_retries = 3};
+const model::Policy kAll{.memory_remain = Bytes{0},
+                         .gpu_memory_remain = Bytes{0},
+                         .gpu_memory_least = gb(2),
+                         .train_retries = 3};
 
 /// Both GPUs as they are when only these tasks have something on the first.
-GpusSampled seen(Bytes used = {}, std::vector<GpuUse> uses = {}) {
+model::GpusSampled seen(Bytes used = {}, std::vector<model::GpuUse> uses = {}) {
   return {.gpus = {{.used = used}, {}}, .uses = std::move(uses)};
 }
 
-GpuUse uses(std::uint32_t task, Bytes memory, std::uint32_t gpu = 0) {
+model::GpuUse uses(std::uint32_t task, Bytes memory, std::uint32_t gpu = 0) {
   return {.key = {.task = {task}}, .gpu = {gpu}, .memory = memory};
 }
 
@@ -55,26 +55,26 @@ TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
 }
 
 TEST(GpuAdmission, LeavesAGpuToAnotherUserWhoComputesThere) {
-  Limits limits = kAll;
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), limits, kTwoGpus);
+  model::Policy policy = kAll;
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), policy, kTwoGpus);
   yard.go(yard.first, at(0));
-  GpusSampled reading = seen(gb(1));
+  model::GpusSampled reading = seen(gb(1));
   reading.gpus[0].other_user = 1001;
   yard.on(at(1), reading);
   // Who runs there already goes on; but nobody follows it.
   static_cast<void>(yard.ended(0, at(2)));
-  const Decision after = yard.on(at(3), reading);
+  const model::Decision after = yard.on(at(3), reading);
   EXPECT_EQ(commands(after), Texts{});
   ASSERT_EQ(after.changes.size(), 1U);
-  const auto* const room = std::get_if<HeadroomSeen>(after.changes.data());
+  const auto* const room = std::get_if<model::HeadroomSeen>(after.changes.data());
   ASSERT_NE(room, nullptr);
   EXPECT_EQ(room->headroom.gpus[0].holders, 0);
   EXPECT_EQ(room->headroom.gpus[0].avoided_for, 1001U);
   EXPECT_EQ(room->headroom.gpus[1].avoided_for, std::nullopt);
   EXPECT_EQ(commands(yard.on(at(4), seen())), Texts{"start 2#1 with 1 GB, 0 whole"});
 
-  limits.gpu_avoids_others = false;
-  Yard sharing(PlanBuilder().tasks(3, gb(1)).on_gpus(1), limits, kTwoGpus);
+  policy.gpu_avoids_others = false;
+  Yard sharing(PlanBuilder().tasks(3, gb(1)).on_gpus(1), policy, kTwoGpus);
   sharing.go(sharing.first, at(0));
   sharing.on(at(1), reading);
   static_cast<void>(sharing.ended(0, at(2)));
@@ -89,7 +89,7 @@ TEST(GpuAdmission, DoesNotHoldBackThoseThatWantNoGpu) {
 }
 
 TEST(GpuAdmission, TakesTheGpuThatIsWishedFor) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(4), GpuIndex{1}), kAll, kTwoGpus);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(4), model::GpuIndex{1}), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 4 GB on 1", "start 1#1 with 1 GB, 4 GB on 1"}));
 }
@@ -110,7 +110,7 @@ TEST(GpuAdmission, WaitsForTheDriverForABoundedTime) {
   static_cast<void>(yard.ended(0, at(2)));
   EXPECT_EQ(commands(yard.on(at(3), seen(gb(3)))), Texts{});
   EXPECT_EQ(yard.wakeup(), at(12));
-  EXPECT_EQ(commands(yard.on(at(12), TimePassed{})), Texts{"start 2#1 with 1 GB, 0 whole"});
+  EXPECT_EQ(commands(yard.on(at(12), model::TimePassed{})), Texts{"start 2#1 with 1 GB, 0 whole"});
 }
 
 TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
@@ -126,31 +126,34 @@ TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
 TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
-  const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
-                                                     .end = ExitedWith{1},
-                                                     .usage = {.gpu_memory_peak = gb(2)},
-                                                     .out_of_memory = "CUDA out of memory",
-                                                     .of_gpu = true});
+  const model::Decision ended =
+      yard.on(at(5), model::AttemptEnded{.key = {{0}, 1},
+                                         .end = model::ExitedWith{1},
+                                         .usage = {.gpu_memory_peak = gb(2)},
+                                         .out_of_memory = "CUDA out of memory",
+                                         .of_gpu = true});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 3.6 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 3.6 GB on its GPU");
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 3.6 GB on 0"});
 }
 
 TEST(GpuAdmission, RetriesWithWhatWasSeenWhenThatIsMore) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
-  const Decision ended = yard.on(at(5), AttemptEnded{.key = {{0}, 1},
-                                                     .end = ExitedWith{1},
-                                                     .usage = {.gpu_memory_peak = gb(7)},
-                                                     .out_of_memory = "CUDA out of memory",
-                                                     .of_gpu = true});
+  const model::Decision ended =
+      yard.on(at(5), model::AttemptEnded{.key = {{0}, 1},
+                                         .end = model::ExitedWith{1},
+                                         .usage = {.gpu_memory_peak = gb(7)},
+                                         .out_of_memory = "CUDA out of memory",
+                                         .of_gpu = true});
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 7 GB on 1"});
 }
 
 TEST(GpuAdmission, GrowsMemoryOfTheHostWhenThatRanOut) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
-  const Decision ended = yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true});
+  const model::Decision ended =
+      yard.ended(0, at(5), model::KilledBy{.signal = 9, .out_of_memory = true});
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1.2 GB, 3 GB on 0"});
 }
 
@@ -158,14 +161,14 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
   Yard yard(PlanBuilder().tasks(1, gb(1)), {.memory_remain = Bytes{0}, .train_retries = 2},
             kTwoGpus);
   yard.go(yard.first, at(0));
-  AttemptEnded ends{.key = {{0}, 1},
-                    .end = ExitedWith{1},
-                    .usage = {.memory_peak = gb(3)},
-                    .out_of_memory = "CUDA out of memory",
-                    .of_gpu = true};
-  const Decision first = yard.on(at(5), ends);
+  model::AttemptEnded ends{.key = {{0}, 1},
+                           .end = model::ExitedWith{1},
+                           .usage = {.memory_peak = gb(3)},
+                           .out_of_memory = "CUDA out of memory",
+                           .of_gpu = true};
+  const model::Decision first = yard.on(at(5), ends);
   EXPECT_EQ(changes(first).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with no GPU of its own "
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with no GPU of its own "
             "('gpu-memory' asks for one)");
   EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
   yard.go(first, at(5));
@@ -177,8 +180,8 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
 }
 
 TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
-  Limits limits = kAll;
-  limits.passes_max = 2;
+  model::Policy policy = kAll;
+  policy.passes_max = 2;
   // Small ones without an end in sight would pass the two-GPU task for ever.
   Yard yard(PlanBuilder()
                 .tasks(1, gb(1))
@@ -187,7 +190,7 @@ TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
                 .on_gpus(2, gb(7))
                 .tasks(6, gb(1))
                 .on_gpus(1, gb(1)),
-            limits, kTwoGpus);
+            policy, kTwoGpus);
   yard.go(yard.first, at(0));
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 6 GB on 0", "start 2#1 with 1 GB, 1 GB on 0",
@@ -195,64 +198,71 @@ TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
 }
 
 TEST(GpuStages, GetTheirGpuWhenTheyTrain) {
-  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1).two_phase(), kAll, kTwoGpus);
+  Yard yard(PlanBuilder().tasks(2, gb(1), model::cpus(1)).on_gpus(1).two_phase(), kAll, kTwoGpus);
   EXPECT_EQ(commands(yard.first), (Texts{"start 0#1 with 1 GB", "start 1#1 with 1 GB"}));
   EXPECT_EQ(commands(yard.loaded(0, at(1))), Texts{"train 0#1 with 1 GB, 0 whole"});
   EXPECT_EQ(commands(yard.loaded(1, at(2))), Texts{"train 1#1 with 1 GB, 1 whole"});
 }
 
 TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
-  Yard yard(PlanBuilder().tasks(1, gb(1), cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll, kTwoGpus);
+  Yard yard(PlanBuilder().tasks(1, gb(1), model::cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll,
+            kTwoGpus);
   static_cast<void>(yard.loaded(0, at(1)));
-  const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
-                                                      .said = Said::OutOfMemory,
-                                                      .message = "CUDA out of memory",
-                                                      .of_gpu = true});
+  const model::Decision again =
+      yard.on(at(2), model::StageReported{.key = {{0}, 1},
+                                          .said = model::Said::OutOfMemory,
+                                          .message = "CUDA out of memory",
+                                          .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 3.6 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 3.6 GB on its GPU");
   EXPECT_EQ(commands(again), Texts{"train 0#1 with 1 GB, 3.6 GB on 0"});
 }
 
 TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
-  Yard yard(PlanBuilder().tasks(2, gb(1), cpus(1)).on_gpus(1, gb(4), GpuIndex{0}).two_phase(), kAll,
-            kTwoGpus);
+  Yard yard(PlanBuilder()
+                .tasks(2, gb(1), model::cpus(1))
+                .on_gpus(1, gb(4), model::GpuIndex{0})
+                .two_phase(),
+            kAll, kTwoGpus);
   static_cast<void>(yard.loaded(0, at(1)));
   static_cast<void>(yard.loaded(1, at(1)));
-  const Decision again = yard.on(at(2), StageReported{.key = {{0}, 1},
-                                                      .said = Said::OutOfMemory,
-                                                      .message = "CUDA out of memory",
-                                                      .of_gpu = true});
+  const model::Decision again =
+      yard.on(at(2), model::StageReported{.key = {{0}, 1},
+                                          .said = model::Said::OutOfMemory,
+                                          .message = "CUDA out of memory",
+                                          .of_gpu = true});
   EXPECT_EQ(commands(again), Texts{"stop 0#1"});
-  const Decision ended = yard.ended(0, at(3), ExitedWith{1});
+  const model::Decision ended = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; tried again with 4.8 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 4.8 GB on its GPU");
 }
 
 TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
-  Limits limits = kAll;
-  limits.passes_max = 0;  // Room is kept at once.
-  Capacity one_cpu = kTwoGpus;
-  one_cpu.cpus = cpus(1);
+  model::Policy policy = kAll;
+  policy.passes_max = 0;  // Room is kept at once.
+  model::Capacity one_cpu = kTwoGpus;
+  one_cpu.cpus = model::cpus(1);
   one_cpu.gpus.pop_back();
   Yard yard(PlanBuilder()
-                .tasks(1, gb(1), cpus(1))
+                .tasks(1, gb(1), model::cpus(1))
                 .on_gpus(1, gb(5))
                 .two_phase()
-                .tasks(1, gb(1), cpus(1))
+                .tasks(1, gb(1), model::cpus(1))
                 .two_phase()
-                .tasks(1, gb(1), cpus(1))
+                .tasks(1, gb(1), model::cpus(1))
                 .on_gpus(1, gb(4))
                 .two_phase(),
-            limits, one_cpu);
+            policy, one_cpu);
   static_cast<void>(yard.loaded(2, at(1)));  // It trains on the GPU,
   static_cast<void>(yard.loaded(0, at(1)));  // this one wants it,
   static_cast<void>(yard.loaded(1, at(1)));  // and this one a CPU.
-  const Decision again = yard.on(at(2), StageReported{.key = {{2}, 1},
-                                                      .said = Said::OutOfMemory,
-                                                      .message = "CUDA out of memory",
-                                                      .of_gpu = true});
+  const model::Decision again =
+      yard.on(at(2), model::StageReported{.key = {{2}, 1},
+                                          .said = model::Said::OutOfMemory,
+                                          .message = "CUDA out of memory",
+                                          .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; tried again with 4.8 GB on its GPU");
+            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.8 GB on its GPU");
   EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 4.8 GB on 0"});
 }
 
@@ -260,9 +270,9 @@ TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {
   // Eight of the first kind are as many as the CPUs could train; the others are not held back by
   // that.
   Yard yard(PlanBuilder()
-                .tasks(20, mb(10), cpus(1))
+                .tasks(20, mb(10), model::cpus(1))
                 .two_phase()
-                .tasks(2, mb(10), cpus(1))
+                .tasks(2, mb(10), model::cpus(1))
                 .on_gpus(1)
                 .two_phase(),
             kAll, kTwoGpus);
@@ -276,16 +286,16 @@ TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {
 TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
-  const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
+  const model::GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   EXPECT_EQ(
       changes(yard.on(at(1), lost)),
       (Texts{"shape 0: needs 2 whole GPUs, 0 GPUs of 1 held by no task, GPU 0 does not answer",
              "shape 1: needs a GPU of its own, 0 GPUs of 1 held by no task, GPU 0 does not "
              "answer"}));
-  static_cast<void>(yard.ended(0, at(2), ExitedWith{1}));
+  static_cast<void>(yard.ended(0, at(2), model::ExitedWith{1}));
   EXPECT_EQ(commands(yard.on(at(3), lost)), Texts{"start 3#1 with 1 GB, 1 whole"});
   EXPECT_EQ(changes(yard.on(at(60), lost)), Texts{});
-  const Decision given_up = yard.on(at(61), lost);
+  const model::Decision given_up = yard.on(at(61), lost);
   EXPECT_EQ(changes(given_up),
             (Texts{"1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
                    "2#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
@@ -295,19 +305,19 @@ TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
 TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
   Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(2), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
-  const GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
+  const model::GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   yard.on(at(1), lost);
   static_cast<void>(yard.ended(0, at(2)));
   EXPECT_EQ(commands(yard.on(at(30), seen())), Texts{"start 1#1 with 1 GB, 0,1 whole"});
 }
 
 TEST(GpuNeverFits, SaysWhatThereIs) {
-  const auto why = [](const Request& request, const Capacity& capacity = kTwoGpus) {
+  const auto why = [](const model::Request& request, const model::Capacity& capacity = kTwoGpus) {
     return never_fits(request, kAll, capacity).value_or("");
   };
   EXPECT_EQ(why({.gpus = 1}), "");
   EXPECT_EQ(why({.gpus = 1}, kMachine), "needs a GPU, this machine has none");
-  Capacity failed = kMachine;
+  model::Capacity failed = kMachine;
   failed.no_gpus_reason = "the driver does not answer";
   EXPECT_EQ(why({.gpus = 1}, failed),
             "needs a GPU, this machine has none (the driver does not answer)");
@@ -315,9 +325,9 @@ TEST(GpuNeverFits, SaysWhatThereIs) {
   EXPECT_EQ(
       why({.gpus = 1, .gpu_memory = gb(9)}),
       "needs 9 GB of memory on a GPU, the largest here can give 8 GB after what is kept free");
-  EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = GpuIndex{2}}),
+  EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = model::GpuIndex{2}}),
             "wants 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
 }
 
 }  // namespace
-}  // namespace trainyard::schedule_test
+}  // namespace trainyard::schedule

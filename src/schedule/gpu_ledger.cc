@@ -15,7 +15,7 @@
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
 /// So much more than before may be in use when what an ended task had is taken to be free.
@@ -23,21 +23,21 @@ constexpr Bytes kSlack = mib(64);
 
 }  // namespace
 
-GpuLedger::GpuLedger(const Limits& limits, const Capacity& capacity)
-    : linger_max_(limits.gpu_linger_max),
-      avoids_others_(limits.gpu_avoids_others),
+GpuLedger::GpuLedger(const model::Policy& policy, const model::Capacity& capacity)
+    : linger_max_(policy.gpu_linger_max),
+      avoids_others_(policy.gpu_avoids_others),
       room_(capacity.gpus.size()) {
-  for (const Gpu& gpu : capacity.gpus) {
-    cards_.push_back({.total = gpu.memory, .kept_free = memory_kept_free(limits, gpu)});
+  for (const model::Gpu& gpu : capacity.gpus) {
+    cards_.push_back({.total = gpu.memory, .kept_free = memory_kept_free(policy, gpu)});
   }
   update_all();
 }
 
-void GpuLedger::see(Instant at, const GpusSampled& reading) {
+void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
   check(reading.gpus.size() == cards_.size(), "a reading of all GPUs");
   for (auto& [task, holding] : holdings_) {
-    const auto first = std::ranges::lower_bound(reading.uses, task, {},
-                                                [](const GpuUse& use) { return use.key.task; });
+    const auto first = std::ranges::lower_bound(
+        reading.uses, task, {}, [](const model::GpuUse& use) { return use.key.task; });
     for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
       holding.measured[i] = {};
       for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
@@ -47,7 +47,7 @@ void GpuLedger::see(Instant at, const GpusSampled& reading) {
     }
   }
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
-    const GpuReading& seen = reading.gpus[index];
+    const model::GpuReading& seen = reading.gpus[index];
     Card& card = cards_[index];
     card.used = seen.used;
     card.known = seen.processes_known;
@@ -60,6 +60,8 @@ void GpuLedger::see(Instant at, const GpusSampled& reading) {
     // Where nobody says who has what, all that there are promises for is ours.
     const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
     const Bytes not_ours = std::max(Bytes{}, card.used - ours);
+    // What an ended task still has is in use by no task, so it looks like somebody else's. It is
+    // gone when others have no more than they had before.
     const bool freed = !card.known || not_ours <= card.others + kSlack;
     std::erase_if(lingering_, [&](const Lingering& it) {
       return it.gpu.value == index && (freed || it.until <= at || !seen.present);
@@ -72,7 +74,7 @@ void GpuLedger::see(Instant at, const GpusSampled& reading) {
   update_all();
 }
 
-void GpuLedger::promise(TaskIndex task, const GpuSet& gpus, Bytes each) {
+void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each) {
   if (gpus.empty()) return;
   const bool fresh = holdings_
                          .try_emplace(task, Holding{.gpus = gpus,
@@ -81,17 +83,17 @@ void GpuLedger::promise(TaskIndex task, const GpuSet& gpus, Bytes each) {
                                                     .peak = {}})
                          .second;
   check(fresh, "a task is promised GPUs once at a time");
-  for (const GpuIndex gpu : gpus) update(gpu);
+  for (const model::GpuIndex gpu : gpus) update(gpu);
 }
 
-void GpuLedger::change(TaskIndex task, Bytes each) {
+void GpuLedger::change(model::TaskIndex task, Bytes each) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a promise that was made is changed");
   found->second.each = each;
-  for (const GpuIndex gpu : found->second.gpus) update(gpu);
+  for (const model::GpuIndex gpu : found->second.gpus) update(gpu);
 }
 
-void GpuLedger::release(TaskIndex task, Instant at) {
+void GpuLedger::release(model::TaskIndex task, Instant at) {
   const auto found = holdings_.find(task);
   if (found == holdings_.end()) return;
   const std::vector<Share> shares = shares_of(task);
@@ -125,7 +127,7 @@ std::optional<Instant> GpuLedger::first_linger_end() const {
   return std::ranges::min(lingering_, {}, &Lingering::until).until;
 }
 
-std::vector<GpuLedger::Share> GpuLedger::shares_of(TaskIndex task) const {
+std::vector<GpuLedger::Share> GpuLedger::shares_of(model::TaskIndex task) const {
   std::vector<Share> shares;
   const auto found = holdings_.find(task);
   if (found == holdings_.end()) return shares;
@@ -138,12 +140,12 @@ std::vector<GpuLedger::Share> GpuLedger::shares_of(TaskIndex task) const {
   return shares;
 }
 
-Bytes GpuLedger::peak_of(TaskIndex task) const {
+Bytes GpuLedger::peak_of(model::TaskIndex task) const {
   const auto found = holdings_.find(task);
   return found == holdings_.end() ? Bytes{} : found->second.peak;
 }
 
-Bytes GpuLedger::promised_on(GpuIndex gpu) const {
+Bytes GpuLedger::promised_on(model::GpuIndex gpu) const {
   Bytes sum;
   for (const auto& [task, holding] : holdings_) {
     const bool on_it = std::ranges::find(holding.gpus, gpu) != holding.gpus.end();
@@ -153,7 +155,7 @@ Bytes GpuLedger::promised_on(GpuIndex gpu) const {
   return sum;
 }
 
-Bytes GpuLedger::measured_on(GpuIndex gpu) const {
+Bytes GpuLedger::measured_on(model::GpuIndex gpu) const {
   Bytes sum;
   for (const auto& [task, holding] : holdings_) {
     for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
@@ -167,7 +169,7 @@ void GpuLedger::update_all() {
   for (std::uint32_t index = 0; index < cards_.size(); ++index) update({index});
 }
 
-void GpuLedger::update(GpuIndex gpu) {
+void GpuLedger::update(model::GpuIndex gpu) {
   const Card& card = cards_[gpu.value];
   GpuRoom now{.present = !card.gone_since,
               .of_others = card.others,
@@ -196,4 +198,4 @@ void GpuLedger::update(GpuIndex gpu) {
   room_[gpu.value] = now;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -6,7 +6,7 @@
 // smaller, and nothing more.
 //
 // What a task had is not free with its end: the driver has to show it (torch alone takes a second
-// to give back what it had). Until then, or for Limits::gpu_linger_max, it is held for nobody.
+// to give back what it had). Until then, or for Policy::gpu_linger_max, it is held for nobody.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 class GpuLedger {
  public:
-  GpuLedger(const Limits& limits, const Capacity& capacity);
+  GpuLedger(const model::Policy& policy, const model::Capacity& capacity);
 
   /// Takes in a reading. Attempts of tasks that are not in the ledger are not looked at.
-  void see(Instant at, const GpusSampled& reading);
+  void see(Instant at, const model::GpusSampled& reading);
 
   /// Promises a task `each` on all of these GPUs; 0: they are its own.
-  void promise(TaskIndex task, const GpuSet& gpus, Bytes each);
+  void promise(model::TaskIndex task, const GpuSet& gpus, Bytes each);
   /// Promises it so much on each from now on.
-  void change(TaskIndex task, Bytes each);
-  /// It has ended; of one that holds no GPU nothing is changed.
-  void release(TaskIndex task, Instant at);
+  void change(model::TaskIndex task, Bytes each);
+  /// A task has ended: what it held lingers. For one that holds no GPU nothing is changed.
+  void release(model::TaskIndex task, Instant at);
 
   /// What could be promised now, by GpuIndex. Costs nothing.
   [[nodiscard]] std::span<const GpuRoom> room() const { return room_; }
@@ -49,15 +49,15 @@ class GpuLedger {
   /// What one that holds GPUs holds on each of them, in the order of its GPUs: what it was promised
   /// or has, whichever is more; of a whole GPU what it has.
   struct Share {
-    GpuIndex gpu;
+    model::GpuIndex gpu;
     Bytes memory;
     bool whole = false;
   };
-  [[nodiscard]] std::vector<Share> shares_of(TaskIndex task) const;
+  [[nodiscard]] std::vector<Share> shares_of(model::TaskIndex task) const;
 
   /// What ended tasks had, and the driver does not show to be free.
   struct Lingering {
-    GpuIndex gpu;
+    model::GpuIndex gpu;
     Bytes memory;   ///< That is held for it.
     Bytes seen;     ///< That it was known to have, or was promised.
     Instant until;  ///< At the latest.
@@ -69,46 +69,47 @@ class GpuLedger {
   void let_go(Instant at);
 
   /// Memory of others, and of tasks that were waited for in vain, at the last reading.
-  [[nodiscard]] Bytes of_others(GpuIndex gpu) const { return cards_[gpu.value].others; }
+  [[nodiscard]] Bytes of_others(model::GpuIndex gpu) const { return cards_[gpu.value].others; }
   /// For whose process a GPU is not taken; nothing where there is none, or nobody is avoided.
-  [[nodiscard]] std::optional<std::uint32_t> avoided_for(GpuIndex gpu) const {
+  [[nodiscard]] std::optional<std::uint32_t> avoided_for(model::GpuIndex gpu) const {
     return avoids_others_ ? cards_[gpu.value].other_user : std::nullopt;
   }
   /// Since when a GPU does not answer; nothing when it does.
-  [[nodiscard]] std::optional<Instant> gone_since(GpuIndex gpu) const {
+  [[nodiscard]] std::optional<Instant> gone_since(model::GpuIndex gpu) const {
     return cards_[gpu.value].gone_since;
   }
   /// The most that a task was seen to have on one of its GPUs since it was promised them.
-  [[nodiscard]] Bytes peak_of(TaskIndex task) const;
+  [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
 
  private:
   struct Holding {
     GpuSet gpus;
-    Bytes each;
+    Bytes each;                   ///< What it was promised on each; 0: they are its own.
     std::vector<Bytes> measured;  ///< At the last reading, in the order of `gpus`.
-    Bytes peak;
+    Bytes peak;                   ///< The most that it was seen to have on one of them.
   };
   struct Card {
     Bytes total;
     Bytes kept_free;
-    Bytes used;
-    bool known = true;
-    Bytes others;
-    std::optional<std::uint32_t> other_user;
-    std::optional<Instant> gone_since;
+    Bytes used;                               ///< By anybody, at the last reading.
+    bool known = true;                        ///< The driver says which process has what.
+    Bytes others;                             ///< What processes have that are no task's.
+    std::optional<std::uint32_t> other_user;  ///< The user whose process computes there.
+    std::optional<Instant> gone_since;        ///< When it stopped to answer.
   };
 
-  [[nodiscard]] Bytes measured_on(GpuIndex gpu) const;
-  [[nodiscard]] Bytes promised_on(GpuIndex gpu) const;
-  void update(GpuIndex gpu);
+  [[nodiscard]] Bytes measured_on(model::GpuIndex gpu) const;
+  [[nodiscard]] Bytes promised_on(model::GpuIndex gpu) const;
+  void update(model::GpuIndex gpu);
   void update_all();
 
   Duration linger_max_;
   bool avoids_others_;
   std::vector<Card> cards_;
+  /// What cards_, holdings_ and lingering_ come to, by update(): it is asked for with each lane.
   std::vector<GpuRoom> room_;
-  std::map<TaskIndex, Holding> holdings_;
+  std::map<model::TaskIndex, Holding> holdings_;
   std::vector<Lingering> lingering_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

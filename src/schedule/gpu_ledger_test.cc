@@ -12,19 +12,19 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/test_yard.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-const Capacity kTwo{.gpus = {{.number = 0, .memory = gb(10)}, {.number = 1, .memory = gb(20)}}};
-const Limits kNothingKept{.gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{10'000}};
-
-Instant at(int seconds) { return {Duration{seconds * 1000}}; }
+const model::Capacity kTwo{
+    .gpus = {{.number = 0, .memory = gb(10)}, {.number = 1, .memory = gb(20)}}};
+const model::Policy kNothingKept{.gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{10'000}};
 
 /// What the first GPU has in use, and what tasks have there.
-GpusSampled first_uses(Bytes used, const std::vector<std::pair<std::uint32_t, Bytes>>& tasks,
-                       bool known = true) {
-  GpusSampled seen{.gpus = {{.used = used, .processes_known = known}, {}}, .uses = {}};
+model::GpusSampled first_uses(Bytes used, const std::vector<std::pair<std::uint32_t, Bytes>>& tasks,
+                              bool known = true) {
+  model::GpusSampled seen{.gpus = {{.used = used, .processes_known = known}, {}}, .uses = {}};
   for (const auto& [task, memory] : tasks) {
     seen.uses.push_back({.key = {.task = {task}}, .gpu = {0}, .memory = memory});
   }
@@ -143,4 +143,4 @@ TEST_F(GpuLedgerTest, KnowsTheSharesOfATask) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -14,26 +14,26 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-Bytes memory_kept_free(const Limits& limits, const Gpu& gpu) {
-  const double unused = 1 - std::clamp(limits.gpu_utilization_max, 0.0, 1.0);
+Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
+  const double unused = 1 - std::clamp(policy.gpu_utilization_max, 0.0, 1.0);
   const Bytes by_utilization{
       static_cast<std::int64_t>(static_cast<double>(gpu.memory.count) * unused)};
   const Bytes usual = std::min(Bytes{gpu.memory.count / 10}, gb(4));
-  return std::max(limits.gpu_memory_remain.value_or(usual), by_utilization);
+  return std::max(policy.gpu_memory_remain.value_or(usual), by_utilization);
 }
 
-GpuChooser::GpuChooser(const Limits& limits, const Capacity& capacity)
-    : strategy_(limits.gpu_strategy), reverse_(limits.gpu_reverse) {
-  for (const Gpu& gpu : capacity.gpus) {
-    const Bytes most = gpu.memory - memory_kept_free(limits, gpu);
+GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capacity)
+    : strategy_(policy.gpu_strategy), reverse_(policy.gpu_reverse) {
+  for (const model::Gpu& gpu : capacity.gpus) {
+    const Bytes most = gpu.memory - memory_kept_free(policy, gpu);
     const auto place = std::ranges::count_if(
-        capacity.gpus, [&gpu](const Gpu& other) { return other.pci < gpu.pci; });
+        capacity.gpus, [&gpu](const model::Gpu& other) { return other.pci < gpu.pci; });
     cards_.push_back(
         {.most = most,
          // Of a small card half is something, too.
-         .least = std::max(Bytes{1}, std::min(limits.gpu_memory_least, Bytes{most.count / 2})),
+         .least = std::max(Bytes{1}, std::min(policy.gpu_memory_least, Bytes{most.count / 2})),
          .total = gpu.memory,
          .speed = gpu.speed,
          .place = static_cast<std::size_t>(place),
@@ -41,14 +41,16 @@ GpuChooser::GpuChooser(const Limits& limits, const Capacity& capacity)
   }
 }
 
-bool GpuChooser::fits(const GpuRoom& room, const Card& card, const Request& request) const {
+bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Request& request) const {
   if (!room.present || room.avoided || room.whole) return false;
   if (request.gpus > 1 && card.slice) return false;
-  if (wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
+  // It need not be empty: a display server on it, say, is no reason to leave it idle.
+  if (model::wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
   return request.gpu_memory <= room.free;
 }
 
-bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b, bool whole) const {
+bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
+                        bool whole) const {
   // What a driver keeps for itself is no sign of somebody at work.
   constexpr std::int64_t kAlike = mib(256).count;
   const std::int64_t others_of_a = room[a.value].of_others.count / kAlike;
@@ -56,15 +58,15 @@ bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b, b
   const Card& x = cards_[a.value];
   const Card& y = cards_[b.value];
   switch (strategy_) {
-    case GpuStrategy::Pci:
+    case model::GpuStrategy::Pci:
       return x.place < y.place;
-    case GpuStrategy::TotalMemory:
+    case model::GpuStrategy::TotalMemory:
       return x.total > y.total;
-    case GpuStrategy::RemainingMemory:
+    case model::GpuStrategy::RemainingMemory:
       return room[a.value].free > room[b.value].free;
-    case GpuStrategy::Performance:
+    case model::GpuStrategy::Performance:
       return x.speed > y.speed;
-    case GpuStrategy::BestFit:
+    case model::GpuStrategy::BestFit:
       // One that wants all of a GPU shares it with as little as can be.
       if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;
       return room[a.value].free < room[b.value].free;
@@ -73,7 +75,7 @@ bool GpuChooser::before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b, b
 }
 
 std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
-                                         const Request& request) const {
+                                         const model::Request& request) const {
   GpuSet fitting;
   if (request.gpus == 0) return fitting;
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
@@ -82,23 +84,24 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   }
   const auto wanted = static_cast<std::size_t>(request.gpus);
   if (fitting.size() < wanted) return std::nullopt;
-  const bool whole = wants_whole_gpus(request);
+  const bool whole = model::wants_whole_gpus(request);
   // Of two that are alike the first on the bus comes first, or the last where the order is
   // reversed.
-  std::ranges::sort(fitting, [&](GpuIndex a, GpuIndex b) {
+  std::ranges::sort(fitting, [&](model::GpuIndex a, model::GpuIndex b) {
     if (before(room, a, b, whole) || before(room, b, a, whole)) return before(room, a, b, whole);
     return std::pair(cards_[a.value].place, a) < std::pair(cards_[b.value].place, b);
   });
   if (reverse_) std::ranges::reverse(fitting);
   fitting.resize(wanted);
+  // However they were preferred, a program counts its GPUs in the order of the driver.
   std::ranges::sort(fitting);
   return fitting;
 }
 
-bool GpuChooser::fits_on(std::span<const GpuRoom> room, const Request& request,
+bool GpuChooser::fits_on(std::span<const GpuRoom> room, const model::Request& request,
                          const GpuSet& gpus) const {
   return std::ranges::all_of(
-      gpus, [&](GpuIndex it) { return fits(room[it.value], cards_[it.value], request); });
+      gpus, [&](model::GpuIndex it) { return fits(room[it.value], cards_[it.value], request); });
 }
 
 std::vector<GpuRoom> GpuChooser::empty(std::span<const GpuRoom> now) const {
@@ -109,11 +112,11 @@ std::vector<GpuRoom> GpuChooser::empty(std::span<const GpuRoom> now) const {
   return room;
 }
 
-Bytes GpuChooser::most_memory(const Request& request) const {
+Bytes GpuChooser::most_memory(const model::Request& request) const {
   return most_memory(empty(std::vector<GpuRoom>(cards_.size())), request);
 }
 
-Bytes GpuChooser::most_memory(std::span<const GpuRoom> room, const Request& request) const {
+Bytes GpuChooser::most_memory(std::span<const GpuRoom> room, const model::Request& request) const {
   std::vector<Bytes> most;
   for (std::size_t index = 0; index < cards_.size(); ++index) {
     const bool wished = !request.gpu || request.gpu->value == index;
@@ -125,11 +128,12 @@ Bytes GpuChooser::most_memory(std::span<const GpuRoom> room, const Request& requ
   return most.size() < last ? Bytes{} : most[last - 1];
 }
 
-void take(std::vector<GpuRoom>& room, const Request& request, const GpuSet& gpus) {
-  for (const GpuIndex gpu : gpus) {
+void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSet& gpus) {
+  for (const model::GpuIndex gpu : gpus) {
     GpuRoom& from = room[gpu.value];
     ++from.holders;
-    if (wants_whole_gpus(request)) {
+    if (model::wants_whole_gpus(request)) {
+      // Nothing fits beside it any more, so what is free of it does not matter.
       from.whole = true;
     } else {
       from.free -= request.gpu_memory;
@@ -137,4 +141,4 @@ void take(std::vector<GpuRoom>& room, const Request& request, const GpuSet& gpus
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

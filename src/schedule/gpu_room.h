@@ -11,10 +11,10 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// The GPUs of one task, in order.
-using GpuSet = std::vector<GpuIndex>;
+using GpuSet = std::vector<model::GpuIndex>;
 
 /// What one GPU has to give.
 struct GpuRoom {
@@ -29,29 +29,30 @@ struct GpuRoom {
 
 /// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
 /// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
-Bytes memory_kept_free(const Limits& limits, const Gpu& gpu);
+Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu);
 
 /// Which GPUs there are, and in which order they are taken. Immutable.
 class GpuChooser {
  public:
-  GpuChooser(const Limits& limits, const Capacity& capacity);
+  GpuChooser(const model::Policy& policy, const model::Capacity& capacity);
 
   /// The GPUs that a request gets from this room, in their order; nothing when too few fit. Empty
   /// for a request that wants none. Costs O(GPUs log GPUs).
   [[nodiscard]] std::optional<GpuSet> choose(std::span<const GpuRoom> room,
-                                             const Request& request) const;
+                                             const model::Request& request) const;
 
   /// Whether all of these GPUs have room for it.
-  [[nodiscard]] bool fits_on(std::span<const GpuRoom> room, const Request& request,
+  [[nodiscard]] bool fits_on(std::span<const GpuRoom> room, const model::Request& request,
                              const GpuSet& gpus) const;
 
   /// What each GPU could give with nothing on it; less for those that are gone.
   [[nodiscard]] std::vector<GpuRoom> empty(std::span<const GpuRoom> now) const;
 
   /// The most that a request could have on each of its GPUs, with nothing on them.
-  [[nodiscard]] Bytes most_memory(const Request& request) const;
+  [[nodiscard]] Bytes most_memory(const model::Request& request) const;
   /// The same of what there is in this room.
-  [[nodiscard]] Bytes most_memory(std::span<const GpuRoom> room, const Request& request) const;
+  [[nodiscard]] Bytes most_memory(std::span<const GpuRoom> room,
+                                  const model::Request& request) const;
 
  private:
   struct Card {
@@ -63,16 +64,17 @@ class GpuChooser {
     bool slice = false;
   };
 
-  [[nodiscard]] bool fits(const GpuRoom& room, const Card& card, const Request& request) const;
-  [[nodiscard]] bool before(std::span<const GpuRoom> room, GpuIndex a, GpuIndex b,
+  [[nodiscard]] bool fits(const GpuRoom& room, const Card& card,
+                          const model::Request& request) const;
+  [[nodiscard]] bool before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                             bool whole) const;
 
   std::vector<Card> cards_;
-  GpuStrategy strategy_;
+  model::GpuStrategy strategy_;
   bool reverse_;
 };
 
 /// Takes what a request gets out of the room, or gives it back.
-void take(std::vector<GpuRoom>& room, const Request& request, const GpuSet& gpus);
+void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSet& gpus);
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

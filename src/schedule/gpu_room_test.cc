@@ -12,10 +12,10 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-Gpu card(int number, Bytes memory, std::int64_t speed = 100) {
+model::Gpu card(int number, Bytes memory, std::int64_t speed = 100) {
   return {.number = number,
           .uuid = "GPU-" + std::to_string(number),
           .name = "made up",
@@ -25,9 +25,11 @@ Gpu card(int number, Bytes memory, std::int64_t speed = 100) {
 }
 
 /// Three cards, of which the second is the largest, the third the fastest.
-Capacity three() { return {.gpus = {card(0, gb(10)), card(1, gb(40)), card(2, gb(20), 900)}}; }
+model::Capacity three() {
+  return {.gpus = {card(0, gb(10)), card(1, gb(40)), card(2, gb(20), 900)}};
+}
 
-Limits all_of_it(GpuStrategy strategy, bool reverse = false) {
+model::Policy all_of_it(model::GpuStrategy strategy, bool reverse = false) {
   return {.gpu_strategy = strategy,
           .gpu_reverse = reverse,
           .gpu_memory_remain = Bytes{0},
@@ -35,36 +37,36 @@ Limits all_of_it(GpuStrategy strategy, bool reverse = false) {
 }
 
 std::vector<std::uint32_t> chosen(const GpuChooser& chooser, const std::vector<GpuRoom>& room,
-                                  const Request& request) {
+                                  const model::Request& request) {
   std::vector<std::uint32_t> numbers;
-  for (const GpuIndex gpu : chooser.choose(room, request).value_or(GpuSet{})) {
+  for (const model::GpuIndex gpu : chooser.choose(room, request).value_or(GpuSet{})) {
     numbers.push_back(gpu.value);
   }
   return numbers;
 }
 
 const std::vector<GpuRoom> kRoom{{.free = gb(9)}, {.free = gb(6)}, {.free = gb(7)}};
-const Request kShared{.gpus = 1, .gpu_memory = gb(5)};
+const model::Request kShared{.gpus = 1, .gpu_memory = gb(5)};
 using Numbers = std::vector<std::uint32_t>;
 
 TEST(GpuRoom, IsGivenInTheOrderOfTheStrategy) {
-  const Capacity capacity = three();
-  const auto by = [&](GpuStrategy strategy, bool reverse) {
+  const model::Capacity capacity = three();
+  const auto by = [&](model::GpuStrategy strategy, bool reverse) {
     return chosen(GpuChooser(all_of_it(strategy, reverse), capacity), kRoom, kShared);
   };
-  EXPECT_EQ(by(GpuStrategy::Pci, false), Numbers{0});
-  EXPECT_EQ(by(GpuStrategy::Pci, true), Numbers{2});
-  EXPECT_EQ(by(GpuStrategy::TotalMemory, false), Numbers{1});
-  EXPECT_EQ(by(GpuStrategy::TotalMemory, true), Numbers{0});
-  EXPECT_EQ(by(GpuStrategy::RemainingMemory, false), Numbers{0});
-  EXPECT_EQ(by(GpuStrategy::RemainingMemory, true), Numbers{1});
-  EXPECT_EQ(by(GpuStrategy::Performance, false), Numbers{2});
-  EXPECT_EQ(by(GpuStrategy::BestFit, false), Numbers{1});
-  EXPECT_EQ(by(GpuStrategy::BestFit, true), Numbers{0});
+  EXPECT_EQ(by(model::GpuStrategy::Pci, false), Numbers{0});
+  EXPECT_EQ(by(model::GpuStrategy::Pci, true), Numbers{2});
+  EXPECT_EQ(by(model::GpuStrategy::TotalMemory, false), Numbers{1});
+  EXPECT_EQ(by(model::GpuStrategy::TotalMemory, true), Numbers{0});
+  EXPECT_EQ(by(model::GpuStrategy::RemainingMemory, false), Numbers{0});
+  EXPECT_EQ(by(model::GpuStrategy::RemainingMemory, true), Numbers{1});
+  EXPECT_EQ(by(model::GpuStrategy::Performance, false), Numbers{2});
+  EXPECT_EQ(by(model::GpuStrategy::BestFit, false), Numbers{1});
+  EXPECT_EQ(by(model::GpuStrategy::BestFit, true), Numbers{0});
 }
 
 TEST(GpuRoom, GoesToSeveralGpusOrToNone) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), three());
   EXPECT_EQ(chosen(chooser, kRoom, {.gpus = 2, .gpu_memory = gb(5)}), (Numbers{1, 2}));
   EXPECT_EQ(chosen(chooser, kRoom, {.gpus = 2, .gpu_memory = gb(7)}), (Numbers{0, 2}));
   EXPECT_EQ(chooser.choose(kRoom, {.gpus = 3, .gpu_memory = gb(7)}), std::nullopt);
@@ -72,12 +74,12 @@ TEST(GpuRoom, GoesToSeveralGpusOrToNone) {
 }
 
 TEST(GpuRoom, IsGivenWholeWhereNobodyHoldsAPartOfIt) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
-  const Request whole{.gpus = 1};
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), three());
+  const model::Request whole{.gpus = 1};
   std::vector<GpuRoom> room = kRoom;
   room[1].holders = 1;
   EXPECT_EQ(chosen(chooser, room, whole), Numbers{2});
-  take(room, whole, {GpuIndex{2}});
+  take(room, whole, {model::GpuIndex{2}});
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
   EXPECT_EQ(chosen(chooser, room, whole), Numbers{0});
   // Others have nearly all of it: nobody would be glad of what is left.
@@ -86,7 +88,7 @@ TEST(GpuRoom, IsGivenWholeWhereNobodyHoldsAPartOfIt) {
 }
 
 TEST(GpuRoom, IsGivenWholeWhereOthersUseLeast) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), three());
   std::vector<GpuRoom> room = kRoom;
   room[1].of_others = gb(2);
   room[0].of_others = mb(300);
@@ -99,41 +101,41 @@ TEST(GpuRoom, IsGivenWholeWhereOthersUseLeast) {
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
   // Who asks for another order has it.
   room[2].of_others = gb(2);
-  const GpuChooser by_place(all_of_it(GpuStrategy::Pci, true), three());
+  const GpuChooser by_place(all_of_it(model::GpuStrategy::Pci, true), three());
   EXPECT_EQ(chosen(by_place, room, {.gpus = 1}), Numbers{2});
 }
 
 TEST(GpuRoom, OfOneWhereAnotherUserComputesIsNotGiven) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), three());
   std::vector<GpuRoom> room = kRoom;
   room[1].avoided = true;
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{2});
   EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
   EXPECT_EQ(chooser.choose(room, {.gpus = 3}), std::nullopt);
-  EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(5), .gpu = GpuIndex{1}}),
+  EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(5), .gpu = model::GpuIndex{1}}),
             std::nullopt);
 }
 
 TEST(GpuRoom, IsTheOneThatIsWishedForOrNone) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), three());
-  Request wish = kShared;
-  wish.gpu = GpuIndex{2};
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), three());
+  model::Request wish = kShared;
+  wish.gpu = model::GpuIndex{2};
   EXPECT_EQ(chosen(chooser, kRoom, wish), Numbers{2});
   wish.gpu_memory = gb(8);
   EXPECT_EQ(chooser.choose(kRoom, wish), std::nullopt);
 }
 
 TEST(GpuRoom, OfASliceGoesWithNoOther) {
-  Capacity capacity = three();
+  model::Capacity capacity = three();
   capacity.gpus[1].slice = 0;
-  const GpuChooser chooser(all_of_it(GpuStrategy::BestFit), capacity);
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::BestFit), capacity);
   EXPECT_EQ(chosen(chooser, kRoom, kShared), Numbers{1});
   EXPECT_EQ(chosen(chooser, kRoom, {.gpus = 2, .gpu_memory = gb(5)}), (Numbers{0, 2}));
   EXPECT_EQ(chooser.most_memory({.gpus = 2}), gb(10));
 }
 
 TEST(GpuRoom, OfOneThatDoesNotAnswerIsNotGiven) {
-  const GpuChooser chooser(all_of_it(GpuStrategy::Pci), three());
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::Pci), three());
   std::vector<GpuRoom> room = kRoom;
   room[0].present = false;
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
@@ -141,8 +143,8 @@ TEST(GpuRoom, OfOneThatDoesNotAnswerIsNotGiven) {
 }
 
 TEST(GpuRoom, KeepsFreeWhatTheStricterLimitSays) {
-  const Gpu small = card(0, gb(8));
-  const Gpu large = card(1, gb(80));
+  const model::Gpu small = card(0, gb(8));
+  const model::Gpu large = card(1, gb(80));
   EXPECT_EQ(memory_kept_free({}, small), mb(800));
   EXPECT_EQ(memory_kept_free({}, large), gb(4));
   EXPECT_EQ(memory_kept_free({.gpu_utilization_max = 0.5}, large), gb(40));
@@ -152,4 +154,4 @@ TEST(GpuRoom, KeepsFreeWhatTheStricterLimitSays) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

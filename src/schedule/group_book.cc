@@ -1,6 +1,5 @@
 #include "schedule/group_book.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -13,77 +12,76 @@
 #include "model/plan.h"
 #include "model/status.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-GroupBook::GroupBook(std::vector<PlannedGroup> groups,
-                     const std::vector<std::uint32_t>& open_tasks) {
-  check(groups.size() == open_tasks.size(), "every group is counted");
-  groups_.reserve(groups.size());
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    groups_.push_back({.planned = std::move(groups[i]), .open = open_tasks[i]});
-  }
+void GroupBook::add(model::PlannedGroup group, std::uint32_t open_tasks) {
+  groups_.push_back({.planned = std::move(group), .open = open_tasks});
 }
 
-bool GroupBook::has_room(GroupIndex group) const {
+bool GroupBook::has_room(model::GroupIndex group) const {
   const Group& state = groups_[group.value];
   return state.planned.parallel_max == 0 || state.running < state.planned.parallel_max;
 }
 
-void GroupBook::task_concluded(GroupIndex group, Verdict verdict) {
+void GroupBook::task_concluded(model::GroupIndex group, model::Verdict verdict) {
   Group& state = groups_[group.value];
   check(state.open > 0, "a group has no more ends than tasks");
   --state.open;
-  if (verdict == Verdict::Failed) ++state.failed;
-  if (verdict == Verdict::Skipped) ++state.skipped;
-  if (verdict == Verdict::Stopped) ++state.stopped;
+  if (verdict == model::Verdict::Failed) ++state.failed;
+  if (verdict == model::Verdict::Skipped) ++state.skipped;
+  if (verdict == model::Verdict::Stopped) ++state.stopped;
 }
 
-GroupBook::Outlook GroupBook::outlook(GroupIndex group) const {
+GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
   bool open = false;
-  for (const GroupIndex needed : groups_[group.value].planned.needs) {
+  for (const model::GroupIndex needed : groups_[group.value].planned.needs) {
     const Group& other = groups_[needed.value];
     switch (other.phase) {
-      case GroupPhase::Failed: {
+      case model::GroupPhase::Failed: {
         const bool failed = other.failed > 0;
         const auto count = failed ? other.failed : other.skipped;
-        return {.phase = GroupPhase::Skipped,
-                .cause = fmt::format("it needs group '{}', where {} {}", other.planned.name,
+        return {.phase = model::GroupPhase::Skipped,
+                .cause = fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
                                      count == 1 ? "a task" : fmt::format("{} tasks", count),
                                      failed       ? "failed"
                                      : count == 1 ? "was killed before it started"
                                                   : "were killed before they started")};
       }
-      case GroupPhase::Skipped:
-        return {.phase = GroupPhase::Skipped,
-                .cause = fmt::format("it needs group '{}', which was skipped", other.planned.name)};
-      case GroupPhase::Stopped:
-        return {.phase = GroupPhase::Skipped,
-                .cause = fmt::format("it needs group '{}', which was stopped", other.planned.name)};
-      case GroupPhase::Finished:
+      case model::GroupPhase::Skipped:
+        return {
+            .phase = model::GroupPhase::Skipped,
+            .cause = fmt::format("it needs group '{}', which was skipped", other.planned.shown())};
+      case model::GroupPhase::Stopped:
+        return {
+            .phase = model::GroupPhase::Skipped,
+            .cause = fmt::format("it needs group '{}', which was stopped", other.planned.shown())};
+      case model::GroupPhase::Finished:
         break;
-      case GroupPhase::Blocked:
-      case GroupPhase::Running:
+      case model::GroupPhase::Blocked:
+      case model::GroupPhase::Running:
         open = true;
         break;
     }
   }
-  return {.phase = open ? GroupPhase::Blocked : GroupPhase::Running, .cause = {}};
+  return {.phase = open ? model::GroupPhase::Blocked : model::GroupPhase::Running, .cause = {}};
 }
 
-GroupPhase GroupBook::result(GroupIndex group) const {
+model::GroupPhase GroupBook::result(model::GroupIndex group) const {
   const Group& state = groups_[group.value];
   check(state.open == 0, "a group is over when all its tasks are");
-  if (state.stopped > 0) return GroupPhase::Stopped;
-  return state.failed + state.skipped > 0 ? GroupPhase::Failed : GroupPhase::Finished;
+  // A group that was interrupted was not over, whatever had failed in it by then.
+  if (state.stopped > 0) return model::GroupPhase::Stopped;
+  return state.failed + state.skipped > 0 ? model::GroupPhase::Failed : model::GroupPhase::Finished;
 }
 
-void GroupBook::enter(GroupIndex group, GroupPhase phase) {
+void GroupBook::enter(model::GroupIndex group, model::GroupPhase phase) {
   Group& state = groups_[group.value];
-  const bool begins = state.phase == GroupPhase::Blocked;
-  const bool ends = state.phase == GroupPhase::Running && phase != GroupPhase::Blocked;
+  const bool begins = state.phase == model::GroupPhase::Blocked;
+  const bool ends =
+      state.phase == model::GroupPhase::Running && phase != model::GroupPhase::Blocked;
   check((begins || ends) && phase != state.phase,
         "a group is blocked, runs, and ends, in this order");
   state.phase = phase;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

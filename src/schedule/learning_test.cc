@@ -14,20 +14,20 @@
 #include "model/resources.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard::schedule_test {
+namespace trainyard::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-const Limits kLearns{.memory_remain = Bytes{0},
-                     .gpu_memory_remain = Bytes{0},
-                     .gpu_memory_least = gb(2),
-                     .train_retries = 5,
-                     .auto_adjust = true};
+const model::Policy kLearns{.memory_remain = Bytes{0},
+                            .gpu_memory_remain = Bytes{0},
+                            .gpu_memory_least = gb(2),
+                            .train_retries = 5,
+                            .auto_adjust = true};
 
-AttemptEnded ended(std::uint32_t task, Bytes memory, Bytes gpu_memory = {}) {
+model::AttemptEnded ended(std::uint32_t task, Bytes memory, Bytes gpu_memory = {}) {
   return {.key = {{task}, 1},
-          .end = ExitedWith{0},
+          .end = model::ExitedWith{0},
           .usage = {.memory_peak = memory, .gpu_memory_peak = gpu_memory}};
 }
 
@@ -54,15 +54,15 @@ TEST(Learning, MakesItLargerWhenOthersOfItsKindTookMore) {
 TEST(Learning, IsNeverUnderWhatOneThatRunsHasTaken) {
   Yard yard(PlanBuilder().tasks(4, gb(4)).learns_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
-  yard.on(at(1), Sampled{.memory_available = gb(6),
-                         .tasks = {{.key = {{0}, 1}, .memory = gb(1)},
-                                   {.key = {{1}, 1}, .memory = gb(3)}}});
+  yard.on(at(1), model::Sampled{.memory_available = gb(6),
+                                .tasks = {{.key = {{0}, 1}, .memory = gb(1)},
+                                          {.key = {{1}, 1}, .memory = gb(3)}}});
   EXPECT_EQ(commands(yard.on(at(2), ended(0, gb(1)))),
             (Texts{"start 2#1 with 3 GB", "start 3#1 with 3 GB"}));
 }
 
 TEST(Learning, IsLeftAloneWhereItIsSwitchedOff) {
-  Limits off = kLearns;
+  model::Policy off = kLearns;
   off.auto_adjust = false;
   Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory(), off, kTwoGpus);
   yard.go(yard.first, at(0));
@@ -74,7 +74,7 @@ TEST(Learning, ProbesWithAWholeCardAndPacksTheRest) {
   EXPECT_EQ(commands(yard.go(yard.first, at(0))),
             (Texts{"start 0#1 with 1 GB, 0 whole", "start 1#1 with 1 GB, 1 whole"}));
   static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(2))));
-  EXPECT_EQ(commands(yard.on(at(1), GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+  EXPECT_EQ(commands(yard.on(at(1), model::GpusSampled{.gpus = {{}, {}}, .uses = {}})),
             (Texts{"start 2#1 with 1 GB, 2.4 GB on 0", "start 3#1 with 1 GB, 2.4 GB on 0",
                    "start 4#1 with 1 GB, 2.4 GB on 0"}));
 }
@@ -83,39 +83,41 @@ TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
   static_cast<void>(yard.on(at(1), ended(0, gb(1))));
-  EXPECT_EQ(commands(yard.on(at(1), GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+  EXPECT_EQ(commands(yard.on(at(1), model::GpusSampled{.gpus = {{}, {}}, .uses = {}})),
             Texts{"start 2#1 with 1 GB, 0 whole"});
 }
 
 TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
-  Capacity one = kTwoGpus;
+  model::Capacity one = kTwoGpus;
   one.gpus.pop_back();
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, one);
   yard.go(yard.first, at(0));
   static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(4))));
   // Somebody else takes most of it: what is left is too little, and asking for less would not help.
-  const GpusSampled others{.gpus = {{.used = gb(6)}}, .uses = {}};
+  const model::GpusSampled others{.gpus = {{.used = gb(6)}}, .uses = {}};
   EXPECT_EQ(commands(yard.on(at(20), others)), Texts{});
-  EXPECT_EQ(commands(yard.on(at(30), GpusSampled{.gpus = {{}}, .uses = {}})),
+  EXPECT_EQ(commands(yard.on(at(30), model::GpusSampled{.gpus = {{}}, .uses = {}})),
             Texts{"start 1#1 with 1 GB, 4.8 GB on 0"});
 }
 
 TEST(Learning, TellsARetryWhatOthersOfItsKindHave) {
-  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), GpuIndex{0}), kLearns, kTwoGpus);
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1, gb(2), model::GpuIndex{0}), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
-  const GpusSampled seen{.gpus = {{.used = gb(6)}, {}},
-                         .uses = {{.key = {{0}, 1}, .gpu = {0}, .memory = gb(3)},
-                                  {.key = {{1}, 1}, .gpu = {0}, .memory = gb(3)}}};
+  const model::GpusSampled seen{.gpus = {{.used = gb(6)}, {}},
+                                .uses = {{.key = {{0}, 1}, .gpu = {0}, .memory = gb(3)},
+                                         {.key = {{1}, 1}, .gpu = {0}, .memory = gb(3)}}};
   yard.on(at(1), seen);
-  const AttemptEnded failed{
-      .key = {{2}, 1}, .end = ExitedWith{1}, .out_of_memory = "CUDA out of memory", .of_gpu = true};
+  const model::AttemptEnded failed{.key = {{2}, 1},
+                                   .end = model::ExitedWith{1},
+                                   .out_of_memory = "CUDA out of memory",
+                                   .of_gpu = true};
   static_cast<void>(yard.on(at(2), failed));
   static_cast<void>(yard.on(at(2), seen));
   static_cast<void>(yard.on(at(3), ended(0, gb(1), gb(3))));
-  EXPECT_EQ(commands(yard.on(
-                at(3), GpusSampled{.gpus = {{.used = gb(3)}, {}}, .uses = {seen.uses.back()}})),
+  EXPECT_EQ(commands(yard.on(at(3), model::GpusSampled{.gpus = {{.used = gb(3)}, {}},
+                                                       .uses = {seen.uses.back()}})),
             Texts{"start 2#2 with 1 GB, 3 GB on 0"});
 }
 
 }  // namespace
-}  // namespace trainyard::schedule_test
+}  // namespace trainyard::schedule

@@ -10,21 +10,21 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-Bytes memory_kept_free(const Limits& limits, const Capacity& capacity) {
-  const double unused = 1 - std::clamp(limits.memory_utilization_max, 0.0, 1.0);
+Bytes memory_kept_free(const model::Policy& policy, const model::Capacity& capacity) {
+  const double unused = 1 - std::clamp(policy.memory_utilization_max, 0.0, 1.0);
   const Bytes by_utilization{
       static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) * unused)};
-  return std::max(limits.memory_remain, by_utilization);
+  return std::max(policy.memory_remain, by_utilization);
 }
 
-Ledger::Ledger(const Limits& limits, const Capacity& capacity)
+Ledger::Ledger(const model::Policy& policy, const model::Capacity& capacity)
     : capacity_(capacity),
-      kept_free_(memory_kept_free(limits, capacity)),
+      kept_free_(memory_kept_free(policy, capacity)),
       available_(capacity.memory) {}
 
-void Ledger::see(const Sampled& reading) {
+void Ledger::see(const model::Sampled& reading) {
   available_ = reading.memory_available;
   cpu_used_by_others_ = reading.cpu_used_by_others;
   // What the reading does not mention had no memory then: it is just being started, or gone and its
@@ -39,14 +39,14 @@ void Ledger::see(const Sampled& reading) {
   }
 }
 
-void Ledger::promise(TaskIndex task, const Request& request) {
+void Ledger::promise(model::TaskIndex task, const model::Request& request) {
   const auto [it, fresh] = holdings_.try_emplace(task, Holding{.promise = request, .measured = {}});
   check(fresh, "a task is promised something once at a time");
   put_in(it->second);
   cpus_promised_ = cpus_promised_ + request.cpus;
 }
 
-void Ledger::change(TaskIndex task, const Request& by) {
+void Ledger::change(model::TaskIndex task, const model::Request& by) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a promise that was made is changed");
   Holding& holding = found->second;
@@ -57,7 +57,7 @@ void Ledger::change(TaskIndex task, const Request& by) {
   cpus_promised_ = cpus_promised_ + by.cpus;
 }
 
-void Ledger::release(TaskIndex task) {
+void Ledger::release(model::TaskIndex task) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only what was promised is released");
   take_out(found->second);
@@ -79,13 +79,13 @@ Bytes Ledger::memory_of_others() const {
   return std::max(Bytes{}, capacity_.memory - available_ - measured_);
 }
 
-Bytes Ledger::memory_held_by(TaskIndex task) const {
+Bytes Ledger::memory_held_by(model::TaskIndex task) const {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a running task holds something");
   return std::max(found->second.promise.memory, found->second.measured);
 }
 
-Bytes Ledger::memory_measured_of(TaskIndex task) const {
+Bytes Ledger::memory_measured_of(model::TaskIndex task) const {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a running task has something");
   return found->second.measured;
@@ -93,7 +93,7 @@ Bytes Ledger::memory_measured_of(TaskIndex task) const {
 
 int Ledger::tasks_with_cpus() const {
   return static_cast<int>(std::ranges::count_if(
-      holdings_, [](const auto& it) { return it.second.promise.cpus > Cpus{}; }));
+      holdings_, [](const auto& it) { return it.second.promise.cpus > model::Cpus{}; }));
 }
 
 void Ledger::take_out(const Holding& holding) {
@@ -108,4 +108,4 @@ void Ledger::put_in(const Holding& holding) {
   measured_ += holding.measured;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

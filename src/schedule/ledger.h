@@ -5,6 +5,9 @@
 // the live reading: what the kernel has to give, less what was promised and not taken yet. The
 // first alone would forget what others use, the second what a task takes late; two tasks are never
 // promised the same byte.
+//
+// CPUs are counted by the ledger alone. What is free may be negative: others may take what was
+// there, and no task is ended for that here.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +19,30 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// What the limits keep free of a machine's memory: the larger of remain-limit and what
 /// utilization-limit leaves (fedflow `Scheduler`, F-041).
-Bytes memory_kept_free(const Limits& limits, const Capacity& capacity);
+Bytes memory_kept_free(const model::Policy& policy, const model::Capacity& capacity);
 
 class Ledger {
  public:
-  Ledger(const Limits& limits, const Capacity& capacity);
+  Ledger(const model::Policy& policy, const model::Capacity& capacity);
 
-  /// Takes in a reading of the machine. Tasks that are not in the ledger are not looked at.
-  void see(const Sampled& reading);
+  /// Takes in a reading of the machine, whose tasks are in order. Tasks that are not in the ledger
+  /// are not looked at: their processes may be about to be gone.
+  void see(const model::Sampled& reading);
 
-  void promise(TaskIndex task, const Request& request);
+  /// Reserves for a task that holds nothing. Whether there is room is the caller's to know.
+  void promise(model::TaskIndex task, const model::Request& request);
   /// Promises it more, or takes a part of the promise back (negative).
-  void change(TaskIndex task, const Request& by);
-  void release(TaskIndex task);
+  void change(model::TaskIndex task, const model::Request& by);
+  /// It has ended and is gone.
+  void release(model::TaskIndex task);
 
-  /// What may still be promised. Negative when more is in use than should be.
+  /// How much memory may still be promised. Negative when more is in use than should be.
   [[nodiscard]] Bytes memory_free() const;
-  [[nodiscard]] Cpus cpus_free() const { return capacity_.cpus - cpus_promised_; }
+  [[nodiscard]] model::Cpus cpus_free() const { return capacity_.cpus - cpus_promised_; }
 
   /// What could be promised if nothing of ours ran, by the last reading.
   [[nodiscard]] Bytes memory_free_alone() const;
@@ -47,32 +53,34 @@ class Ledger {
   /// What the kernel could give to new work, at the last reading and with what has ended since.
   [[nodiscard]] Bytes memory_available() const { return available_; }
   /// What one running task holds.
-  [[nodiscard]] Bytes memory_held_by(TaskIndex task) const;
-  /// What it had at the last reading.
-  [[nodiscard]] Bytes memory_measured_of(TaskIndex task) const;
-  /// How many hold CPUs.
+  [[nodiscard]] Bytes memory_held_by(model::TaskIndex task) const;
+  /// What a running task had at the last reading.
+  [[nodiscard]] Bytes memory_measured_of(model::TaskIndex task) const;
+  /// How many tasks hold CPUs. A two-phase task that does not train yet holds none.
   [[nodiscard]] int tasks_with_cpus() const;
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }
   [[nodiscard]] double cpu_used_by_others() const { return cpu_used_by_others_; }
 
  private:
   struct Holding {
-    Request promise;
+    model::Request promise;
     Bytes measured;  ///< At the last reading; nothing before the first that saw it.
   };
 
   void take_out(const Holding& holding);
   void put_in(const Holding& holding);
 
-  Capacity capacity_;
+  model::Capacity capacity_;
   Bytes kept_free_;
-  Bytes available_;    ///< At the last reading, plus what ended tasks had then.
-  Bytes held_;         ///< Sum of max(promise, measured).
-  Bytes outstanding_;  ///< Sum of what is promised and was not taken at the last reading.
-  Bytes measured_;     ///< Sum of what tasks had at the last reading.
-  Cpus cpus_promised_;
+  Bytes available_;  ///< What was available at the last reading, plus what ended tasks had then.
+  // Sums over holdings_, so that asking costs nothing. A holding is changed between take_out() and
+  // put_in(), and in no other way.
+  Bytes held_;         ///< The sum of max(promise, measured).
+  Bytes outstanding_;  ///< The sum of what is promised and was not taken at the last reading.
+  Bytes measured_;     ///< The sum of what tasks had at the last reading.
+  model::Cpus cpus_promised_;
   double cpu_used_by_others_ = 0;
-  std::map<TaskIndex, Holding> holdings_;
+  std::map<model::TaskIndex, Holding> holdings_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -14,11 +15,13 @@
 #include "base/time.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
 using Order = std::vector<std::uint32_t>;
 constexpr Duration kNever = Duration::max();
+/// With how many loaded ahead the rules are tried.
+constexpr std::array<int, 5> kAhead{40, 20, 12, 8, 5};
 
 /// Numbers that look random, the same every time.
 class Dice {
@@ -72,12 +75,12 @@ class Play {
 
   Duration now_{0};
   Bytes memory_;
-  Cpus cpus_;
+  model::Cpus cpus_;
   int ahead_ = 0;
   std::vector<Card> cards_;
   Order waiting_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loaded_;  ///< Turn, task; in order.
-  std::vector<std::uint32_t> turn_;                              ///< By task.
+  std::vector<std::uint32_t> position_;                          ///< By task.
   std::vector<std::vector<std::uint32_t>> cards_of_;             ///< By task.
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
 };
@@ -91,8 +94,8 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
   for (std::size_t i = 0; i < cards_.size(); ++i) cards_[i].free = stock_.gpus[i];
   waiting_ = order;
   loaded_.clear();
-  turn_.resize(prospects_.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) turn_[order[i]] = i;
+  position_.resize(prospects_.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
   cards_of_.assign(prospects_.size(), {});
   agenda_ = {};
   while (true) {
@@ -103,9 +106,10 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
     const Happening next = agenda_.top();
     agenda_.pop();
     now_ = next.at;
+    // Most orders are worse than the best so far, and are given up here half-way.
     if (now_ > limit) return kNever;
     if (next.kind == Kind::Loaded) {
-      const std::pair place{turn_[next.task], next.task};
+      const std::pair place{position_[next.task], next.task};
       loaded_.insert(std::ranges::upper_bound(loaded_, place), place);
     } else {
       leave(next.task);
@@ -115,7 +119,7 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
 
 /// Gives it its CPUs and the cards with the least left beside it; false when they are not free.
 bool Play::place(std::uint32_t task) {
-  const Request& request = prospects_[task].request;
+  const model::Request& request = prospects_[task].request;
   if (request.cpus > cpus_) return false;
   std::vector<std::uint32_t>& chosen = cards_of_[task];
   chosen.clear();
@@ -142,7 +146,7 @@ bool Play::place(std::uint32_t task) {
 }
 
 void Play::leave(std::uint32_t task) {
-  const Request& request = prospects_[task].request;
+  const model::Request& request = prospects_[task].request;
   memory_ += request.memory;
   cpus_ = cpus_ + request.cpus;
   for (const std::uint32_t card : cards_of_[task]) {
@@ -192,7 +196,7 @@ std::vector<Share> shares_of(const std::vector<Prospect>& prospects, const Stock
   std::vector<Share> shares;
   shares.reserve(prospects.size());
   for (const Prospect& it : prospects) {
-    const Request& request = it.request;
+    const model::Request& request = it.request;
     Bytes gpu{request.gpu_memory.count * request.gpus};
     if (request.gpus > 0 && gpu == Bytes{}) {
       gpu = Bytes{all_gpus.count / static_cast<std::int64_t>(stock.gpus.size()) * request.gpus};
@@ -269,38 +273,87 @@ Duration shortest_possible(const std::vector<Prospect>& prospects, const Stock& 
   return Duration{static_cast<std::int64_t>(std::max({longest, memory, gpus}))};
 }
 
-Foresight look_ahead(const std::vector<Prospect>& prospects, const Stock& stock, int runs_max) {
-  constexpr std::array<int, 5> kAhead{40, 20, 12, 8, 5};
-  // So near to what is possible is near enough.
-  const Duration good = shortest_possible(prospects, stock) * 101 / 100;
-  Foresight best{.order = {}, .ahead_max = kAhead.front(), .makespan = kNever};
-  Play play(prospects, stock);
-  const auto go_on = [&] { return best.runs < runs_max && best.makespan > good; };
-  const std::vector<Order> orders = rules(prospects, stock);
-  for (const int ahead : kAhead) {
-    for (const Order& order : orders) {
-      if (!go_on()) break;
-      ++best.runs;
-      const Duration limit = best.makespan == kNever ? kNever : best.makespan - Duration{1};
-      const Duration took = play.run(order, ahead, limit);
-      if (took < best.makespan || best.order.empty()) {
-        best = {.order = order, .ahead_max = ahead, .makespan = took, .runs = best.runs};
-      }
-    }
+struct LookAhead::Search {
+  Search(std::vector<Prospect> the_prospects, Stock the_stock, int the_runs_max)
+      : prospects(std::move(the_prospects)),
+        stock(std::move(the_stock)),
+        runs_max(the_runs_max),
+        // So near to what is possible is near enough.
+        good(shortest_possible(prospects, stock) * 101 / 100),
+        orders(rules(prospects, stock)),
+        play(prospects, stock) {
+    best = {.order = {}, .ahead_max = kAhead.front(), .makespan = kNever};
   }
+
+  [[nodiscard]] bool by_rules() const { return rule < kAhead.size() * orders.size(); }
+  [[nodiscard]] bool is_done() const {
+    return best.runs >= runs_max || best.makespan <= good || (!by_rules() && prospects.size() <= 1);
+  }
+  bool play_one();
+  bool try_a_rule();
+  bool try_a_change();
+
+  std::vector<Prospect> prospects;
+  Stock stock;
+  int runs_max;
+  Duration good;
+  std::vector<Order> orders;  ///< Those of the rules.
+  std::size_t rule = 0;       ///< Which of them is tried next, with which length of the queue.
+  Play play;
   Dice dice;
-  while (go_on() && prospects.size() > 1) {
-    Order order = best.order;
-    int ahead = best.ahead_max;
-    shuffle(order, dice);
-    if (dice.below(20) == 0) ahead = std::max(2, ahead + static_cast<int>(dice.below(5)) - 2);
-    ++best.runs;
-    const Duration took = play.run(order, ahead, best.makespan);
-    // One that is as good is taken, too: there may be a better one behind it.
-    if (took > best.makespan || took == kNever) continue;
-    best = {.order = std::move(order), .ahead_max = ahead, .makespan = took, .runs = best.runs};
-  }
-  return best;
+  Foresight best;
+};
+
+bool LookAhead::Search::play_one() {
+  ++best.runs;
+  return by_rules() ? try_a_rule() : try_a_change();
 }
 
-}  // namespace trainyard
+bool LookAhead::Search::try_a_rule() {
+  const Order& order = orders[rule % orders.size()];
+  const int ahead = kAhead.at(rule / orders.size());
+  ++rule;
+  // Only a shorter run is taken: of rules that come to the same the first one counts.
+  const Duration limit = best.makespan == kNever ? kNever : best.makespan - Duration{1};
+  const Duration took = play.run(order, ahead, limit);
+  if (took >= best.makespan && !best.order.empty()) return false;
+  best = {.order = order, .ahead_max = ahead, .makespan = took, .runs = best.runs};
+  return true;
+}
+
+bool LookAhead::Search::try_a_change() {
+  Order order = best.order;
+  int ahead = best.ahead_max;
+  shuffle(order, dice);
+  // Now and then how many are loaded ahead is changed as well.
+  if (dice.below(20) == 0) ahead = std::max(2, ahead + static_cast<int>(dice.below(5)) - 2);
+  const Duration took = play.run(order, ahead, best.makespan);
+  // One that is as good is taken, too: there may be a better one behind it.
+  if (took > best.makespan || took == kNever) return false;
+  const bool better = took < best.makespan;
+  best = {.order = std::move(order), .ahead_max = ahead, .makespan = took, .runs = best.runs};
+  return better;
+}
+
+LookAhead::LookAhead(std::vector<Prospect> prospects, Stock stock, int runs_max)
+    : search_(std::make_unique<Search>(std::move(prospects), std::move(stock), runs_max)) {}
+LookAhead::LookAhead(LookAhead&&) noexcept = default;
+LookAhead& LookAhead::operator=(LookAhead&&) noexcept = default;
+LookAhead::~LookAhead() = default;
+
+bool LookAhead::go_on(int runs) {
+  bool better = false;
+  for (; runs > 0 && !search_->is_done(); --runs) better = search_->play_one() || better;
+  return better;
+}
+
+bool LookAhead::is_done() const { return search_->is_done(); }
+const Foresight& LookAhead::best() const { return search_->best; }
+
+Foresight look_ahead(const std::vector<Prospect>& prospects, const Stock& stock, int runs_max) {
+  LookAhead search(prospects, stock, runs_max);
+  search.go_on(runs_max);
+  return search.best();
+}
+
+}  // namespace trainyard::schedule

@@ -6,27 +6,28 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// A task that is to be run. One that does not load first has everything it asks for from its
 /// start.
 struct Prospect {
   Duration load{0};
   Duration train{0};
-  Request request;
+  model::Request request;
   bool two_phase = false;
 };
 
 /// What there is to give, with nothing running.
 struct Stock {
   Bytes memory;
-  Cpus cpus;
+  model::Cpus cpus;
   std::vector<Bytes> gpus;
 };
 
@@ -37,12 +38,33 @@ struct Foresight {
   int runs = 0;                      ///< How many were played.
 };
 
-/// Plays at most `runs_max` runs. Costs about 4 microseconds for each task of each run. Each
-/// prospect must fit into the stock.
+/// The search for an order, in pieces: the best so far may be followed while it goes on.
+class LookAhead {
+ public:
+  /// Plays at most `runs_max` runs in all. Each prospect must fit into the stock.
+  LookAhead(std::vector<Prospect> prospects, Stock stock, int runs_max);
+  LookAhead(LookAhead&&) noexcept;
+  LookAhead& operator=(LookAhead&&) noexcept;
+  ~LookAhead();
+
+  /// Plays so many more runs, as long as there is something to be gained. Returns whether it has
+  /// found a better order. Costs about 4 microseconds for each task of each run.
+  bool go_on(int runs);
+  /// Nothing more is to be gained, or all runs have been played.
+  [[nodiscard]] bool is_done() const;
+  /// After the first run.
+  [[nodiscard]] const Foresight& best() const;
+
+ private:
+  struct Search;
+  std::unique_ptr<Search> search_;
+};
+
+/// The whole search at once.
 Foresight look_ahead(const std::vector<Prospect>& prospects, const Stock& stock, int runs_max);
 
 /// No run can be shorter than this: the longest task, or what all of them need of memory, of CPUs
 /// and of GPUs for as long as they take, spread over all there is.
 Duration shortest_possible(const std::vector<Prospect>& prospects, const Stock& stock);
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

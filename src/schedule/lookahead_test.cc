@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
 Duration s(std::int64_t seconds) { return Duration{seconds * 1000}; }
@@ -22,7 +22,7 @@ Prospect on_gpu(Bytes gpu_memory, Duration train, Duration load = {}, Bytes memo
           .two_phase = load > Duration{0}};
 }
 
-const Stock kOneCard{.memory = gb(10), .cpus = cpus(8), .gpus = {gb(8)}};
+const Stock kOneCard{.memory = gb(10), .cpus = model::cpus(8), .gpus = {gb(8)}};
 
 TEST(LookAhead, PutsTheLongestFirstWhereThatIsBest) {
   // Two at a time: 30 beside 10, 10, 10.
@@ -60,7 +60,7 @@ TEST(LookAhead, CountsTheTimeToLoadAndTheMemoryThatIsHeldMeanwhile) {
 
 TEST(LookAhead, CountsCpusOfThoseThatWantNoGpu) {
   const std::vector<Prospect> tasks(
-      4, {.train = s(10), .request = {.memory = gb(1), .cpus = cpus(4)}});
+      4, {.train = s(10), .request = {.memory = gb(1), .cpus = model::cpus(4)}});
   EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(20));
 }
 
@@ -80,5 +80,25 @@ TEST(LookAhead, SaysTheSameEveryTimeAndNamesEachTaskOnce) {
   EXPECT_GE(once.makespan, shortest_possible(tasks, kOneCard));
 }
 
+TEST(LookAhead, FindsTheSameInPiecesAsAtOnce) {
+  std::vector<Prospect> tasks;
+  for (int i = 0; i < 30; ++i)
+    tasks.push_back(on_gpu(gb(1 + (i * 7) % 5), s(3 + (i * 11) % 9), s(1)));
+  const Foresight once = look_ahead(tasks, kOneCard, 300);
+  LookAhead pieces(tasks, kOneCard, 300);
+  int rounds = 0;
+  Duration before = Duration::max();
+  while (!pieces.is_done()) {
+    const bool better = pieces.go_on(7);
+    EXPECT_EQ(better, pieces.best().makespan < before);
+    before = pieces.best().makespan;
+    ++rounds;
+  }
+  EXPECT_GT(rounds, 1);
+  EXPECT_EQ(pieces.best().order, once.order);
+  EXPECT_EQ(pieces.best().makespan, once.makespan);
+  EXPECT_EQ(pieces.best().runs, once.runs);
+}
+
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -12,15 +12,15 @@
 #include "model/plan.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard::schedule_test {
+namespace trainyard::schedule {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-const Limits kWatches{.memory_remain = gb(1), .train_retries = 2, .watches_memory = true};
+const model::Policy kWatches{.memory_remain = gb(1), .train_retries = 2, .watches_memory = true};
 
-Sampled seen(Bytes available, std::vector<Bytes> tasks) {
-  Sampled sampled{.memory_available = available, .tasks = {}};
+model::Sampled takes(Bytes available, std::vector<Bytes> tasks) {
+  model::Sampled sampled{.memory_available = available, .tasks = {}};
   for (std::uint32_t task = 0; task < tasks.size(); ++task) {
     sampled.tasks.push_back({.key = {{task}, 1}, .memory = tasks[task]});
   }
@@ -30,52 +30,52 @@ Sampled seen(Bytes available, std::vector<Bytes> tasks) {
 TEST(MemoryLimit, EndsATaskThatTakesMoreAndDoesNotTryItAgain) {
   Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard());
   yard.go(yard.first, at(0));
-  EXPECT_EQ(commands(yard.on(at(1), seen(gb(8), {gb(2)}))), Texts{});
-  EXPECT_EQ(commands(yard.on(at(2), seen(gb(7), {gb(3)}))), Texts{"stop 0#1"});
+  EXPECT_EQ(commands(yard.on(at(1), takes(gb(8), {gb(2)}))), Texts{});
+  EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(3)}))), Texts{"stop 0#1"});
   EXPECT_EQ(
-      changes(yard.ended(0, at(3), KilledBy{.signal = 15})).front(),
+      changes(yard.ended(0, at(3), model::KilledBy{.signal = 15})).front(),
       "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
 }
 
 TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
   Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard().tasks(1, gb(3)),
-            Limits{.kernel_keeps_limits = true});
+            model::Policy{.kernel_keeps_limits = true});
   std::vector<Bytes> limits;
-  for (const Command& command : yard.first.commands) {
-    limits.push_back(std::get<StartAttempt>(command).memory_max);
+  for (const model::Command& command : yard.first.commands) {
+    limits.push_back(std::get<model::StartAttempt>(command).memory_max);
   }
   EXPECT_EQ(limits, (std::vector{gb(2), Bytes{}}));
   yard.go(yard.first, at(0));
-  EXPECT_EQ(commands(yard.on(at(2), seen(gb(7), {gb(3), gb(3)}))), Texts{}) << "nobody looks";
+  EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(3), gb(3)}))), Texts{}) << "nobody looks";
   EXPECT_EQ(
-      changes(
-          yard.ended(0, at(3), KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
+      changes(yard.ended(0, at(3),
+                         model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
           .front(),
       "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
   // The machine as a whole may run out of memory, too.
-  EXPECT_EQ(changes(yard.ended(1, at(4), KilledBy{.signal = 9, .out_of_memory = true})).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; tried again with "
-            "3.6 GB");
+  EXPECT_EQ(
+      changes(yard.ended(1, at(4), model::KilledBy{.signal = 9, .out_of_memory = true})).front(),
+      "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; retried with "
+      "3.6 GB");
 }
 
 TEST(MemoryLimit, IsNoneWhereNobodySaysSo) {
   Yard yard(PlanBuilder().tasks(1, gb(2)));
   yard.go(yard.first, at(0));
-  EXPECT_EQ(commands(yard.on(at(2), seen(gb(7), {gb(3)}))), Texts{});
+  EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(3)}))), Texts{});
 }
 
 TEST(MemoryWatch, InterruptsWhoIsMostOverItsPromise) {
   Yard yard(PlanBuilder().tasks(3, gb(2)), kWatches);
   yard.go(yard.first, at(0));
-  const Sampled low = seen(mb(500), {gb(2), gb(4), gb(3)});
+  const model::Sampled low = takes(mb(500), {gb(2), gb(4), gb(3)});
   EXPECT_EQ(commands(yard.on(at(1), low)), Texts{}) << "it may be a moment";
   EXPECT_EQ(commands(yard.on(at(2), low)), Texts{"stop 1#1"});
   EXPECT_EQ(commands(yard.on(at(3), low)), Texts{}) << "one at a time";
-  const Decision ended = yard.ended(1, at(4), KilledBy{.signal = 15});
-  EXPECT_EQ(
-      changes(ended).front(),
-      "1#1 INTERRUPT OUT_OF_MEMORY: interrupted, as the machine's memory ran short; tried again "
-      "with 4 GB");
+  const model::Decision ended = yard.ended(1, at(4), model::KilledBy{.signal = 15});
+  EXPECT_EQ(changes(ended).front(),
+            "1#1 INTERRUPT OUT_OF_MEMORY: interrupted, as the machine's memory ran short; retried "
+            "with 4 GB");
   EXPECT_EQ(commands(ended), Texts{}) << "there is no room yet";
   EXPECT_EQ(commands(yard.ended(0, at(5))), Texts{"start 1#2 with 4 GB"});
 }
@@ -84,7 +84,7 @@ TEST(MemoryWatch, InterruptsTheYoungestWhereNobodyIsOver) {
   Yard yard(PlanBuilder().tasks(2, gb(2)), kWatches);
   static_cast<void>(yard.started(0, at(1)));
   static_cast<void>(yard.started(1, at(2)));
-  const Sampled low = seen(mb(500), {gb(2), gb(1)});
+  const model::Sampled low = takes(mb(500), {gb(2), gb(1)});
   yard.on(at(3), low);
   EXPECT_EQ(commands(yard.on(at(4), low)), Texts{"stop 1#1"});
 }
@@ -92,7 +92,7 @@ TEST(MemoryWatch, InterruptsTheYoungestWhereNobodyIsOver) {
 TEST(MemoryWatch, LeavesThoseAloneThatMayNotBeInterrupted) {
   Yard yard(PlanBuilder().tasks(2, gb(2)).keeps_running(), kWatches);
   yard.go(yard.first, at(0));
-  const Sampled low = seen(mb(500), {gb(2), gb(6)});
+  const model::Sampled low = takes(mb(500), {gb(2), gb(6)});
   yard.on(at(3), low);
   EXPECT_EQ(commands(yard.on(at(4), low)), Texts{});
 }
@@ -100,30 +100,31 @@ TEST(MemoryWatch, LeavesThoseAloneThatMayNotBeInterrupted) {
 TEST(MemoryWatch, DoesNotCountTheTry) {
   Yard yard(PlanBuilder().tasks(1, gb(2)), kWatches);
   yard.go(yard.first, at(0));
-  for (std::uint32_t attempt = 1; attempt <= 3; ++attempt) {
-    const Sampled low{.memory_available = mb(500),
-                      .tasks = {{.key = {{0}, attempt}, .memory = gb(2)}}};
+  for (std::uint32_t attempt = 1; attempt <= 5; ++attempt) {
+    const model::Sampled low{.memory_available = mb(500),
+                             .tasks = {{.key = {{0}, attempt}, .memory = gb(2)}}};
     yard.on(at(10), low);
     EXPECT_EQ(commands(yard.on(at(11), low)).size(), 1U) << attempt;
-    static_cast<void>(yard.ended(0, at(12), KilledBy{.signal = 15}, {}, attempt));
-    EXPECT_EQ(commands(yard.on(at(13), seen(gb(9), {}))).size(), 1U) << attempt;
+    static_cast<void>(yard.ended(0, at(12), model::KilledBy{.signal = 15}, {}, attempt));
+    EXPECT_EQ(commands(yard.on(at(13), takes(gb(9), {}))).size(), 1U) << attempt;
     static_cast<void>(yard.started(0, at(14), attempt + 1));
   }
   // Whoever was interrupted so often is left alone.
-  const Sampled low{.memory_available = mb(500), .tasks = {{.key = {{0}, 4}, .memory = gb(2)}}};
+  const model::Sampled low{.memory_available = mb(500),
+                           .tasks = {{.key = {{0}, 6}, .memory = gb(2)}}};
   yard.on(at(20), low);
   EXPECT_EQ(commands(yard.on(at(21), low)), Texts{});
 }
 
 TEST(MemoryWatch, SleepsWhereItIsSwitchedOff) {
-  Limits off = kWatches;
+  model::Policy off = kWatches;
   off.watches_memory = false;
   Yard yard(PlanBuilder().tasks(2, gb(2)), off);
   yard.go(yard.first, at(0));
-  const Sampled low = seen(mb(500), {gb(2), gb(6)});
+  const model::Sampled low = takes(mb(500), {gb(2), gb(6)});
   yard.on(at(3), low);
   EXPECT_EQ(commands(yard.on(at(4), low)), Texts{});
 }
 
 }  // namespace
-}  // namespace trainyard::schedule_test
+}  // namespace trainyard::schedule

@@ -13,34 +13,28 @@
 #include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-using schedule_test::at;
-using schedule_test::changes;
-using schedule_test::commands;
-using schedule_test::kStart;
-using schedule_test::PlanBuilder;
-using schedule_test::Yard;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr KilledBy kOutOfMemory{.signal = 9, .out_of_memory = true};
+constexpr model::KilledBy kOutOfMemory{.signal = 9, .out_of_memory = true};
 
 TEST(Scheduler, CountsTheMemoryOfATaskOnceWhoseEndIsHeardAfterTheNextSample) {
   Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(7)));
   static_cast<void>(yard.started(0));
   static_cast<void>(
-      yard.on(at(1), Sampled{.memory_available = gb(4), .tasks = {{{{0}, 1}, gb(6)}}}));
+      yard.on(at(1), model::Sampled{.memory_available = gb(4), .tasks = {{{{0}, 1}, gb(6)}}}));
   // It is gone, and others have taken 4 of its 6 GB, when the next sample is made.
-  static_cast<void>(yard.on(at(2), Sampled{.memory_available = gb(6)}));
+  static_cast<void>(yard.on(at(2), model::Sampled{.memory_available = gb(6)}));
   EXPECT_THAT(commands(yard.ended(0, at(3))), IsEmpty()) << "6 GB are there, not 12";
-  EXPECT_THAT(commands(yard.on(at(4), Sampled{.memory_available = gb(7)})),
+  EXPECT_THAT(commands(yard.on(at(4), model::Sampled{.memory_available = gb(7)})),
               ElementsAre("start 1#1 with 7 GB"));
 }
 
 TEST(Scheduler, LetsAtMostSoManyPassInOneGo) {
-  const Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(9)).tasks(9, Bytes{0}, cpus(1)),
+  const Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(9)).tasks(9, Bytes{0}, model::cpus(1)),
                   {.passes_max = 2});
   EXPECT_THAT(commands(yard.first),
               ElementsAre("start 0#1 with 6 GB", "start 2#1 with 0 B", "start 3#1 with 0 B",
@@ -54,7 +48,7 @@ TEST(Scheduler, LetsAtMostSoManyPassInOneGo) {
 
 TEST(Scheduler, RemembersHowOftenATaskWasPassedThoughAnotherWasTheOldestMeanwhile) {
   Yard yard(PlanBuilder().tasks(1, gb(4)).tasks(1, gb(9)).tasks(9, gb(3)), {.passes_max = 3});
-  const End failed = ExitedWith{1};
+  const model::End failed = model::ExitedWith{1};
   EXPECT_THAT(commands(yard.first),
               ElementsAre("start 0#1 with 4 GB", "start 2#1 with 3 GB", "start 3#1 with 3 GB"))
       << "task 1 is passed twice";
@@ -73,20 +67,21 @@ TEST(Scheduler, RemembersHowOftenATaskWasPassedThoughAnotherWasTheOldestMeanwhil
 TEST(Scheduler, PromisesARetryNoMoreThanCouldEverBeFree) {
   // Others use 1 GB, so that 9 GB can be free at most, though it took 9.5 before it was killed.
   Yard yard(PlanBuilder().tasks(1, gb(4)).tasks(1, gb(2)));
-  const Sampled reading{.memory_available = gb(9), .tasks = {}};
+  const model::Sampled reading{.memory_available = gb(9), .tasks = {}};
   EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, mb(9'500))), IsEmpty());
   EXPECT_THAT(
       changes(yard.on(at(2), reading)),
       ElementsAre("shape 0: needs 9 GB of memory, 7 GB free, 1 task holds 2 GB, others use 1 GB"))
       << "the other still runs";
-  EXPECT_THAT(commands(yard.ended(1, at(3), ExitedWith{0})), ElementsAre("start 0#2 with 9 GB"));
+  EXPECT_THAT(commands(yard.ended(1, at(3), model::ExitedWith{0})),
+              ElementsAre("start 0#2 with 9 GB"));
 }
 
 TEST(Scheduler, LetsARetryThatLacksMemoryForItsShapeWaitForOthers) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
-  static_cast<void>(yard.on(at(1), Sampled{.memory_available = gb(3), .tasks = {}}));
+  static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(3), .tasks = {}}));
   EXPECT_THAT(commands(yard.ended(0, at(2), kOutOfMemory, gb(8))), IsEmpty());
-  EXPECT_THAT(commands(yard.on(at(3), Sampled{.memory_available = gb(5), .tasks = {}})),
+  EXPECT_THAT(commands(yard.on(at(3), model::Sampled{.memory_available = gb(5), .tasks = {}})),
               ElementsAre("start 0#2 with 5 GB"));
 }
 
@@ -105,7 +100,7 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
                 .tasks(1, gb(8))
                 .group({.name = "b", .needs = {{0}}})
                 .tasks(1, gb(1)));
-  static_cast<void>(yard.on(at(1), KillAsked{.task = {1}, .request = 1}));
+  static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
   EXPECT_THAT(changes(yard.ran(0, at(2))),
               ::testing::Contains("group 1 skipped: it needs group 'a', where a task was killed "
                                   "before it started"));
@@ -115,9 +110,11 @@ TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOn
   // Nobody knows how long these run. 7 GB are free when one more of them has ended, and then
   // nothing is left beside.
   Yard yard(PlanBuilder().tasks(3, gb(3)).tasks(1, gb(7)).tasks(9, gb(3)), {.passes_max = 1});
-  EXPECT_THAT(commands(yard.ended(0, at(1), ExitedWith{1})), ElementsAre("start 4#1 with 3 GB"));
-  EXPECT_THAT(commands(yard.ended(1, at(2), ExitedWith{1})), IsEmpty());
-  EXPECT_THAT(commands(yard.ended(2, at(3), ExitedWith{1})), ElementsAre("start 3#1 with 7 GB"));
+  EXPECT_THAT(commands(yard.ended(0, at(1), model::ExitedWith{1})),
+              ElementsAre("start 4#1 with 3 GB"));
+  EXPECT_THAT(commands(yard.ended(1, at(2), model::ExitedWith{1})), IsEmpty());
+  EXPECT_THAT(commands(yard.ended(2, at(3), model::ExitedWith{1})),
+              ElementsAre("start 3#1 with 7 GB"));
 }
 
 TEST(Scheduler, TakesBackTheReasonOfABlockedTaskThatIsKilled) {
@@ -126,24 +123,23 @@ TEST(Scheduler, TakesBackTheReasonOfABlockedTaskThatIsKilled) {
                 .tasks(1, gb(1))
                 .group({.name = "b", .needs = {{0}}})
                 .tasks(2, gb(1)));
-  EXPECT_THAT(changes(yard.on(at(1), KillAsked{.task = {1}, .request = 1})),
+  EXPECT_THAT(changes(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1})),
               ElementsAre("1#0 INIT SKIPPED: killed on request before it started"))
       << "the other still waits";
-  EXPECT_THAT(changes(yard.on(at(2), KillAsked{.task = {2}, .request = 2})),
+  EXPECT_THAT(changes(yard.on(at(2), model::KillAsked{.task = {2}, .request = 2})),
               ElementsAre("2#0 INIT SKIPPED: killed on request before it started", "shape 1: "));
 }
 
 TEST(Scheduler, GivesNoReasonForABlockedShapeWhoseTasksHaveAllFinishedBefore) {
-  Plan plan = PlanBuilder()
-                  .group({.name = "a"})
-                  .tasks(1, gb(1))
-                  .group({.name = "b", .needs = {{0}}})
-                  .tasks(1, gb(1))
-                  .tasks(1, gb(2))
-                  .build();
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "a"})
+                         .tasks(1, gb(1))
+                         .group({.name = "b", .needs = {{0}}})
+                         .tasks(1, gb(1))
+                         .tasks(1, gb(2))
+                         .build();
   plan.tasks[1].finished_before = true;
-  Scheduler scheduler(plan, schedule_test::kNoLimits, schedule_test::kMachine);
-  EXPECT_THAT(changes(scheduler.begin(kStart, {.memory_available = gb(10)})),
+  EXPECT_THAT(changes(Yard(plan).first),
               ElementsAre("group 0 running", "shape 2: waits for group 'a'", "0#1 AVAILABLE"));
 }
 
@@ -152,7 +148,7 @@ TEST(Scheduler, FailsATaskThatIsKilledWhileItWaitsForAnotherTry) {
   static_cast<void>(yard.started(0));
   static_cast<void>(yard.started(1));
   EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, gb(7))), IsEmpty());
-  const Decision killed = yard.on(at(2), KillAsked{.task = {0}, .request = 5});
+  const model::Decision killed = yard.on(at(2), model::KillAsked{.task = {0}, .request = 5});
   EXPECT_THAT(
       changes(killed),
       ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it waited for "
@@ -167,7 +163,7 @@ TEST(Scheduler, FailsATaskThatWaitsForAnotherTryWhenItsGroupFailsFast) {
   static_cast<void>(yard.started(0));
   static_cast<void>(yard.started(1));
   static_cast<void>(yard.ended(0, at(1), kOutOfMemory, gb(7)));
-  EXPECT_THAT(changes(yard.ended(1, at(2), ExitedWith{1})),
+  EXPECT_THAT(changes(yard.ended(1, at(2), model::ExitedWith{1})),
               ElementsAre("1#1 EXCEPTION FAILED EXIT: ended with exit code 1",
                           "0#1 EXCEPTION FAILED KILLED: another task of its group failed "
                           "(fail-fast)",
@@ -194,7 +190,7 @@ TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
   Yard yard(plan.group({.name = "beside", .needs = {}}).tasks(1, gb(4)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 130#1 with 1 GB", "start 131#1 with 4 GB"));
   EXPECT_THAT(commands(yard.ended(130, at(1))), IsEmpty());
-  const Decision back = yard.ended(131, at(2), kOutOfMemory);
+  const model::Decision back = yard.ended(131, at(2), kOutOfMemory);
   EXPECT_THAT(commands(back), ElementsAre("start 0#1 with 8 GB"));
   EXPECT_EQ(changes(back).back(), "shape 131: older tasks are looked at first");
 }
@@ -203,11 +199,11 @@ TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
 TEST(Scheduler, DoesNotTryAgainWhatWasKilledOnRequestWhileItLingeredAfterRunningOut) {
   Yard yard(PlanBuilder().tasks(1, gb(4)).two_phase(), {.stop_grace = Duration{10'000}});
   static_cast<void>(yard.started(0, at(0)));
-  static_cast<void>(yard.says(0, at(0), Said::Loading));
-  static_cast<void>(yard.says(0, at(1), Said::OutOfMemory, "MemoryError"));
-  EXPECT_THAT(commands(yard.on(at(11), TimePassed{})), ElementsAre("stop 0#1"));
-  EXPECT_THAT(commands(yard.on(at(12), KillAsked{.task = {0}, .request = 3})), IsEmpty());
-  const Decision ended = yard.ended(0, at(13), ExitedWith{1});
+  static_cast<void>(yard.says(0, at(0), model::Said::Loading));
+  static_cast<void>(yard.says(0, at(1), model::Said::OutOfMemory, "MemoryError"));
+  EXPECT_THAT(commands(yard.on(at(11), model::TimePassed{})), ElementsAre("stop 0#1"));
+  EXPECT_THAT(commands(yard.on(at(12), model::KillAsked{.task = {0}, .request = 3})), IsEmpty());
+  const model::Decision ended = yard.ended(0, at(13), model::ExitedWith{1});
   EXPECT_EQ(changes(ended).front(), "0#1 EXCEPTION FAILED KILLED: killed on request");
   EXPECT_THAT(commands(ended), ElementsAre("answer 3 done"));
 }
@@ -216,18 +212,18 @@ TEST(Scheduler, TakesACommandsOwnWordForHavingRunOutOfMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));
   const auto ended = [](std::uint32_t attempt) {
-    return AttemptEnded{.key = {.task = {0}, .attempt = attempt},
-                        .end = ExitedWith{1},
-                        .usage = {},
-                        .result = {},
-                        .warning = {},
-                        .out_of_memory = "RuntimeError: CUDA out of memory"};
+    return model::AttemptEnded{.key = {.task = {0}, .attempt = attempt},
+                               .end = model::ExitedWith{1},
+                               .usage = {},
+                               .result = {},
+                               .warning = {},
+                               .out_of_memory = "RuntimeError: CUDA out of memory"};
   };
   EXPECT_THAT(changes(yard.on(at(1), ended(1))),
-              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: RuntimeError: CUDA out of memory; tried "
-                          "again with 1.2 GB",
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: RuntimeError: CUDA out of memory; retried "
+                          "with 1.2 GB",
                           "0#2 AVAILABLE"));
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

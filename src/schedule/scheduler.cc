@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "model/command.h"
@@ -24,11 +23,12 @@
 #include "schedule/ledger.h"
 #include "schedule/state.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-std::optional<std::string> never_fits_gpus(const Request& request, const Limits& limits,
-                                           const Capacity& capacity) {
+std::optional<std::string> never_fits_gpus(const model::Request& request,
+                                           const model::Policy& policy,
+                                           const model::Capacity& capacity) {
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
     return fmt::format(
@@ -40,23 +40,23 @@ std::optional<std::string> never_fits_gpus(const Request& request, const Limits&
                        request.gpu->value, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
                        there - 1);
   }
-  const GpuChooser chooser(limits, capacity);
+  const GpuChooser chooser(policy, capacity);
   const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
   if (chooser.choose(room, request)) return std::nullopt;
   if (std::cmp_greater(request.gpus, there)) {
     return fmt::format("needs {} GPUs, this machine has {}", request.gpus, there);
   }
-  Request one = request;
+  model::Request one = request;
   one.gpus = 1;
   if (request.gpus > 1 && chooser.choose(room, one)) {
     return fmt::format(
         "needs {}, and this machine has not so many GPUs of that size that go "
         "together (a MIG slice goes with no other)",
-        gpu_promise_text(request));
+        model::gpu_promise_text(request));
   }
-  if (wants_whole_gpus(request)) {
+  if (model::wants_whole_gpus(request)) {
     return fmt::format("needs {}, and remain-limit.cuda-memory leaves nothing of one",
-                       gpu_promise_text(one));
+                       model::gpu_promise_text(one));
   }
   const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
   return fmt::format("needs {} of memory on a GPU, {} can give {} after what is kept free",
@@ -67,46 +67,39 @@ std::optional<std::string> never_fits_gpus(const Request& request, const Limits&
 
 }  // namespace
 
-Scheduler::Scheduler(const Plan& plan, const Limits& limits, const Capacity& capacity)
-    : state_(std::make_unique<State>(plan, limits, capacity)) {}
+Scheduler::Scheduler(const model::Policy& policy, const model::Capacity& capacity)
+    : state_(std::make_unique<State>(policy, capacity)) {}
 Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
-Decision Scheduler::begin(Instant at, const Sampled& machine, const GpusSampled& gpus) {
-  check(!state_->begun, "a run begins once");
-  Decision out;
-  if (!gpus.gpus.empty()) state_->gpus_sampled(at, gpus, out);
-  state_->begin(at, machine, out);
-  state_->start_what_fits(at, out);
-  state_->tell_headroom(true, out);
-  return out;
-}
-
-Decision Scheduler::on(const Event& event) {
-  check(state_->begun, "a run begins before anything happens in it");
-  Decision out;
+model::Decision Scheduler::on(const model::Event& event) {
+  model::Decision out;
   // Only what gives something back, or asks for something, is a reason to look who can start.
   bool look = true;
   match(
       event.what,
-      [&](const AttemptStarted& it) {
+      [&](const model::AttemptStarted& it) {
         state_->started(event.at, it, out);
         look = false;
       },
-      [&](const StageReported& it) { state_->reported(event.at, it, out); },
-      [&](const AttemptEnded& it) { state_->ended(event.at, it, out); },
-      [&](const Sampled& it) { state_->sampled(event.at, it, out); },
-      [&](const GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
-      [&](const KeeperSilent& it) { state_->keeper_silent = it.silent; },
-      [&](const InterruptAsked&) { state_->interrupted(event.at, out); },
-      [&](const KillAsked& it) { state_->kill_asked(event.at, it, out); },
-      [&](const Progressed&) {}, [&](const TimePassed&) {});
+      [&](const model::StageReported& it) { state_->reported(event.at, it, out); },
+      [&](const model::AttemptEnded& it) { state_->ended(event.at, it, out); },
+      [&](const model::Sampled& it) { state_->sampled(event.at, it, out); },
+      [&](const model::GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
+      [&](const model::KeeperSilent& it) { state_->keeper_silent = it.silent; },
+      [&](const model::InterruptAsked&) { state_->interrupted(event.at, out); },
+      [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
+      [&](const model::BatchAdded& it) { state_->batch_added(*it.plan, out); },
+      [&](const model::Progressed&) {}, [&](const model::TimePassed&) {});
+  // Whatever the event was, it brings the time. What is due by now is done before anything starts:
+  // it may give back room.
   state_->end_overdue(event.at, out);
   state_->let_go(event.at);
+  if (state_->come_back(event.at)) look = true;
   if (look) state_->start_what_fits(event.at, out);
-  const bool reading = std::holds_alternative<Sampled>(event.what) ||
-                       std::holds_alternative<GpusSampled>(event.what);
+  const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
+                       std::holds_alternative<model::GpusSampled>(event.what);
   state_->tell_headroom(reading, out);
   return out;
 }
@@ -117,14 +110,15 @@ std::optional<Instant> Scheduler::wakeup() const {
     const Instant deadline = state_->deadlines.begin()->first;
     first = std::min(first.value_or(deadline), deadline);
   }
+  if (const auto back = state_->next_coming_back()) first = std::min(first.value_or(*back), *back);
   return first;
 }
 
-bool Scheduler::ended() const { return state_->tasks.open() == 0; }
+bool Scheduler::idle() const { return state_->tasks.open() == 0; }
 
-std::optional<std::string> never_fits(const Request& request, const Limits& limits,
-                                      const Capacity& capacity) {
-  const Bytes kept = memory_kept_free(limits, capacity);
+std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
+                                      const model::Capacity& capacity) {
+  const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
     return fmt::format("needs {} of memory, this machine can give {} ({} less {} kept free)",
@@ -137,7 +131,7 @@ std::optional<std::string> never_fits(const Request& request, const Limits& limi
                        static_cast<double>(capacity.cpus.milli) / 1000);
   }
   if (request.gpus == 0) return std::nullopt;
-  return never_fits_gpus(request, limits, capacity);
+  return never_fits_gpus(request, policy, capacity);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -1,8 +1,9 @@
 // The decision core: which task starts next, and what becomes of one that ended.
 //
 // It is pure: no clock, thread, file or process. What happens comes in as an Event, what is to be
-// done and what has changed comes out as a Decision, and time is a number on the event. The same
-// plan and the same events give the same decisions, so a run can be played again, simulated with
+// done and what has changed comes out as a Decision, and time is a number on the event. That there
+// is something to run is an event like all others (BatchAdded). The same events give the same
+// decisions, so a run can be played again, simulated with
 // faults (sim/) and forecast.
 //
 // Not thread-safe: it belongs to the one thread that runs the loop.
@@ -17,31 +18,29 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 class Scheduler {
  public:
-  /// Each shape of the plan must fit into the capacity less what the limits keep free (see
-  /// never_fits()).
-  Scheduler(const Plan& plan, const Limits& limits, const Capacity& capacity);
+  /// It has nothing to run until a batch is added. A first reading of the machine, and of its GPUs
+  /// where it has some, must come before that.
+  Scheduler(const model::Policy& policy, const model::Capacity& capacity);
   ~Scheduler();
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
 
-  /// Takes in the first reading of the machine, and of its GPUs where it has some, and starts what
-  /// can be started. Called once, first.
-  [[nodiscard]] Decision begin(Instant at, const Sampled& machine, const GpusSampled& gpus = {});
-
   /// Takes in one thing that happened. Returns what must now be written down and done, in order.
+  /// Each shape of a batch must fit into the capacity less what the limits keep free (see
+  /// never_fits()), and its groups may need those of earlier batches.
   /// Costs O(log tasks + lanes looked at): at most 128 lanes of tasks that lack room (those of one
   /// shape that ask for the same), and 16,384 of groups that run as many as max-parallel lets them.
-  [[nodiscard]] Decision on(const Event& event);
+  [[nodiscard]] model::Decision on(const model::Event& event);
 
   /// When it wants a TimePassed at the latest, whatever else happens; nothing when it needs none.
   [[nodiscard]] std::optional<Instant> wakeup() const;
 
-  /// True when every task has its verdict.
-  [[nodiscard]] bool ended() const;
+  /// True when every task of every batch so far has its verdict.
+  [[nodiscard]] bool idle() const;
 
  private:
   struct State;
@@ -50,7 +49,7 @@ class Scheduler {
 
 /// Why a request can never be granted here, in words for the person who wrote it; nothing when it
 /// can: "needs 64 GB of memory, this machine can give 22.1 GB (24 GB less 1.9 GB kept free)".
-std::optional<std::string> never_fits(const Request& request, const Limits& limits,
-                                      const Capacity& capacity);
+std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
+                                      const model::Capacity& capacity);
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -17,43 +17,37 @@
 #include "model/resources.h"
 #include "schedule/test_yard.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-using schedule_test::at;
-using schedule_test::changes;
-using schedule_test::commands;
-using schedule_test::kMachine;
-using schedule_test::kNoLimits;
-using schedule_test::kStart;
-using schedule_test::PlanBuilder;
-using schedule_test::Yard;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
   static_cast<void>(yard.started(0));
-  const Decision again = yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true}, gb(2));
+  const model::Decision again =
+      yard.ended(0, at(5), model::KilledBy{.signal = 9, .out_of_memory = true}, gb(2));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 4.8 GB"));
   EXPECT_THAT(changes(again), ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out "
-                                          "of memory; tried again with 4.8 GB",
+                                          "of memory; retried with 4.8 GB",
                                           "0#2 AVAILABLE"));
 }
 
 TEST(Scheduler, GivesARetryWhatItWasSeenToUseWhenThatIsMore) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
   static_cast<void>(yard.started(0));
-  EXPECT_THAT(commands(yard.ended(0, at(5), KilledBy{.signal = 9, .out_of_memory = true}, gb(7))),
-              ElementsAre("start 0#2 with 7 GB"));
+  EXPECT_THAT(
+      commands(yard.ended(0, at(5), model::KilledBy{.signal = 9, .out_of_memory = true}, gb(7))),
+      ElementsAre("start 0#2 with 7 GB"));
 }
 
 TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   Yard yard(PlanBuilder().tasks(1, gb(9)), {.train_retries = 2});
-  const KilledBy out_of_memory{.signal = 9, .out_of_memory = true};
+  const model::KilledBy out_of_memory{.signal = 9, .out_of_memory = true};
   EXPECT_THAT(commands(yard.ran(0, at(1), out_of_memory)), ElementsAre("start 0#2 with 10 GB"));
   static_cast<void>(yard.started(0, at(2), 2));
-  const Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
+  const model::Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
   EXPECT_THAT(commands(given_up), IsEmpty());
   EXPECT_THAT(changes(given_up),
               ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
@@ -64,46 +58,47 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
 
 TEST(Scheduler, SaysWhatATaskThatFailedSaidLast) {
   Yard yard(PlanBuilder().tasks(4, gb(1)));
-  const auto failed = [&](std::uint32_t task, End end) {
+  const auto failed = [&](std::uint32_t task, model::End end) {
     static_cast<void>(yard.started(task, at(1)));
-    return changes(yard.on(at(1), AttemptEnded{.key = {.task = {task}, .attempt = 1},
-                                               .end = std::move(end),
-                                               .last_words = "KeyError: 'lr'"}))
+    return changes(yard.on(at(1), model::AttemptEnded{.key = {.task = {task}, .attempt = 1},
+                                                      .end = std::move(end),
+                                                      .last_words = "KeyError: 'lr'"}))
         .front();
   };
-  EXPECT_EQ(failed(0, ExitedWith{3}), "0#1 EXCEPTION FAILED EXIT: KeyError: 'lr'");
-  EXPECT_EQ(failed(1, KilledBy{.signal = 11}),
+  EXPECT_EQ(failed(0, model::ExitedWith{3}), "0#1 EXCEPTION FAILED EXIT: KeyError: 'lr'");
+  EXPECT_EQ(failed(1, model::KilledBy{.signal = 11}),
             "1#1 EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV): KeyError: 'lr'");
-  EXPECT_EQ(failed(2, ExitedWith{0}), "2#1 FINISHED");
+  EXPECT_EQ(failed(2, model::ExitedWith{0}), "2#1 FINISHED");
   // What somebody else ended did not fail of what it said.
   static_cast<void>(yard.started(3, at(1)));
-  yard.on(at(2), KillAsked{.task = {3}, .request = 1});
-  EXPECT_EQ(failed(3, KilledBy{.signal = 15}), "3#1 EXCEPTION FAILED KILLED: killed on request");
+  yard.on(at(2), model::KillAsked{.task = {3}, .request = 1});
+  EXPECT_EQ(failed(3, model::KilledBy{.signal = 15}),
+            "3#1 EXCEPTION FAILED KILLED: killed on request");
 }
 
 TEST(Scheduler, SaysHowATaskFailed) {
   Yard yard(PlanBuilder().tasks(4, gb(1)));
-  EXPECT_EQ(changes(yard.ran(0, at(1), ExitedWith{3})).back(),
+  EXPECT_EQ(changes(yard.ran(0, at(1), model::ExitedWith{3})).back(),
             "0#1 EXCEPTION FAILED EXIT: ended with exit code 3");
-  EXPECT_EQ(changes(yard.ran(1, at(1), KilledBy{.signal = 11})).back(),
+  EXPECT_EQ(changes(yard.ran(1, at(1), model::KilledBy{.signal = 11})).back(),
             "1#1 EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV)");
-  EXPECT_EQ(changes(yard.ended(2, at(1), NotStarted{"no such file"})).back(),
+  EXPECT_EQ(changes(yard.ended(2, at(1), model::NotStarted{"no such file"})).back(),
             "2#1 EXCEPTION FAILED CANNOT_START: no such file");
-  EXPECT_THAT(
-      changes(yard.ended(3, at(1), Vanished{"the keeper died"})),
-      ElementsAre("3#1 TRAINING", "3#1 EXCEPTION FAILED LOST: the keeper died", "group 0 failed"));
+  EXPECT_THAT(changes(yard.ended(3, at(1), model::Vanished{"the keeper died"})),
+              ElementsAre("3#1 TRAINING", "3#1 INTERRUPT LOST: try 2 of 6: the keeper died",
+                          "3#2 AVAILABLE"));
 }
 
 TEST(Scheduler, EndsATaskOverItsTimeLimitGentlyAndThenForGood) {
   Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}));
   static_cast<void>(yard.started(0, at(2)));
   EXPECT_EQ(yard.wakeup(), at(62));
-  EXPECT_THAT(commands(yard.on(at(61), TimePassed{})), IsEmpty());
-  EXPECT_THAT(commands(yard.on(at(62), TimePassed{})), ElementsAre("stop 0#1"));
+  EXPECT_THAT(commands(yard.on(at(61), model::TimePassed{})), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(62), model::TimePassed{})), ElementsAre("stop 0#1"));
   EXPECT_EQ(yard.wakeup(), at(72));
-  EXPECT_THAT(commands(yard.on(at(72), TimePassed{})), ElementsAre("kill 0#1"));
+  EXPECT_THAT(commands(yard.on(at(72), model::TimePassed{})), ElementsAre("kill 0#1"));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
-  EXPECT_THAT(changes(yard.ended(0, at(73), KilledBy{.signal = 9})),
+  EXPECT_THAT(changes(yard.ended(0, at(73), model::KilledBy{.signal = 9})),
               ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00",
                           "group 0 failed"));
 }
@@ -122,7 +117,7 @@ TEST(Scheduler, KeepsAGroupGoingAfterAFailureAndSkipsThoseThatNeedIt) {
               ElementsAre("group 0 running", "group 3 running",
                           "shape 1: waits for group 'prepare'", "shape 2: waits for group 'train'",
                           "0#1 AVAILABLE", "1#1 AVAILABLE", "4#1 AVAILABLE"));
-  EXPECT_THAT(changes(yard.ran(0, at(1), ExitedWith{1})),
+  EXPECT_THAT(changes(yard.ran(0, at(1), model::ExitedWith{1})),
               ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1"));
   EXPECT_THAT(
       changes(yard.ran(1, at(2))),
@@ -151,14 +146,14 @@ TEST(Scheduler, OpensAGroupWhenAllItNeedsHasFinished) {
 TEST(Scheduler, EndsAFailFastGroupWithItsFirstFailure) {
   Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(4, gb(3)));
   static_cast<void>(yard.started(1));
-  const Decision decision = yard.ran(0, at(1), ExitedWith{1});
+  const model::Decision decision = yard.ran(0, at(1), model::ExitedWith{1});
   EXPECT_THAT(commands(decision), ElementsAre("stop 1#1", "stop 2#1"));
   EXPECT_THAT(
       changes(decision),
       ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1",
                   "3#0 INIT SKIPPED: another task of its group failed (fail-fast)", "shape 0: "));
   EXPECT_EQ(
-      changes(yard.ended(1, at(2), KilledBy{.signal = 15})).back(),
+      changes(yard.ended(1, at(2), model::KilledBy{.signal = 15})).back(),
       "1#1 EXCEPTION FAILED KILLED: ended because another task of its group failed (fail-fast)");
 }
 
@@ -169,14 +164,14 @@ TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {
                 .group({.name = "b", .needs = {{0}}})
                 .tasks(1, gb(1)));
   static_cast<void>(yard.started(0));
-  const Decision once = yard.on(at(1), InterruptAsked{});
+  const model::Decision once = yard.on(at(1), model::InterruptAsked{});
   EXPECT_THAT(commands(once), ElementsAre("stop 0#1"));
   EXPECT_THAT(changes(once), ElementsAre("1#0 INIT STOPPED: the run was interrupted",
                                          "2#0 INIT STOPPED: the run was interrupted",
                                          "group 1 stopped", "shape 0: ", "shape 1: "));
-  EXPECT_THAT(commands(yard.on(at(2), InterruptAsked{})), ElementsAre("kill 0#1"));
-  EXPECT_THAT(commands(yard.on(at(3), InterruptAsked{})), IsEmpty());
-  EXPECT_THAT(changes(yard.ended(0, at(3), KilledBy{.signal = 9})),
+  EXPECT_THAT(commands(yard.on(at(2), model::InterruptAsked{})), ElementsAre("kill 0#1"));
+  EXPECT_THAT(commands(yard.on(at(3), model::InterruptAsked{})), IsEmpty());
+  EXPECT_THAT(changes(yard.ended(0, at(3), model::KilledBy{.signal = 9})),
               ElementsAre("0#1 INTERRUPT STOPPED: the run was interrupted", "group 0 stopped"));
   EXPECT_TRUE(yard.over());
 }
@@ -184,29 +179,29 @@ TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {
 TEST(Scheduler, TellsWhatNobodySawEndAsLostAlsoWhenItWasToldToEnd) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));
-  EXPECT_THAT(commands(yard.on(at(1), InterruptAsked{})), ElementsAre("stop 0#1"));
-  EXPECT_EQ(changes(yard.ended(0, at(2), Vanished{"the keeper died"})).front(),
+  EXPECT_THAT(commands(yard.on(at(1), model::InterruptAsked{})), ElementsAre("stop 0#1"));
+  EXPECT_EQ(changes(yard.ended(0, at(2), model::Vanished{"the keeper died"})).front(),
             "0#1 EXCEPTION FAILED LOST: the keeper died");
 }
 
 TEST(Scheduler, KillsATaskOnRequestAndAnswersWhenItIsGone) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));
-  EXPECT_THAT(commands(yard.on(at(1), KillAsked{.task = {0}, .request = 7})),
+  EXPECT_THAT(commands(yard.on(at(1), model::KillAsked{.task = {0}, .request = 7})),
               ElementsAre("stop 0#1"));
-  EXPECT_THAT(commands(yard.on(at(2), KillAsked{.task = {0}, .request = 8})), IsEmpty())
+  EXPECT_THAT(commands(yard.on(at(2), model::KillAsked{.task = {0}, .request = 8})), IsEmpty())
       << "it is being stopped already";
-  const Decision gone = yard.ended(0, at(3), KilledBy{.signal = 15});
+  const model::Decision gone = yard.ended(0, at(3), model::KilledBy{.signal = 15});
   EXPECT_THAT(commands(gone), ElementsAre("answer 7 done", "answer 8 done"));
   EXPECT_THAT(changes(gone),
               ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request", "group 0 failed"));
-  EXPECT_THAT(commands(yard.on(at(4), KillAsked{.task = {0}, .request = 9})),
+  EXPECT_THAT(commands(yard.on(at(4), model::KillAsked{.task = {0}, .request = 9})),
               ElementsAre("answer 9 not running"));
 }
 
 TEST(Scheduler, TakesAWaitingTaskOutOnRequest) {
   Yard yard(PlanBuilder().tasks(2, gb(6)));
-  const Decision decision = yard.on(at(1), KillAsked{.task = {1}, .request = 7});
+  const model::Decision decision = yard.on(at(1), model::KillAsked{.task = {1}, .request = 7});
   EXPECT_THAT(commands(decision), ElementsAre("answer 7 done"));
   EXPECT_THAT(changes(decision),
               ElementsAre("1#0 INIT SKIPPED: killed on request before it started", "shape 0: "));
@@ -216,49 +211,40 @@ TEST(Scheduler, TakesAWaitingTaskOutOnRequest) {
 
 TEST(Scheduler, DropsWhatAnOlderAttemptSays) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
-  static_cast<void>(yard.ran(0, at(1), KilledBy{.signal = 9, .out_of_memory = true}));
-  const Decision late = yard.ended(0, at(2));
+  static_cast<void>(yard.ran(0, at(1), model::KilledBy{.signal = 9, .out_of_memory = true}));
+  const model::Decision late = yard.ended(0, at(2));
   EXPECT_THAT(changes(late), IsEmpty());
   EXPECT_THAT(commands(late), IsEmpty());
   EXPECT_FALSE(yard.over());
 }
 
 TEST(Scheduler, GoesOnWhereAnEarlierExecutionStopped) {
-  Plan plan = PlanBuilder()
-                  .group({.name = "a"})
-                  .tasks(2, gb(1))
-                  .group({.name = "b", .needs = {{0}}})
-                  .tasks(1, gb(1))
-                  .build();
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "a"})
+                         .tasks(2, gb(1))
+                         .group({.name = "b", .needs = {{0}}})
+                         .tasks(1, gb(1))
+                         .build();
   plan.tasks[0].finished_before = true;
   plan.tasks[1].first_attempt = 4;
-  Scheduler scheduler(plan, kNoLimits, kMachine);
-  const Decision first = scheduler.begin(at(100), {.memory_available = gb(10)});
-  EXPECT_THAT(commands(first), ElementsAre("start 1#4 with 1 GB"));
+  EXPECT_THAT(commands(Yard(plan).first), ElementsAre("start 1#4 with 1 GB"));
   plan.tasks[1].finished_before = true;
-  Scheduler last(plan, kNoLimits, kMachine);
-  EXPECT_THAT(
-      changes(last.begin(at(100), {.memory_available = gb(10)})),
-      ElementsAre("group 0 running", "group 0 finished", "group 1 running", "2#1 AVAILABLE"));
+  EXPECT_THAT(changes(Yard(plan).first), ElementsAre("group 0 running", "group 0 finished",
+                                                     "group 1 running", "2#1 AVAILABLE"));
 }
 
 TEST(Scheduler, SaysWhatCanNeverFit) {
-  const Limits limits{.memory_remain = gb(2)};
-  EXPECT_EQ(never_fits({.memory = gb(8)}, limits, kMachine), std::nullopt);
-  EXPECT_EQ(never_fits({.memory = gb(9)}, limits, kMachine),
+  const model::Policy policy{.memory_remain = gb(2)};
+  EXPECT_EQ(never_fits({.memory = gb(8)}, policy, kMachine), std::nullopt);
+  EXPECT_EQ(never_fits({.memory = gb(9)}, policy, kMachine),
             "needs 9 GB of memory, this machine can give 8 GB (10 GB less 2 GB kept free)");
   EXPECT_EQ(
-      never_fits({.memory = gb(8) + Bytes{1}}, limits, kMachine),
+      never_fits({.memory = gb(8) + Bytes{1}}, policy, kMachine),
       "needs 8000000001 bytes of memory, this machine can give 8000000000 bytes (10 GB less 2 "
       "GB kept free)");
-  EXPECT_EQ(never_fits({.cpus = cpus(6)}, limits, kMachine), "needs 6 CPUs, this machine has 4");
-}
-
-TEST(SchedulerDeathTest, StopsWhenARunBeginsTwice) {
-  Scheduler scheduler(PlanBuilder().tasks(1, gb(1)).build(), kNoLimits, kMachine);
-  static_cast<void>(scheduler.begin(kStart, {.memory_available = gb(10)}));
-  EXPECT_DEATH(static_cast<void>(scheduler.begin(kStart, {})), "a run begins once");
+  EXPECT_EQ(never_fits({.cpus = model::cpus(6)}, policy, kMachine),
+            "needs 6 CPUs, this machine has 4");
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -1,5 +1,35 @@
 // What the scheduler remembers, and the steps that its decisions are made of. Private to
 // schedule/scheduler.h: nobody else includes it.
+//
+// A task of the run is in one place at a time:
+//
+//   its group is Blocked         in none of the containers below
+//   waits to be started          in waiting_
+//   waits for its retry's time   in delayed_, where it asks for nothing
+//   has an attempt               in running_; while it waits for its device in loaded_ as well
+//   has its verdict              in none of them any more, nor in passed_ or grown_gpu_
+//
+// What holds whenever an event has been taken in:
+//
+// (1) running_ and ledger_ name the same tasks, and gpus_ those of them that hold GPUs. A task is
+//     entered in start() and taken out in ended(), and nowhere else: one that was asked to end
+//     holds what it has until the keeper says that it is gone. Running::promise is what the ledgers
+//     have reserved for it. A two-phase task has its CPUs and GPUs reserved by train().
+// (2) A task is in loaded_ if and only if its Running::waits. It has no deadline then, has said no
+//     last word and was not asked to end.
+// (3) `deadlines` has each Running::deadline, and nothing else. Only set_deadline() changes either.
+// (4) ahead_, ahead_on_gpus_ and ahead_cpus_ count the attempts that are Running::ahead. Only
+//     set_ahead() changes them.
+// (5) Tasks wait in waiting_ and in delayed_ only while their group is Running. A group with a task
+//     without a verdict is Blocked or Running, and one that is Running has such a task
+//     (group_book.h).
+// (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
+//     it: being passed is counted anew for each wait.
+// (7) A shape has a reason only while a task of it waits in a room or for its group; told_ counts
+//     the shapes that have one.
+// (8) After the first interrupt nothing waits anywhere: what has no verdict is in running_.
+// (9) What is numbered by shape (reasons_, noted_in_) has one entry for each of shapes_; what is
+//     numbered by group (members_, durations_) one for each of groups_. Only batch_added() adds.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +50,10 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
+#include "schedule/another_try.h"
+#include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
-#include "schedule/forecast.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/group_book.h"
@@ -30,40 +61,45 @@
 #include "schedule/lookahead.h"
 #include "schedule/scheduler.h"
 #include "schedule/task_table.h"
+#include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 /// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
 /// to use when that is more; never more than can be given.
 Bytes grown(Bytes had, Bytes peak, Bytes most);
 
 struct Scheduler::State {
-  State(const Plan& plan, const Limits& limits, const Capacity& capacity);
+  State(const model::Policy& policy, const model::Capacity& capacity);
 
   // What can happen. Each adds to `out` what it leads to.
-  void begin(Instant at, const Sampled& machine, Decision& out);
-  void started(Instant at, const AttemptStarted& event, Decision& out);
-  void reported(Instant at, const StageReported& event, Decision& out);
-  void ended(Instant at, const AttemptEnded& event, Decision& out);
-  void interrupted(Instant at, Decision& out);
-  void kill_asked(Instant at, const KillAsked& event, Decision& out);
-  void sampled(Instant at, const Sampled& reading, Decision& out);
-  void gpus_sampled(Instant at, const GpusSampled& reading, Decision& out);
-  /// Lets go of what is waited for long enough.
+  void batch_added(const model::Plan& plan, model::Decision& out);
+  void started(Instant at, const model::AttemptStarted& event, model::Decision& out);
+  void reported(Instant at, const model::StageReported& event, model::Decision& out);
+  void ended(Instant at, const model::AttemptEnded& event, model::Decision& out);
+  void interrupted(Instant at, model::Decision& out);
+  void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
+  void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
+  void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
+  /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
-  /// When that is to be done next.
+  /// When let_go() is to be called next.
   [[nodiscard]] std::optional<Instant> next_letting_go() const { return gpus_.first_linger_end(); }
-  void end_overdue(Instant at, Decision& out);
+  /// Does what is due at the deadlines that have passed: a signal, TERM, or KILL.
+  void end_overdue(Instant at, model::Decision& out);
+  /// Lets those wait for room whose time for another try has come. Returns whether there were any.
+  bool come_back(Instant at);
+  /// When come_back() is to be called next.
+  [[nodiscard]] std::optional<Instant> next_coming_back() const { return delayed_.first(); }
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
-  void start_what_fits(Instant at, Decision& out);
+  void start_what_fits(Instant at, model::Decision& out);
   /// Says what could be promised, if that is new: after a reading, and with a new reason.
-  void tell_headroom(bool after_reading, Decision& out);
+  void tell_headroom(bool after_reading, model::Decision& out);
 
-  std::set<std::pair<Instant, TaskIndex>> deadlines;  ///< Of time limits and graces.
+  std::set<std::pair<Instant, model::TaskIndex>> deadlines;  ///< See (3).
   TaskTable tasks;
-  bool begun = false;
   bool keeper_silent = false;  ///< Nothing is started then.
 
  private:
@@ -77,31 +113,38 @@ struct Scheduler::State {
     GpuMemory,   ///< Of a GPU that it was given.
     GpuNotGiven  ///< It used one all the same.
   };
+  /// An attempt, from the decision to start it to the news that it is gone.
   struct Running {
-    AttemptKey key;
-    Instant started;
+    model::AttemptKey key;
+    Instant started;    ///< When its process began; before that is known, when it was asked for.
     bool seen = false;  ///< Its process is known to exist.
-    Stage stage = Stage::Train;
-    std::optional<Instant> training_since;
-    bool ahead = false;            ///< Started, and not training yet.
-    bool waits = false;            ///< For its device, in the waiting room.
-    std::optional<LastWord> word;  ///< After which it only ends.
-    bool its_end_tells = false;    ///< It has trained when it ends well.
-    StopCause cause = StopCause::None;
-    bool signalled = false;   ///< The signal that it wants before any TERM has been sent,
-    bool terminated = false;  ///< TERM has,
-    bool killed = false;      ///< KILL has.
+    Stage stage = Stage::Train;  ///< Load until a two-phase task trains for the first time.
+    std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
+    bool ahead = false;                     ///< It was started and does not train yet.
+    bool waits = false;                     ///< It has loaded and waits for its device, in loaded_.
+    std::optional<LastWord> word;  ///< What its process said last; after that it only ends.
+    /// Its process says nothing more of itself: it has trained when it ends well.
+    bool its_end_tells = false;
+    StopCause cause = StopCause::None;  ///< Why it was asked to end, if it was.
+    /// A person, its group, the run or a GPU that is gone ended it: no other try comes, also where
+    /// it had ended itself before.
+    bool for_good = false;
+    bool signalled = false;   ///< The signal that its terms want before any TERM has been sent.
+    bool terminated = false;  ///< TERM has been sent.
+    bool killed = false;      ///< KILL has been sent.
+    /// When the next of these comes unless it has ended by then, as end_overdue() says.
     std::optional<Instant> deadline;
-    std::optional<Duration> time_left;         ///< Of its time limit, while it waits for a device.
-    std::vector<std::uint64_t> kill_requests;  ///< Who waits to hear of its end.
-    Request promise;
-    Bytes memory_peak;  ///< Of all readings.
-    GpuSet gpus;        ///< That it holds.
-    Lack lack = Lack::HostMemory;
+    /// What is left of its time limit. The limit stands still while it waits for its device.
+    std::optional<Duration> time_left;
+    std::vector<std::uint64_t> kill_requests;  ///< The requests that are answered at its end.
+    model::Request promise;                    ///< What is reserved for it now.
+    Bytes memory_peak;                         ///< The most memory that any reading has shown.
+    GpuSet gpus;                               ///< The GPUs that it holds.
+    Lack lack = Lack::HostMemory;              ///< What it ran out of last.
   };
   static Lack lack_of(const Running& running, bool of_gpu);
-  /// With how much it would be, or was, tried.
-  [[nodiscard]] static std::string tried_with(Lack lack, const Request& promise);
+  /// How much of what it lacked an attempt with this promise has, for people.
+  [[nodiscard]] static std::string tried_with(Lack lack, const model::Request& promise);
   /// How often younger tasks started while this one was the oldest that lacked room, and since
   /// when.
   struct Passed {
@@ -110,8 +153,13 @@ struct Scheduler::State {
   };
   /// One that lacks room, and what it asks for.
   struct Blocked {
-    TaskIndex task;
-    Request request;
+    model::TaskIndex task;
+    model::Request request;
+  };
+  /// A task that is looked ahead over, and which of the prospects it is part of.
+  struct LookedAhead {
+    model::TaskIndex task;
+    std::uint32_t prospect = 0;
   };
   /// One look at those who wait, oldest first.
   struct Round {
@@ -122,144 +170,166 @@ struct Scheduler::State {
     bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
     bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
   };
-  /// How long tasks of a group took that ended well.
+  /// How long the tasks of a group have trained that ended well.
   struct Durations {
     std::int64_t count = 0;
     Duration sum{0};
     Duration longest{0};
   };
 
-  [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
+  [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];
   }
-  [[nodiscard]] GroupIndex group_of(TaskIndex task) const { return shape_of(task).group; }
+  [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const {
+    return shape_of(task).group;
+  }
 
   // Of groups.
-  void open_group(GroupIndex group, Decision& out);
-  void skip_group(GroupIndex group, const std::string& cause, Decision& out);
-  void close_group_if_over(GroupIndex group, Decision& out);
-  void look_at_blocked_groups(Decision& out);
-  void fail_fast(GroupIndex group, Instant at, Decision& out);
+  void open_group(model::GroupIndex group, model::Decision& out);
+  void skip_group(model::GroupIndex group, const std::string& cause, model::Decision& out);
+  void stop_blocked_group(model::GroupIndex group, model::Decision& out);
+  void close_group_if_over(model::GroupIndex group, model::Decision& out);
+  void look_at_blocked_groups(model::Decision& out);
+  void fail_fast(model::GroupIndex group, Instant at, model::Decision& out);
+
+  void add_groups(const model::Plan& plan, const model::PlanStart& start);
+  void tell_who_is_blocked(const model::PlanStart& start, model::Decision& out);
 
   // Of the stages of a two-phase task.
-  void begin_loading(TaskIndex task, Decision& out);
-  void wait_for_device(Running& running, Instant at, Decision& out);
-  void train(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out);
-  void trained(Running& running, Instant at, Decision& out);
-  void ran_out_of_memory(Running& running, const std::string& message, Instant at, Decision& out);
-  void say_last(Running& running, LastWord word, Instant at, Decision& out);
-  void misspoke(Running& running, std::string what, Instant at, Decision& out);
-  void leave_room(Running& running, Decision& out);
+  void begin_loading(model::TaskIndex task, model::Decision& out);
+  void wait_for_device(Running& running, Instant at, model::Decision& out);
+  void train(std::uint32_t lane, const GpuSet& gpus, Instant at, model::Decision& out);
+  void trained(Running& running, Instant at, model::Decision& out);
+  void ran_out_of_memory(Running& running, const std::string& message, Instant at,
+                         model::Decision& out);
+  void say_last(Running& running, LastWord word, Instant at, model::Decision& out);
+  void misspoke(Running& running, std::string what, Instant at, model::Decision& out);
+  void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
 
   // Of tasks.
-  void start(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out);
-  [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, Decision& out);
+  void start(std::uint32_t lane, const GpuSet& gpus, Instant at, model::Decision& out);
+  [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, model::Decision& out);
   void block(Round& round, const Blocked& blocked) const;
   void keep_room_in(Round& round, const Blocked& oldest) const;
   void take_room_in(Round& round, const Candidate& started);
-  void end_for(Running& running, StopCause cause, Instant at, Decision& out);
-  void stop(Running& running, StopCause cause, Instant at, Decision& out);
+  void end_for(Running& running, StopCause cause, Instant at, model::Decision& out);
+  void stop(Running& running, StopCause cause, Instant at, model::Decision& out);
   [[nodiscard]] bool wants_a_signal(const Running& running) const;
-  void signal_early(Running& running, Instant at, Decision& out);
-  void terminate(Running& running, Instant at, Decision& out);
+  void signal_early(Running& running, Instant at, model::Decision& out);
+  void terminate(Running& running, Instant at, model::Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);
-  void enter(TaskIndex task, Status status, Decision& out);
-  void conclude_attempt(Running& running, const AttemptEnded& event, Instant at, Decision& out);
-  void conclude(TaskIndex task, Status status, Ending ending, Decision& out);
-  void conclude_waiting(TaskIndex task, Verdict verdict, const std::string& message, Decision& out,
-                        Failure failure = Failure::Killed);
-  [[nodiscard]] bool may_try_again(TaskIndex task, Stage stage) const;
+  void enter(model::TaskIndex task, Status status, model::Decision& out);
+  void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
+                        model::Decision& out);
+  void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
+  void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
+                        model::Decision& out, model::Failure failure = model::Failure::Killed);
+  [[nodiscard]] Setback setback_of(const Running& running, const Ending& ending,
+                                   bool over_limit) const;
+  [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
-  [[nodiscard]] bool somebody_waits(ShapeIndex shape) const;
-  void send_back(const Running& running, const std::string& why, const std::string& with,
-                 Decision& out);
-  void retry(const Running& running, const Usage& usage, const Ending& ending, Decision& out);
+  [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
+  void send_back(const Running& running, model::Failure failure, std::string message,
+                 model::Decision& out);
+  /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and how much
+  /// that is in words.
+  std::pair<Bytes, std::string> grow(const Running& running, const model::Usage& usage);
+  void retry(const Running& running, const model::Usage& usage, const Ending& ending,
+             const AnotherTry& next, Instant at, model::Decision& out);
+  void wait_for_room(model::TaskIndex task, Bytes memory);
+  /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
+  std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
 
   [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;
 
   // Of GPUs.
-  [[nodiscard]] Request gpu_request_of(TaskIndex task) const;
-  [[nodiscard]] Request within_gpus(Request request, ShapeIndex shape) const;
+  [[nodiscard]] model::Request gpu_request_of(model::TaskIndex task) const;
+  [[nodiscard]] model::Request within_gpus(model::Request request, model::ShapeIndex shape) const;
   void learn_from_running();
-  void end_those_over_their_limit(Instant at, Decision& out);
-  void watch_memory(Instant at, Decision& out);
+  void end_those_over_their_limit(Instant at, model::Decision& out);
+  void watch_memory(Instant at, model::Decision& out);
   [[nodiscard]] Running* to_be_preempted();
   /// What the kernel shall give a task at most that is promised so much; 0: no limit.
-  [[nodiscard]] Bytes memory_max_of(TaskIndex task, Bytes promised) const;
-  [[nodiscard]] Bytes learned_memory(Bytes asked, ShapeIndex shape) const;
-  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, ShapeIndex shape) const;
+  [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
+  [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
+  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
-  [[nodiscard]] Cause lack_of_gpus(Instant at) const;
-  void give_up_on_gpus(Instant at, Decision& out);
-  void give_up_waiting(TaskIndex task, Instant at, Decision& out);
+  [[nodiscard]] model::Cause lack_of_gpus(Instant at) const;
+  void give_up_on_gpus(Instant at, model::Decision& out);
+  void give_up_waiting(model::TaskIndex task, Instant at, model::Decision& out);
 
   // Of the order.
   void put_in_order();
   void order_by_size();
-  void follow(const std::vector<TaskIndex>& open, const std::vector<Prospect>& prospects);
+  [[nodiscard]] std::vector<Prospect> prospects_of(const std::vector<model::TaskIndex>& open);
+  void look_ahead_over(std::vector<Prospect> prospects);
+  void look_further();
+  void follow();
 
   // Of starting.
-  [[nodiscard]] Request request_to_start(TaskIndex task, Bytes memory) const;
-  [[nodiscard]] bool waits_in_a_room(ShapeIndex shape) const;
-  [[nodiscard]] Request request_of(const WaitingRoom::Lane& lane) const;
+  [[nodiscard]] model::Request request_to_start(model::TaskIndex task, Bytes memory) const;
+  [[nodiscard]] bool waits_in_a_room(model::ShapeIndex shape) const;
+  [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] Candidate candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const;
-  [[nodiscard]] Cause obstacle(const WaitingRoom::Lane& lane, const Round& round,
-                               GpuSet& gpus) const;
-  [[nodiscard]] Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
-                                        GpuSet& gpus) const;
-  [[nodiscard]] bool may_load_ahead(const Shape& shape) const;
-  [[nodiscard]] std::optional<Vacancy> vacancy_for(const Request& request, Instant at) const;
-  void pass(TaskIndex task, Instant at);
-  [[nodiscard]] bool passed_too_often(TaskIndex task, Instant at) const;
-  [[nodiscard]] Duration passed_time_max(TaskIndex task) const;
-  [[nodiscard]] std::optional<Duration> longest_expected(const Shape& shape) const;
+  [[nodiscard]] model::Cause obstacle(const WaitingRoom::Lane& lane, const Round& round,
+                                      GpuSet& gpus) const;
+  [[nodiscard]] model::Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
+                                               GpuSet& gpus) const;
+  [[nodiscard]] bool may_load_ahead(const model::Shape& shape) const;
+  [[nodiscard]] std::optional<Vacancy> vacancy_for(const model::Request& request, Instant at) const;
+  void pass(model::TaskIndex task, Instant at);
+  [[nodiscard]] bool passed_too_often(model::TaskIndex task, Instant at) const;
+  [[nodiscard]] Duration passed_time_max(model::TaskIndex task) const;
+  [[nodiscard]] std::optional<Duration> longest_expected(const model::Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
   [[nodiscard]] bool others_use_the_cpus() const;
   [[nodiscard]] bool one_runs_on_the_cpus() const;
   [[nodiscard]] int processes_max() const;
 
   // Of reasons.
-  void note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out);
-  void set_reason(ShapeIndex shape, Reason reason, Decision& out);
-  void clear_reason(ShapeIndex shape, Decision& out);
-  void note_queued(Decision& out);
-  [[nodiscard]] Reason reason_for(const WaitingRoom::Lane& lane, Cause cause) const;
-  [[nodiscard]] Headroom headroom_now() const;
+  void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, model::Decision& out);
+  void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
+  void clear_reason(model::ShapeIndex shape, model::Decision& out);
+  void note_queued(model::Decision& out);
+  [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause) const;
+  [[nodiscard]] model::Headroom headroom_now() const;
 
-  std::vector<Shape> shapes_;
-  std::vector<std::pair<TaskIndex, TaskIndex>>
-      members_;  ///< First and one past the last, by group.
-  Limits limits_;
-  Capacity capacity_;
+  std::vector<model::Shape> shapes_;
+  /// The tasks of each group: the first, and one past the last.
+  std::vector<std::pair<model::TaskIndex, model::TaskIndex>> members_;
+  model::Policy policy_;
+  model::Capacity capacity_;
   GroupBook groups_;
   Ledger ledger_;
   GpuLedger gpus_;
   GpuChooser chooser_;
   Estimates estimates_;
-  WaitingRoom waiting_;  ///< To be started.
-  WaitingRoom loaded_;   ///< Two-phase ones that have loaded, and wait to train.
-  std::map<TaskIndex, Running> running_;
-  int ahead_ = 0;                           ///< How many of them are started and do not train yet,
-  int ahead_on_gpus_ = 0;                   ///< how many of these want GPUs,
-  Cpus ahead_cpus_;                         ///< and the CPUs that the others will train on.
-  std::map<TaskIndex, int> load_failures_;  ///< How often loading ran out of memory.
-  std::map<TaskIndex, Bytes> grown_gpu_;    ///< What tasks that ran out of a GPU's ask for on each.
-  std::map<TaskIndex, Passed> passed_;      ///< Waiting tasks that were passed.
-  std::vector<Durations> durations_;        ///< By group,
-  Durations all_durations_;                 ///< and of all.
-  std::vector<Reason> reasons_;             ///< By shape: what was last told,
-  int told_ = 0;                            ///< and of how many it is that they wait.
-  Headroom headroom_;                       ///< That was last told.
-  std::vector<std::uint32_t> noted_in_;     ///< By shape: in which pass.
-  std::uint32_t pass_ = 0;
-  int short_of_memory_ = 0;             ///< In how many readings, one after the other.
-  std::map<TaskIndex, int> preempted_;  ///< How often tasks were interrupted for want of memory.
-  int ahead_max_ = kAheadMax;           ///< How many tasks that want GPUs are loaded ahead.
-  bool out_of_order_ = true;            ///< A group was opened.
+  WaitingRoom waiting_;  ///< The tasks that wait to be started.
+  WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
+  std::map<model::TaskIndex, Running> running_;
+  int ahead_ = 0;           ///< How many attempts are started and do not train yet.
+  int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.
+  model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
+  DelayedTries delayed_;
+  /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
+  std::map<model::TaskIndex, Bytes> grown_gpu_;
+  std::map<model::TaskIndex, Passed> passed_;
+  std::vector<Durations> durations_;     ///< By group.
+  Durations all_durations_;              ///< The same over all groups.
+  std::vector<model::Reason> reasons_;   ///< By shape: why its tasks wait, as was last said.
+  int told_ = 0;                         ///< How many shapes have a reason.
+  model::Headroom headroom_;             ///< The headroom that was last said.
+  std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
+  std::uint32_t pass_ = 0;               ///< The number of the present pass.
+  int short_of_memory_ = 0;              ///< How many readings in a row showed too little memory.
+  int ahead_max_ = kAheadMax;            ///< How many tasks that want GPUs may be loaded ahead.
+  bool out_of_order_ = true;             ///< A group was opened since tasks were put in order.
+  std::optional<LookAhead> search_;      ///< The search for the order of looked_ahead_.
+  std::vector<LookedAhead> looked_ahead_;
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
-  int interrupts_ = 0;
+  int interrupts_ = 0;        ///< How often a person has asked for the end of the run.
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -24,11 +24,11 @@
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 /// What a task asks of GPUs, and of nothing else.
-Request Scheduler::State::gpu_request_of(TaskIndex task) const {
-  const Request& asked = shape_of(task).request;
-  Request request{.gpus = asked.gpus, .gpu_memory = asked.gpu_memory, .gpu = asked.gpu};
+model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
+  const model::Request& asked = shape_of(task).terms.request;
+  model::Request request{.gpus = asked.gpus, .gpu_memory = asked.gpu_memory, .gpu = asked.gpu};
   const auto grown = grown_gpu_.find(task);
   if (grown != grown_gpu_.end()) request.gpu_memory = grown->second;
   return request;
@@ -36,10 +36,11 @@ Request Scheduler::State::gpu_request_of(TaskIndex task) const {
 
 /// What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
 /// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
-Request Scheduler::State::within_gpus(Request request, ShapeIndex shape) const {
+model::Request Scheduler::State::within_gpus(model::Request request,
+                                             model::ShapeIndex shape) const {
   if (request.gpus == 0) return request;
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
-  const Bytes asked = learned_gpu_memory(shapes_[shape.value].request.gpu_memory, shape);
+  const Bytes asked = learned_gpu_memory(shapes_[shape.value].terms.request.gpu_memory, shape);
   if (request.gpu_memory > asked) {
     const Bytes most = chooser_.most_memory(gpus_.room_alone(), request);
     request.gpu_memory = std::max(asked, std::min(request.gpu_memory, most));
@@ -49,31 +50,33 @@ Request Scheduler::State::within_gpus(Request request, ShapeIndex shape) const {
 
 Bytes Scheduler::State::grown_gpu_request(const Running& running, Bytes peak) const {
   // Of whole GPUs there is no more.
-  if (wants_whole_gpus(running.promise)) return {};
+  if (model::wants_whole_gpus(running.promise)) return {};
   return grown(running.promise.gpu_memory, peak, chooser_.most_memory(running.promise));
 }
 
 bool Scheduler::State::gpus_have_room_for_more(const Running& running, Bytes each) const {
   const Bytes more = each - running.promise.gpu_memory;
-  return std::ranges::all_of(running.gpus, [&](GpuIndex gpu) {
+  return std::ranges::all_of(running.gpus, [&](model::GpuIndex gpu) {
     const GpuRoom& room = gpus_.room()[gpu.value];
     return room.present && (more == Bytes{} || more <= room.free);
   });
 }
 
-Cause Scheduler::State::lack_of_gpus(Instant at) const {
+model::Cause Scheduler::State::lack_of_gpus(Instant at) const {
   // Torch takes so long as a rule: of that nobody need be told.
   constexpr Duration kUsual{1'000};
   const auto late = [&](const GpuLedger::Lingering& it) {
-    return it.until + kUsual <= at + limits_.gpu_linger_max;
+    return it.until + kUsual <= at + policy_.gpu_linger_max;
   };
   if (std::ranges::any_of(gpus_.room(), [](const GpuRoom& it) { return !it.present; })) {
-    return Cause::GpusGone;
+    return model::Cause::GpusGone;
   }
-  return std::ranges::any_of(gpus_.lingering(), late) ? Cause::GpusLinger : Cause::Gpus;
+  return std::ranges::any_of(gpus_.lingering(), late) ? model::Cause::GpusLinger
+                                                      : model::Cause::Gpus;
 }
 
-void Scheduler::State::gpus_sampled(Instant at, const GpusSampled& reading, Decision& out) {
+void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& reading,
+                                    model::Decision& out) {
   gpus_.see(at, reading);
   learn_from_running();
   give_up_on_gpus(at, out);
@@ -81,46 +84,48 @@ void Scheduler::State::gpus_sampled(Instant at, const GpusSampled& reading, Deci
 
 /// Ends the waiting of those that fit nowhere any more, when what they fitted on has not answered
 /// for long enough. A run that is resumed tries them again.
-void Scheduler::State::give_up_on_gpus(Instant at, Decision& out) {
+void Scheduler::State::give_up_on_gpus(Instant at, model::Decision& out) {
   const std::span<const GpuRoom> room = gpus_.room();
   bool gone = false;
   std::vector<GpuRoom> left = chooser_.empty(room);
   for (std::size_t index = 0; index < room.size(); ++index) {
     const auto since = gpus_.gone_since({static_cast<std::uint32_t>(index)});
     // It may come back.
-    if (since && at - *since < limits_.gpu_gone_max) left[index].present = true;
+    if (since && at - *since < policy_.gpu_gone_max) left[index].present = true;
     gone = gone || !left[index].present;
   }
   if (!gone || interrupts_ > 0) return;
-  std::vector<TaskIndex> lost;
+  // Gathered first: giving up takes tasks out of the lanes that are walked here.
+  std::vector<model::TaskIndex> lost;
   for (const WaitingRoom* const waiting : {&waiting_, &loaded_}) {
-    for (const WaitingRoom::Place& place : waiting->order()) {
-      const WaitingRoom::Lane& lane = waiting->lane(place.lane);
+    for (const WaitingRoom::Head& head : waiting->order()) {
+      const WaitingRoom::Lane& lane = waiting->lane(head.lane);
       // One that has not loaded yet asks for its GPU later, but for the same.
-      const Request request = lane.request.gpus > 0 || waiting == &loaded_
-                                  ? lane.request
-                                  : gpu_request_of(place.turn.task);
+      const model::Request request = lane.request.gpus > 0 || waiting == &loaded_
+                                         ? lane.request
+                                         : gpu_request_of(head.precedence.task);
       if (request.gpus == 0 || chooser_.choose(left, within_gpus(request, lane.shape))) continue;
       lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
     }
   }
-  for (const TaskIndex task : lost) give_up_waiting(task, at, out);
+  for (const model::TaskIndex task : lost) give_up_waiting(task, at, out);
 }
 
-void Scheduler::State::give_up_waiting(TaskIndex task, Instant at, Decision& out) {
+void Scheduler::State::give_up_waiting(model::TaskIndex task, Instant at, model::Decision& out) {
   if (const auto found = running_.find(task); found != running_.end()) {
     return end_for(found->second, StopCause::NoGpu, at, out);
   }
   // Its group may have failed fast meanwhile.
-  if (tasks[task].verdict != Verdict::None) return;
-  const GroupIndex group = group_of(task);
-  const ShapeIndex shape = tasks[task].shape;
+  if (tasks[task].verdict != model::Verdict::None) return;
+  const model::GroupIndex group = group_of(task);
+  const model::ShapeIndex shape = tasks[task].shape;
   waiting_.remove(task);
-  conclude_waiting(task, Verdict::Skipped, std::string(kNoGpuLeft), out, Failure::CannotStart);
+  conclude_waiting(task, model::Verdict::Skipped, std::string(kNoGpuLeft), out,
+                   model::Failure::CannotStart);
   if (!somebody_waits(shape)) clear_reason(shape, out);
-  const bool failed = tasks[task].verdict == Verdict::Failed;
+  const bool failed = tasks[task].verdict == model::Verdict::Failed;
   if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

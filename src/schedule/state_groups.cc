@@ -13,21 +13,21 @@
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-void Scheduler::State::look_at_blocked_groups(Decision& out) {
+void Scheduler::State::look_at_blocked_groups(model::Decision& out) {
   // A group that is skipped or has nothing to run lets those that need it be looked at in turn. The
   // groups have no cycle, so each round settles at least one more or ends.
   bool settled = true;
   while (settled) {
     settled = false;
     for (std::uint32_t index = 0; index < groups_.size(); ++index) {
-      const GroupIndex group{index};
-      if (groups_.phase(group) != GroupPhase::Blocked) continue;
+      const model::GroupIndex group{index};
+      if (groups_.phase(group) != model::GroupPhase::Blocked) continue;
       const GroupBook::Outlook outlook = groups_.outlook(group);
-      if (outlook.phase == GroupPhase::Blocked) continue;
+      if (outlook.phase == model::GroupPhase::Blocked) continue;
       settled = true;
-      if (outlook.phase == GroupPhase::Running) {
+      if (outlook.phase == model::GroupPhase::Running) {
         open_group(group, out);
       } else {
         skip_group(group, outlook.cause, out);
@@ -36,54 +36,73 @@ void Scheduler::State::look_at_blocked_groups(Decision& out) {
   }
 }
 
-void Scheduler::State::open_group(GroupIndex group, Decision& out) {
-  groups_.enter(group, GroupPhase::Running);
+void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out) {
+  groups_.enter(group, model::GroupPhase::Running);
   fresh_lanes_ = true;
   out_of_order_ = true;
-  out.changes.emplace_back(GroupChanged{.group = group, .phase = GroupPhase::Running});
+  out.changes.emplace_back(
+      model::GroupChanged{.group = group, .phase = model::GroupPhase::Running});
   const auto [first, last] = members_[group.value];
-  for (TaskIndex task = first; task < last; ++task.value) {
-    if (tasks[task].verdict != Verdict::None) continue;
+  for (model::TaskIndex task = first; task < last; ++task.value) {
+    if (tasks[task].verdict != model::Verdict::None) continue;
     waiting_.add(task, tasks[task].shape, group,
-                 request_to_start(task, shape_of(task).request.memory));
+                 request_to_start(task, shape_of(task).terms.request.memory));
   }
+  // All of its tasks had finished in an earlier execution. Who needs it is looked at by the caller.
   if (groups_.open(group) > 0) return;
-  const GroupPhase result = groups_.result(group);
+  const model::GroupPhase result = groups_.result(group);
   groups_.enter(group, result);
-  out.changes.emplace_back(GroupChanged{.group = group, .phase = result});
+  out.changes.emplace_back(model::GroupChanged{.group = group, .phase = result});
 }
 
-void Scheduler::State::skip_group(GroupIndex group, const std::string& cause, Decision& out) {
+void Scheduler::State::skip_group(model::GroupIndex group, const std::string& cause,
+                                  model::Decision& out) {
   const auto [first, last] = members_[group.value];
-  for (TaskIndex task = first; task < last; ++task.value) {
-    if (tasks[task].verdict == Verdict::None) conclude_waiting(task, Verdict::Skipped, cause, out);
+  for (model::TaskIndex task = first; task < last; ++task.value) {
+    if (tasks[task].verdict == model::Verdict::None)
+      conclude_waiting(task, model::Verdict::Skipped, cause, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) clear_reason({index}, out);
   }
-  groups_.enter(group, GroupPhase::Skipped);
+  groups_.enter(group, model::GroupPhase::Skipped);
   out.changes.emplace_back(
-      GroupChanged{.group = group, .phase = GroupPhase::Skipped, .message = cause});
+      model::GroupChanged{.group = group, .phase = model::GroupPhase::Skipped, .message = cause});
 }
 
-void Scheduler::State::close_group_if_over(GroupIndex group, Decision& out) {
-  if (groups_.open(group) > 0 || groups_.phase(group) != GroupPhase::Running) return;
-  const GroupPhase result = groups_.result(group);
+/// The run was interrupted before it could begin.
+void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decision& out) {
+  const auto [first, last] = members_[group.value];
+  for (model::TaskIndex task = first; task < last; ++task.value) {
+    if (tasks[task].verdict != model::Verdict::None) continue;
+    conclude_waiting(task, model::Verdict::Stopped, "the run was interrupted", out);
+  }
+  groups_.enter(group, model::GroupPhase::Stopped);
+  out.changes.emplace_back(
+      model::GroupChanged{.group = group, .phase = model::GroupPhase::Stopped});
+}
+
+void Scheduler::State::close_group_if_over(model::GroupIndex group, model::Decision& out) {
+  if (groups_.open(group) > 0 || groups_.phase(group) != model::GroupPhase::Running) return;
+  const model::GroupPhase result = groups_.result(group);
   groups_.enter(group, result);
-  out.changes.emplace_back(GroupChanged{.group = group, .phase = result});
+  out.changes.emplace_back(model::GroupChanged{.group = group, .phase = result});
+  // At an interrupt those that are blocked are stopped, and not skipped for what they need.
   if (interrupts_ == 0) look_at_blocked_groups(out);
 }
 
-void Scheduler::State::fail_fast(GroupIndex group, Instant at, Decision& out) {
+void Scheduler::State::fail_fast(model::GroupIndex group, Instant at, model::Decision& out) {
+  // For good, so that none of them comes back to wait in a group that has failed.
   for (auto& [task, running] : running_) {
     if (group_of(task) == group) end_for(running, StopCause::FailFast, at, out);
   }
-  for (const TaskIndex task : waiting_.clear(group)) {
-    conclude_waiting(task, Verdict::Skipped, "another task of its group failed (fail-fast)", out);
+  for (const model::TaskIndex task : take_waiting(group)) {
+    conclude_waiting(task, model::Verdict::Skipped, "another task of its group failed (fail-fast)",
+                     out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) clear_reason({index}, out);
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

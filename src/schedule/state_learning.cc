@@ -10,7 +10,7 @@
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 void Scheduler::State::learn_from_running() {
   estimates_.forget_unfinished();
@@ -23,27 +23,27 @@ void Scheduler::State::learn_from_running() {
 
 /// What nobody said is what was learned. A number that somebody wrote is not made smaller; but
 /// where others of its kind took more, so much is promised.
-Bytes Scheduler::State::learned_memory(Bytes asked, ShapeIndex shape) const {
+Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) const {
   // Of a hard limit nobody else's taking says anything.
-  if (!limits_.auto_adjust || shapes_[shape.value].memory_hard) return asked;
-  const Bytes most = capacity_.memory - memory_kept_free(limits_, capacity_);
-  const bool retry = asked != shapes_[shape.value].request.memory;
+  if (!policy_.auto_adjust || shapes_[shape.value].terms.memory_hard) return asked;
+  const Bytes most = capacity_.memory - memory_kept_free(policy_, capacity_);
+  const bool retry = asked != shapes_[shape.value].terms.request.memory;
   const Bytes needed = estimates_.needed(shape).memory;
-  if (shapes_[shape.value].learns_memory && !retry && needed > Bytes{}) {
+  if (shapes_[shape.value].terms.learns_memory && !retry && needed > Bytes{}) {
     return std::min(needed, most);
   }
   return std::max(asked, std::min(estimates_.seen(shape).memory, most));
 }
 
-Bytes Scheduler::State::learned_gpu_memory(Bytes asked, ShapeIndex shape) const {
-  const Shape& of = shapes_[shape.value];
-  const Bytes most = chooser_.most_memory(of.request);
-  if (of.learns_gpu_memory && asked == Bytes{}) {
+Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const {
+  const model::Shape& of = shapes_[shape.value];
+  const Bytes most = chooser_.most_memory(of.terms.request);
+  if (of.terms.learns_gpu_memory && asked == Bytes{}) {
     return std::min(estimates_.needed(shape).gpu_memory, most);
   }
   const bool whole = asked == Bytes{};
-  if (whole || !(limits_.auto_adjust || of.learns_gpu_memory)) return asked;
+  if (whole || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
   return std::max(asked, std::min(estimates_.seen(shape).gpu_memory, most));
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

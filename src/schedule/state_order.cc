@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,21 +19,25 @@
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
-/// Runs are played for so many tasks at most, and so many tasks are played in all.
+/// A run that is played has so many prospects at most.
 constexpr std::size_t kProspectsMax = 5'000;
+/// So many prospects are played in all.
 constexpr std::size_t kPlayedMax = 200'000;
+/// So many are played in one turn of a run at work, which takes some 20 ms, so that nothing else
+/// has to wait for it. Before a run begins to start tasks there is nothing that would.
+constexpr std::size_t kPlayedInATurn = 5'000;
 
 /// What it takes of the memory of the host and of all GPUs, in millionths.
-std::int64_t share_of(const Request& request, const Capacity& capacity) {
+std::int64_t share_of(const model::Request& request, const model::Capacity& capacity) {
   Bytes gpus;
-  for (const Gpu& gpu : capacity.gpus) gpus += gpu.memory;
+  for (const model::Gpu& gpu : capacity.gpus) gpus += gpu.memory;
   const auto whole = static_cast<double>(std::max<std::int64_t>(gpus.count, 1));
   const auto memory = static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   double share = static_cast<double>(request.memory.count) / memory;
-  if (wants_whole_gpus(request)) {
+  if (model::wants_whole_gpus(request)) {
     share += static_cast<double>(request.gpus) / static_cast<double>(capacity.gpus.size());
   } else {
     share += static_cast<double>(request.gpu_memory.count * request.gpus) / whole;
@@ -47,61 +52,117 @@ std::int64_t share_of(const Request& request, const Capacity& capacity) {
 /// machine are loaded first, so that many can train, and of those that have loaded the one that
 /// needs most of a GPU trains first, as what is small fits beside it.
 void Scheduler::State::put_in_order() {
-  std::vector<TaskIndex> open;
-  std::vector<Prospect> prospects;
-  bool known = limits_.looks_ahead;
+  std::vector<model::TaskIndex> open;
+  bool known = policy_.looks_ahead;
   bool gpus = false;
   bool differ = false;
-  for (TaskIndex task{0}; tasks.knows(task); ++task.value) {
-    if (tasks[task].verdict != Verdict::None) continue;
-    if (groups_.phase(group_of(task)) != GroupPhase::Running) continue;
-    const Shape& shape = shape_of(task);
-    gpus = gpus || shape.request.gpus > 0;
-    known = known && shape.train_expected > Duration{0} && open.size() < kProspectsMax;
+  for (model::TaskIndex task{0}; tasks.knows(task); ++task.value) {
+    if (tasks[task].verdict != model::Verdict::None) continue;
+    if (groups_.phase(group_of(task)) != model::GroupPhase::Running) continue;
+    const model::Shape& shape = shape_of(task);
+    gpus = gpus || shape.terms.request.gpus > 0;
+    known = known && shape.terms.train_expected > Duration{0};
     differ = differ || (!open.empty() && tasks[task].shape != tasks[open.front()].shape);
-    if (!known && (gpus || !limits_.looks_ahead)) break;
+    // Without foresight only whether there are GPUs still matters.
+    if (!known && (gpus || !policy_.looks_ahead)) break;
     if (!known) continue;
     open.push_back(task);
-    prospects.push_back({.load = shape.load_expected,
-                         .train = shape.train_expected,
-                         .request = shape.request,
-                         .two_phase = shape.two_phase});
   }
-  if (known && differ) return follow(open, prospects);
+  search_.reset();
+  if (known && differ) {
+    std::vector<Prospect> prospects = prospects_of(open);
+    if (!prospects.empty()) return look_ahead_over(std::move(prospects));
+  }
   if (gpus) order_by_size();
 }
 
 void Scheduler::State::order_by_size() {
   std::vector<std::int64_t> loads(tasks.count());
   std::vector<std::int64_t> trains(tasks.count());
-  for (TaskIndex task{0}; tasks.knows(task); ++task.value) {
-    const Shape& shape = shape_of(task);
-    if (!shape.two_phase || shape.request.gpus == 0) continue;
-    loads[task.value] = share_of(shape.request, capacity_);
-    const bool whole = wants_whole_gpus(shape.request);
-    trains[task.value] = -(whole ? std::int64_t{1} << 60U : shape.request.gpu_memory.count);
+  for (model::TaskIndex task{0}; tasks.knows(task); ++task.value) {
+    const model::Shape& shape = shape_of(task);
+    if (!shape.terms.two_phase || shape.terms.request.gpus == 0) continue;
+    loads[task.value] = share_of(shape.terms.request, capacity_);
+    const bool whole = model::wants_whole_gpus(shape.terms.request);
+    trains[task.value] = -(whole ? std::int64_t{1} << 60U : shape.terms.request.gpu_memory.count);
   }
-  waiting_.set_ranks(std::move(loads));
-  loaded_.set_ranks(std::move(trains));
+  waiting_.set_priorities(std::move(loads));
+  loaded_.set_priorities(std::move(trains));
 }
 
-void Scheduler::State::follow(const std::vector<TaskIndex>& open,
-                              const std::vector<Prospect>& prospects) {
-  Stock stock{.memory = capacity_.memory - memory_kept_free(limits_, capacity_),
+/// The tasks of a shape go in the order of the job file, so that an order of tasks is one of
+/// shapes. Where more tasks are open than a run may have prospects, several of a shape are one
+/// prospect, which takes as long as they do one after another: the work is the same, and so is the
+/// room. None where there are too many shapes.
+std::vector<Prospect> Scheduler::State::prospects_of(const std::vector<model::TaskIndex>& open) {
+  struct Last {
+    std::uint32_t prospect = 0;
+    std::size_t tasks = 0;  ///< Of the shape, so far.
+  };
+  std::map<model::ShapeIndex, Last> last;
+  for (const model::TaskIndex task : open) last.try_emplace(tasks[task].shape);
+  std::size_t together = 1;
+  if (open.size() > kProspectsMax) {
+    if (last.size() >= kProspectsMax) return {};
+    // The last prospect of a shape may have fewer tasks than the others: one more for each.
+    const std::size_t full = kProspectsMax - last.size();
+    together = (open.size() + full - 1) / full;
+  }
+  std::vector<Prospect> prospects;
+  looked_ahead_.clear();
+  for (const model::TaskIndex task : open) {
+    const model::Terms& terms = shape_of(task).terms;
+    Last& of_shape = last[tasks[task].shape];
+    if (of_shape.tasks % together == 0) {
+      of_shape.prospect = static_cast<std::uint32_t>(prospects.size());
+      prospects.push_back({.load = terms.load_expected,
+                           .train = terms.train_expected,
+                           .request = terms.request,
+                           .two_phase = terms.two_phase});
+    } else {
+      prospects[of_shape.prospect].train += terms.load_expected + terms.train_expected;
+    }
+    ++of_shape.tasks;
+    looked_ahead_.push_back({.task = task, .prospect = of_shape.prospect});
+  }
+  return prospects;
+}
+
+void Scheduler::State::look_ahead_over(std::vector<Prospect> prospects) {
+  Stock stock{.memory = capacity_.memory - memory_kept_free(policy_, capacity_),
               .cpus = capacity_.cpus,
               .gpus = {}};
   for (const GpuRoom& gpu : chooser_.empty(gpus_.room())) {
     stock.gpus.push_back(gpu.present ? gpu.free : Bytes{});
   }
-  const auto runs = std::clamp<std::size_t>(kPlayedMax / open.size(), 40, 1'000);
-  const Foresight seen = look_ahead(prospects, stock, static_cast<int>(runs));
-  std::vector<std::int64_t> ranks(tasks.count(), static_cast<std::int64_t>(tasks.count()));
-  for (std::size_t i = 0; i < seen.order.size(); ++i) {
-    ranks[open[seen.order[i]].value] = static_cast<std::int64_t>(i);
-  }
-  ahead_max_ = seen.ahead_max;
-  waiting_.set_ranks(ranks);
-  loaded_.set_ranks(std::move(ranks));
+  // Few runs of many tasks, many of few: the time that it takes stays about the same.
+  const auto runs = std::clamp<std::size_t>(kPlayedMax / prospects.size(), 40, 1'000);
+  search_.emplace(std::move(prospects), std::move(stock), static_cast<int>(runs));
+  const bool nothing_runs = running_.empty();
+  search_->go_on(nothing_runs ? static_cast<int>(runs) : 1);
+  follow();
 }
 
-}  // namespace trainyard
+/// Goes on with a search that was not over in the turns before.
+void Scheduler::State::look_further() {
+  if (!search_ || search_->is_done()) return;
+  const auto runs = std::max<std::size_t>(kPlayedInATurn / search_->best().order.size(), 1);
+  if (search_->go_on(static_cast<int>(runs))) follow();
+  if (search_->is_done()) search_.reset();
+}
+
+void Scheduler::State::follow() {
+  if (!search_) return;
+  const Foresight& seen = search_->best();
+  std::vector<std::int64_t> positions(seen.order.size());
+  for (std::size_t i = 0; i < seen.order.size(); ++i) {
+    positions[seen.order[i]] = static_cast<std::int64_t>(i);
+  }
+  std::vector<std::int64_t> priorities(tasks.count(), static_cast<std::int64_t>(tasks.count()));
+  for (const LookedAhead& it : looked_ahead_) priorities[it.task.value] = positions[it.prospect];
+  ahead_max_ = seen.ahead_max;
+  waiting_.set_priorities(priorities);
+  loaded_.set_priorities(std::move(priorities));
+}
+
+}  // namespace trainyard::schedule

@@ -16,17 +16,20 @@
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-void Scheduler::State::set_reason(ShapeIndex shape, Reason reason, Decision& out) {
-  Reason& told = reasons_[shape.value];
+void Scheduler::State::set_reason(model::ShapeIndex shape, model::Reason reason,
+                                  model::Decision& out) {
+  model::Reason& told = reasons_[shape.value];
   if (told == reason) return;
-  told_ += (reason.cause == Cause::None ? 0 : 1) - (told.cause == Cause::None ? 0 : 1);
+  told_ +=
+      (reason.cause == model::Cause::None ? 0 : 1) - (told.cause == model::Cause::None ? 0 : 1);
   told = reason;
-  out.changes.emplace_back(ReasonChanged{.shape = shape, .reason = std::move(reason)});
+  out.changes.emplace_back(model::ReasonChanged{.shape = shape, .reason = std::move(reason)});
 }
 
-void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, Cause cause, Decision& out) {
+void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, model::Cause cause,
+                                   model::Decision& out) {
   // The oldest lane of a shape speaks for it.
   std::uint32_t& noted = noted_in_[lane.shape.value];
   if (noted == pass_) return;
@@ -34,32 +37,36 @@ void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, Cause cause, D
   set_reason(lane.shape, reason_for(lane, cause), out);
 }
 
-void Scheduler::State::clear_reason(ShapeIndex shape, Decision& out) { set_reason(shape, {}, out); }
+void Scheduler::State::clear_reason(model::ShapeIndex shape, model::Decision& out) {
+  set_reason(shape, {}, out);
+}
 
-void Scheduler::State::note_queued(Decision& out) {
-  for (const WaitingRoom::Place& place : waiting_.order()) {
-    const WaitingRoom::Lane& lane = waiting_.lane(place.lane);
-    const Cause told = reasons_[lane.shape.value].cause;
-    if (told == Cause::None || told == Cause::Group) note_reason(lane, Cause::Queued, out);
+void Scheduler::State::note_queued(model::Decision& out) {
+  for (const WaitingRoom::Head& head : waiting_.order()) {
+    const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
+    const model::Cause told = reasons_[lane.shape.value].cause;
+    if (told == model::Cause::None || told == model::Cause::Group)
+      note_reason(lane, model::Cause::Queued, out);
   }
 }
 
-Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, Cause cause) const {
-  Reason reason{.cause = cause, .needs = {}};
+model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane,
+                                           model::Cause cause) const {
+  model::Reason reason{.cause = cause, .needs = {}};
   switch (cause) {
-    case Cause::Parallel:
+    case model::Cause::Parallel:
       reason.parallel_max = groups_.planned(lane.group).parallel_max;
       break;
-    case Cause::Cpus:
+    case model::Cause::Cpus:
       reason.needs.cpus = lane.request.cpus;
       break;
-    case Cause::Memory:
+    case model::Cause::Memory:
       reason.needs.memory = request_of(lane).memory;
       break;
-    case Cause::Gpus:
-    case Cause::GpusLinger:
-    case Cause::GpusGone: {
-      const Request request = within_gpus(lane.request, lane.shape);
+    case model::Cause::Gpus:
+    case model::Cause::GpusLinger:
+    case model::Cause::GpusGone: {
+      const model::Request request = within_gpus(lane.request, lane.shape);
       reason.needs = {.gpus = request.gpus, .gpu_memory = request.gpu_memory, .gpu = request.gpu};
       break;
     }
@@ -69,23 +76,23 @@ Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, Cause cause) 
   return reason;
 }
 
-void Scheduler::State::tell_headroom(bool after_reading, Decision& out) {
+void Scheduler::State::tell_headroom(bool after_reading, model::Decision& out) {
   if (told_ == 0) return;
-  const auto is_new = [](const Change& change) {
-    const auto* const reason = std::get_if<ReasonChanged>(&change);
-    return reason != nullptr && reason->reason.cause != Cause::None;
+  const auto is_new = [](const model::Change& change) {
+    const auto* const reason = std::get_if<model::ReasonChanged>(&change);
+    return reason != nullptr && reason->reason.cause != model::Cause::None;
   };
   if (!after_reading && std::ranges::none_of(out.changes, is_new)) return;
-  Headroom now = headroom_now();
+  model::Headroom now = headroom_now();
   if (now == headroom_) return;
   headroom_ = now;
-  out.changes.emplace_back(HeadroomSeen{std::move(now)});
+  out.changes.emplace_back(model::HeadroomSeen{std::move(now)});
 }
 
-Headroom Scheduler::State::headroom_now() const {
-  const bool by_setting = limits_.processes_max > 0 && processes_max() == limits_.processes_max;
-  const bool bounded = limits_.processes_max > 0 || capacity_.processes_max > 0;
-  Headroom room{
+model::Headroom Scheduler::State::headroom_now() const {
+  const bool by_setting = policy_.processes_max > 0 && processes_max() == policy_.processes_max;
+  const bool bounded = policy_.processes_max > 0 || capacity_.processes_max > 0;
+  model::Headroom room{
       .memory_free = ledger_.memory_free(),
       .memory_held = ledger_.memory_held(),
       .memory_of_others = ledger_.memory_of_others(),
@@ -94,11 +101,11 @@ Headroom Scheduler::State::headroom_now() const {
       .cpus_free = ledger_.cpus_free(),
       .cpu_holders = ledger_.tasks_with_cpus(),
       .cpu_used_by_others = ledger_.cpu_used_by_others(),
-      .cpu_utilization_max = limits_.cpu_utilization_max,
+      .cpu_utilization_max = policy_.cpu_utilization_max,
       .processes_max = bounded ? processes_max() : 0,
       .processes_reason = by_setting ? std::string() : std::string(capacity_.processes_max_reason),
       .ahead = ahead_,
-      .waiting_max = limits_.waiting_max,
+      .waiting_max = policy_.waiting_max,
       .gpus = {}};
   const std::span<const GpuRoom> cards = gpus_.room();
   for (std::uint32_t index = 0; index < cards.size(); ++index) {
@@ -118,4 +125,4 @@ Headroom Scheduler::State::headroom_now() const {
   return room;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -15,20 +15,23 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "schedule/another_try.h"
 #include "schedule/ending.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-void Scheduler::State::reported(Instant at, const StageReported& event, Decision& out) {
+void Scheduler::State::reported(Instant at, const model::StageReported& event,
+                                model::Decision& out) {
   const auto found = running_.find(event.key.task);
   // What an older attempt says is dropped, and so is all that comes after the last word, or after
   // it was told to end.
   if (found == running_.end() || found->second.key != event.key) return;
   Running& running = found->second;
-  if (!shape_of(event.key.task).two_phase || running.word || running.cause != StopCause::None) {
+  if (!shape_of(event.key.task).terms.two_phase || running.word ||
+      running.cause != StopCause::None) {
     return;
   }
   // The word that it has started may come later: it comes another way.
@@ -41,55 +44,57 @@ void Scheduler::State::reported(Instant at, const StageReported& event, Decision
   const Status status = tasks[event.key.task].status;
   const bool in_stage = status == Status::Loading || status == Status::Training;
   switch (event.said) {
-    case Said::Loading:
+    case model::Said::Loading:
       if (status == Status::Available) return begin_loading(event.key.task, out);
       break;
-    case Said::Loaded:
+    case model::Said::Loaded:
       if (status == Status::Loading) return wait_for_device(running, at, out);
       break;
-    case Said::Training:
+    case model::Said::Training:
       if (status != Status::Training) break;
       running.its_end_tells = true;
       return;
-    case Said::Trained:
+    case model::Said::Trained:
       if (status == Status::Training) return trained(running, at, out);
       break;
-    case Said::OutOfMemory:
+    case model::Said::OutOfMemory:
       running.lack = lack_of(running, event.of_gpu);
       if (in_stage) return ran_out_of_memory(running, event.message, at, out);
       break;
-    case Said::Failed:
-      return say_last(running, {.said = Said::Failed, .message = event.message}, at, out);
-    case Said::Nonsense:
+    case model::Said::Failed:
+      return say_last(running, {.said = model::Said::Failed, .message = event.message}, at, out);
+    case model::Said::Nonsense:
       return misspoke(running, event.message, at, out);
   }
   misspoke(running, fmt::format("it spoke out of turn, while it was {}", to_text(status)), at, out);
 }
 
-void Scheduler::State::begin_loading(TaskIndex task, Decision& out) {
-  tasks.count_try(task, Stage::Load);
+void Scheduler::State::begin_loading(model::TaskIndex task, model::Decision& out) {
   enter(task, Status::Loading, out);
 }
 
-void Scheduler::State::wait_for_device(Running& running, Instant at, Decision& out) {
-  const TaskIndex task = running.key.task;
+void Scheduler::State::wait_for_device(Running& running, Instant at, model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
   enter(task, Status::Waiting, out);
+  // That nothing is free is not its fault: the time limit stands still until it trains.
   if (running.deadline) running.time_left = *running.deadline - at;
   set_deadline(running, std::nullopt);
   running.waits = true;
   set_ahead(running, true);
   fresh_lanes_ = true;
   // One that tries again has its GPUs, and what its process left there.
-  Request request = running.gpus.empty() ? gpu_request_of(task) : Request{};
-  request.cpus = shape_of(task).request.cpus;
+  model::Request request = running.gpus.empty() ? gpu_request_of(task) : model::Request{};
+  request.cpus = shape_of(task).terms.request.cpus;
   loaded_.add(task, tasks[task].shape, group_of(task), request);
 }
 
-void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out) {
-  const Request request = within_gpus(loaded_.lane(lane).request, loaded_.lane(lane).shape);
-  const Cpus cpus = request.cpus;
-  const TaskIndex task = loaded_.take_head(lane);
+void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
+                             model::Decision& out) {
+  const model::Request request = within_gpus(loaded_.lane(lane).request, loaded_.lane(lane).shape);
+  const model::Cpus cpus = request.cpus;
+  const model::TaskIndex task = loaded_.take_head(lane);
   Running& running = running_.at(task);
+  // Empty for one on the CPUs, and for one that tries again: it has kept its GPUs.
   if (!gpus.empty()) {
     gpus_.promise(task, gpus, request.gpu_memory);
     running.gpus = gpus;
@@ -106,27 +111,29 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   running.training_since = at;
   if (running.time_left) set_deadline(running, at + *running.time_left);
   running.time_left.reset();
-  tasks.count_try(task, Stage::Train);
   enter(task, Status::Training, out);
-  out.commands.emplace_back(GrantDevice{.key = running.key,
-                                        .promise = running.promise,
-                                        .gpus = running.gpus,
-                                        .memory_max = memory_max_of(task, running.promise.memory)});
+  out.commands.emplace_back(
+      model::GrantDevice{.key = running.key,
+                         .promise = running.promise,
+                         .gpus = running.gpus,
+                         .memory_max = memory_max_of(task, running.promise.memory)});
   if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
 }
 
-void Scheduler::State::trained(Running& running, Instant at, Decision& out) {
+void Scheduler::State::trained(Running& running, Instant at, model::Decision& out) {
   enter(running.key.task, Status::Finished, out);
-  say_last(running, {.said = Said::Trained, .message = {}}, at, out);
+  say_last(running, {.said = model::Said::Trained, .message = {}}, at, out);
 }
 
 void Scheduler::State::ran_out_of_memory(Running& running, const std::string& message, Instant at,
-                                         Decision& out) {
-  const TaskIndex task = running.key.task;
-  if (running.stage == Stage::Load || shape_of(task).ranks > 0) {
-    return say_last(running, {.said = Said::OutOfMemory, .message = message}, at, out);
+                                         model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
+  // A process that could not load has nothing worth keeping, and of ranks the others wait for the
+  // one that failed: both are started anew when they have ended.
+  if (running.stage == Stage::Load || shape_of(task).terms.ranks > 0) {
+    return say_last(running, {.said = model::Said::OutOfMemory, .message = message}, at, out);
   }
-  Request again = running.promise;
+  model::Request again = running.promise;
   if (running.lack == Lack::GpuMemory) {
     again.gpu_memory = grown_gpu_request(running, gpus_.peak_of(task));
   } else if (running.lack == Lack::HostMemory) {
@@ -135,12 +142,14 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   const Bytes more = again.memory - running.promise.memory;
   // It keeps what it loaded, and its GPUs, when it can have more at once. It does not wait for more
   // with what it has: two that did could wait for each other.
-  if (!may_try_again(task, Stage::Train) || more > ledger_.memory_free() ||
+  if (!next_try(running, Setback::OutOfMemory) || more > ledger_.memory_free() ||
       !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
-  send_back(running, message, tried_with(running.lack, again), out);
-  ledger_.change(task, {.memory = more, .cpus = Cpus{} - running.promise.cpus});
+  tasks.count(task, Setback::OutOfMemory, Stage::Train);
+  send_back(running, model::Failure::OutOfMemory,
+            fmt::format("{}; retried with {}", message, tried_with(running.lack, again)), out);
+  ledger_.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
   if (running.lack == Lack::GpuMemory) grown_gpu_[task] = again.gpu_memory;
   running.promise = again;
@@ -151,22 +160,24 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   wait_for_device(running, at, out);
 }
 
-void Scheduler::State::say_last(Running& running, LastWord word, Instant at, Decision& out) {
+void Scheduler::State::say_last(Running& running, LastWord word, Instant at, model::Decision& out) {
+  // It may fail while it waits for its device.
   leave_room(running, out);
   running.word = std::move(word);
-  set_deadline(running, at + limits_.stop_grace);
+  set_deadline(running, at + policy_.stop_grace);
 }
 
-void Scheduler::State::misspoke(Running& running, std::string what, Instant at, Decision& out) {
+void Scheduler::State::misspoke(Running& running, std::string what, Instant at,
+                                model::Decision& out) {
   // Nothing leads from FINISHED to UNKNOWN, and nothing is heard after it.
   enter(running.key.task, Status::Unknown, out);
-  running.word = LastWord{.said = Said::Nonsense, .message = std::move(what)};
+  running.word = LastWord{.said = model::Said::Nonsense, .message = std::move(what)};
   stop(running, StopCause::Leaving, at, out);
 }
 
-void Scheduler::State::leave_room(Running& running, Decision& out) {
+void Scheduler::State::leave_room(Running& running, model::Decision& out) {
   if (!std::exchange(running.waits, false)) return;
-  const TaskIndex task = running.key.task;
+  const model::TaskIndex task = running.key.task;
   loaded_.remove(task);
   passed_.erase(task);
   if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
@@ -174,7 +185,7 @@ void Scheduler::State::leave_room(Running& running, Decision& out) {
 
 void Scheduler::State::set_ahead(Running& running, bool ahead) {
   if (std::exchange(running.ahead, ahead) == ahead) return;
-  const Request& request = shape_of(running.key.task).request;
+  const model::Request& request = shape_of(running.key.task).terms.request;
   const int by = ahead ? 1 : -1;
   ahead_ += by;
   if (request.gpus > 0) {
@@ -184,4 +195,4 @@ void Scheduler::State::set_ahead(Running& running, bool ahead) {
   }
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

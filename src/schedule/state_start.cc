@@ -15,14 +15,14 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
-#include "schedule/forecast.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
+#include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 namespace {
 
 /// How many lanes that lack room are looked at in one pass. Those behind come when these have moved
@@ -32,13 +32,13 @@ constexpr int kLookahead = 128;
 /// each, and it keeps a large group from standing before another that has room.
 constexpr int kGlance = 16'384;
 
-bool is_lack_of_room(Cause cause) {
+bool is_lack_of_room(model::Cause cause) {
   switch (cause) {
-    case Cause::Cpus:
-    case Cause::Memory:
-    case Cause::Gpus:
-    case Cause::GpusLinger:
-    case Cause::GpusGone:
+    case model::Cause::Cpus:
+    case model::Cause::Memory:
+    case model::Cause::Gpus:
+    case model::Cause::GpusLinger:
+    case model::Cause::GpusGone:
       return true;
     default:
       return false;
@@ -47,10 +47,14 @@ bool is_lack_of_room(Cause cause) {
 
 }  // namespace
 
-void Scheduler::State::start_what_fits(Instant at, Decision& out) {
+void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   if (interrupts_ > 0) return;
   ++pass_;
-  if (std::exchange(out_of_order_, false)) put_in_order();
+  if (std::exchange(out_of_order_, false)) {
+    put_in_order();
+  } else {
+    look_further();
+  }
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
@@ -59,30 +63,31 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
   int glanced = 0;
   auto it = waiting_.order().begin();
   while (it != waiting_.order().end() && looked < kLookahead && glanced < kGlance) {
-    const WaitingRoom::Place place = *it;
-    const WaitingRoom::Lane& lane = waiting_.lane(place.lane);
-    if (loaded && !round.oldest && waiting_.turn_of(loaded->task) < place.turn)
+    const WaitingRoom::Head head = *it;
+    const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
+    if (loaded && !round.oldest && waiting_.precedence_of(loaded->task) < head.precedence)
       block(round, *loaded);
-    const Cause cause = obstacle(lane, round, gpus);
-    if (cause == Cause::None) {
+    const model::Cause cause = obstacle(lane, round, gpus);
+    if (cause == model::Cause::None) {
       const Candidate started = candidate_of(lane, gpus);
-      start(place.lane, gpus, at, out);
+      start(head.lane, gpus, at, out);
       take_room_in(round, started);
       // The lane stands for its next task now, further back; those before it stay blocked.
-      it = waiting_.order().upper_bound(place);
+      it = waiting_.order().upper_bound(head);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round, {.task = place.turn.task, .request = request_of(lane)});
+      block(round, {.task = head.precedence.task, .request = request_of(lane)});
     }
-    if (cause == Cause::Ahead) {
-      const bool on_gpus = shapes_[lane.shape.value].request.gpus > 0;
+    if (cause == model::Cause::Ahead) {
+      const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
       (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
     }
     note_reason(lane, cause, out);
-    ++(cause == Cause::Parallel ? glanced : looked);
+    ++(cause == model::Cause::Parallel ? glanced : looked);
     ++it;
   }
+  // Lanes so far behind were not looked at. Those that are new say at least that they wait.
   if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
   fresh_lanes_ = false;
 }
@@ -92,26 +97,27 @@ void Scheduler::State::start_what_fits(Instant at, Decision& out) {
 /// wait for the memory that they hold. It is protected all the same, as nothing is loaded that
 /// would delay it.
 std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Instant at,
-                                                                           Decision& out) {
+                                                                           model::Decision& out) {
   Round round{.at = at};
   GpuSet gpus;
   // No more are loaded ahead than the machine can train, so that all are looked at.
   auto it = loaded_.order().begin();
   while (it != loaded_.order().end()) {
-    const WaitingRoom::Place place = *it;
-    const WaitingRoom::Lane& lane = loaded_.lane(place.lane);
-    const Cause cause = obstacle_to_train(lane, round, gpus);
-    if (cause == Cause::None) {
+    const WaitingRoom::Head head = *it;
+    const WaitingRoom::Lane& lane = loaded_.lane(head.lane);
+    const model::Cause cause = obstacle_to_train(lane, round, gpus);
+    if (cause == model::Cause::None) {
       const Candidate started{.request = within_gpus(lane.request, lane.shape),
                               .gpus = gpus,
                               .takes = longest_expected(shapes_[lane.shape.value])};
-      train(place.lane, gpus, at, out);
+      train(head.lane, gpus, at, out);
       take_room_in(round, started);
-      it = loaded_.order().upper_bound(place);
+      it = loaded_.order().upper_bound(head);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round, {.task = place.turn.task, .request = within_gpus(lane.request, lane.shape)});
+      block(round,
+            {.task = head.precedence.task, .request = within_gpus(lane.request, lane.shape)});
     }
     note_reason(lane, cause, out);
     ++it;
@@ -125,6 +131,8 @@ void Scheduler::State::block(Round& round, const Blocked& blocked) const {
 }
 
 void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
+  // Before that small ones may pass freely: keeping room from the start would leave the machine
+  // idle whenever the oldest is a large one.
   round.owed = passed_too_often(oldest.task, round.at);
   if (round.owed) round.kept = vacancy_for(oldest.request, round.at);
 }
@@ -139,40 +147,40 @@ void Scheduler::State::take_room_in(Round& round, const Candidate& started) {
   if (!round.owed) keep_room_in(round, *round.oldest);
 }
 
-bool Scheduler::State::waits_in_a_room(ShapeIndex shape) const {
+bool Scheduler::State::waits_in_a_room(model::ShapeIndex shape) const {
   return waiting_.waiting_in(shape) + loaded_.waiting_in(shape) > 0;
 }
 
-Request Scheduler::State::request_to_start(TaskIndex task, Bytes memory) const {
+model::Request Scheduler::State::request_to_start(model::TaskIndex task, Bytes memory) const {
   // A two-phase task gets its CPUs and GPUs when it trains.
-  if (shape_of(task).two_phase) return {.memory = memory};
-  Request request = gpu_request_of(task);
+  if (shape_of(task).terms.two_phase) return {.memory = memory};
+  model::Request request = gpu_request_of(task);
   request.memory = memory;
-  request.cpus = shape_of(task).request.cpus;
+  request.cpus = shape_of(task).terms.request.cpus;
   return request;
 }
 
 /// What one that is started will have taken in the end, and how long it takes.
 Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const {
-  const Shape& shape = shapes_[lane.shape.value];
+  const model::Shape& shape = shapes_[lane.shape.value];
   Candidate candidate{.request = request_of(lane), .gpus = gpus, .takes = longest_expected(shape)};
-  if (!shape.two_phase) return candidate;
+  if (!shape.terms.two_phase) return candidate;
   const Bytes memory = candidate.request.memory;
   // Nobody knows how long one waits that has loaded, and on which GPUs it trains then.
   candidate = {.request = within_gpus(gpu_request_of(lane.tasks.front()), lane.shape),
                .gpus = {},
                .takes = {}};
   candidate.request.memory = memory;
-  candidate.request.cpus = shape.request.cpus;
+  candidate.request.cpus = shape.terms.request.cpus;
   return candidate;
 }
 
-Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
+model::Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
   // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
   // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
-  Request request = within_gpus(lane.request, lane.shape);
+  model::Request request = within_gpus(lane.request, lane.shape);
   request.memory = learned_memory(request.memory, lane.shape);
-  const Bytes asked = learned_memory(shapes_[lane.shape.value].request.memory, lane.shape);
+  const Bytes asked = learned_memory(shapes_[lane.shape.value].terms.request.memory, lane.shape);
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
   }
@@ -180,22 +188,24 @@ Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
 }
 
 /// Why the head of a lane cannot be started now; the GPUs that it gets when it can.
-Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round,
-                                 GpuSet& gpus) const {
-  if (keeper_silent) return Cause::KeeperSilent;
-  if (ledger_.tasks() >= processes_max()) return Cause::Processes;
-  const Shape& shape = shapes_[lane.shape.value];
+model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round,
+                                        GpuSet& gpus) const {
+  // The first obstacle is the reason that people read. So these come from what holds everybody back
+  // to what this lane lacks itself.
+  if (keeper_silent) return model::Cause::KeeperSilent;
+  if (ledger_.tasks() >= processes_max()) return model::Cause::Processes;
+  const model::Shape& shape = shapes_[lane.shape.value];
   // One of a run always trains, however busy others keep the CPUs; and those on GPUs use few of
   // them.
-  const bool on_cpus = shape.request.gpus == 0;
-  if (on_cpus && others_use_the_cpus() && one_runs_on_the_cpus()) return Cause::OthersUseCpu;
-  if (!groups_.has_room(lane.group)) return Cause::Parallel;
+  const bool on_cpus = shape.terms.request.gpus == 0;
+  if (on_cpus && others_use_the_cpus() && one_runs_on_the_cpus()) return model::Cause::OthersUseCpu;
+  if (!groups_.has_room(lane.group)) return model::Cause::Parallel;
   // One after the other: small ones do not pass a large one.
-  const bool loads_wait = shape.request.gpus > 0 ? round.gpu_loads_wait : round.loads_wait;
-  if (shape.two_phase && (loads_wait || !may_load_ahead(shape))) return Cause::Ahead;
-  const Request request = request_of(lane);
-  if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
-  if (request.memory > ledger_.memory_free()) return Cause::Memory;
+  const bool loads_wait = shape.terms.request.gpus > 0 ? round.gpu_loads_wait : round.loads_wait;
+  if (shape.terms.two_phase && (loads_wait || !may_load_ahead(shape))) return model::Cause::Ahead;
+  const model::Request request = request_of(lane);
+  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
+  if (request.memory > ledger_.memory_free()) return model::Cause::Memory;
   gpus.clear();
   if (request.gpus > 0) {
     std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
@@ -203,43 +213,45 @@ Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& rou
     gpus = std::move(*chosen);
   }
   if (round.kept && would_delay(*round.kept, candidate_of(lane, gpus), round.at, chooser_)) {
-    return Cause::Reserved;
+    return model::Cause::Reserved;
   }
-  return Cause::None;
+  return model::Cause::None;
 }
 
 /// The same for one that has loaded.
-Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
-                                          GpuSet& gpus) const {
-  const Request request = within_gpus(lane.request, lane.shape);
-  if (request.cpus > ledger_.cpus_free()) return Cause::Cpus;
+model::Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
+                                                 GpuSet& gpus) const {
+  const model::Request request = within_gpus(lane.request, lane.shape);
+  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
   std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
   if (!chosen) return lack_of_gpus(round.at);
   gpus = std::move(*chosen);
   // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
   // those.
-  if (!running_.at(lane.tasks.front()).gpus.empty()) return Cause::None;
+  if (!running_.at(lane.tasks.front()).gpus.empty()) return model::Cause::None;
   const Candidate candidate{
       .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
   const bool delays = round.kept && would_delay(*round.kept, candidate, round.at, chooser_);
-  return delays ? Cause::Reserved : Cause::None;
+  return delays ? model::Cause::Reserved : model::Cause::None;
 }
 
 /// Not more is loaded ahead than the CPUs could train at once, or than is good for the GPUs: it
 /// would only hold memory.
-bool Scheduler::State::may_load_ahead(const Shape& shape) const {
-  if (limits_.waiting_max > 0 && ahead_ >= limits_.waiting_max) return false;
-  if (shape.request.gpus > 0) return ahead_on_gpus_ < ahead_max_;
+bool Scheduler::State::may_load_ahead(const model::Shape& shape) const {
+  if (policy_.waiting_max > 0 && ahead_ >= policy_.waiting_max) return false;
+  if (shape.terms.request.gpus > 0) return ahead_on_gpus_ < ahead_max_;
   if (ahead_ == ahead_on_gpus_) return true;
-  return ahead_cpus_ + shape.request.cpus <= capacity_.cpus;
+  return ahead_cpus_ + shape.terms.request.cpus <= capacity_.cpus;
 }
 
-void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at, Decision& out) {
-  const Request request = request_of(waiting_.lane(lane));
-  const TaskIndex task = waiting_.take_head(lane);
-  const ShapeIndex shape = tasks[task].shape;
-  const AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
+void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
+                             model::Decision& out) {
+  const model::Request request = request_of(waiting_.lane(lane));
+  const model::TaskIndex task = waiting_.take_head(lane);
+  const model::ShapeIndex shape = tasks[task].shape;
+  const model::AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
   enter(task, Status::Available, out);
+  // The books first: what is looked at next in this pass must find less room.
   ledger_.promise(task, request);
   gpus_.promise(task, gpus, request.gpu_memory);
   groups_.task_started(group_of(task));
@@ -247,60 +259,63 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
       running_
           .try_emplace(task, Running{.key = key, .started = at, .promise = request, .gpus = gpus})
           .first->second;
-  if (shape_of(task).two_phase) {
+  if (shape_of(task).terms.two_phase) {
     running.stage = Stage::Load;
     set_ahead(running, true);
   } else {
+    // Its process may take a moment to begin; until that is known its end is forecast from here.
     running.training_since = at;
   }
-  out.commands.emplace_back(StartAttempt{.key = key,
-                                         .promise = request,
-                                         .gpus = gpus,
-                                         .memory_max = memory_max_of(task, request.memory)});
+  out.commands.emplace_back(model::StartAttempt{.key = key,
+                                                .promise = request,
+                                                .gpus = gpus,
+                                                .memory_max = memory_max_of(task, request.memory)});
   passed_.erase(task);
   if (!waits_in_a_room(shape)) clear_reason(shape, out);
 }
 
 bool Scheduler::State::others_use_the_cpus() const {
   // A limit of all CPUs is no limit: nobody can use more.
-  const double most = limits_.cpu_utilization_max;
+  const double most = policy_.cpu_utilization_max;
   return most < 1 && ledger_.cpu_used_by_others() >= most;
 }
 
 bool Scheduler::State::one_runs_on_the_cpus() const {
   return std::ranges::any_of(
-      running_, [this](const auto& it) { return shape_of(it.first).request.gpus == 0; });
+      running_, [this](const auto& it) { return shape_of(it.first).terms.request.gpus == 0; });
 }
 
 int Scheduler::State::processes_max() const {
   const int unlimited = std::numeric_limits<int>::max();
-  const int wanted = limits_.processes_max > 0 ? limits_.processes_max : unlimited;
+  const int wanted = policy_.processes_max > 0 ? policy_.processes_max : unlimited;
   const int possible = capacity_.processes_max > 0 ? capacity_.processes_max : unlimited;
   return std::min(wanted, possible);
 }
 
-void Scheduler::State::pass(TaskIndex task, Instant at) {
+void Scheduler::State::pass(model::TaskIndex task, Instant at) {
   const auto [it, first] = passed_.try_emplace(task, Passed{.times = 0, .since = at});
   ++it->second.times;
 }
 
-bool Scheduler::State::passed_too_often(TaskIndex task, Instant at) const {
+bool Scheduler::State::passed_too_often(model::TaskIndex task, Instant at) const {
   const auto found = passed_.find(task);
   if (found == passed_.end()) return false;
   const Passed& passed = found->second;
-  return passed.times >= limits_.passes_max || at - passed.since >= passed_time_max(task);
+  return passed.times >= policy_.passes_max || at - passed.since >= passed_time_max(task);
 }
 
 /// A minute is long where tasks take seconds, and nothing where they take hours.
-Duration Scheduler::State::passed_time_max(TaskIndex task) const {
+Duration Scheduler::State::passed_time_max(model::TaskIndex task) const {
   constexpr int kTimesUsual = 10;
   const bool known = all_durations_.count > 0;
   const Duration usual =
-      known ? all_durations_.sum / all_durations_.count : shape_of(task).train_expected;
-  return std::max(limits_.passed_time_max, kTimesUsual * usual);
+      known ? all_durations_.sum / all_durations_.count : shape_of(task).terms.train_expected;
+  return std::max(policy_.passed_time_max, kTimesUsual * usual);
 }
 
-std::optional<Vacancy> Scheduler::State::vacancy_for(const Request& request, Instant at) const {
+std::optional<Vacancy> Scheduler::State::vacancy_for(const model::Request& request,
+                                                     Instant at) const {
+  // What a task gives back is what it holds, which may be more than what is reserved for it.
   std::vector<Release> releases;
   releases.reserve(running_.size());
   for (const auto& [task, running] : running_) {
@@ -314,17 +329,19 @@ std::optional<Vacancy> Scheduler::State::vacancy_for(const Request& request, Ins
         {.at = gone.until, .gpus = {{.gpu = gone.gpu, .memory = gone.memory, .whole = false}}});
   }
   const std::span<const GpuRoom> gpus = gpus_.room();
-  return forecast(request,
-                  {.memory = ledger_.memory_free(),
-                   .cpus = ledger_.cpus_free(),
-                   .gpus = {gpus.begin(), gpus.end()}},
-                  std::move(releases), chooser_);
+  return find_vacancy(request,
+                      {.memory = ledger_.memory_free(),
+                       .cpus = ledger_.cpus_free(),
+                       .gpus = {gpus.begin(), gpus.end()}},
+                      std::move(releases), chooser_);
 }
 
-std::optional<Duration> Scheduler::State::longest_expected(const Shape& shape) const {
+std::optional<Duration> Scheduler::State::longest_expected(const model::Shape& shape) const {
   const Durations& known = durations_[shape.group.value];
+  // The longest here and the mean in expected_end(): one that passes should be gone, on a bad day
+  // too, before the room that is kept is expected to be there.
   if (known.count > 0) return known.longest;
-  if (shape.time_limit > Duration{0}) return shape.time_limit;
+  if (shape.terms.time_limit > Duration{0}) return shape.terms.time_limit;
   return std::nullopt;
 }
 
@@ -332,11 +349,11 @@ std::optional<Instant> Scheduler::State::expected_end(const Running& running, In
   // One that waits for its device will end some day.
   if (!running.training_since) return std::nullopt;
   const Instant since = *running.training_since;
-  const Shape& shape = shape_of(running.key.task);
+  const model::Shape& shape = shape_of(running.key.task);
   const Durations& known = durations_[shape.group.value];
   if (known.count > 0) return std::max(now, since + (known.sum / known.count));
-  if (shape.time_limit > Duration{0}) return std::max(now, since + shape.time_limit);
+  if (shape.terms.time_limit > Duration{0}) return std::max(now, since + shape.terms.time_limit);
   return std::nullopt;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

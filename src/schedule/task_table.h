@@ -8,47 +8,44 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
+#include "schedule/another_try.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 class TaskTable {
  public:
-  /// Nobody tries a stage of a task more often, whatever the limits say.
-  static constexpr int kTriesMax = 255;
-
   struct Task {
-    ShapeIndex shape;
+    model::ShapeIndex shape;
     std::uint32_t attempt = 0;        ///< The one it is in or was in last; 0 before its first here.
     std::uint32_t first_attempt = 1;  ///< What its first attempt here is numbered.
-    std::uint8_t load_tries = 0;      ///< How often each stage was begun (fedflow `load_numbers`).
-    std::uint8_t train_tries = 0;
+    Tries tries;                      ///< How often each setback has happened to it.
     Status status = Status::Init;
-    Verdict verdict = Verdict::None;
+    model::Verdict verdict = model::Verdict::None;
   };
 
-  explicit TaskTable(const std::vector<PlannedTask>& planned);
+  /// Adds a task, whose shape is numbered over the whole run.
+  void add(const model::PlannedTask& planned);
+  void reserve(std::size_t more) { tasks_.reserve(tasks_.size() + more); }
 
-  [[nodiscard]] const Task& operator[](TaskIndex task) const { return tasks_[task.value]; }
+  [[nodiscard]] const Task& operator[](model::TaskIndex task) const { return tasks_[task.value]; }
   [[nodiscard]] std::size_t count() const { return tasks_.size(); }
-  [[nodiscard]] bool knows(TaskIndex task) const { return task.value < tasks_.size(); }
+  [[nodiscard]] bool knows(model::TaskIndex task) const { return task.value < tasks_.size(); }
   /// How many have no verdict yet.
   [[nodiscard]] std::uint32_t open() const { return open_; }
 
   /// Follows one arrow of the picture in trainyard/status.h. A wrong one is a bug.
-  void enter(TaskIndex task, Status next);
+  void enter(model::TaskIndex task, Status next);
 
   /// Begins the next attempt; returns its number.
-  std::uint32_t begin_attempt(TaskIndex task);
-  void count_try(TaskIndex task, Stage stage);
-  /// The last try to train does not count.
-  void take_back_try(TaskIndex task);
+  std::uint32_t begin_attempt(model::TaskIndex task);
+  void count(model::TaskIndex task, Setback setback, Stage stage);
 
   /// Ends a task. Exactly once.
-  void conclude(TaskIndex task, Verdict verdict);
+  void conclude(model::TaskIndex task, model::Verdict verdict);
 
  private:
   std::vector<Task> tasks_;
   std::uint32_t open_ = 0;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -9,9 +9,10 @@
 #include "model/ids.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
-void WaitingRoom::add(TaskIndex task, ShapeIndex shape, GroupIndex group, const Request& request) {
+void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
+                      const model::Request& request) {
   const auto [it, fresh] =
       index_.try_emplace({shape, request}, static_cast<std::uint32_t>(lanes_.size()));
   if (fresh) {
@@ -20,42 +21,43 @@ void WaitingRoom::add(TaskIndex task, ShapeIndex shape, GroupIndex group, const 
   Lane& lane = lanes_[it->second];
   if (!lane.tasks.empty()) step_back(it->second);
   // Nearly always at the end; a task that comes back goes where it was.
-  const auto turn = [this](TaskIndex each) { return turn_of(each); };
-  const auto place = std::ranges::upper_bound(lane.tasks, turn_of(task), {}, turn);
+  const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
+  const auto place = std::ranges::upper_bound(lane.tasks, precedence_of(task), {}, precedence);
   lane.tasks.insert(place, task);
   stand(it->second);
   ++waiting_[shape];
 }
 
-void WaitingRoom::set_ranks(std::vector<std::int64_t> ranks) {
-  ranks_ = std::move(ranks);
+void WaitingRoom::set_priorities(std::vector<std::int64_t> priorities) {
+  priorities_ = std::move(priorities);
   order_.clear();
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
-    std::ranges::sort(lanes_[index].tasks, {}, [this](TaskIndex each) { return turn_of(each); });
+    std::ranges::sort(lanes_[index].tasks, {},
+                      [this](model::TaskIndex each) { return precedence_of(each); });
     if (!lanes_[index].tasks.empty()) stand(index);
   }
 }
 
-TaskIndex WaitingRoom::take_head(std::uint32_t index) {
+model::TaskIndex WaitingRoom::take_head(std::uint32_t index) {
   Lane& lane = lanes_[index];
   check(!lane.tasks.empty(), "only a lane with somebody in it is looked at");
-  const TaskIndex head = lane.tasks.front();
+  const model::TaskIndex head = lane.tasks.front();
   // The node goes on to stand for the next head: no allocation for each start.
-  auto node = order_.extract({.turn = turn_of(head), .lane = index});
+  auto node = order_.extract({.precedence = precedence_of(head), .lane = index});
   lane.tasks.pop_front();
   if (!lane.tasks.empty()) {
-    node.value() = {.turn = turn_of(lane.tasks.front()), .lane = index};
+    node.value() = {.precedence = precedence_of(lane.tasks.front()), .lane = index};
     order_.insert(std::move(node));
   }
   leave(lane.shape);
   return head;
 }
 
-void WaitingRoom::remove(TaskIndex task) {
+void WaitingRoom::remove(model::TaskIndex task) {
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];
-    const auto turn = [this](TaskIndex each) { return turn_of(each); };
-    const auto found = std::ranges::lower_bound(lane.tasks, turn_of(task), {}, turn);
+    const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
+    const auto found = std::ranges::lower_bound(lane.tasks, precedence_of(task), {}, precedence);
     if (found == lane.tasks.end() || *found != task) continue;
     step_back(index);
     lane.tasks.erase(found);
@@ -66,8 +68,8 @@ void WaitingRoom::remove(TaskIndex task) {
   check(false, "a task is removed from where it waits");
 }
 
-std::vector<TaskIndex> WaitingRoom::clear(GroupIndex group) {
-  std::vector<TaskIndex> gone;
+std::vector<model::TaskIndex> WaitingRoom::clear(model::GroupIndex group) {
+  std::vector<model::TaskIndex> gone;
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     Lane& lane = lanes_[index];
     if (lane.group != group || lane.tasks.empty()) continue;
@@ -80,9 +82,9 @@ std::vector<TaskIndex> WaitingRoom::clear(GroupIndex group) {
   return gone;
 }
 
-std::uint32_t WaitingRoom::waiting_in(ShapeIndex shape) const {
+std::uint32_t WaitingRoom::waiting_in(model::ShapeIndex shape) const {
   const auto found = waiting_.find(shape);
   return found == waiting_.end() ? 0 : found->second;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -1,11 +1,17 @@
 // The tasks that wait for what they asked for, in lanes: tasks of one shape that ask for the same.
 // A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
-// ranks, and of the job file where these are alike; so only the head of a lane is ever looked at.
+// priorities, and of the job file where these are alike; so only the head of a lane is ever looked
+// at.
+//
+// order_ has one Head for each lane with somebody in it, that of its head, so whatever changes a
+// head takes the Head out before and puts it in after. A lane that has become empty stays: its
+// number is what Head and index_ know it by, and a retry may come back to it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,72 +21,78 @@
 #include "model/ids.h"
 #include "model/resources.h"
 
-namespace trainyard {
+namespace trainyard::schedule {
 
 class WaitingRoom {
  public:
-  /// A lane with somebody in it.
+  /// Tasks that are alike for whoever looks for room. May be empty.
   struct Lane {
-    ShapeIndex shape;
-    GroupIndex group;
-    Request request;
-    std::deque<TaskIndex> tasks;  ///< In order.
+    model::ShapeIndex shape;
+    model::GroupIndex group;
+    model::Request request;
+    std::deque<model::TaskIndex> tasks;  ///< In order.
   };
 
   /// Where a task stands among all.
-  struct Turn {
-    std::int64_t rank = 0;
-    TaskIndex task;
-    friend auto operator<=>(const Turn&, const Turn&) = default;
+  struct Precedence {
+    std::int64_t priority = 0;
+    model::TaskIndex task;
+    friend auto operator<=>(const Precedence&, const Precedence&) = default;
   };
 
   /// The head of a lane, and the lane.
-  struct Place {
-    Turn turn;
+  struct Head {
+    Precedence precedence;
     std::uint32_t lane = 0;
-    friend auto operator<=>(const Place&, const Place&) = default;
+    friend auto operator<=>(const Head&, const Head&) = default;
   };
 
   /// The first first.
-  using Order = std::set<Place>;
+  using Order = std::set<Head>;
 
-  /// Smaller ranks go first. By task; empty: all are alike. Who waits is put in order anew.
-  void set_ranks(std::vector<std::int64_t> ranks);
-  [[nodiscard]] Turn turn_of(TaskIndex task) const {
-    return {.rank = ranks_.empty() ? 0 : ranks_[task.value], .task = task};
+  /// Smaller priorities go first. By task; empty: all are alike. Who waits is put in order anew. A
+  /// task that was added to the run since has no priority, and goes last.
+  void set_priorities(std::vector<std::int64_t> priorities);
+  [[nodiscard]] Precedence precedence_of(model::TaskIndex task) const {
+    if (priorities_.empty()) return {.priority = 0, .task = task};
+    const bool has_one = task.value < priorities_.size();
+    return {
+        .priority = has_one ? priorities_[task.value] : std::numeric_limits<std::int64_t>::max(),
+        .task = task};
   }
 
-  void add(TaskIndex task, ShapeIndex shape, GroupIndex group, const Request& request);
+  void add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
+           const model::Request& request);
 
   /// Takes the head out of a lane.
-  TaskIndex take_head(std::uint32_t index);
+  model::TaskIndex take_head(std::uint32_t index);
 
   /// Takes a task out of wherever it waits. Costs O(lanes + tasks of its lane).
-  void remove(TaskIndex task);
+  void remove(model::TaskIndex task);
 
   /// Empties all lanes of a group; returns who was there, in order.
-  std::vector<TaskIndex> clear(GroupIndex group);
+  std::vector<model::TaskIndex> clear(model::GroupIndex group);
 
   [[nodiscard]] const Order& order() const { return order_; }
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
   /// How many wait in all lanes of a shape.
-  [[nodiscard]] std::uint32_t waiting_in(ShapeIndex shape) const;
+  [[nodiscard]] std::uint32_t waiting_in(model::ShapeIndex shape) const;
 
  private:
-  void leave(ShapeIndex shape) { --waiting_[shape]; }
+  void leave(model::ShapeIndex shape) { --waiting_[shape]; }
   void stand(std::uint32_t index) {
-    order_.insert({.turn = turn_of(lanes_[index].tasks.front()), .lane = index});
+    order_.insert({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
   }
   void step_back(std::uint32_t index) {
-    order_.erase({.turn = turn_of(lanes_[index].tasks.front()), .lane = index});
+    order_.erase({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
   }
 
-  std::vector<std::int64_t> ranks_;
+  std::vector<std::int64_t> priorities_;
 
   std::vector<Lane> lanes_;
-  std::map<std::pair<ShapeIndex, Request>, std::uint32_t> index_;
-  std::map<ShapeIndex, std::uint32_t> waiting_;
+  std::map<std::pair<model::ShapeIndex, model::Request>, std::uint32_t> index_;  ///< Into lanes_.
+  std::map<model::ShapeIndex, std::uint32_t> waiting_;  ///< How many wait, over all its lanes.
   Order order_;
 };
 
-}  // namespace trainyard
+}  // namespace trainyard::schedule

@@ -16,30 +16,28 @@
 namespace trainyard::sim {
 namespace {
 
-constexpr int kSigkill = 9;
-
 Bytes share(Bytes whole, std::int64_t per_mille) { return {whole.count / 1000 * per_mille}; }
 
 /// How it would end and what it takes if nobody interfered.
 void make_end(Behaviour& made, Random& random, const Odds& odds) {
   constexpr std::array<int, 5> kSignals{6, 8, 9, 11, 15};
   if (random.per_mille(odds.failure)) {
-    made.end = ExitedWith{static_cast<int>(random.between(1, 255))};
+    made.end = model::ExitedWith{static_cast<int>(random.between(1, 255))};
   } else if (random.per_mille(odds.failure)) {
-    made.end = KilledBy{.signal = kSignals.at(static_cast<std::size_t>(random.below(5)))};
+    made.end = model::KilledBy{.signal = kSignals.at(static_cast<std::size_t>(random.below(5)))};
   } else if (random.per_mille(odds.failure)) {
-    made.end = Vanished{"nobody watched"};
+    made.end = model::Vanished{"nobody watched"};
   } else if (random.per_mille(odds.failure)) {
     made.exists = false;
-    made.end = NotStarted{"no such file"};
+    made.end = model::NotStarted{"no such file"};
   } else {
-    made.end = ExitedWith{0};
+    made.end = model::ExitedWith{0};
   }
 }
 
 /// A hungry task needs more than it asked for. On half of them somebody has put a limit, so that it
 /// is killed at what it was promised; the other half just takes it.
-void make_memory(Behaviour& made, Random& random, const Odds& odds, const Request& asked,
+void make_memory(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
                  Bytes promise) {
   made.curve = static_cast<Curve>(random.below(4));
   made.memory_most = share(asked.memory, random.between(300, 1000));
@@ -54,15 +52,15 @@ void make_memory(Behaviour& made, Random& random, const Odds& odds, const Reques
   // Some see it coming, say so where people read it, and leave.
   made.tells_memory = random.one_in(2);
   if (made.tells_memory) {
-    made.end = ExitedWith{1};
+    made.end = model::ExitedWith{1};
   } else {
-    made.end = KilledBy{.signal = kSigkill, .out_of_memory = true};
+    made.end = model::KilledBy{.signal = kSigkill, .out_of_memory = true};
   }
 }
 
 /// The same for a two-phase task. One that is hungry and knows its limit says so by itself instead
 /// of being killed.
-void make_stages(Behaviour& made, Random& random, const Odds& odds, const Request& asked,
+void make_stages(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
                  Duration longest) {
   constexpr std::array<Mishap, 6> kMishaps{Mishap::FailsToLoad, Mishap::FailsToTrain,
                                            Mishap::Nonsense,    Mishap::NeverTrains,
@@ -77,7 +75,7 @@ void make_stages(Behaviour& made, Random& random, const Odds& odds, const Reques
   if (hungry) made.hungry_stage = stage;
 }
 
-void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const Request& asked) {
+void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked) {
   // Of a GPU of its own it takes some.
   const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
   made.gpu_need = share(usual, random.between(300, 1000));
@@ -105,11 +103,11 @@ Bytes Behaviour::memory_after(Duration elapsed) const {
   return memory_most;
 }
 
-Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, Bytes promise,
+Behaviour make_behaviour(Random random, const Odds& odds, const model::Shape& shape, Bytes promise,
                          Duration longest) {
   Behaviour made;
   make_end(made, random, odds);
-  make_memory(made, random, odds, shape.request, promise);
+  make_memory(made, random, odds, shape.terms.request, promise);
   made.start_takes = random.one_in(3) ? Duration{0} : random.between(Duration{0}, Duration{30});
   const Duration usual{longest / 4};
   made.runs = random.one_in(20)  ? random.between(Duration{0}, Duration{2})
@@ -127,8 +125,8 @@ Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, By
   if (random.per_mille(odds.manners)) {
     made.told_again = random.between(Duration{0}, Duration{9000});
   }
-  if (shape.two_phase) make_stages(made, random, odds, shape.request, longest);
-  if (shape.request.gpus > 0) make_gpu_use(made, random, odds, shape.request);
+  if (shape.terms.two_phase) make_stages(made, random, odds, shape.terms.request, longest);
+  if (shape.terms.request.gpus > 0) make_gpu_use(made, random, odds, shape.terms.request);
   return made;
 }
 

@@ -16,6 +16,9 @@
 
 namespace trainyard::sim {
 
+/// Its number, as <csignal> is of the machine's half.
+inline constexpr int kSigkill = 9;
+
 /// How likely things go wrong with a task, out of a thousand.
 struct Odds {
   std::uint64_t failure = 0;  ///< Exit code, signal, vanishing, no start: each.
@@ -47,7 +50,7 @@ struct Behaviour {
   Bytes need;
   std::optional<Duration> term_takes;  ///< From TERM to its end; nothing: it ignores TERM.
   std::optional<Duration> told_again;  ///< How long after its end old news of it comes.
-  End end;
+  model::End end;
   bool exists = true;  ///< False: it cannot be started.
   bool says_started = true;
   bool started_twice = false;
@@ -69,7 +72,7 @@ struct Behaviour {
 };
 
 /// `asked` is what the task asks for in the plan, `promise` what it is promised now.
-Behaviour make_behaviour(Random random, const Odds& odds, const Shape& shape, Bytes promise,
+Behaviour make_behaviour(Random random, const Odds& odds, const model::Shape& shape, Bytes promise,
                          Duration longest);
 
 }  // namespace trainyard::sim

@@ -29,9 +29,7 @@
 namespace trainyard::sim {
 
 Checkers::Checkers(const Workload& workload, FaultCounts& counts)
-    : workload_(workload),
-      counts_(counts),
-      outside_(workload.plan, workload.limits, workload.capacity) {}
+    : workload_(workload), counts_(counts), outside_(workload.policy, workload.capacity) {}
 
 void Checkers::complain(std::string what) {
   if (complaint_) return;
@@ -42,11 +40,11 @@ void Checkers::expect(bool holds, std::string_view rule) {
   if (!holds) complain(std::string(rule));
 }
 
-void Checkers::expect_of(TaskIndex task, bool holds, std::string_view rule) {
+void Checkers::expect_of(model::TaskIndex task, bool holds, std::string_view rule) {
   if (!holds) complain(fmt::format("task {}: {}", task.value, rule));
 }
 
-void Checkers::offered(const Turn& turn, bool committed) {
+void Checkers::offered(const model::Turn& turn, bool committed) {
   expect(turn.events.size() == turn.decisions.size(), "there is a decision for each event");
   for (; looked_at_ < turn.events.size() && !complaint_; ++looked_at_) {
     look_at(turn.events[looked_at_], turn.decisions[looked_at_]);
@@ -57,7 +55,7 @@ void Checkers::offered(const Turn& turn, bool committed) {
   for (Due& due : due_) due.committed = true;
 }
 
-void Checkers::look_at(const Event& event, const Decision& decision) {
+void Checkers::look_at(const model::Event& event, const model::Decision& decision) {
   expect(event.at >= now_, "time does not go back");
   now_ = event.at;
   event_ = &event;
@@ -76,54 +74,55 @@ void Checkers::look_at(const Event& event, const Decision& decision) {
   signal_due_.reset();
   happened(event);
   outside_.gpus.time_passes(event.at);
-  for (const Change& change : decision.changes) {
+  look_at_delays();
+  for (const model::Change& change : decision.changes) {
     match(change, [this](const auto& it) { changed(it); });
   }
-  for (const Command& command : decision.commands) {
+  for (const model::Command& command : decision.commands) {
     match(command, [this](const auto& it) { decided(it); });
     due_.push_back({.command = command});
   }
   take_causes_to_heart();
   // Before the first reading of the machine there is nothing that could be decided.
-  begun_ = begun_ || std::holds_alternative<Sampled>(event.what);
+  begun_ = begun_ || std::holds_alternative<model::Sampled>(event.what);
   if (begun_) check_after(event);
   event_ = nullptr;
 }
 
-void Checkers::happened(const Event& event) {
+void Checkers::happened(const model::Event& event) {
   match(
-      event.what, [&](const AttemptStarted& it) { attempt_started(it); },
-      [&](const StageReported& it) { stage_reported(it); },
-      [&](const AttemptEnded& it) { attempt_ended(event.at, it); },
-      [&](const Sampled& it) { look_at_memory(it); },
-      [&](const GpusSampled& it) {
+      event.what, [&](const model::AttemptStarted& it) { attempt_started(it); },
+      [&](const model::StageReported& it) { stage_reported(it); },
+      [&](const model::AttemptEnded& it) { attempt_ended(event.at, it); },
+      [&](const model::Sampled& it) { look_at_memory(it); },
+      [&](const model::GpusSampled& it) {
         outside_.gpus.read(event.at, it);
         outside_.learn_from_running();
       },
-      [&](const KeeperSilent& it) { outside_.keeper_silent = it.silent; },
-      [&](const InterruptAsked&) {
+      [&](const model::KeeperSilent& it) { outside_.keeper_silent = it.silent; },
+      [&](const model::InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
         for (auto& [task, attempt] : outside_.running) not_again(attempt, StopReason::Interrupt);
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
-      [&](const KillAsked& it) { kill_asked(it); }, [](const Progressed&) {},
-      [](const TimePassed&) {});
+      [&](const model::KillAsked& it) { kill_asked(it); },
+      [&](const model::BatchAdded& it) { outside_.add(*it.plan); }, [](const model::Progressed&) {},
+      [](const model::TimePassed&) {});
 }
 
 void Checkers::heard_of(SeenAttempt& attempt) {
-  const TaskIndex index = attempt.key.task;
+  const model::TaskIndex index = attempt.key.task;
   attempt.started = now_;
-  const Duration limit = outside_.shape_of(index).time_limit;
+  const Duration limit = outside_.shape_of(index).terms.time_limit;
   if (limit > Duration{0} && attempt.stop == StopReason::None) {
-    attempt.end_by = now_ + (limit - outside_.shape_of(index).early_signal.before);
+    attempt.end_by = now_ + (limit - outside_.shape_of(index).terms.early_signal.before);
   }
   if (outside_.two_phase(index)) return;
   attempt.trains_since = now_;
-  ++outside_.task(index).tries;
 }
 
-void Checkers::attempt_started(const AttemptStarted& news) {
+void Checkers::attempt_started(const model::AttemptStarted& news) {
   const auto found = outside_.running.find(news.key.task);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   if (found->second.started) return;
@@ -132,7 +131,7 @@ void Checkers::attempt_started(const AttemptStarted& news) {
   if (!outside_.two_phase(news.key.task)) expected_.statuses = {Status::Training};
 }
 
-void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
+void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const auto found = outside_.running.find(news.key.task);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   about_ = news.key.task;
@@ -140,34 +139,37 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   SeenAttempt attempt = outside_.release(news.key.task, at);
   SeenTask& task = outside_.task(news.key.task);
   const bool two_phase = outside_.two_phase(news.key.task);
-  const bool was = !std::holds_alternative<NotStarted>(news.end);
+  const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
-  if (unheard_of) ++task.tries;
   expected_ = judge(attempt, task, news.end);
   const bool by_itself =
-      (expected_.failure == Failure::Exit || expected_.failure == Failure::Killed) &&
+      (expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed) &&
       attempt.stop == StopReason::None && !attempt.word;
   if (by_itself && !news.out_of_memory.empty()) {
     attempt.out_of_gpu = news.of_gpu && on_gpus;
     attempt.out_of_other_gpu = news.of_gpu && !on_gpus;
     expected_ = judge_out_of_memory(attempt, task);
   }
-  const bool for_memory = expected_.failure == Failure::OutOfMemory;
+  const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
   const bool preempted = attempt.stop == StopReason::Preempted;
-  if (for_memory && attempt.stage == Stage::Load && !preempted) ++task.load_failures;
+  if (for_memory && !preempted) {
+    ++(attempt.stage == Stage::Load ? task.load_failures : task.train_failures);
+  }
+  const Duration delay = try_again(attempt, task);
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
   // It died before it could say that it loads.
   if (two_phase && for_memory && task.status == Status::Available) {
     expected_.statuses.insert(expected_.statuses.begin(), Status::Loading);
   }
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
-  if (expected_.verdict == Verdict::None) {
+  if (expected_.verdict == model::Verdict::None) {
     Bytes memory = attempt.promise.memory;
     if (preempted) {
       // It did not fail.
-      if (attempt.stage == Stage::Train) --task.tries;
       memory =
           std::max(memory, std::min(attempt.peak, outside_.capacity.memory - outside_.kept_free));
+    } else if (!for_memory) {
+      // What it asks for was not what it lacked.
     } else if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
       memory = after_out_of_memory(memory, news.usage.memory_peak,
                                    outside_.capacity.memory - outside_.kept_free);
@@ -177,14 +179,20 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
                               outside_.gpus.most_on(task.gpu_request));
     }
     if (!two_phase) {
-      const Cpus cpus = task.request.cpus;
+      const model::Cpus cpus = task.request.cpus;
       task.request = task.gpu_request;
       task.request.cpus = cpus;
     }
     task.request.memory = memory;
-    outside_.waiting.insert(news.key.task);
+    task.again = true;
+    if (delay > Duration{0}) {
+      task.back_at = at + delay;
+      --outside_.waiting_in[task.shape.value];
+    } else {
+      outside_.waiting.insert(news.key.task);
+    }
   }
-  if (expected_.verdict == Verdict::Finished) {
+  if (expected_.verdict == model::Verdict::Finished) {
     outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
                    news.usage.gpu_memory_peak);
     SeenGroup& group = outside_.groups[task.group.value];
@@ -195,7 +203,7 @@ void Checkers::attempt_ended(Instant at, const AttemptEnded& news) {
   }
 }
 
-void Checkers::kill_asked(const KillAsked& news) {
+void Checkers::kill_asked(const model::KillAsked& news) {
   ++requests_;
   const bool known = news.task.value < outside_.tasks.size();
   if (!known) {
@@ -205,7 +213,7 @@ void Checkers::kill_asked(const KillAsked& news) {
     outside_.running.at(news.task).requests.push_back(news.request);
     not_again(outside_.running.at(news.task), StopReason::KillAsked);
     return;
-  } else if (outside_.task(news.task).verdict != Verdict::None) {
+  } else if (outside_.task(news.task).verdict != model::Verdict::None) {
     counts_.count(Fault::KillOfEnded);
   } else {
     counts_.count(Fault::KillOfWaiting);
@@ -214,37 +222,37 @@ void Checkers::kill_asked(const KillAsked& news) {
   answers_due_[news.request] = kill_of_.has_value();
 }
 
-void Checkers::carried_out(const Command& command) {
+void Checkers::carried_out(const model::Command& command) {
   if (complaint_) return;
   const auto same = [&](const Due& due) {
     return match(
         command,
-        [&](const StartAttempt& it) {
-          const auto* other = std::get_if<StartAttempt>(&due.command);
+        [&](const model::StartAttempt& it) {
+          const auto* other = std::get_if<model::StartAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
                  other->gpus == it.gpus && other->memory_max == it.memory_max;
         },
-        [&](const GrantDevice& it) {
-          const auto* other = std::get_if<GrantDevice>(&due.command);
+        [&](const model::GrantDevice& it) {
+          const auto* other = std::get_if<model::GrantDevice>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
                  other->gpus == it.gpus && other->memory_max == it.memory_max;
         },
-        [&](const SignalAttempt& it) {
-          const auto* other = std::get_if<SignalAttempt>(&due.command);
+        [&](const model::SignalAttempt& it) {
+          const auto* other = std::get_if<model::SignalAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->signal == it.signal;
         },
-        [&](const StopAttempt& it) {
-          const auto* other = std::get_if<StopAttempt>(&due.command);
+        [&](const model::StopAttempt& it) {
+          const auto* other = std::get_if<model::StopAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->kill == it.kill;
         },
-        [&](const AnswerKill& it) {
-          const auto* other = std::get_if<AnswerKill>(&due.command);
+        [&](const model::AnswerKill& it) {
+          const auto* other = std::get_if<model::AnswerKill>(&due.command);
           return other != nullptr && other->request == it.request && other->done == it.done;
         });
   };
   const auto found = std::ranges::find_if(due_, same);
-  const auto* const stop = std::get_if<StopAttempt>(&command);
-  const auto* const signal = std::get_if<SignalAttempt>(&command);
+  const auto* const stop = std::get_if<model::StopAttempt>(&command);
+  const auto* const signal = std::get_if<model::SignalAttempt>(&command);
   if (found == due_.end() && (stop != nullptr || signal != nullptr) && !written_) {
     giving_up_ = true;
     // TERM comes with the end of the keeper, which is next.
@@ -255,22 +263,22 @@ void Checkers::carried_out(const Command& command) {
   if (complaint_) return;
   match(
       command,
-      [&](const StartAttempt& it) {
+      [&](const model::StartAttempt& it) {
         expect_of(it.key.task, found->committed, "nothing starts before it is written down");
         expect_of(it.key.task, on_machine_.insert(it.key).second, "an attempt starts once");
       },
-      [&](const GrantDevice& it) {
+      [&](const model::GrantDevice& it) {
         expect_of(it.key.task, found->committed, "nothing trains before it is written down");
       },
-      [&](const SignalAttempt& it) {
+      [&](const model::SignalAttempt& it) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is signalled");
         stopped_.insert(it.key);
       },
-      [&](const StopAttempt& it) {
+      [&](const model::StopAttempt& it) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
         stopped_.insert(it.key);
       },
-      [&](const AnswerKill& it) {
+      [&](const model::AnswerKill& it) {
         expect(answered_.insert(it.request).second, "a kill request is answered once");
       });
   due_.erase(found);
@@ -283,7 +291,7 @@ void Checkers::waits(std::optional<Instant> until) {
   expect(all_done, "what is written down is carried out before the loop waits");
   for (const auto& [task, attempt] : outside_.running) {
     std::optional<Instant> deadline = attempt.end_by;
-    if (attempt.stopped) deadline = *attempt.stopped + workload_.limits.stop_grace;
+    if (attempt.stopped) deadline = *attempt.stopped + workload_.policy.stop_grace;
     if (attempt.killed) deadline.reset();
     if (!deadline) continue;
     expect_of(task, until && *until <= *deadline, "the loop wakes up for its deadline");
@@ -304,15 +312,17 @@ void Checkers::over(bool gave_up, std::size_t processes_left) {
   expect(processes_left == 0, "no process outlives the run");
   expect(outside_.running.empty(), "every attempt that was started has ended");
   expect(answered_.size() == requests_, "every kill request is answered");
+  expect(outside_.tasks.size() == workload_.plan.tasks.size(), "every batch comes to be run");
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
-    expect_of({index}, outside_.tasks[index].verdict != Verdict::None, "every task ends");
+    expect_of({index}, outside_.tasks[index].verdict != model::Verdict::None, "every task ends");
   }
   for (const SeenGroup& group : outside_.groups) {
-    const bool open = group.phase == GroupPhase::Blocked || group.phase == GroupPhase::Running;
+    const bool open =
+        group.phase == model::GroupPhase::Blocked || group.phase == model::GroupPhase::Running;
     expect(!open, "every group ends");
   }
-  for (const Reason& reason : outside_.reasons) {
-    expect(reason.cause == Cause::None, "no reason is left when nobody waits");
+  for (const model::Reason& reason : outside_.reasons) {
+    expect(reason.cause == model::Cause::None, "no reason is left when nobody waits");
   }
 }
 

@@ -36,9 +36,9 @@ class Checkers {
   Checkers(const Workload& workload, FaultCounts& counts);
 
   /// A turn is offered to the journal; `committed` when it was written.
-  void offered(const Turn& turn, bool committed);
+  void offered(const model::Turn& turn, bool committed);
   /// A command reaches the machine.
-  void carried_out(const Command& command);
+  void carried_out(const model::Command& command);
   /// The loop waits.
   void waits(std::optional<Instant> until);
   /// The loop has come back: with all done, or because the journal could not be written.
@@ -51,61 +51,66 @@ class Checkers {
   /// What must come of an attempt that has ended.
   struct Expected {
     std::vector<Status> statuses;  ///< In order.
-    Verdict verdict = Verdict::None;
-    Failure failure = Failure::None;
+    model::Verdict verdict = model::Verdict::None;
+    model::Failure failure = model::Failure::None;
     int exit_code = 0;
   };
   /// Decided, and not carried out yet.
   struct Due {
-    Command command;
+    model::Command command;
     bool committed = false;
   };
 
   void expect(bool holds, std::string_view rule);
-  void expect_of(TaskIndex task, bool holds, std::string_view rule);
+  void expect_of(model::TaskIndex task, bool holds, std::string_view rule);
 
   // One event with what was decided about it.
-  void look_at(const Event& event, const Decision& decision);
-  void happened(const Event& event);
-  void attempt_started(const AttemptStarted& news);
+  void look_at(const model::Event& event, const model::Decision& decision);
+  void happened(const model::Event& event);
+  void attempt_started(const model::AttemptStarted& news);
   void heard_of(SeenAttempt& attempt);
-  void stage_reported(const StageReported& news);
+  void stage_reported(const model::StageReported& news);
   void set_lack(SeenAttempt& attempt, bool of_gpu) const;
   void ran_out_of_memory(SeenAttempt& attempt);
-  void attempt_ended(Instant at, const AttemptEnded& news);
-  Expected judge(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
-  static Expected failed(Failure failure, int code = 0);
+  void attempt_ended(Instant at, const model::AttemptEnded& news);
+  Expected judge(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
+  static Expected failed(model::Failure failure, int code = 0);
   Expected judge_stop(const SeenAttempt& attempt, const SeenTask& task) const;
-  Expected judge_own(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
-  Expected judge_word(const SeenAttempt& attempt, const SeenTask& task, const End& end) const;
+  Expected judge_own(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
+  Expected judge_word(const SeenAttempt& attempt, const SeenTask& task,
+                      const model::End& end) const;
   Expected judge_out_of_memory(const SeenAttempt& attempt, const SeenTask& task) const;
-  void kill_asked(const KillAsked& news);
+  int tries_for_memory(const SeenTask& task, Stage stage) const;
+  Duration try_again(const SeenAttempt& attempt, SeenTask& task);
+  void look_at_delays();
+  void kill_asked(const model::KillAsked& news);
   static void not_again(SeenAttempt& attempt, StopReason reason);
 
   // What was decided.
-  void changed(const TaskChanged& change);
-  void check_verdict(const TaskChanged& change, const SeenTask& before);
-  void changed(const GroupChanged& change);
-  void changed(const ReasonChanged& change);
-  void changed(const HeadroomSeen& change);
-  void decided(const StartAttempt& command);
-  void check_start(const StartAttempt& command, const SeenTask& task);
-  void count_pass(TaskIndex started, const std::vector<GpuIndex>& on);
-  void check_limit(TaskIndex index, const Request& promise, Bytes memory_max);
-  void check_gpus(TaskIndex index, const Request& promise, const std::vector<GpuIndex>& gpus);
-  void decided(const GrantDevice& command);
-  void decided(const SignalAttempt& command);
-  void decided(const StopAttempt& command);
+  void changed(const model::TaskChanged& change);
+  void check_verdict(const model::TaskChanged& change, const SeenTask& before);
+  void changed(const model::GroupChanged& change);
+  void changed(const model::ReasonChanged& change);
+  void changed(const model::HeadroomSeen& change);
+  void decided(const model::StartAttempt& command);
+  void check_start(const model::StartAttempt& command, const SeenTask& task);
+  void count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on);
+  void check_limit(model::TaskIndex index, const model::Request& promise, Bytes memory_max);
+  void check_gpus(model::TaskIndex index, const model::Request& promise,
+                  const std::vector<model::GpuIndex>& gpus);
+  void decided(const model::GrantDevice& command);
+  void decided(const model::SignalAttempt& command);
+  void decided(const model::StopAttempt& command);
   StopReason reason_for(const SeenAttempt& attempt) const;
-  SeenAttempt* running_attempt(AttemptKey key, std::string_view rule);
+  SeenAttempt* running_attempt(model::AttemptKey key, std::string_view rule);
   /// It wants a signal before TERM, and has not got it.
   bool wants_a_signal(const SeenAttempt& attempt) const;
-  void look_at_memory(const Sampled& reading);
+  void look_at_memory(const model::Sampled& reading);
   void take_causes_to_heart();
-  void decided(const AnswerKill& command);
+  void decided(const model::AnswerKill& command);
 
   // What must hold after it.
-  void check_after(const Event& event);
+  void check_after(const model::Event& event);
   void check_news_was_heeded();
   void check_groups();
   void check_time_limits();
@@ -122,23 +127,25 @@ class Checkers {
 
   std::size_t looked_at_ = 0;  ///< Events of the turn that is offered now.
   Instant now_;
-  const Event* event_ = nullptr;  ///< The one that is looked at.
-  bool begun_ = false;            ///< The machine was looked at.
+  const model::Event* event_ = nullptr;  ///< The one that is looked at.
+  bool begun_ = false;                   ///< The machine was looked at.
 
   // Of the event that is looked at.
-  std::optional<TaskIndex> about_;  ///< The task of an attempt that began or ended.
+  std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.
   Expected expected_;
   std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
-  std::set<TaskIndex> granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
-  std::map<std::uint64_t, bool> answers_due_;  ///< Of kill requests, and what they must say.
-  std::optional<TaskIndex> signal_due_;        ///< Who gets its signal before what it says counts.
-  StopReason stop_due_ = StopReason::None;     ///< Of the task that it is about.
-  std::map<TaskIndex, StopReason> too_much_;   ///< Who has to end for the memory that it takes.
-  std::optional<TaskIndex>
-      oldest_loaded_;                  ///< Lacked its device when the first younger one trained.
-  std::optional<Headroom> said_free_;  ///< With this event.
-  std::optional<TaskIndex> kill_of_;   ///< Waited when it was asked for.
-  std::optional<TaskIndex> oldest_;    ///< Lacked room when the first younger one was started.
+  std::set<model::TaskIndex>
+      granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
+  std::map<std::uint64_t, bool> answers_due_;   ///< Of kill requests, and what they must say.
+  std::optional<model::TaskIndex> signal_due_;  ///< Who gets its signal before what it says counts.
+  StopReason stop_due_ = StopReason::None;      ///< Of the task that it is about.
+  std::map<model::TaskIndex, StopReason>
+      too_much_;  ///< Who has to end for the memory that it takes.
+  std::optional<model::TaskIndex>
+      oldest_loaded_;  ///< Lacked its device when the first younger one trained.
+  std::optional<model::Headroom> said_free_;  ///< With this event.
+  std::optional<model::TaskIndex> kill_of_;   ///< Waited when it was asked for.
+  std::optional<model::TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 
   /// What was kept for that one when it was first seen to be owed its room; within, nothing where
   /// holding others back would not help it.
@@ -146,8 +153,8 @@ class Checkers {
   std::optional<std::optional<Opening>> kept_loaded_;  ///< The same for the oldest that has loaded.
 
   std::deque<Due> due_;
-  std::set<AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.
-  std::set<AttemptKey> on_machine_;
+  std::set<model::AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.
+  std::set<model::AttemptKey> on_machine_;
   std::set<std::uint64_t> answered_;
   std::uint64_t requests_ = 0;
   bool written_ = false;    ///< Whether the turn that was offered last was.

@@ -27,7 +27,7 @@ constexpr std::size_t kLookahead = 128;
 
 }  // namespace
 
-void Checkers::check_after(const Event& event) {
+void Checkers::check_after(const model::Event& event) {
   if (complaint_) return;
   check_news_was_heeded();
   expect(granted_.empty(), "what is granted is started at once");
@@ -39,7 +39,7 @@ void Checkers::check_after(const Event& event) {
   check_reasons();
   check_what_is_said_to_be_free();
   // News of a start changes nothing that anybody waits for.
-  if (std::holds_alternative<AttemptStarted>(event.what)) return;
+  if (std::holds_alternative<model::AttemptStarted>(event.what)) return;
   check_nobody_waits_in_vain();
   check_no_device_is_kept_in_vain();
 }
@@ -47,7 +47,7 @@ void Checkers::check_after(const Event& event) {
 void Checkers::check_news_was_heeded() {
   if (!about_) {
     if (kill_of_) {
-      expect_of(*kill_of_, outside_.task(*kill_of_).verdict != Verdict::None,
+      expect_of(*kill_of_, outside_.task(*kill_of_).verdict != model::Verdict::None,
                 "a waiting task that is killed ends");
     }
     return;
@@ -57,7 +57,7 @@ void Checkers::check_news_was_heeded() {
     expect_of(*about_, outside_.running.at(*about_).stop == stop_due_,
               "is told to end when it cannot go on");
   }
-  if (expected_.verdict == Verdict::None) return;
+  if (expected_.verdict == model::Verdict::None) return;
   expect_of(*about_, outside_.task(*about_).verdict == expected_.verdict,
             "gets its verdict when it ends");
 }
@@ -65,16 +65,16 @@ void Checkers::check_news_was_heeded() {
 void Checkers::check_groups() {
   for (std::uint32_t index = 0; index < outside_.groups.size(); ++index) {
     const SeenGroup& group = outside_.groups[index];
-    if (group.phase == GroupPhase::Running) {
+    if (group.phase == model::GroupPhase::Running) {
       expect(group.open > 0, "a group ends with its last task");
     }
-    if (group.phase != GroupPhase::Blocked) continue;
+    if (group.phase != model::GroupPhase::Blocked) continue;
     expect(outside_.interrupts == 0, "a blocked group is stopped when the run is");
     bool all = true;
-    for (const GroupIndex needed : workload_.plan.groups[index].needs) {
-      const GroupPhase phase = outside_.groups[needed.value].phase;
-      all = all && phase == GroupPhase::Finished;
-      expect(phase != GroupPhase::Failed && phase != GroupPhase::Skipped,
+    for (const model::GroupIndex needed : outside_.plan.groups[index].needs) {
+      const model::GroupPhase phase = outside_.groups[needed.value].phase;
+      all = all && phase == model::GroupPhase::Finished;
+      expect(phase != model::GroupPhase::Failed && phase != model::GroupPhase::Skipped,
              "a group that needs a failed one is skipped at once");
     }
     expect(!all, "a group runs as soon as all it needs has finished");
@@ -84,7 +84,7 @@ void Checkers::check_groups() {
 void Checkers::check_time_limits() {
   for (const auto& [task, attempt] : outside_.running) {
     if (attempt.stopped) {
-      const bool over = now_ - *attempt.stopped >= workload_.limits.stop_grace;
+      const bool over = now_ - *attempt.stopped >= workload_.policy.stop_grace;
       expect_of(task, !over || attempt.killed, "is sent KILL after the grace");
       continue;
     }
@@ -109,7 +109,7 @@ void Checkers::check_interrupted() {
     }
     return;
   }
-  for (const TaskIndex task : outside_.waiting) {
+  for (const model::TaskIndex task : outside_.waiting) {
     expect_of(task, !outside_.groups[outside_.task(task).group.value].tripped,
               "nobody of a group waits after it failed fast");
   }
@@ -127,7 +127,7 @@ void Checkers::check_what_is_said_to_be_free() {
 
 void Checkers::check_reasons() {
   for (std::size_t shape = 0; shape < outside_.reasons.size(); ++shape) {
-    const bool told = outside_.reasons[shape].cause != Cause::None;
+    const bool told = outside_.reasons[shape].cause != model::Cause::None;
     expect(!told || outside_.room_known, "the numbers of a reason are known");
     const bool waits = outside_.waiting_in[shape] > 0;
     expect(told || !waits, "why a task waits is said in words");
@@ -137,26 +137,26 @@ void Checkers::check_reasons() {
 
 void Checkers::check_nobody_waits_in_vain() {
   if (!outside_.gate_open()) return;
-  const Cpus cpus = outside_.cpus_free();
+  const model::Cpus cpus = outside_.cpus_free();
   const Bytes memory =
       std::min(outside_.memory_free_by_ledger(), outside_.memory_free_by_reading());
   // A group that is full now had room before its last start, and was looked at.
-  std::set<GroupIndex> started;
+  std::set<model::GroupIndex> started;
   for (const auto& [index, attempt] : outside_.running) {
     if (attempt.granted == now_) started.insert(outside_.task(index).group);
   }
-  std::set<std::tuple<ShapeIndex, Request, Request>> kinds;
-  std::optional<TaskIndex> in_vain;
+  std::set<std::tuple<model::ShapeIndex, model::Request, model::Request>> kinds;
+  std::optional<model::TaskIndex> in_vain;
   std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
-  for (const TaskIndex index : outside_.waiting_in_order()) {
+  for (const model::TaskIndex index : outside_.waiting_in_order()) {
     const SeenTask& task = outside_.task(index);
     const bool room = outside_.group_has_room(task.group);
     if (!room && !started.contains(task.group)) continue;
     const bool two_phase = outside_.two_phase(index);
-    const bool on_gpus = outside_.shape_of(index).request.gpus > 0;
+    const bool on_gpus = outside_.shape_of(index).terms.request.gpus > 0;
     if (two_phase && !outside_.may_load_ahead(index)) loads_wait.insert(on_gpus);
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
-    const Request due = outside_.due(index);
+    const model::Request due = outside_.due(index);
     if (two_phase && loads_wait.contains(on_gpus)) continue;
     const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due) &&
                       outside_.may_use_cpus(index);
@@ -164,7 +164,7 @@ void Checkers::check_nobody_waits_in_vain() {
   }
   if (!in_vain || kinds.size() > kLookahead) return;
   // Room may be kept for an older one.
-  const std::optional<TaskIndex> oldest = oldest_ ? oldest_ : outside_.oldest_without_room();
+  const std::optional<model::TaskIndex> oldest = oldest_ ? oldest_ : outside_.oldest_without_room();
   const bool kept = oldest && outside_.starts_before(*oldest, *in_vain) &&
                     outside_.is_owed_its_room(*oldest, now_);
   expect_of(*in_vain, kept, "nobody waits for what is free");

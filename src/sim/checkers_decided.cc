@@ -22,20 +22,21 @@
 
 namespace trainyard::sim {
 
-void Checkers::changed(const TaskChanged& change) {
-  const TaskIndex index = change.key.task;
+void Checkers::changed(const model::TaskChanged& change) {
+  const model::TaskIndex index = change.key.task;
   expect(index.value < outside_.tasks.size(), "only tasks of the plan change");
   if (complaint_) return;
   SeenTask& task = outside_.task(index);
-  expect_of(index, task.verdict == Verdict::None, "nothing is said of a task after its verdict");
-  const bool stays = change.status == task.status && change.verdict != Verdict::None;
-  expect_of(index, stays || may_follow(task.status, change.status),
+  expect_of(index, task.verdict == model::Verdict::None,
+            "nothing is said of a task after its verdict");
+  const bool stays = change.status == task.status && change.verdict != model::Verdict::None;
+  expect_of(index, stays || model::may_follow(task.status, change.status),
             "its status follows an arrow of the picture");
   const bool is_grant = change.status == Status::Training && outside_.two_phase(index);
   if (is_grant) {
     expect_of(index, change.key.attempt == task.attempt, "what is said is about its last attempt");
     expect_of(index, granted_.insert(index).second, "is granted its device once");
-  } else if (change.status == Status::Available && change.verdict == Verdict::None) {
+  } else if (change.status == Status::Available && change.verdict == model::Verdict::None) {
     expect_of(index, change.key.attempt == task.next_attempt, "attempts are numbered one by one");
     expect_of(index, granted_.insert(index).second, "is granted its request once");
     task.attempt = change.key.attempt;
@@ -44,19 +45,22 @@ void Checkers::changed(const TaskChanged& change) {
     expect_of(index, change.key.attempt == task.attempt, "what is said is about its last attempt");
     if (about_ == index) entered_.push_back(change.status);
   }
-  if (change.verdict != Verdict::None) check_verdict(change, task);
-  const bool retried = change.status == Status::Interrupt && change.verdict == Verdict::None;
-  expect_of(index, !retried || change.failure == Failure::OutOfMemory,
-            "only one that ran out of memory is tried again");
+  if (change.verdict != model::Verdict::None) check_verdict(change, task);
+  const bool retried = change.status == Status::Interrupt && change.verdict == model::Verdict::None;
+  expect_of(index, !retried || about_ == index, "is tried again when its attempt has ended");
+  expect_of(index, !retried || change.failure != model::Failure::None,
+            "what is tried again has failed");
   task.status = change.status;
   task.verdict = change.verdict;
   task.failure = change.failure;
-  if (change.verdict == Verdict::None) return;
-  --outside_.waiting_in[task.shape.value];
+  if (change.verdict == model::Verdict::None) return;
+  if (!task.back_at) --outside_.waiting_in[task.shape.value];
+  task.back_at.reset();
   outside_.waiting.erase(index);
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
-  if (change.verdict == Verdict::Failed && workload_.plan.groups[task.group.value].fail_fast) {
+  if (change.verdict == model::Verdict::Failed &&
+      outside_.plan.groups[task.group.value].fail_fast) {
     group.tripped = true;
     for (auto& [other, attempt] : outside_.running) {
       if (outside_.task(other).group == task.group) not_again(attempt, StopReason::FailFast);
@@ -64,11 +68,12 @@ void Checkers::changed(const TaskChanged& change) {
   }
 }
 
-void Checkers::check_verdict(const TaskChanged& change, const SeenTask& before) {
-  const TaskIndex index = change.key.task;
-  expect_of(index, change.message.empty() == (change.verdict == Verdict::Finished),
+void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& before) {
+  const model::TaskIndex index = change.key.task;
+  expect_of(index, change.message.empty() == (change.verdict == model::Verdict::Finished),
             "a bad end is explained, a good one is not");
-  expect_of(index, (change.verdict == Verdict::Failed) == (change.failure != Failure::None),
+  expect_of(index,
+            (change.verdict == model::Verdict::Failed) == (change.failure != model::Failure::None),
             "a failure has a kind, and nothing else has");
   expect_of(index, !outside_.running.contains(index), "a running task has no verdict");
   if (about_ == index) {
@@ -81,50 +86,53 @@ void Checkers::check_verdict(const TaskChanged& change, const SeenTask& before) 
   const bool tried = before.attempt != 0;
   if (outside_.interrupts > 0) {
     const bool killed = kill_of_ == index;
-    expect_of(index, killed || change.verdict == Verdict::Stopped,
+    expect_of(index, killed || change.verdict == model::Verdict::Stopped,
               "waits when the run is interrupted, and is stopped");
     return;
   }
   bool needs_failed = false;
-  for (const GroupIndex needed : workload_.plan.groups[before.group.value].needs) {
-    const GroupPhase phase = outside_.groups[needed.value].phase;
-    needs_failed = needs_failed || phase == GroupPhase::Failed || phase == GroupPhase::Skipped;
+  for (const model::GroupIndex needed : outside_.plan.groups[before.group.value].needs) {
+    const model::GroupPhase phase = outside_.groups[needed.value].phase;
+    needs_failed =
+        needs_failed || phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped;
   }
   const bool no_gpu = !outside_.gpus.may_ever_fit(outside_.whole(index), now_);
   const bool has_cause = kill_of_ == index || group.tripped || needs_failed || no_gpu;
   expect_of(index, has_cause, "one that waits ends only for a cause");
-  const Verdict right = tried ? Verdict::Failed : Verdict::Skipped;
+  const model::Verdict right = tried ? model::Verdict::Failed : model::Verdict::Skipped;
   expect_of(index, change.verdict == right,
             "one that waits is skipped when it never started, and fails when it did");
 }
 
-void Checkers::changed(const GroupChanged& change) {
+void Checkers::changed(const model::GroupChanged& change) {
   expect(change.group.value < outside_.groups.size(), "only groups of the plan change");
   if (complaint_) return;
   SeenGroup& group = outside_.groups[change.group.value];
-  const auto& needs = workload_.plan.groups[change.group.value].needs;
-  const auto phase_of = [&](GroupIndex other) { return outside_.groups[other.value].phase; };
+  const auto& needs = outside_.plan.groups[change.group.value].needs;
+  const auto phase_of = [&](model::GroupIndex other) { return outside_.groups[other.value].phase; };
   bool order = false;
   switch (change.phase) {
-    case GroupPhase::Blocked:
+    case model::GroupPhase::Blocked:
       break;
-    case GroupPhase::Running:
-      order = group.phase == GroupPhase::Blocked && outside_.interrupts == 0 &&
-              std::ranges::all_of(
-                  needs, [&](GroupIndex it) { return phase_of(it) == GroupPhase::Finished; });
-      break;
-    case GroupPhase::Skipped:
-      order = group.phase == GroupPhase::Blocked && !change.message.empty() && group.open == 0 &&
-              std::ranges::any_of(needs, [&](GroupIndex it) {
-                return phase_of(it) == GroupPhase::Failed || phase_of(it) == GroupPhase::Skipped;
+    case model::GroupPhase::Running:
+      order = group.phase == model::GroupPhase::Blocked && outside_.interrupts == 0 &&
+              std::ranges::all_of(needs, [&](model::GroupIndex it) {
+                return phase_of(it) == model::GroupPhase::Finished;
               });
       break;
-    case GroupPhase::Finished:
-    case GroupPhase::Failed:
-    case GroupPhase::Stopped: {
+    case model::GroupPhase::Skipped:
+      order = group.phase == model::GroupPhase::Blocked && !change.message.empty() &&
+              group.open == 0 && std::ranges::any_of(needs, [&](model::GroupIndex it) {
+                return phase_of(it) == model::GroupPhase::Failed ||
+                       phase_of(it) == model::GroupPhase::Skipped;
+              });
+      break;
+    case model::GroupPhase::Finished:
+    case model::GroupPhase::Failed:
+    case model::GroupPhase::Stopped: {
       const bool from_blocked =
-          group.phase == GroupPhase::Blocked && change.phase == GroupPhase::Stopped;
-      order = (group.phase == GroupPhase::Running || from_blocked) && group.open == 0;
+          group.phase == model::GroupPhase::Blocked && change.phase == model::GroupPhase::Stopped;
+      order = (group.phase == model::GroupPhase::Running || from_blocked) && group.open == 0;
       break;
     }
   }
@@ -135,34 +143,35 @@ void Checkers::changed(const GroupChanged& change) {
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
     const SeenTask& task = outside_.tasks[index];
     if (task.group != change.group) continue;
-    if (change.phase == GroupPhase::Running && task.verdict == Verdict::None) {
+    if (change.phase == model::GroupPhase::Running && task.verdict == model::Verdict::None) {
       outside_.waiting.insert({index});
     }
-    failed = failed || task.verdict == Verdict::Failed || task.verdict == Verdict::Skipped;
-    stopped = stopped || task.verdict == Verdict::Stopped;
+    failed =
+        failed || task.verdict == model::Verdict::Failed || task.verdict == model::Verdict::Skipped;
+    stopped = stopped || task.verdict == model::Verdict::Stopped;
   }
-  if (change.phase == GroupPhase::Finished) {
+  if (change.phase == model::GroupPhase::Finished) {
     expect(!failed && !stopped, "a group has finished when all of its tasks have");
-  } else if (change.phase == GroupPhase::Failed) {
+  } else if (change.phase == model::GroupPhase::Failed) {
     expect(failed && !stopped, "a group has failed when a task of it has");
   }
 }
 
-void Checkers::changed(const ReasonChanged& change) {
+void Checkers::changed(const model::ReasonChanged& change) {
   expect(change.shape.value < outside_.reasons.size(), "only shapes of the plan have reasons");
   if (complaint_) return;
-  Reason& told = outside_.reasons[change.shape.value];
+  model::Reason& told = outside_.reasons[change.shape.value];
   expect(told != change.reason, "a reason is told when it changes");
   told = change.reason;
 }
 
-void Checkers::changed(const HeadroomSeen& change) {
+void Checkers::changed(const model::HeadroomSeen& change) {
   outside_.room_known = true;
   said_free_ = change.headroom;
 }
 
-void Checkers::decided(const StartAttempt& command) {
-  const TaskIndex index = command.key.task;
+void Checkers::decided(const model::StartAttempt& command) {
+  const model::TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");
   if (complaint_) return;
   check_start(command, outside_.task(index));
@@ -171,25 +180,22 @@ void Checkers::decided(const StartAttempt& command) {
   outside_.grant(command, now_);
 }
 
-void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
-  const TaskIndex index = command.key.task;
+void Checkers::check_start(const model::StartAttempt& command, const SeenTask& task) {
+  const model::TaskIndex index = command.key.task;
   expect_of(index, command.key.attempt == task.attempt, "is started under its attempt's number");
   expect_of(index, outside_.waiting.contains(index), "only a task that waits is started");
   expect_of(index, outside_.interrupts == 0, "nothing starts after an interrupt");
   const SeenGroup& group = outside_.groups[task.group.value];
-  expect_of(index, group.phase == GroupPhase::Running, "starts while its group runs");
+  expect_of(index, group.phase == model::GroupPhase::Running, "starts while its group runs");
   expect_of(index, !group.tripped, "nothing of a group starts after it failed fast");
-  for (const GroupIndex needed : workload_.plan.groups[task.group.value].needs) {
+  for (const model::GroupIndex needed : outside_.plan.groups[task.group.value].needs) {
     const bool over = std::ranges::all_of(outside_.tasks, [&](const SeenTask& other) {
-      return other.group != needed || other.verdict == Verdict::Finished;
+      return other.group != needed || other.verdict == model::Verdict::Finished;
     });
     expect_of(index, over, "starts after all that its group needs has finished");
   }
-  const bool first = task.attempt == workload_.plan.tasks[index.value].first_attempt;
-  const bool again = outside_.two_phase(index)
-                         ? task.load_failures < std::max(1, workload_.limits.load_retries)
-                         : task.tries < std::max(1, workload_.limits.train_retries);
-  expect_of(index, first || again, "is not tried more often than it may be");
+  const bool first = task.attempt == outside_.plan.tasks[index.value].first_attempt;
+  expect_of(index, first || task.again, "is not tried more often than it may be");
   expect_of(index, !outside_.two_phase(index) || outside_.may_load_ahead(index),
             "no more are loaded ahead than may be");
   expect_of(index, outside_.group_has_room(task.group), "starts within max-parallel");
@@ -207,20 +213,22 @@ void Checkers::check_start(const StartAttempt& command, const SeenTask& task) {
   check_limit(index, command.promise, command.memory_max);
 }
 
-void Checkers::check_limit(TaskIndex index, const Request& promise, Bytes memory_max) {
-  const bool limited = workload_.limits.kernel_keeps_limits && outside_.shape_of(index).memory_hard;
+void Checkers::check_limit(model::TaskIndex index, const model::Request& promise,
+                           Bytes memory_max) {
+  const bool limited =
+      workload_.policy.kernel_keeps_limits && outside_.shape_of(index).terms.memory_hard;
   expect_of(index, memory_max == (limited ? promise.memory : Bytes{}),
             "the kernel is told of its hard limit, and of no other");
 }
 
-void Checkers::check_gpus(TaskIndex index, const Request& promise,
-                          const std::vector<GpuIndex>& gpus) {
+void Checkers::check_gpus(model::TaskIndex index, const model::Request& promise,
+                          const std::vector<model::GpuIndex>& gpus) {
   const auto right = outside_.gpus.right_ones(outside_.gpus.now(), promise);
   expect_of(index, right.has_value(), "no part of a GPU is promised twice");
   expect_of(index, !right || *right == gpus, "gets the GPUs that the strategy says");
 }
 
-void Checkers::count_pass(TaskIndex started, const std::vector<GpuIndex>& on) {
+void Checkers::count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on) {
   // It stays the same until all have been looked at, though its group may have no room any more.
   if (!oldest_) oldest_ = outside_.oldest_without_room();
   if (oldest_ && outside_.starts_before(started, *oldest_)) oldest_.reset();
@@ -237,10 +245,10 @@ void Checkers::count_pass(TaskIndex started, const std::vector<GpuIndex>& on) {
 }
 
 StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
-  const TaskIndex index = attempt.key.task;
-  const auto* const kill = std::get_if<KillAsked>(&event_->what);
+  const model::TaskIndex index = attempt.key.task;
+  const auto* const kill = std::get_if<model::KillAsked>(&event_->what);
   if (kill != nullptr && kill->task == index) return StopReason::KillAsked;
-  if (std::holds_alternative<InterruptAsked>(event_->what)) return StopReason::Interrupt;
+  if (std::holds_alternative<model::InterruptAsked>(event_->what)) return StopReason::Interrupt;
   if (outside_.groups[outside_.task(index).group.value].tripped) return StopReason::FailFast;
   if (about_ == index && stop_due_ != StopReason::None) return stop_due_;
   if (const auto found = too_much_.find(index); found != too_much_.end()) return found->second;
@@ -252,23 +260,23 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
 }
 
 /// What a command is about; nothing where there was a complaint, and `rule` is one.
-SeenAttempt* Checkers::running_attempt(AttemptKey key, std::string_view rule) {
+SeenAttempt* Checkers::running_attempt(model::AttemptKey key, std::string_view rule) {
   const auto found = outside_.running.find(key.task);
   expect_of(key.task, found != outside_.running.end() && found->second.key == key, rule);
   return complaint_ ? nullptr : &found->second;
 }
 
 bool Checkers::wants_a_signal(const SeenAttempt& attempt) const {
-  return outside_.shape_of(attempt.key.task).early_signal.number != 0 && !attempt.signalled;
+  return outside_.shape_of(attempt.key.task).terms.early_signal.number != 0 && !attempt.signalled;
 }
 
-void Checkers::decided(const SignalAttempt& command) {
-  const TaskIndex index = command.key.task;
+void Checkers::decided(const model::SignalAttempt& command) {
+  const model::TaskIndex index = command.key.task;
   SeenAttempt* const running = running_attempt(command.key, "only a running attempt is signalled");
   if (running == nullptr) return;
   counts_.count(Fault::EarlySignal);
   SeenAttempt& attempt = *running;
-  const EarlySignal& wanted = outside_.shape_of(index).early_signal;
+  const model::EarlySignal& wanted = outside_.shape_of(index).terms.early_signal;
   if (signal_due_ == index) {
     expect_of(index, command.signal == wanted.number, "is sent the signal that it asked for");
     return signal_due_.reset();
@@ -302,8 +310,8 @@ void Checkers::take_causes_to_heart() {
   }
 }
 
-void Checkers::decided(const StopAttempt& command) {
-  const TaskIndex index = command.key.task;
+void Checkers::decided(const model::StopAttempt& command) {
+  const model::TaskIndex index = command.key.task;
   SeenAttempt* const running = running_attempt(command.key, "only a running attempt is stopped");
   if (running == nullptr) return;
   SeenAttempt& attempt = *running;
@@ -328,11 +336,11 @@ void Checkers::decided(const StopAttempt& command) {
   }
   expect_of(index, !attempt.killed, "is sent KILL once");
   attempt.killed = true;
-  const bool patient = attempt.stopped && now_ - *attempt.stopped >= workload_.limits.stop_grace;
+  const bool patient = attempt.stopped && now_ - *attempt.stopped >= workload_.policy.stop_grace;
   expect_of(index, patient || outside_.interrupts > 1, "is sent KILL when the grace is over");
 }
 
-void Checkers::decided(const AnswerKill& command) {
+void Checkers::decided(const model::AnswerKill& command) {
   const auto found = answers_due_.find(command.request);
   expect(found != answers_due_.end(), "a kill request is answered when it is known");
   if (complaint_) return;

@@ -1,5 +1,7 @@
 // The part of the checkers that follows two-phase tasks through their stages, and knows what must
 // come of every end.
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -22,15 +24,16 @@
 namespace trainyard::sim {
 
 /// Whoever takes more than it may is told to end; where all together take too much, one of them.
-void Checkers::look_at_memory(const Sampled& reading) {
+void Checkers::look_at_memory(const model::Sampled& reading) {
   outside_.read(reading);
   for (const auto& [index, attempt] : outside_.running) {
-    const bool hard = outside_.shape_of(index).memory_hard && !workload_.limits.kernel_keeps_limits;
+    const bool hard =
+        outside_.shape_of(index).terms.memory_hard && !workload_.policy.kernel_keeps_limits;
     if (!hard || attempt.stop != StopReason::None) continue;
     if (attempt.measured > attempt.promise.memory) too_much_[index] = StopReason::MemoryLimit;
   }
   if (!too_much_.empty()) return;
-  const std::optional<TaskIndex> victim = outside_.to_be_interrupted();
+  const std::optional<model::TaskIndex> victim = outside_.to_be_interrupted();
   if (!victim) return;
   outside_.low_readings = 0;
   ++outside_.task(*victim).preempted;
@@ -38,8 +41,8 @@ void Checkers::look_at_memory(const Sampled& reading) {
   too_much_[*victim] = StopReason::Preempted;
 }
 
-void Checkers::stage_reported(const StageReported& news) {
-  const TaskIndex index = news.key.task;
+void Checkers::stage_reported(const model::StageReported& news) {
+  const model::TaskIndex index = news.key.task;
   const auto found = outside_.running.find(index);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   SeenAttempt& attempt = found->second;
@@ -50,32 +53,36 @@ void Checkers::stage_reported(const StageReported& news) {
     if (!wants_a_signal(attempt)) return;
     // It has its time from now on.
     attempt.signalled = true;
-    attempt.end_by = now_ + outside_.shape_of(index).early_signal.before;
+    attempt.end_by = now_ + outside_.shape_of(index).terms.early_signal.before;
     signal_due_ = index;
   }
   about_ = index;
   const Status status = outside_.task(index).status;
-  const auto is = [&](Said said, Status then) { return news.said == said && status == then; };
-  if (is(Said::Loading, Status::Available)) {
+  const auto is = [&](model::Said said, Status then) {
+    return news.said == said && status == then;
+  };
+  if (is(model::Said::Loading, Status::Available)) {
     expected_.statuses = {Status::Loading};
-  } else if (is(Said::Loaded, Status::Loading)) {
+  } else if (is(model::Said::Loaded, Status::Loading)) {
     expected_.statuses = {Status::Waiting};
     outside_.wait_for_device(index, now_);
-  } else if (is(Said::Training, Status::Training)) {
+  } else if (is(model::Said::Training, Status::Training)) {
     attempt.end_tells = true;
-  } else if (is(Said::OutOfMemory, Status::Training) && outside_.shape_of(index).ranks == 0) {
+  } else if (is(model::Said::OutOfMemory, Status::Training) &&
+             outside_.shape_of(index).terms.ranks == 0) {
     set_lack(attempt, news.of_gpu);
     ran_out_of_memory(attempt);
-  } else if (is(Said::Trained, Status::Training) || is(Said::OutOfMemory, Status::Loading) ||
-             is(Said::OutOfMemory, Status::Training) || news.said == Said::Failed) {
+  } else if (is(model::Said::Trained, Status::Training) ||
+             is(model::Said::OutOfMemory, Status::Loading) ||
+             is(model::Said::OutOfMemory, Status::Training) || news.said == model::Said::Failed) {
     set_lack(attempt, news.of_gpu);
-    if (news.said == Said::Trained) expected_.statuses = {Status::Finished};
+    if (news.said == model::Said::Trained) expected_.statuses = {Status::Finished};
     outside_.stop_waiting_for_device(index);
     attempt.word = news.said;
-    attempt.end_by = now_ + workload_.limits.stop_grace;
+    attempt.end_by = now_ + workload_.policy.stop_grace;
   } else {
     expected_.statuses = {Status::Unknown};
-    attempt.word = Said::Nonsense;
+    attempt.word = model::Said::Nonsense;
     stop_due_ = StopReason::Leaving;
   }
 }
@@ -88,7 +95,7 @@ void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
 
 /// In training: it goes on with what it has loaded when it can have more at once.
 void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
-  const TaskIndex index = attempt.key.task;
+  const model::TaskIndex index = attempt.key.task;
   Bytes memory = attempt.promise.memory;
   Bytes each = attempt.promise.gpu_memory;
   if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
@@ -107,12 +114,14 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
     free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
   }
   const bool may =
-      outside_.interrupts == 0 && outside_.task(index).tries < workload_.limits.train_retries;
+      outside_.interrupts == 0 && outside_.task(index).train_failures + 1 <
+                                      tries_for_memory(outside_.task(index), Stage::Train);
   if (!free || !may) {
     stop_due_ = StopReason::OutOfMemory;
     return;
   }
   expected_.statuses = {Status::Interrupt, Status::Waiting};
+  ++outside_.task(index).train_failures;
   attempt.end_tells = false;
   attempt.promise.memory = memory;
   attempt.promise.gpu_memory = each;
@@ -124,21 +133,22 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
 
 /// One that is told to end because it ran out of memory would be tried again, but for this.
 void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
-  const bool again = attempt.stop == StopReason::OutOfMemory ||
-                     attempt.stop == StopReason::Preempted ||
-                     (attempt.stop == StopReason::Leaving && attempt.word == Said::OutOfMemory);
+  const bool again =
+      attempt.stop == StopReason::OutOfMemory || attempt.stop == StopReason::Preempted ||
+      (attempt.stop == StopReason::Leaving && attempt.word == model::Said::OutOfMemory);
   if (again) attempt.stop = reason;
+  attempt.for_good = true;
 }
 
-void Checkers::decided(const GrantDevice& command) {
-  const TaskIndex index = command.key.task;
+void Checkers::decided(const model::GrantDevice& command) {
+  const model::TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is told to train when it was granted its device");
   const SeenAttempt* const running = running_attempt(command.key, "only a running attempt trains");
   expect_of(index, outside_.loaded.contains(index), "only one that has loaded trains");
   if (complaint_) return;
   expect_of(index, outside_.interrupts == 0, "nothing begins to train after an interrupt");
-  const Request due = outside_.due(index);
-  Request whole = running->promise;
+  const model::Request due = outside_.due(index);
+  model::Request whole = running->promise;
   whole.cpus = due.cpus;
   if (outside_.gpus.shares_of(index).empty()) {
     whole.gpus = due.gpus;
@@ -168,9 +178,9 @@ void Checkers::decided(const GrantDevice& command) {
 
 void Checkers::check_no_device_is_kept_in_vain() {
   if (outside_.interrupts > 0) return;
-  std::optional<TaskIndex> older;
-  for (const TaskIndex index : outside_.loaded_in_order()) {
-    const Request due = outside_.due(index);
+  std::optional<model::TaskIndex> older;
+  for (const model::TaskIndex index : outside_.loaded_in_order()) {
+    const model::Request due = outside_.due(index);
     if (due.cpus > outside_.cpus_free() || !outside_.gpus.has_room_for(due)) {
       if (!older) older = index;
       continue;
@@ -181,28 +191,30 @@ void Checkers::check_no_device_is_kept_in_vain() {
   }
 }
 
-Checkers::Expected Checkers::failed(Failure failure, int code) {
+Checkers::Expected Checkers::failed(model::Failure failure, int code) {
   return {.statuses = {Status::Exception},
-          .verdict = Verdict::Failed,
+          .verdict = model::Verdict::Failed,
           .failure = failure,
           .exit_code = code};
 }
 
 Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
-                                   const End& end) const {
-  if (std::holds_alternative<NotStarted>(end)) return failed(Failure::CannotStart);
+                                   const model::End& end) const {
+  if (std::holds_alternative<model::NotStarted>(end)) return failed(model::Failure::CannotStart);
   const bool told = attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving;
   // What went wrong before is known though nobody saw the end.
-  const bool knows_why = attempt.word && attempt.word != Said::Trained && !told;
-  if (std::holds_alternative<Vanished>(end) && !knows_why) return failed(Failure::Lost);
-  if (attempt.word == Said::Trained) {
+  const bool knows_why = attempt.word && attempt.word != model::Said::Trained && !told;
+  if (std::holds_alternative<model::Vanished>(end) && !knows_why)
+    return failed(model::Failure::Lost);
+  if (attempt.word == model::Said::Trained) {
     // It has done what it was for, and its memory is no reason to do it again.
-    Expected done{.statuses = {Status::Exited}, .verdict = Verdict::Finished};
+    Expected done{.statuses = {Status::Exited}, .verdict = model::Verdict::Finished};
     if (attempt.stop != StopReason::None) return done;
-    if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
-      return exit->code == 0 ? done : failed(Failure::Exit, exit->code);
+    if (const auto* const exit = std::get_if<model::ExitedWith>(&end)) {
+      return exit->code == 0 ? done : failed(model::Failure::Exit, exit->code);
     }
-    return failed(std::get<KilledBy>(end).out_of_memory ? Failure::OutOfMemory : Failure::Killed);
+    return failed(std::get<model::KilledBy>(end).out_of_memory ? model::Failure::OutOfMemory
+                                                               : model::Failure::Killed);
   }
   if (told) return judge_stop(attempt, task);
   return attempt.word ? judge_word(attempt, task, end) : judge_own(attempt, task, end);
@@ -211,19 +223,19 @@ Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& t
 Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTask& task) const {
   switch (attempt.stop) {
     case StopReason::TimeLimit:
-      return failed(Failure::Timeout);
+      return failed(model::Failure::Timeout);
     case StopReason::KillAsked:
     case StopReason::FailFast:
-      return failed(Failure::Killed);
+      return failed(model::Failure::Killed);
     case StopReason::OutOfMemory:
       return judge_out_of_memory(attempt, task);
     case StopReason::MemoryLimit:
-      return failed(Failure::OutOfMemory);
+      return failed(model::Failure::OutOfMemory);
     case StopReason::Preempted:
-      if (outside_.interrupts > 0) return failed(Failure::OutOfMemory);
-      return {.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
+      if (outside_.interrupts > 0) return failed(model::Failure::OutOfMemory);
+      return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
     case StopReason::NoGpu:
-      return failed(Failure::CannotStart);
+      return failed(model::Failure::CannotStart);
     case StopReason::Interrupt:
     case StopReason::Leaving:
     case StopReason::None:
@@ -231,41 +243,86 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
   }
   // One of two phases of which nothing was heard stays where it is.
   const bool still = task.status == Status::Available && outside_.two_phase(attempt.key.task);
-  return {.statuses = {still ? Status::Available : Status::Interrupt}, .verdict = Verdict::Stopped};
+  return {.statuses = {still ? Status::Available : Status::Interrupt},
+          .verdict = model::Verdict::Stopped};
 }
 
 Checkers::Expected Checkers::judge_word(const SeenAttempt& attempt, const SeenTask& task,
-                                        const End& end) const {
-  if (attempt.word == Said::OutOfMemory) {
-    const auto* const killed = std::get_if<KilledBy>(&end);
+                                        const model::End& end) const {
+  if (attempt.word == model::Said::OutOfMemory) {
+    const auto* const killed = std::get_if<model::KilledBy>(&end);
     const bool over_limit =
         attempt.stop == StopReason::None && killed != nullptr && killed->over_limit;
-    return over_limit ? failed(Failure::OutOfMemory) : judge_out_of_memory(attempt, task);
+    return over_limit ? failed(model::Failure::OutOfMemory) : judge_out_of_memory(attempt, task);
   }
-  const auto* const exit = std::get_if<ExitedWith>(&end);
-  return failed(Failure::Error, exit == nullptr ? 0 : exit->code);
+  const auto* const exit = std::get_if<model::ExitedWith>(&end);
+  return failed(model::Failure::Error, exit == nullptr ? 0 : exit->code);
 }
 
 Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTask& task,
-                                       const End& end) const {
-  if (const auto* const exit = std::get_if<ExitedWith>(&end)) {
+                                       const model::End& end) const {
+  if (const auto* const exit = std::get_if<model::ExitedWith>(&end)) {
     const bool done =
         exit->code == 0 && (attempt.end_tells || !outside_.two_phase(attempt.key.task));
-    if (!done) return failed(Failure::Exit, exit->code);
-    return {.statuses = {Status::Finished, Status::Exited}, .verdict = Verdict::Finished};
+    if (!done) return failed(model::Failure::Exit, exit->code);
+    return {.statuses = {Status::Finished, Status::Exited}, .verdict = model::Verdict::Finished};
   }
-  if (!std::get<KilledBy>(end).out_of_memory) return failed(Failure::Killed);
-  if (std::get<KilledBy>(end).over_limit) return failed(Failure::OutOfMemory);
+  if (!std::get<model::KilledBy>(end).out_of_memory) return failed(model::Failure::Killed);
+  if (std::get<model::KilledBy>(end).over_limit) return failed(model::Failure::OutOfMemory);
   return judge_out_of_memory(attempt, task);
 }
 
 Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
                                                  const SeenTask& task) const {
-  const bool again = attempt.stage == Stage::Train
-                         ? task.tries < workload_.limits.train_retries
-                         : task.load_failures + 1 < workload_.limits.load_retries;
-  if (outside_.interrupts > 0 || !again) return failed(Failure::OutOfMemory);
-  return {.statuses = {Status::Interrupt}, .failure = Failure::OutOfMemory};
+  const int failures = attempt.stage == Stage::Train ? task.train_failures : task.load_failures;
+  const bool again = failures + 1 < tries_for_memory(task, attempt.stage);
+  if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
+  return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
+}
+
+/// How often it may be tried in all before a lack of memory is its end.
+int Checkers::tries_for_memory(const SeenTask& task, Stage stage) const {
+  const auto& more = outside_.plan.shapes[task.shape.value].terms.retries.out_of_memory;
+  if (more) return *more + 1;
+  return stage == Stage::Train ? workload_.policy.train_retries : workload_.policy.load_retries;
+}
+
+/// What failed for another reason than memory may be tried again, too. Returns how long it waits.
+Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
+  const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
+  if (expected_.verdict != model::Verdict::Failed || for_memory) return Duration{0};
+  const bool somebodys_will =
+      attempt.for_good || attempt.stop == StopReason::KillAsked ||
+      attempt.stop == StopReason::Interrupt || attempt.stop == StopReason::FailFast ||
+      attempt.stop == StopReason::MemoryLimit || attempt.stop == StopReason::NoGpu;
+  if (somebodys_will || attempt.word == model::Said::Trained || outside_.interrupts > 0) {
+    return Duration{0};
+  }
+  const model::Retries& retries = outside_.plan.shapes[task.shape.value].terms.retries;
+  const bool late = attempt.stop == StopReason::TimeLimit;
+  const bool lost = !late && expected_.failure == model::Failure::Lost;
+  int& gone = lost ? task.lost : task.failures;
+  ++gone;
+  if (late && !retries.after_time_limit) return Duration{0};
+  if (gone > (lost ? 5 : retries.failures)) return Duration{0};
+  expected_.verdict = model::Verdict::None;
+  expected_.exit_code = 0;
+  expected_.statuses = {Status::Interrupt};
+  if (lost) return Duration{0};
+  Duration delay = retries.delay;
+  for (int i = 1; i < gone; ++i) delay = std::min(2 * delay, Duration{3'600'000});
+  return delay;
+}
+
+/// Those whose time has come wait for room like others.
+void Checkers::look_at_delays() {
+  for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
+    SeenTask& task = outside_.tasks[index];
+    if (!task.back_at || *task.back_at > now_) continue;
+    task.back_at.reset();
+    ++outside_.waiting_in[task.shape.value];
+    outside_.waiting.insert({index});
+  }
 }
 
 }  // namespace trainyard::sim

@@ -60,6 +60,7 @@ std::string_view to_text(Fault fault) {
                                                              "kill of waiting",
                                                              "kill of ended",
                                                              "kill of unknown",
+                                                             "late batch",
                                                              "old news",
                                                              "duplicate news"};
   return kNames.at(std::to_underlying(fault));

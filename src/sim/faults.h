@@ -67,6 +67,7 @@ enum class Fault : std::uint8_t {
   KillOfWaiting,
   KillOfEnded,
   KillOfUnknown,
+  LateBatch,  ///< No fault, and as good a trial: the run grows while it runs.
   // Of the news.
   OldNews,        ///< About an attempt that was over before.
   DuplicateNews,  ///< The same thing twice.

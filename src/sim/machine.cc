@@ -28,7 +28,6 @@ namespace trainyard::sim {
 namespace {
 
 constexpr Duration kSampleEvery{1000};
-constexpr int kSigkill = 9;
 constexpr int kSigterm = 15;
 /// No run of a made-up plan is this long: 200 tasks, each a minute, four times, one by one.
 constexpr Instant kTooLate{Duration{50'000'000}};
@@ -46,32 +45,39 @@ MadeUpMachine::MadeUpMachine(std::uint64_t seed, const Workload& workload, Check
       cards_(workload.capacity.gpus.size()) {
   for (const Trouble& trouble : workload.troubles) plan(trouble);
   at(now_ + kSampleEvery, [this] { sample(); });
+  if (!cards_.empty()) tell(read_gpus());
+  tell(read());
+  add_batch();
+  for (std::size_t i = 1; i < workload.additions.size(); ++i) {
+    at(workload.additions[i].at, [this] { add_batch(); });
+  }
 }
 
-FirstLook MadeUpMachine::look() {
-  FirstLook first{.at = now_, .machine = read(), .gpus = {}};
-  if (!cards_.empty()) first.gpus = read_gpus();
-  return first;
+void MadeUpMachine::add_batch() {
+  const Addition& addition = workload_.additions[added_++];
+  if (added_ > 1) counts_.count(Fault::LateBatch);
+  tell(model::BatchAdded{.number = static_cast<std::uint32_t>(added_), .plan = addition.plan});
 }
 
-void MadeUpMachine::carry_out(const Command& command) {
+void MadeUpMachine::carry_out(const model::Command& command) {
   checkers_.carried_out(command);
   match(
-      command, [this](const StartAttempt& it) { start(it); },
-      [this](const GrantDevice& it) { grant(it); }, [this](const StopAttempt& it) { stop(it); },
-      [this](const SignalAttempt& it) { signal(it); }, [](const AnswerKill&) {});
+      command, [this](const model::StartAttempt& it) { start(it); },
+      [this](const model::GrantDevice& it) { grant(it); },
+      [this](const model::StopAttempt& it) { stop(it); },
+      [this](const model::SignalAttempt& it) { signal(it); }, [](const model::AnswerKill&) {});
 }
 
-std::vector<Event> MadeUpMachine::wait(std::optional<Instant> until) {
+std::vector<model::Event> MadeUpMachine::wait(std::optional<Instant> until) {
   checkers_.waits(until);
   if (++turns_ > kTurnsMax || now_ > kTooLate) checkers_.complain("the run does not end");
   // A run that has been found wrong is led out of the loop: its journal fails, and this ends it.
-  if (checkers_.complaint()) return {{.at = now_, .what = InterruptAsked{}}};
+  if (checkers_.complaint()) return {{.at = now_, .what = model::InterruptAsked{}}};
   while (inbox_.empty()) {
     const Instant next = agenda_.begin()->first.first;
     if (until && *until <= next) {
       now_ = std::max(now_, *until);
-      tell(TimePassed{});
+      tell(model::TimePassed{});
     } else {
       do_next();
     }
@@ -91,13 +97,13 @@ void MadeUpMachine::do_next() {
   first.mapped()();
 }
 
-void MadeUpMachine::start(const StartAttempt& command) {
+void MadeUpMachine::start(const model::StartAttempt& command) {
   if (keeper_gone_) {
-    tell(AttemptEnded{.key = command.key, .end = NotStarted{"the keeper is gone"}});
+    tell(model::AttemptEnded{.key = command.key, .end = model::NotStarted{"the keeper is gone"}});
     return;
   }
-  const TaskIndex task = command.key.task;
-  const Shape& shape = shape_of(task);
+  const model::TaskIndex task = command.key.task;
+  const model::Shape& shape = shape_of(task);
   const std::uint64_t own_seed = (seed_ << 20U) ^ (std::uint64_t{task.value} << 1U) ^ 1U;
   Process process{.key = command.key,
                   .behaviour = make_behaviour(Random(own_seed), workload_.odds, shape,
@@ -107,7 +113,8 @@ void MadeUpMachine::start(const StartAttempt& command) {
   if (command.memory_max > Bytes{} && process.behaviour.memory_most > command.memory_max) {
     process.behaviour.memory_most = command.memory_max;
     process.behaviour.tells_memory = false;
-    process.behaviour.end = KilledBy{.signal = kSigkill, .out_of_memory = true, .over_limit = true};
+    process.behaviour.end =
+        model::KilledBy{.signal = kSigkill, .out_of_memory = true, .over_limit = true};
   }
   give_gpus(process, command.gpus);
   const std::uint64_t number = process.number;
@@ -117,7 +124,7 @@ void MadeUpMachine::start(const StartAttempt& command) {
   at(alive, [this, task, number] { come_alive(task, number); });
 }
 
-void MadeUpMachine::come_alive(TaskIndex task, std::uint64_t number) {
+void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
   const auto found = processes_.find(task);
   if (found == processes_.end() || found->second.number != number) return;
   Process& process = found->second;
@@ -129,46 +136,47 @@ void MadeUpMachine::come_alive(TaskIndex task, std::uint64_t number) {
   }
   process.since = now_;
   if (behaviour.says_started) {
-    tell(AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+    tell(model::AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
     if (behaviour.started_twice) {
       counts_.count(Fault::DuplicateNews);
-      tell(AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+      tell(model::AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
     }
   } else {
     counts_.count(Fault::NeverSaysStarted);
   }
-  if (shape_of(task).two_phase) {
+  if (shape_of(task).terms.two_phase) {
     begin_loading(process);
   } else {
     end_at(now_ + behaviour.runs, process, behaviour.end);
   }
 }
 
-void MadeUpMachine::end_at(Instant when, const Process& process, End end) {
+void MadeUpMachine::end_at(Instant when, const Process& process, model::End end) {
   at(when, [this, task = process.key.task, number = process.number, end = std::move(end)] {
     die(task, number, end);
   });
 }
 
 /// Some save what they have and leave, some know nothing of it and die, some go on.
-void MadeUpMachine::signal(const SignalAttempt& command) {
+void MadeUpMachine::signal(const model::SignalAttempt& command) {
   const auto found = processes_.find(command.key.task);
   if (found == processes_.end() || found->second.key != command.key) return;
   if (random_.one_in(2)) return;
   counts_.count(Fault::EndsOnSignal);
-  const End end = random_.one_in(2) ? End(ExitedWith{static_cast<int>(random_.below(2))})
-                                    : End(KilledBy{.signal = command.signal});
+  const model::End end = random_.one_in(2)
+                             ? model::End(model::ExitedWith{static_cast<int>(random_.below(2))})
+                             : model::End(model::KilledBy{.signal = command.signal});
   end_at(now_ + random_.between(Duration{0}, Duration{3000}), found->second, end);
 }
 
-void MadeUpMachine::stop(const StopAttempt& command) {
+void MadeUpMachine::stop(const model::StopAttempt& command) {
   const auto found = processes_.find(command.key.task);
   if (found == processes_.end() || found->second.key != command.key) return;
   Process& process = found->second;
   if (command.kill) {
     process.killed = true;
     end_at(now_ + Duration{static_cast<std::int64_t>(random_.below(3))}, process,
-           KilledBy{.signal = kSigkill});
+           model::KilledBy{.signal = kSigkill});
     return;
   }
   if (!process.behaviour.term_takes) {
@@ -176,12 +184,12 @@ void MadeUpMachine::stop(const StopAttempt& command) {
     return;
   }
   // Some make something of it: they save what they have and leave with a code of their own.
-  End end = KilledBy{.signal = kSigterm};
-  if (random_.one_in(3)) end = ExitedWith{static_cast<int>(random_.below(2))};
+  model::End end = model::KilledBy{.signal = kSigterm};
+  if (random_.one_in(3)) end = model::ExitedWith{static_cast<int>(random_.below(2))};
   end_at(now_ + *process.behaviour.term_takes, process, std::move(end));
 }
 
-void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
+void MadeUpMachine::die(model::TaskIndex task, std::uint64_t number, const model::End& end) {
   const auto found = processes_.find(task);
   if (found == processes_.end() || found->second.number != number) return;
   Process& process = found->second;
@@ -193,29 +201,30 @@ void MadeUpMachine::die(TaskIndex task, std::uint64_t number, const End& end) {
   }
   match(
       end,
-      [&](const ExitedWith& it) {
+      [&](const model::ExitedWith& it) {
         if (it.code != 0) counts_.count(Fault::ExitCode);
       },
-      [&](const KilledBy& it) {
+      [&](const model::KilledBy& it) {
         counts_.count(it.over_limit      ? Fault::OverLimit
                       : it.out_of_memory ? Fault::OutOfMemory
                                          : Fault::Signal);
       },
-      [](const NotStarted&) {}, [&](const Vanished&) { counts_.count(Fault::Vanishes); });
+      [](const model::NotStarted&) {},
+      [&](const model::Vanished&) { counts_.count(Fault::Vanishes); });
   tell_end(process, end, process.behaviour.news_takes);
   leave_gpus(process);
   processes_.erase(found);
 }
 
-void MadeUpMachine::tell_end(const Process& process, const End& end, Duration after) {
-  AttemptEnded news{.key = process.key,
-                    .end = end,
-                    .usage = {.memory_peak = process.peak,
-                              .gpu_memory_peak = process.gpu_peak,
-                              .cpu_time = Duration{10}},
-                    .result = {},
-                    .warning = {}};
-  if (process.behaviour.tells_memory && end != End(ExitedWith{0})) {
+void MadeUpMachine::tell_end(const Process& process, const model::End& end, Duration after) {
+  model::AttemptEnded news{.key = process.key,
+                           .end = end,
+                           .usage = {.memory_peak = process.peak,
+                                     .gpu_memory_peak = process.gpu_peak,
+                                     .cpu_time = Duration{10}},
+                           .result = {},
+                           .warning = {}};
+  if (process.behaviour.tells_memory && end != model::End(model::ExitedWith{0})) {
     counts_.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
     // Some use a GPU that nobody gave them.
@@ -240,7 +249,7 @@ void MadeUpMachine::tell_end(const Process& process, const End& end, Duration af
     if (!again) return;
     at(now_ + *again, [this, news] {
       counts_.count(Fault::OldNews);
-      tell(AttemptStarted{.key = news.key, .pid = 1});
+      tell(model::AttemptStarted{.key = news.key, .pid = 1});
       tell(news);
     });
   };
@@ -251,12 +260,13 @@ void MadeUpMachine::tell_end(const Process& process, const End& end, Duration af
   }
 }
 
-Sampled MadeUpMachine::read() {
+model::Sampled MadeUpMachine::read() {
   kill_for_memory();
   if (!unheard_.empty()) counts_.count(Fault::EndHeardLate);
-  Sampled reading{.memory_available = std::max(Bytes{}, workload_.capacity.memory - memory_taken()),
-                  .cpu_used_by_others = cpu_of_others_,
-                  .tasks = {}};
+  model::Sampled reading{
+      .memory_available = std::max(Bytes{}, workload_.capacity.memory - memory_taken()),
+      .cpu_used_by_others = cpu_of_others_,
+      .tasks = {}};
   for (auto& [task, process] : processes_) {
     if (!process.since) continue;
     const Behaviour& behaviour = process.behaviour;
@@ -267,7 +277,7 @@ Sampled MadeUpMachine::read() {
     process.late_seen = true;
     if (behaviour.curve == Curve::Late) counts_.count(Fault::LateAllocation);
     if (behaviour.curve == Curve::Spike) counts_.count(Fault::Spike);
-    const Request& asked = shape_of(task).request;
+    const model::Request& asked = shape_of(task).terms.request;
     if (memory > asked.memory) counts_.count(Fault::OverPromise);
   }
   return reading;
@@ -280,7 +290,8 @@ void MadeUpMachine::sample() {
   }
   for (const auto& [task, process] : processes_) {
     // Of a plain command, too: what nobody asked for must not matter.
-    if (random_.one_in(8)) tell(Progressed{.key = process.key, .fraction = 0.5, .values = {}});
+    if (random_.one_in(8))
+      tell(model::Progressed{.key = process.key, .fraction = 0.5, .values = {}});
   }
   at(now_ + kSampleEvery, [this] { sample(); });
 }
@@ -303,7 +314,7 @@ void MadeUpMachine::kill_for_memory() {
     if (largest == processes_.end() || size(*largest) == Bytes{}) return;
     counts_.count(Fault::MemoryExhausted);
     die(largest->first, largest->second.number,
-        KilledBy{.signal = kSigkill, .out_of_memory = true});
+        model::KilledBy{.signal = kSigkill, .out_of_memory = true});
   }
 }
 
@@ -333,7 +344,7 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return for_a_while(
           trouble,
           [this, trouble] {
-            if (trouble.cpu_share >= workload_.limits.cpu_utilization_max) {
+            if (trouble.cpu_share >= workload_.policy.cpu_utilization_max) {
               counts_.count(Fault::OthersUseCpu);
             }
             cpu_of_others_ = trouble.cpu_share;
@@ -363,11 +374,11 @@ void MadeUpMachine::plan(const Trouble& trouble) {
           trouble,
           [this] {
             counts_.count(Fault::KeeperSilent);
-            tell(trainyard::KeeperSilent{.silent = true});
+            tell(model::KeeperSilent{.silent = true});
           },
-          [this] { tell(trainyard::KeeperSilent{.silent = false}); });
+          [this] { tell(model::KeeperSilent{.silent = false}); });
     case Interrupt:
-      return at(trouble.at, [this] { tell(InterruptAsked{}); });
+      return at(trouble.at, [this] { tell(model::InterruptAsked{}); });
     case AskToKill:
       return at(trouble.at, [this, trouble] { ask_to_kill(trouble); });
   }
@@ -388,7 +399,7 @@ void MadeUpMachine::squeeze_memory(Duration lasts) {
   // The oldest has more than it said, as it may: it is in nobody's way until memory is short.
   for (auto& [task, process] : processes_) {
     Behaviour& behaviour = process.behaviour;
-    if (!process.since || shape_of(task).memory_hard) continue;
+    if (!process.since || shape_of(task).terms.memory_hard) continue;
     behaviour.curve = Curve::Flat;
     behaviour.memory_most = std::max(behaviour.memory_most, {process.promise.count / 4 * 5});
     break;
@@ -398,7 +409,7 @@ void MadeUpMachine::squeeze_memory(Duration lasts) {
 
 /// Others take it, and what becomes free meanwhile: those that run stay in want.
 void MadeUpMachine::take_free_memory(Duration lasts) {
-  const Bytes left{workload_.limits.memory_remain.count / 4 * 3};
+  const Bytes left{workload_.policy.memory_remain.count / 4 * 3};
   const Bytes amount = std::max(Bytes{}, workload_.capacity.memory - memory_taken() - left);
   memory_of_others_ += amount;
   at(now_ + lasts, [this, amount] { memory_of_others_ -= amount; });
@@ -413,7 +424,7 @@ void MadeUpMachine::kill_many() {
   while (!processes_.empty()) {
     Process& first = processes_.begin()->second;
     first.behaviour.news_takes = Duration{0};
-    die(first.key.task, first.number, KilledBy{.signal = kSigkill});
+    die(first.key.task, first.number, model::KilledBy{.signal = kSigkill});
   }
 }
 
@@ -423,22 +434,22 @@ void MadeUpMachine::lose_keeper() {
   keeper_gone_ = true;
   for (const auto& [task, process] : processes_) unheard_.insert(process.key);
   processes_.clear();
-  for (const AttemptKey& key : std::exchange(unheard_, {})) {
-    tell(AttemptEnded{.key = key, .end = Vanished{"the keeper died"}});
+  for (const model::AttemptKey& key : std::exchange(unheard_, {})) {
+    tell(model::AttemptEnded{.key = key, .end = model::Vanished{"the keeper died"}});
   }
-  tell(InterruptAsked{});
+  tell(model::InterruptAsked{});
 }
 
 void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
   const auto tasks = static_cast<std::uint32_t>(workload_.plan.tasks.size());
-  TaskIndex task{static_cast<std::uint32_t>(random_.below(tasks + (tasks / 4)))};
+  model::TaskIndex task{static_cast<std::uint32_t>(random_.below(tasks + (tasks / 4)))};
   if (!processes_.empty() && trouble.memory.count % 3 == 0) {
     task =
         std::next(processes_.begin(), static_cast<std::ptrdiff_t>(random_.below(processes_.size())))
             ->first;
   }
-  tell(KillAsked{.task = task, .request = next_request_++});
-  if (random_.one_in(6)) tell(KillAsked{.task = task, .request = next_request_++});
+  tell(model::KillAsked{.task = task, .request = next_request_++});
+  if (random_.one_in(6)) tell(model::KillAsked{.task = task, .request = next_request_++});
 }
 
 }  // namespace trainyard::sim

@@ -27,16 +27,15 @@
 
 namespace trainyard::sim {
 
-class MadeUpMachine final : public Machine {
+class MadeUpMachine final : public run::Machine {
  public:
   /// `workload` and `checkers` must outlive it.
   MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
                 FaultCounts& counts);
 
-  [[nodiscard]] Capacity capacity() const override { return workload_.capacity; }
-  FirstLook look() override;
-  void carry_out(const Command& command) override;
-  std::vector<Event> wait(std::optional<Instant> until) override;
+  void carry_out(const model::Command& command) override;
+  std::vector<model::Event> wait(std::optional<Instant> until) override;
+  [[nodiscard]] bool more_to_come() const override { return added_ < workload_.additions.size(); }
 
   /// Whether the journal's disk is full now.
   [[nodiscard]] bool disk_full() const { return disk_full_ > 0; }
@@ -45,15 +44,15 @@ class MadeUpMachine final : public Machine {
 
  private:
   struct Process {
-    AttemptKey key;
+    model::AttemptKey key;
     Behaviour behaviour;
     std::optional<Instant> since;  ///< Nothing: it is being started.
     bool killed = false;           ///< KILL takes its time.
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
     Bytes promise;
-    bool waits = false;          ///< For its device.
-    std::vector<GpuIndex> gpus;  ///< That it was given, and since when.
+    bool waits = false;                 ///< For its device.
+    std::vector<model::GpuIndex> gpus;  ///< That it was given, and since when.
     Instant gpus_since;
     Bytes gpu_peak;
     bool out_of_gpu = false;  ///< It says so when it ends.
@@ -65,43 +64,44 @@ class MadeUpMachine final : public Machine {
   // The agenda: what will happen, by when and in the order it was put there.
   void at(Instant when, Step step);
   void do_next();
+  void add_batch();
 
   // Processes.
-  void start(const StartAttempt& command);
-  void signal(const SignalAttempt& command);
-  void stop(const StopAttempt& command);
-  void grant(const GrantDevice& command);
-  void come_alive(TaskIndex task, std::uint64_t number);
+  void start(const model::StartAttempt& command);
+  void signal(const model::SignalAttempt& command);
+  void stop(const model::StopAttempt& command);
+  void grant(const model::GrantDevice& command);
+  void come_alive(model::TaskIndex task, std::uint64_t number);
   // Of two-phase processes.
   void begin_loading(const Process& process);
-  void end_loading(TaskIndex task, std::uint64_t number);
-  void end_training(TaskIndex task, std::uint64_t number);
-  void say(const Process& process, Said said, std::string message = {});
+  void end_loading(model::TaskIndex task, std::uint64_t number);
+  void end_training(model::TaskIndex task, std::uint64_t number);
+  void say(const Process& process, model::Said said, std::string message = {});
   void start_over(const Process& process);
   /// Does what comes next in its life, unless it has ended by then.
   void next(Instant when, const Process& process,
-            void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number));
-  Process* living(TaskIndex task, std::uint64_t number);
+            void (MadeUpMachine::*step)(model::TaskIndex task, std::uint64_t number));
+  Process* living(model::TaskIndex task, std::uint64_t number);
 
   // Of those on GPUs.
-  void give_gpus(Process& process, const std::vector<GpuIndex>& gpus);
+  void give_gpus(Process& process, const std::vector<model::GpuIndex>& gpus);
   [[nodiscard]] Bytes gpu_use(const Process& process) const;
-  [[nodiscard]] Bytes used_on(GpuIndex gpu) const;
+  [[nodiscard]] Bytes used_on(model::GpuIndex gpu) const;
   void fill_gpus();
-  void run_out_of_gpu(TaskIndex task);
+  void run_out_of_gpu(model::TaskIndex task);
   void leave_gpus(const Process& process);
-  GpusSampled read_gpus();
+  model::GpusSampled read_gpus();
   void look_at_gpus_after(Duration after);
   void lose_gpu(const Trouble& trouble);
   void lose_gpu_memory(const Trouble& trouble);
 
-  void end_at(Instant when, const Process& process, End end);
-  void die(TaskIndex task, std::uint64_t number, const End& end);
-  void tell_end(const Process& process, const End& end, Duration after);
+  void end_at(Instant when, const Process& process, model::End end);
+  void die(model::TaskIndex task, std::uint64_t number, const model::End& end);
+  void tell_end(const Process& process, const model::End& end, Duration after);
 
   // The machine.
   void sample();
-  Sampled read();
+  model::Sampled read();
   [[nodiscard]] Bytes memory_taken();
   void kill_for_memory();
   void plan(const Trouble& trouble);
@@ -113,10 +113,10 @@ class MadeUpMachine final : public Machine {
   void lose_keeper();
   void ask_to_kill(const Trouble& trouble);
 
-  [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
+  [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return workload_.plan.shape_of(task);
   }
-  void tell(What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
+  void tell(model::What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
 
   const Workload& workload_;
   Checkers& checkers_;
@@ -126,11 +126,11 @@ class MadeUpMachine final : public Machine {
   Instant now_;
   std::map<std::pair<Instant, std::uint64_t>, Step> agenda_;
   std::uint64_t next_number_ = 1;
-  std::vector<Event> inbox_;
-  std::map<TaskIndex, Process> processes_;
-  std::set<AttemptKey> unheard_;  ///< Gone, and its end is still to be told.
+  std::vector<model::Event> inbox_;
+  std::map<model::TaskIndex, Process> processes_;
+  std::set<model::AttemptKey> unheard_;  ///< Gone, and its end is still to be told.
   struct Leftover {
-    GpuIndex gpu;
+    model::GpuIndex gpu;
     Bytes memory;
     Instant until;
   };
@@ -147,6 +147,7 @@ class MadeUpMachine final : public Machine {
   int samples_delayed_ = 0;
   int disk_full_ = 0;
   bool keeper_gone_ = false;
+  std::size_t added_ = 0;  ///< How many batches.
   std::uint64_t next_request_ = 1;
   std::uint64_t turns_ = 0;
 };

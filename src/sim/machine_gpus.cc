@@ -19,13 +19,7 @@
 #include "sim/workload.h"
 
 namespace trainyard::sim {
-namespace {
-
-constexpr int kSigkill = 9;
-
-}  // namespace
-
-void MadeUpMachine::give_gpus(Process& process, const std::vector<GpuIndex>& gpus) {
+void MadeUpMachine::give_gpus(Process& process, const std::vector<model::GpuIndex>& gpus) {
   if (gpus.empty()) return;
   process.gpus = gpus;
   process.gpus_since = now_;
@@ -41,7 +35,7 @@ Bytes MadeUpMachine::gpu_use(const Process& process) const {
   return done < behaviour.gpu_after_share ? Bytes{} : behaviour.gpu_need;
 }
 
-Bytes MadeUpMachine::used_on(GpuIndex gpu) const {
+Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
   Bytes used = cards_[gpu.value].of_others;
   for (const auto& [task, process] : processes_) {
     if (std::ranges::find(process.gpus, gpu) != process.gpus.end()) used += gpu_use(process);
@@ -56,10 +50,10 @@ Bytes MadeUpMachine::used_on(GpuIndex gpu) const {
 void MadeUpMachine::fill_gpus() {
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     while (used_on({index}) > workload_.capacity.gpus[index].memory) {
-      std::optional<TaskIndex> largest;
+      std::optional<model::TaskIndex> largest;
       for (const auto& [task, process] : processes_) {
         const auto& gpus = process.gpus;
-        if (std::ranges::find(gpus, GpuIndex{index}) == gpus.end()) continue;
+        if (std::ranges::find(gpus, model::GpuIndex{index}) == gpus.end()) continue;
         if (gpu_use(process) == Bytes{}) continue;
         if (!largest || gpu_use(process) > gpu_use(processes_.at(*largest))) largest = task;
       }
@@ -69,24 +63,24 @@ void MadeUpMachine::fill_gpus() {
   }
 }
 
-void MadeUpMachine::run_out_of_gpu(TaskIndex task) {
+void MadeUpMachine::run_out_of_gpu(model::TaskIndex task) {
   counts_.count(Fault::GpuOutOfMemory);
   Process& process = processes_.at(task);
-  if (process.killed) return die(task, process.number, KilledBy{.signal = kSigkill});
-  const Shape& shape = shape_of(task);
-  if (!shape.two_phase || process.waits) {
-    process.out_of_gpu = !shape.two_phase;
-    return die(task, process.number, ExitedWith{1});
+  if (process.killed) return die(task, process.number, model::KilledBy{.signal = kSigkill});
+  const model::Shape& shape = shape_of(task);
+  if (!shape.terms.two_phase || process.waits) {
+    process.out_of_gpu = !shape.terms.two_phase;
+    return die(task, process.number, model::ExitedWith{1});
   }
   // What was planned for it before does not happen.
   process.number = next_number_++;
   // It gives back what it has until it trains again.
   process.gpus_since = now_ + Duration{1'000'000'000};
-  tell(StageReported{.key = process.key,
-                     .said = Said::OutOfMemory,
-                     .message = "CUDA out of memory",
-                     .of_gpu = true});
-  if (shape.ranks > 0) return start_over(process);
+  tell(model::StageReported{.key = process.key,
+                            .said = model::Said::OutOfMemory,
+                            .message = "CUDA out of memory",
+                            .of_gpu = true});
+  if (shape.terms.ranks > 0) return start_over(process);
   process.waits = true;
 }
 
@@ -96,9 +90,9 @@ void MadeUpMachine::leave_gpus(const Process& process) {
   look_at_gpus_after(Duration{static_cast<std::int64_t>(20 + random_.below(300))});
   const Duration lingers = process.behaviour.gpu_lingers;
   if (had == Bytes{} || lingers == Duration{0}) return;
-  counts_.count(lingers > workload_.limits.gpu_linger_max ? Fault::GpuMemoryStays
+  counts_.count(lingers > workload_.policy.gpu_linger_max ? Fault::GpuMemoryStays
                                                           : Fault::GpuMemoryLingers);
-  for (const GpuIndex gpu : process.gpus) {
+  for (const model::GpuIndex gpu : process.gpus) {
     leftovers_.push_back({.gpu = gpu, .memory = had, .until = now_ + lingers});
   }
   look_at_gpus_after(lingers);
@@ -110,10 +104,10 @@ void MadeUpMachine::look_at_gpus_after(Duration after) {
   });
 }
 
-GpusSampled MadeUpMachine::read_gpus() {
+model::GpusSampled MadeUpMachine::read_gpus() {
   fill_gpus();
   std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now_; });
-  GpusSampled reading;
+  model::GpusSampled reading;
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     const bool there = cards_[index].gone == 0;
     // Others may have more than there is for a moment, as far as this goes; the driver has not.
@@ -128,7 +122,7 @@ GpusSampled MadeUpMachine::read_gpus() {
     const Bytes use = gpu_use(process);
     process.gpu_peak = std::max(process.gpu_peak, use);
     if (use == Bytes{} || gpus_unnamed_ > 0 || !process.behaviour.says_started) continue;
-    for (const GpuIndex gpu : process.gpus) {
+    for (const model::GpuIndex gpu : process.gpus) {
       if (cards_[gpu.value].gone > 0) continue;
       reading.uses.push_back({.key = process.key, .gpu = gpu, .memory = use});
     }
@@ -160,15 +154,15 @@ void MadeUpMachine::lose_gpu(const Trouble& trouble) {
   const std::size_t which = trouble.which % cards_.size();
   ++cards_[which].gone;
   // What ran there fails, or hangs until its end.
-  std::vector<TaskIndex> there;
+  std::vector<model::TaskIndex> there;
   for (const auto& [task, process] : processes_) {
-    const GpuIndex gpu{static_cast<std::uint32_t>(which)};
+    const model::GpuIndex gpu{static_cast<std::uint32_t>(which)};
     if (std::ranges::find(process.gpus, gpu) != process.gpus.end() && process.since) {
       there.push_back(task);
     }
   }
-  for (const TaskIndex task : there) {
-    if (random_.one_in(2)) die(task, processes_.at(task).number, ExitedWith{1});
+  for (const model::TaskIndex task : there) {
+    if (random_.one_in(2)) die(task, processes_.at(task).number, model::ExitedWith{1});
   }
   // Some are gone for good.
   if (trouble.memory.count % 2 == 0) return;

@@ -25,63 +25,64 @@ constexpr Duration kLeaving{20};
 
 }  // namespace
 
-MadeUpMachine::Process* MadeUpMachine::living(TaskIndex task, std::uint64_t number) {
+MadeUpMachine::Process* MadeUpMachine::living(model::TaskIndex task, std::uint64_t number) {
   const auto found = processes_.find(task);
   const bool lives = found != processes_.end() && found->second.number == number;
   return lives ? &found->second : nullptr;
 }
 
 void MadeUpMachine::next(Instant when, const Process& process,
-                         void (MadeUpMachine::*step)(TaskIndex task, std::uint64_t number)) {
+                         void (MadeUpMachine::*step)(model::TaskIndex task, std::uint64_t number)) {
   at(when, [this, task = process.key.task, number = process.number, step] {
     if (living(task, number) != nullptr) (this->*step)(task, number);
   });
 }
 
-void MadeUpMachine::say(const Process& process, Said said, std::string message) {
-  tell(StageReported{.key = process.key, .said = said, .message = std::move(message)});
+void MadeUpMachine::say(const Process& process, model::Said said, std::string message) {
+  tell(model::StageReported{.key = process.key, .said = said, .message = std::move(message)});
 }
 
 void MadeUpMachine::begin_loading(const Process& process) {
   // A process that is about to be killed for its memory is killed whatever it does.
-  const auto* const kill = std::get_if<KilledBy>(&process.behaviour.end);
+  const auto* const kill = std::get_if<model::KilledBy>(&process.behaviour.end);
   if (kill != nullptr) end_at(now_ + process.behaviour.runs, process, process.behaviour.end);
-  say(process, Said::Loading);
+  say(process, model::Said::Loading);
   next(now_ + process.behaviour.loads, process, &MadeUpMachine::end_loading);
 }
 
-void MadeUpMachine::end_loading(TaskIndex task, std::uint64_t number) {
+void MadeUpMachine::end_loading(model::TaskIndex task, std::uint64_t number) {
   Process& process = *living(task, number);
   const Behaviour& behaviour = process.behaviour;
   if (behaviour.hungry_stage == Stage::Load && behaviour.need > process.promise) {
     counts_.count(Fault::LoadOutOfMemory);
     process.peak = std::max(process.peak, process.promise);
-    say(process, Said::OutOfMemory, "MemoryError");
-    return end_at(now_ + kLeaving, process, ExitedWith{1});
+    say(process, model::Said::OutOfMemory, "MemoryError");
+    return end_at(now_ + kLeaving, process, model::ExitedWith{1});
   }
   switch (behaviour.mishap) {
     case Mishap::FailsToLoad:
       counts_.count(Fault::StageFails);
-      say(process, Said::Failed, "ValueError: no such file");
-      return end_at(now_ + kLeaving, process, ExitedWith{1});
+      say(process, model::Said::Failed, "ValueError: no such file");
+      return end_at(now_ + kLeaving, process, model::ExitedWith{1});
     case Mishap::Nonsense:
       counts_.count(Fault::Nonsense);
       // Both kinds: what is no word, and what is one at the wrong moment.
-      return say(process, random_.one_in(2) ? Said::Nonsense : Said::Trained, "gibberish");
+      return say(process, random_.one_in(2) ? model::Said::Nonsense : model::Said::Trained,
+                 "gibberish");
     case Mishap::NeverTrains:
       counts_.count(Fault::NeverTrains);
-      return end_at(now_ + kLeaving, process, ExitedWith{0});
+      return end_at(now_ + kLeaving, process, model::ExitedWith{0});
     case Mishap::DiesWaiting:
-      end_at(now_ + Duration{5}, process, KilledBy{.signal = kSigsegv});
+      end_at(now_ + Duration{5}, process, model::KilledBy{.signal = kSigsegv});
       break;
     default:
       break;
   }
   process.waits = true;
-  say(process, Said::Loaded);
+  say(process, model::Said::Loaded);
 }
 
-void MadeUpMachine::grant(const GrantDevice& command) {
+void MadeUpMachine::grant(const model::GrantDevice& command) {
   const auto found = processes_.find(command.key.task);
   if (found == processes_.end() || found->second.key != command.key) return;
   Process& process = found->second;
@@ -91,7 +92,7 @@ void MadeUpMachine::grant(const GrantDevice& command) {
   }
   process.promise = command.promise.memory;
   give_gpus(process, command.gpus);
-  if (process.behaviour.end_tells) say(process, Said::Training);
+  if (process.behaviour.end_tells) say(process, model::Said::Training);
   next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }
 
@@ -99,33 +100,33 @@ void MadeUpMachine::grant(const GrantDevice& command) {
 /// told to.
 void MadeUpMachine::start_over(const Process& process) {
   counts_.count(Fault::RanksStartOver);
-  if (!random_.one_in(4)) end_at(now_ + kLeaving, process, ExitedWith{1});
+  if (!random_.one_in(4)) end_at(now_ + kLeaving, process, model::ExitedWith{1});
 }
 
-void MadeUpMachine::end_training(TaskIndex task, std::uint64_t number) {
+void MadeUpMachine::end_training(model::TaskIndex task, std::uint64_t number) {
   Process& process = *living(task, number);
   const Behaviour& behaviour = process.behaviour;
   if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
     counts_.count(Fault::TrainOutOfMemory);
-    say(process, Said::OutOfMemory, "CUDA out of memory");
-    if (shape_of(task).ranks > 0) return start_over(process);
+    say(process, model::Said::OutOfMemory, "CUDA out of memory");
+    if (shape_of(task).terms.ranks > 0) return start_over(process);
     process.waits = true;
     // Nobody made it wait for its device: it may as well leave, and has not trained then.
     if (behaviour.end_tells && random_.one_in(2)) {
-      end_at(now_ + (random_.one_in(2) ? kLeaving : Duration{0}), process, ExitedWith{0});
+      end_at(now_ + (random_.one_in(2) ? kLeaving : Duration{0}), process, model::ExitedWith{0});
     }
     return;
   }
   if (behaviour.mishap == Mishap::FailsToTrain) {
     counts_.count(Fault::StageFails);
-    say(process, Said::Failed, "RuntimeError: loss is nan");
-    return end_at(now_ + kLeaving, process, ExitedWith{1});
+    say(process, model::Said::Failed, "RuntimeError: loss is nan");
+    return end_at(now_ + kLeaving, process, model::ExitedWith{1});
   }
   if (behaviour.end_tells) {
     counts_.count(Fault::EndTells);
     return end_at(now_ + kLeaving, process, behaviour.end);
   }
-  say(process, Said::Trained);
+  say(process, model::Said::Trained);
   if (behaviour.mishap == Mishap::Lingers) {
     counts_.count(Fault::Lingers);
     return;

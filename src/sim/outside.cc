@@ -22,34 +22,37 @@
 
 namespace trainyard::sim {
 
-Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity& the_capacity)
-    : plan(the_plan),
-      limits(the_limits),
+Outside::Outside(const model::Policy& the_limits, const model::Capacity& the_capacity)
+    : policy(the_limits),
       capacity(the_capacity),
-      groups(the_plan.groups.size()),
-      reasons(the_plan.shapes.size()),
-      waiting_in(the_plan.shapes.size(), 0),
       available(the_capacity.memory),
-      gpus(the_limits, the_capacity),
-      memory_peaks(the_plan.shapes.size()),
-      gpu_memory_peaks(the_plan.shapes.size()) {
+      gpus(the_limits, the_capacity) {
   const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
-                                                (1 - limits.memory_utilization_max));
-  kept_free = std::max(limits.memory_remain, Bytes{unused});
-  tasks.reserve(plan.tasks.size());
-  for (const PlannedTask& planned : plan.tasks) {
-    const Shape& shape = plan.shapes[planned.shape.value];
+                                                (1 - policy.memory_utilization_max));
+  kept_free = std::max(policy.memory_remain, Bytes{unused});
+}
+
+void Outside::add(const model::Plan& batch) {
+  const std::uint32_t first = model::append(plan, batch).task;
+  groups.resize(plan.groups.size());
+  reasons.resize(plan.shapes.size());
+  waiting_in.resize(plan.shapes.size(), 0);
+  memory_peaks.resize(plan.shapes.size());
+  gpu_memory_peaks.resize(plan.shapes.size());
+  for (std::uint32_t index = first; index < plan.tasks.size(); ++index) {
+    const model::PlannedTask& planned = plan.tasks[index];
+    const model::Shape& shape = plan.shapes[planned.shape.value];
     SeenTask task{.shape = planned.shape,
                   .group = shape.group,
                   .next_attempt = planned.first_attempt,
-                  .request = shape.request,
-                  .gpu_request = {.gpus = shape.request.gpus,
-                                  .gpu_memory = shape.request.gpu_memory,
-                                  .gpu = shape.request.gpu}};
-    if (shape.two_phase) task.request = {.memory = shape.request.memory};
+                  .request = shape.terms.request,
+                  .gpu_request = {.gpus = shape.terms.request.gpus,
+                                  .gpu_memory = shape.terms.request.gpu_memory,
+                                  .gpu = shape.terms.request.gpu}};
+    if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
     if (planned.finished_before) {
       task.status = Status::Exited;
-      task.verdict = Verdict::Finished;
+      task.verdict = model::Verdict::Finished;
     } else {
       ++groups[shape.group.value].open;
       ++waiting_in[planned.shape.value];
@@ -58,12 +61,12 @@ Outside::Outside(const Plan& the_plan, const Limits& the_limits, const Capacity&
   }
 }
 
-void Outside::read(const Sampled& reading) {
+void Outside::read(const model::Sampled& reading) {
   available = reading.memory_available;
   cpu_of_others = reading.cpu_used_by_others;
   // A reading is the whole truth: what it does not mention has no memory.
   for (auto& [task, attempt] : running) attempt.measured = {};
-  for (const TaskSample& sample : reading.tasks) {
+  for (const model::TaskSample& sample : reading.tasks) {
     const auto found = running.find(sample.key.task);
     if (found != running.end() && found->second.key == sample.key) {
       found->second.measured = sample.memory;
@@ -71,10 +74,10 @@ void Outside::read(const Sampled& reading) {
     }
   }
   learn_from_running();
-  low_readings = available < limits.memory_remain ? low_readings + 1 : 0;
+  low_readings = available < policy.memory_remain ? low_readings + 1 : 0;
 }
 
-void Outside::grant(const StartAttempt& command, Instant at) {
+void Outside::grant(const model::StartAttempt& command, Instant at) {
   const auto it =
       running
           .try_emplace(command.key.task,
@@ -89,13 +92,14 @@ void Outside::grant(const StartAttempt& command, Instant at) {
   gpus.promise(command.key.task, command.gpus, command.promise.gpu_memory);
   waiting.erase(command.key.task);
   SeenTask& seen = task(command.key.task);
+  seen.again = false;
   --waiting_in[seen.shape.value];
   ++groups[seen.group.value].running;
   started.insert(command.key.task);
   seen.passed = 0;
 }
 
-void Outside::wait_for_device(TaskIndex index, Instant at) {
+void Outside::wait_for_device(model::TaskIndex index, Instant at) {
   SeenAttempt& attempt = running.at(index);
   if (attempt.end_by) attempt.left = *attempt.end_by - at;
   attempt.end_by.reset();
@@ -105,15 +109,15 @@ void Outside::wait_for_device(TaskIndex index, Instant at) {
   if (loaded.insert(index).second) ++waiting_in[task(index).shape.value];
 }
 
-void Outside::stop_waiting_for_device(TaskIndex index) {
+void Outside::stop_waiting_for_device(model::TaskIndex index) {
   if (loaded.erase(index) == 0) return;
   --waiting_in[task(index).shape.value];
   // Who passed it there did not pass it where it may wait next, with nothing loaded.
   task(index).passed = 0;
 }
 
-void Outside::train(const GrantDevice& command, Instant at) {
-  const TaskIndex index = command.key.task;
+void Outside::train(const model::GrantDevice& command, Instant at) {
+  const model::TaskIndex index = command.key.task;
   SeenAttempt& attempt = running.at(index);
   stop_waiting_for_device(index);
   if (gpus.shares_of(index).empty()) {
@@ -125,30 +129,29 @@ void Outside::train(const GrantDevice& command, Instant at) {
   attempt.trains_since = at;
   if (attempt.left) attempt.end_by = at + *attempt.left;
   attempt.left.reset();
-  ++task(index).tries;
   task(index).passed = 0;
 }
 
-bool Outside::may_load_ahead(TaskIndex index) const {
+bool Outside::may_load_ahead(model::TaskIndex index) const {
   int all = 0;
   int alike = 0;
-  Cpus cpus;
-  const bool on_gpus = shape_of(index).request.gpus > 0;
+  model::Cpus cpus;
+  const bool on_gpus = shape_of(index).terms.request.gpus > 0;
   for (const auto& [other, attempt] : running) {
     if (!attempt.ahead || (starts_before(index, other) && started.contains(other))) continue;
     ++all;
-    const Request& request = shape_of(other).request;
+    const model::Request& request = shape_of(other).terms.request;
     if ((request.gpus > 0) != on_gpus) continue;
     ++alike;
     cpus = cpus + request.cpus;
   }
-  if (limits.waiting_max > 0 && all >= limits.waiting_max) return false;
+  if (policy.waiting_max > 0 && all >= policy.waiting_max) return false;
   // Enough that there is always one that fits into a gap of a GPU.
   if (on_gpus) return alike < 24;
-  return alike == 0 || cpus + shape_of(index).request.cpus <= capacity.cpus;
+  return alike == 0 || cpus + shape_of(index).terms.request.cpus <= capacity.cpus;
 }
 
-SeenAttempt Outside::release(TaskIndex index, Instant at) {
+SeenAttempt Outside::release(model::TaskIndex index, Instant at) {
   stop_waiting_for_device(index);
   gpus.release(index, at);
   auto node = running.extract(index);
@@ -159,33 +162,34 @@ SeenAttempt Outside::release(TaskIndex index, Instant at) {
   return attempt;
 }
 
-Cpus Outside::cpus_free() const {
-  Cpus free = capacity.cpus;
+model::Cpus Outside::cpus_free() const {
+  model::Cpus free = capacity.cpus;
   for (const auto& [index, attempt] : running) free = free - attempt.promise.cpus;
   return free;
 }
 
-Request Outside::due(TaskIndex index) const {
+model::Request Outside::due(model::TaskIndex index) const {
   if (loaded.contains(index)) {
     // One that tries again keeps its GPUs.
-    Request device = gpus.shares_of(index).empty() ? task(index).gpu_request : Request{};
-    device.cpus = shape_of(index).request.cpus;
+    model::Request device =
+        gpus.shares_of(index).empty() ? task(index).gpu_request : model::Request{};
+    device.cpus = shape_of(index).terms.request.cpus;
     return within_gpus(device, index);
   }
-  Request request = within_gpus(task(index).request, index);
+  model::Request request = within_gpus(task(index).request, index);
   request.memory = learned_memory(request.memory, index);
   Bytes alone = available;
   for (const auto& [other, attempt] : running) alone += attempt.measured;
   alone = std::min(alone, capacity.memory) - kept_free;
-  const Bytes asked = learned_memory(shape_of(index).request.memory, index);
+  const Bytes asked = learned_memory(shape_of(index).terms.request.memory, index);
   if (request.memory > alone) request.memory = std::max(alone, std::min(asked, request.memory));
   return request;
 }
 
-Request Outside::within_gpus(Request request, TaskIndex index) const {
+model::Request Outside::within_gpus(model::Request request, model::TaskIndex index) const {
   if (request.gpus == 0) return request;
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, index);
-  const Bytes asked = learned_gpu_memory(shape_of(index).request.gpu_memory, index);
+  const Bytes asked = learned_gpu_memory(shape_of(index).terms.request.gpu_memory, index);
   const Bytes alone = gpus.most_alone(request);
   if (request.gpu_memory > alone) {
     request.gpu_memory = std::max(alone, std::min(asked, request.gpu_memory));
@@ -207,38 +211,38 @@ Bytes Outside::memory_free_by_reading() const {
   return free;
 }
 
-bool Outside::has_room_for(const Request& request) const {
+bool Outside::has_room_for(const model::Request& request) const {
   return request.cpus <= cpus_free() && request.memory <= memory_free_by_ledger() &&
          request.memory <= memory_free_by_reading() && gpus.has_room_for(request);
 }
 
-Request Outside::whole(TaskIndex index) const {
+model::Request Outside::whole(model::TaskIndex index) const {
   const bool waits_for_device = loaded.contains(index);
-  Request request = due(index);
+  model::Request request = due(index);
   if (!waits_for_device && two_phase(index)) {
     const Bytes memory = request.memory;
     request = within_gpus(task(index).gpu_request, index);
     request.memory = memory;
   }
-  request.cpus = shape_of(index).request.cpus;
+  request.cpus = shape_of(index).terms.request.cpus;
   return request;
 }
 
 int Outside::processes_max() const {
   int most = std::numeric_limits<int>::max();
-  if (limits.processes_max > 0) most = limits.processes_max;
+  if (policy.processes_max > 0) most = policy.processes_max;
   if (capacity.processes_max > 0) most = std::min(most, capacity.processes_max);
   return most;
 }
 
-bool Outside::group_has_room(GroupIndex group) const {
+bool Outside::group_has_room(model::GroupIndex group) const {
   const int most = plan.groups[group.value].parallel_max;
   return most == 0 || groups[group.value].running < most;
 }
 
-bool Outside::had_group_room(TaskIndex index) const {
+bool Outside::had_group_room(model::TaskIndex index) const {
   const SeenTask& seen = task(index);
-  const auto later = std::ranges::count_if(started, [&](TaskIndex other) {
+  const auto later = std::ranges::count_if(started, [&](model::TaskIndex other) {
     return starts_before(index, other) && task(other).group == seen.group &&
            running.contains(other);
   });
@@ -246,10 +250,10 @@ bool Outside::had_group_room(TaskIndex index) const {
   return most == 0 || groups[seen.group.value].running - later < most;
 }
 
-bool Outside::may_use_cpus(TaskIndex index) const {
+bool Outside::may_use_cpus(model::TaskIndex index) const {
   const bool left_alone =
-      limits.cpu_utilization_max >= 1 || cpu_of_others < limits.cpu_utilization_max;
-  const auto on_gpus = [this](TaskIndex it) { return shape_of(it).request.gpus > 0; };
+      policy.cpu_utilization_max >= 1 || cpu_of_others < policy.cpu_utilization_max;
+  const auto on_gpus = [this](model::TaskIndex it) { return shape_of(it).terms.request.gpus > 0; };
   return left_alone || on_gpus(index) ||
          std::ranges::all_of(running, [&](const auto& it) { return on_gpus(it.first); });
 }
@@ -258,31 +262,31 @@ bool Outside::gate_open() const {
   return interrupts == 0 && !keeper_silent && std::cmp_less(running.size(), processes_max());
 }
 
-std::optional<TaskIndex> Outside::oldest_without_room() const {
-  const Cpus cpus = cpus_free();
+std::optional<model::TaskIndex> Outside::oldest_without_room() const {
+  const model::Cpus cpus = cpus_free();
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
-  const std::optional<TaskIndex> oldest_loaded = oldest_loaded_without_device();
+  const std::optional<model::TaskIndex> oldest_loaded = oldest_loaded_without_device();
   std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
-  for (const TaskIndex index : waiting_in_order()) {
+  for (const model::TaskIndex index : waiting_in_order()) {
     if (oldest_loaded && starts_before(*oldest_loaded, index)) break;
     // Those that may not be loaded ahead yet lack no room, and go one after the other.
-    const bool on_gpus = shape_of(index).request.gpus > 0;
+    const bool on_gpus = shape_of(index).terms.request.gpus > 0;
     if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) {
       loads_wait.insert(on_gpus);
     }
     if (!may_use_cpus(index) || !group_has_room(task(index).group)) continue;
     if (two_phase(index) && loads_wait.contains(on_gpus)) continue;
-    const Request needs = due(index);
+    const model::Request needs = due(index);
     if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;
   }
   return oldest_loaded;
 }
 
-std::int64_t Outside::part_of_machine(TaskIndex index) const {
-  const Request& request = shape_of(index).request;
+std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
+  const model::Request& request = shape_of(index).terms.request;
   if (!two_phase(index) || request.gpus == 0) return 0;
   std::int64_t all = 0;
-  for (const Gpu& gpu : capacity.gpus) all += gpu.memory.count;
+  for (const model::Gpu& gpu : capacity.gpus) all += gpu.memory.count;
   double part = static_cast<double>(request.memory.count) /
                 static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   if (request.gpu_memory == Bytes{}) {
@@ -294,19 +298,20 @@ std::int64_t Outside::part_of_machine(TaskIndex index) const {
   return static_cast<std::int64_t>(part * 1e6);
 }
 
-bool Outside::starts_before(TaskIndex one, TaskIndex other) const {
+bool Outside::starts_before(model::TaskIndex one, model::TaskIndex other) const {
   return std::pair(part_of_machine(one), one) < std::pair(part_of_machine(other), other);
 }
 
-std::vector<TaskIndex> Outside::waiting_in_order() const {
-  std::vector<TaskIndex> all(waiting.begin(), waiting.end());
-  std::ranges::sort(all, [this](TaskIndex a, TaskIndex b) { return starts_before(a, b); });
+std::vector<model::TaskIndex> Outside::waiting_in_order() const {
+  std::vector<model::TaskIndex> all(waiting.begin(), waiting.end());
+  std::ranges::sort(all,
+                    [this](model::TaskIndex a, model::TaskIndex b) { return starts_before(a, b); });
   return all;
 }
 
-bool Outside::trains_before(TaskIndex one, TaskIndex other) const {
-  const auto size = [this](TaskIndex index) {
-    const Request& request = shape_of(index).request;
+bool Outside::trains_before(model::TaskIndex one, model::TaskIndex other) const {
+  const auto size = [this](model::TaskIndex index) {
+    const model::Request& request = shape_of(index).terms.request;
     if (!two_phase(index)) return Bytes{};
     const bool whole = request.gpus > 0 && request.gpu_memory == Bytes{};
     return whole ? gib(std::int64_t{1} << 20) : request.gpu_memory;
@@ -314,23 +319,24 @@ bool Outside::trains_before(TaskIndex one, TaskIndex other) const {
   return size(one) != size(other) ? size(one) > size(other) : one < other;
 }
 
-std::vector<TaskIndex> Outside::loaded_in_order() const {
-  std::vector<TaskIndex> all(loaded.begin(), loaded.end());
-  std::ranges::sort(all, [this](TaskIndex a, TaskIndex b) { return trains_before(a, b); });
+std::vector<model::TaskIndex> Outside::loaded_in_order() const {
+  std::vector<model::TaskIndex> all(loaded.begin(), loaded.end());
+  std::ranges::sort(all,
+                    [this](model::TaskIndex a, model::TaskIndex b) { return trains_before(a, b); });
   return all;
 }
 
-std::optional<TaskIndex> Outside::oldest_loaded_without_device() const {
-  const std::vector<TaskIndex> all = loaded_in_order();
-  const auto found = std::ranges::find_if(all, [&](TaskIndex it) {
-    const Request needs = due(it);
+std::optional<model::TaskIndex> Outside::oldest_loaded_without_device() const {
+  const std::vector<model::TaskIndex> all = loaded_in_order();
+  const auto found = std::ranges::find_if(all, [&](model::TaskIndex it) {
+    const model::Request needs = due(it);
     return needs.cpus > cpus_free() || !gpus.has_room_for(needs);
   });
   if (found == all.end()) return std::nullopt;
   return *found;
 }
 
-bool Outside::is_owed_its_room(TaskIndex index, Instant at) const {
+bool Outside::is_owed_its_room(model::TaskIndex index, Instant at) const {
   const SeenTask& seen = task(index);
   if (seen.passed == 0) return false;
   Duration durations{0};
@@ -340,13 +346,13 @@ bool Outside::is_owed_its_room(TaskIndex index, Instant at) const {
     ended_well += group.ended_well;
   }
   const Duration usual = ended_well > 0 ? durations / ended_well : Duration{0};
-  const Duration longest = std::max(limits.passed_time_max, 10 * usual);
-  return seen.passed >= limits.passes_max || at - seen.passed_since >= longest;
+  const Duration longest = std::max(policy.passed_time_max, 10 * usual);
+  return seen.passed >= policy.passes_max || at - seen.passed_since >= longest;
 }
 
 std::optional<Instant> Outside::expected_end(const SeenAttempt& attempt, Instant at) const {
   const SeenGroup& group = groups[task(attempt.key.task).group.value];
-  const Duration limit = shape_of(attempt.key.task).time_limit;
+  const Duration limit = shape_of(attempt.key.task).terms.time_limit;
   if (!attempt.trains_since) return std::nullopt;
   const Instant began = *attempt.trains_since;
   if (group.ended_well > 0) return std::max(at, began + group.durations / group.ended_well);
@@ -354,11 +360,11 @@ std::optional<Instant> Outside::expected_end(const SeenAttempt& attempt, Instant
   return std::nullopt;
 }
 
-std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
+std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) const {
   struct Gift {
     std::optional<Instant> at;
     Bytes memory;
-    Cpus cpus;
+    model::Cpus cpus;
     std::vector<SeenShare> gpus;
     std::size_t turn = 0;
 
@@ -390,7 +396,7 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
     return std::tuple(a.memory, a.cpus, a.gpu_memory(), a.turn) <
            std::tuple(b.memory, b.cpus, b.gpu_memory(), b.turn);
   });
-  const Request need = due(index);
+  const model::Request need = due(index);
   Opening opening{.at = {},
                   .memory_beside = std::min(memory_free_by_ledger(), memory_free_by_reading()),
                   .cpus_beside = cpus_free(),
@@ -418,41 +424,41 @@ std::optional<Opening> Outside::opening_for(TaskIndex index, Instant at) const {
   opening.memory_beside -= need.memory;
   opening.cpus_beside = opening.cpus_beside - need.cpus;
   const auto on = gpus.right_ones(opening.gpus_beside, need);
-  take_from(opening.gpus_beside, need, on.value_or(std::vector<GpuIndex>{}));
+  take_from(opening.gpus_beside, need, on.value_or(std::vector<model::GpuIndex>{}));
   return opening;
 }
 
-std::optional<std::vector<GpuIndex>> Outside::place_beside(const Opening& opening, TaskIndex other,
-                                                           const std::vector<GpuIndex>& on) const {
-  const Request needs = whole(other);
+std::optional<std::vector<model::GpuIndex>> Outside::place_beside(
+    const Opening& opening, model::TaskIndex other, const std::vector<model::GpuIndex>& on) const {
+  const model::Request needs = whole(other);
   if (needs.memory > opening.memory_beside || needs.cpus > opening.cpus_beside) return std::nullopt;
   // One that loads now trains later, nobody knows when and where.
   const bool loads = two_phase(other) && !loaded.contains(other);
   if (loads) return gpus.right_ones(opening.gpus_beside, needs);
   // One that tries again has its GPUs already.
-  const bool fit = needs.gpus == 0 || std::ranges::all_of(on, [&](GpuIndex gpu) {
+  const bool fit = needs.gpus == 0 || std::ranges::all_of(on, [&](model::GpuIndex gpu) {
                      return gpus.fits(opening.gpus_beside[gpu.value], gpu, needs);
                    });
   return fit ? std::optional(on) : std::nullopt;
 }
 
-void Outside::take_beside(Opening& opening, TaskIndex other,
-                          const std::vector<GpuIndex>& on) const {
+void Outside::take_beside(Opening& opening, model::TaskIndex other,
+                          const std::vector<model::GpuIndex>& on) const {
   const auto there = place_beside(opening, other, on);
   if (!there) return;
-  const Request needs = whole(other);
+  const model::Request needs = whole(other);
   opening.memory_beside -= needs.memory;
   opening.cpus_beside = opening.cpus_beside - needs.cpus;
   if (needs.gpus > 0) take_from(opening.gpus_beside, needs, *there);
 }
 
-bool Outside::would_delay(const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on,
-                          Instant at) const {
+bool Outside::would_delay(const Opening& opening, model::TaskIndex other,
+                          const std::vector<model::GpuIndex>& on, Instant at) const {
   if (place_beside(opening, other, on)) return false;
   const SeenTask& seen = task(other);
   const bool loads = two_phase(other) && !loaded.contains(other);
   const SeenGroup& group = groups[seen.group.value];
-  const Duration limit = shape_of(other).time_limit;
+  const Duration limit = shape_of(other).terms.time_limit;
   std::optional<Duration> takes;
   if (loads) {
     takes.reset();

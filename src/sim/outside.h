@@ -39,25 +39,29 @@ enum class StopReason : std::uint8_t {
 };
 
 struct SeenTask {
-  ShapeIndex shape;
-  GroupIndex group;
+  model::ShapeIndex shape;
+  model::GroupIndex group;
   Status status = Status::Init;
-  Verdict verdict = Verdict::None;
-  Failure failure = Failure::None;
+  model::Verdict verdict = model::Verdict::None;
+  model::Failure failure = model::Failure::None;
   std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
   std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
-  int tries = 0;                   ///< To train.
+  int train_failures = 0;          ///< For lack of memory.
   int load_failures = 0;           ///< For lack of memory.
+  int failures = 0;                ///< What it did itself.
+  int lost = 0;                    ///< How often.
   int preempted = 0;               ///< How often.
-  Request request;                 ///< What its next attempt asks for when it starts,
-  Request gpu_request;             ///< and of GPUs, when it starts or when it trains.
+  bool again = false;              ///< It may be started once more.
+  std::optional<Instant> back_at;  ///< It waits until then for another try.
+  model::Request request;          ///< What its next attempt asks for when it starts,
+  model::Request gpu_request;      ///< and of GPUs, when it starts or when it trains.
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
 
 struct SeenAttempt {
-  AttemptKey key;
-  Request promise;
+  model::AttemptKey key;
+  model::Request promise;
   Bytes measured;  ///< At the last reading.
   Bytes peak;      ///< Of all readings.
   Instant granted;
@@ -68,15 +72,16 @@ struct SeenAttempt {
   std::optional<Instant> end_by;
   std::optional<Duration> left;  ///< Of its time limit, while it waits for a device.
   Stage stage = Stage::Train;
-  bool ahead = false;        ///< Started, and not training yet.
-  std::optional<Said> word;  ///< The last.
-  bool end_tells = false;    ///< It said so, when it began to train.
+  bool ahead = false;               ///< Started, and not training yet.
+  std::optional<model::Said> word;  ///< The last.
+  bool end_tells = false;           ///< It said so, when it began to train.
   StopReason stop = StopReason::None;
   bool signalled = false;          ///< It got the signal that it wants before TERM.
   std::optional<Instant> stopped;  ///< TERM.
   bool killed = false;
   bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU of its own.
   bool out_of_other_gpu = false;        ///< The same of one that it was not given.
+  bool for_good = false;                ///< Somebody wanted it ended, whatever it did itself.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
@@ -95,7 +100,7 @@ struct SeenPeaks {
 };
 
 struct SeenGroup {
-  GroupPhase phase = GroupPhase::Blocked;
+  model::GroupPhase phase = model::GroupPhase::Blocked;
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
   bool tripped = false;  ///< It fails fast, and one of its tasks has failed.
@@ -108,27 +113,29 @@ struct SeenGroup {
 struct Opening {
   std::optional<Instant> at;
   Bytes memory_beside;
-  Cpus cpus_beside;
+  model::Cpus cpus_beside;
   std::vector<SeenGpu> gpus_beside;
 };
 
 struct Outside {
-  Outside(const Plan& plan, const Limits& limits, const Capacity& capacity);
+  Outside(const model::Policy& policy, const model::Capacity& capacity);
 
-  const Plan& plan;
-  const Limits& limits;
-  const Capacity& capacity;
+  void add(const model::Plan& batch);
+
+  model::Plan plan;  ///< All batches so far.
+  const model::Policy& policy;
+  const model::Capacity& capacity;
   Bytes kept_free;
   std::vector<SeenTask> tasks;
   std::vector<SeenGroup> groups;
-  std::vector<Reason> reasons;            ///< By shape.
+  std::vector<model::Reason> reasons;     ///< By shape.
   bool room_known = false;                ///< The numbers of reasons have been told.
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
-  std::map<TaskIndex, SeenAttempt> running;
-  std::set<TaskIndex> waiting;  ///< Those of groups that run.
-  std::set<TaskIndex> loaded;   ///< Those that wait for a device.
-  std::set<TaskIndex> started;  ///< After this event, oldest first.
-  Bytes available;              ///< At the last reading, plus what those had then that have ended.
+  std::map<model::TaskIndex, SeenAttempt> running;
+  std::set<model::TaskIndex> waiting;  ///< Those of groups that run.
+  std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
+  std::set<model::TaskIndex> started;  ///< After this event, oldest first.
+  Bytes available;  ///< At the last reading, plus what those had then that have ended.
   double cpu_of_others = 0;
   bool keeper_silent = false;
   OutsideGpus gpus;
@@ -137,83 +144,86 @@ struct Outside {
   std::vector<SeenPeaks> memory_peaks;      ///< By shape.
   std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
 
-  void read(const Sampled& reading);
+  void read(const model::Sampled& reading);
   /// After every reading.
   void learn_from_running();
   /// Of a task that has finished.
-  void learn(TaskIndex index, Bytes memory, Bytes gpu_memory);
+  void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory);
   /// Who has to be interrupted after a reading, if anybody has.
-  [[nodiscard]] std::optional<TaskIndex> to_be_interrupted() const;
-  void grant(const StartAttempt& command, Instant at);
-  void wait_for_device(TaskIndex index, Instant at);
-  void stop_waiting_for_device(TaskIndex index);
-  void train(const GrantDevice& command, Instant at);
+  [[nodiscard]] std::optional<model::TaskIndex> to_be_interrupted() const;
+  void grant(const model::StartAttempt& command, Instant at);
+  void wait_for_device(model::TaskIndex index, Instant at);
+  void stop_waiting_for_device(model::TaskIndex index);
+  void train(const model::GrantDevice& command, Instant at);
   /// Takes an attempt out; returns it as it was.
-  SeenAttempt release(TaskIndex index, Instant at);
+  SeenAttempt release(model::TaskIndex index, Instant at);
 
   /// Of two that wait, whether the one goes before the other: of two-phase tasks on GPUs the
   /// smaller.
-  [[nodiscard]] bool starts_before(TaskIndex one, TaskIndex other) const;
+  [[nodiscard]] bool starts_before(model::TaskIndex one, model::TaskIndex other) const;
   /// Those that wait to be started, in that order.
-  [[nodiscard]] std::vector<TaskIndex> waiting_in_order() const;
+  [[nodiscard]] std::vector<model::TaskIndex> waiting_in_order() const;
   /// Of two that have loaded, whether the one goes before the other: who needs more of a GPU does.
-  [[nodiscard]] bool trains_before(TaskIndex one, TaskIndex other) const;
+  [[nodiscard]] bool trains_before(model::TaskIndex one, model::TaskIndex other) const;
   /// Those that have loaded, in that order.
-  [[nodiscard]] std::vector<TaskIndex> loaded_in_order() const;
-  [[nodiscard]] const SeenTask& task(TaskIndex index) const { return tasks[index.value]; }
-  [[nodiscard]] SeenTask& task(TaskIndex index) { return tasks[index.value]; }
-  [[nodiscard]] const Shape& shape_of(TaskIndex index) const {
+  [[nodiscard]] std::vector<model::TaskIndex> loaded_in_order() const;
+  [[nodiscard]] const SeenTask& task(model::TaskIndex index) const { return tasks[index.value]; }
+  [[nodiscard]] SeenTask& task(model::TaskIndex index) { return tasks[index.value]; }
+  [[nodiscard]] const model::Shape& shape_of(model::TaskIndex index) const {
     return plan.shapes[task(index).shape.value];
   }
-  [[nodiscard]] bool two_phase(TaskIndex index) const { return shape_of(index).two_phase; }
+  [[nodiscard]] bool two_phase(model::TaskIndex index) const {
+    return shape_of(index).terms.two_phase;
+  }
   /// Whether there are few enough that load, or have loaded and wait, for this one: when it was
   /// looked at, that is, before younger ones were started.
-  [[nodiscard]] bool may_load_ahead(TaskIndex index) const;
+  [[nodiscard]] bool may_load_ahead(model::TaskIndex index) const;
   /// What an attempt must be promised now (one that has loaded: beyond what it has): what it asks
   /// for, but of what a retry was given beyond its shape no more than there would be with nothing
   /// else of ours.
-  [[nodiscard]] Request due(TaskIndex index) const;
-  [[nodiscard]] Cpus cpus_free() const;
+  [[nodiscard]] model::Request due(model::TaskIndex index) const;
+  [[nodiscard]] model::Cpus cpus_free() const;
   /// By the promises and what was measured beyond them.
   [[nodiscard]] Bytes memory_free_by_ledger() const;
   /// By the last reading, less what was promised and not taken then.
   [[nodiscard]] Bytes memory_free_by_reading() const;
-  [[nodiscard]] bool has_room_for(const Request& request) const;
+  [[nodiscard]] bool has_room_for(const model::Request& request) const;
   [[nodiscard]] int processes_max() const;
-  [[nodiscard]] bool group_has_room(GroupIndex group) const;
+  [[nodiscard]] bool group_has_room(model::GroupIndex group) const;
   /// Whether it had when this task was looked at, before younger ones were started.
-  [[nodiscard]] bool had_group_room(TaskIndex index) const;
+  [[nodiscard]] bool had_group_room(model::TaskIndex index) const;
   /// Whether others use so little of the CPUs that the limit lets this one start: on GPUs it does
   /// always, and where none runs on the CPUs.
-  [[nodiscard]] bool may_use_cpus(TaskIndex index) const;
+  [[nodiscard]] bool may_use_cpus(model::TaskIndex index) const;
   /// Whether anything at all may start now.
   [[nodiscard]] bool gate_open() const;
 
   /// The oldest waiting task that lacks nothing but memory or CPUs.
-  [[nodiscard]] std::optional<TaskIndex> oldest_without_room() const;
+  [[nodiscard]] std::optional<model::TaskIndex> oldest_without_room() const;
   /// The oldest of those that have loaded and lack CPUs or GPUs.
-  [[nodiscard]] std::optional<TaskIndex> oldest_loaded_without_device() const;
+  [[nodiscard]] std::optional<model::TaskIndex> oldest_loaded_without_device() const;
   /// What a task has in the end of CPUs, GPUs and memory.
-  [[nodiscard]] Request whole(TaskIndex index) const;
+  [[nodiscard]] model::Request whole(model::TaskIndex index) const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
-  [[nodiscard]] bool is_owed_its_room(TaskIndex index, Instant at) const;
-  [[nodiscard]] std::optional<Opening> opening_for(TaskIndex index, Instant at) const;
+  [[nodiscard]] bool is_owed_its_room(model::TaskIndex index, Instant at) const;
+  [[nodiscard]] std::optional<Opening> opening_for(model::TaskIndex index, Instant at) const;
   /// `gpus` are those that the other gets now; of one that only loads nobody knows them.
-  [[nodiscard]] bool would_delay(const Opening& opening, TaskIndex other,
-                                 const std::vector<GpuIndex>& on, Instant at) const;
+  [[nodiscard]] bool would_delay(const Opening& opening, model::TaskIndex other,
+                                 const std::vector<model::GpuIndex>& on, Instant at) const;
   /// The other starts: what it takes beside is gone.
-  void take_beside(Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
+  void take_beside(Opening& opening, model::TaskIndex other,
+                   const std::vector<model::GpuIndex>& on) const;
 
  private:
-  [[nodiscard]] Bytes learned_memory(Bytes asked, TaskIndex index) const;
-  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, TaskIndex index) const;
+  [[nodiscard]] Bytes learned_memory(Bytes asked, model::TaskIndex index) const;
+  [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::TaskIndex index) const;
   /// The GPUs that it has beside; nothing when it does not fit there.
-  [[nodiscard]] std::optional<std::vector<GpuIndex>> place_beside(
-      const Opening& opening, TaskIndex other, const std::vector<GpuIndex>& on) const;
+  [[nodiscard]] std::optional<std::vector<model::GpuIndex>> place_beside(
+      const Opening& opening, model::TaskIndex other, const std::vector<model::GpuIndex>& on) const;
   /// Of what a retry was given beyond its shape no more than there is.
-  [[nodiscard]] Request within_gpus(Request request, TaskIndex index) const;
+  [[nodiscard]] model::Request within_gpus(model::Request request, model::TaskIndex index) const;
   /// What it takes of the memory of the host and of all GPUs, in millionths.
-  [[nodiscard]] std::int64_t part_of_machine(TaskIndex index) const;
+  [[nodiscard]] std::int64_t part_of_machine(model::TaskIndex index) const;
   [[nodiscard]] std::optional<Instant> expected_end(const SeenAttempt& attempt, Instant at) const;
 };
 

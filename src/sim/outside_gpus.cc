@@ -16,24 +16,24 @@
 
 namespace trainyard::sim {
 
-OutsideGpus::OutsideGpus(const Limits& limits, const Capacity& capacity)
-    : limits_(limits),
+OutsideGpus::OutsideGpus(const model::Policy& policy, const model::Capacity& capacity)
+    : policy_(policy),
       capacity_(capacity),
       last_(capacity.gpus.size()),
       others_(capacity.gpus.size()),
       gone_(capacity.gpus.size()) {}
 
-Bytes OutsideGpus::kept(GpuIndex gpu) const {
+Bytes OutsideGpus::kept(model::GpuIndex gpu) const {
   const Bytes memory = capacity_.gpus[gpu.value].memory;
   const auto unused = static_cast<std::int64_t>(static_cast<double>(memory.count) *
-                                                (1 - limits_.gpu_utilization_max));
+                                                (1 - policy_.gpu_utilization_max));
   const Bytes remain =
-      limits_.gpu_memory_remain.value_or(std::min(gb(4), Bytes{memory.count / 10}));
+      policy_.gpu_memory_remain.value_or(std::min(gb(4), Bytes{memory.count / 10}));
   return std::max(remain, Bytes{unused});
 }
 
 /// What is in use on a GPU by tasks, as far as the driver names them; else what they were promised.
-Bytes OutsideGpus::explained(GpuIndex gpu) const {
+Bytes OutsideGpus::explained(model::GpuIndex gpu) const {
   Bytes sum;
   for (const auto& [task, shares] : shares_) {
     for (const SeenShare& share : shares) {
@@ -46,12 +46,12 @@ Bytes OutsideGpus::explained(GpuIndex gpu) const {
   return sum;
 }
 
-void OutsideGpus::read(Instant at, const GpusSampled& reading) {
+void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
   last_ = reading.gpus;
   for (auto& [task, shares] : shares_) {
     for (SeenShare& share : shares) {
       share.measured = {};
-      for (const GpuUse& use : reading.uses) {
+      for (const model::GpuUse& use : reading.uses) {
         if (use.key.task == task && use.gpu == share.gpu) share.measured += use.memory;
       }
       peaks_[task] = std::max(peaks_[task], share.measured);
@@ -75,21 +75,22 @@ void OutsideGpus::read(Instant at, const GpusSampled& reading) {
   }
 }
 
-void OutsideGpus::promise(TaskIndex task, const std::vector<GpuIndex>& gpus, Bytes each) {
-  for (const GpuIndex gpu : gpus) {
+void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,
+                          Bytes each) {
+  for (const model::GpuIndex gpu : gpus) {
     shares_[task].push_back({.gpu = gpu, .promise = each, .measured = {}});
   }
 }
 
-void OutsideGpus::change(TaskIndex task, Bytes each) {
+void OutsideGpus::change(model::TaskIndex task, Bytes each) {
   for (SeenShare& share : shares_[task]) share.promise = each;
 }
 
-void OutsideGpus::release(TaskIndex task, Instant at) {
+void OutsideGpus::release(model::TaskIndex task, Instant at) {
   for (SeenShare share : shares_of(task)) {
     // Of a GPU of its own nobody knows how much it had.
     if (share.promise == Bytes{}) share.promise = capacity_.gpus[share.gpu.value].memory;
-    left_.push_back({.share = share, .until = at + limits_.gpu_linger_max});
+    left_.push_back({.share = share, .until = at + policy_.gpu_linger_max});
   }
   shares_.erase(task);
   peaks_.erase(task);
@@ -125,75 +126,76 @@ std::vector<SeenGpu> OutsideGpus::now() const {
     }
     gpu.there = !gone_[index];
     gpu.others = others_[index];
-    gpu.left = limits_.gpu_avoids_others && last_[index].other_user.has_value();
+    gpu.left = policy_.gpu_avoids_others && last_[index].other_user.has_value();
     gpu.free = std::min(by_ledger, all - last_[index].used - untaken) - kept({index});
   }
   return gpus;
 }
 
-bool OutsideGpus::fits(const SeenGpu& gpu, GpuIndex which, const Request& request) const {
+bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
+                       const model::Request& request) const {
   if (!gpu.there || gpu.left || gpu.owned || (request.gpu && *request.gpu != which)) return false;
-  const Gpu& card = capacity_.gpus[which.value];
+  const model::Gpu& card = capacity_.gpus[which.value];
   if (card.slice && request.gpus > 1) return false;
   if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
   const Bytes most = card.memory - kept(which);
-  const Bytes least = std::min(limits_.gpu_memory_least, Bytes{most.count / 2});
+  const Bytes least = std::min(policy_.gpu_memory_least, Bytes{most.count / 2});
   return gpu.users == 0 && gpu.free >= std::max(Bytes{1}, least);
 }
 
-std::optional<std::vector<GpuIndex>> OutsideGpus::right_ones(const std::vector<SeenGpu>& from,
-                                                             const Request& request) const {
+std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
+    const std::vector<SeenGpu>& from, const model::Request& request) const {
   // The smallest by this is the first; the place on the bus decides between two that are alike.
-  const auto badness = [&](GpuIndex gpu) {
-    const Gpu& card = capacity_.gpus[gpu.value];
+  const auto badness = [&](model::GpuIndex gpu) {
+    const model::Gpu& card = capacity_.gpus[gpu.value];
     std::int64_t by = 0;
     // Who wants all of a GPU gets that on which others have least, in steps.
     std::int64_t disturbed = 0;
-    switch (limits_.gpu_strategy) {
-      case GpuStrategy::Pci:
+    switch (policy_.gpu_strategy) {
+      case model::GpuStrategy::Pci:
         break;
-      case GpuStrategy::TotalMemory:
+      case model::GpuStrategy::TotalMemory:
         by = -card.memory.count;
         break;
-      case GpuStrategy::RemainingMemory:
+      case model::GpuStrategy::RemainingMemory:
         by = -from[gpu.value].free.count;
         break;
-      case GpuStrategy::Performance:
+      case model::GpuStrategy::Performance:
         by = -card.speed;
         break;
-      case GpuStrategy::BestFit:
+      case model::GpuStrategy::BestFit:
         by = from[gpu.value].free.count;
         if (request.gpu_memory == Bytes{}) disturbed = from[gpu.value].others.count / (256 << 20);
         break;
     }
     return std::tuple(disturbed, by, card.pci, gpu.value);
   };
-  std::vector<GpuIndex> fitting;
+  std::vector<model::GpuIndex> fitting;
   for (std::uint32_t index = 0; index < from.size() && request.gpus > 0; ++index) {
     if (fits(from[index], {index}, request)) fitting.push_back({index});
   }
   const auto count = static_cast<std::size_t>(request.gpus);
   if (fitting.size() < count) return std::nullopt;
-  std::ranges::sort(fitting, [&](GpuIndex a, GpuIndex b) {
-    return limits_.gpu_reverse ? badness(b) < badness(a) : badness(a) < badness(b);
+  std::ranges::sort(fitting, [&](model::GpuIndex a, model::GpuIndex b) {
+    return policy_.gpu_reverse ? badness(b) < badness(a) : badness(a) < badness(b);
   });
   fitting.resize(count);
   std::ranges::sort(fitting);
   return fitting;
 }
 
-const std::vector<SeenShare>& OutsideGpus::shares_of(TaskIndex task) const {
+const std::vector<SeenShare>& OutsideGpus::shares_of(model::TaskIndex task) const {
   static const std::vector<SeenShare> none;
   const auto found = shares_.find(task);
   return found == shares_.end() ? none : found->second;
 }
 
-Bytes OutsideGpus::peak_of(TaskIndex task) const {
+Bytes OutsideGpus::peak_of(model::TaskIndex task) const {
   const auto found = peaks_.find(task);
   return found == peaks_.end() ? Bytes{} : found->second;
 }
 
-Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const Request& request) const {
+Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const model::Request& request) const {
   std::vector<Bytes> sizes;
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     if (capacity_.gpus[index].slice && request.gpus > 1) continue;
@@ -205,7 +207,7 @@ Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const Request& requ
   return sizes.size() < from_the_end ? Bytes{} : sizes[sizes.size() - from_the_end];
 }
 
-Bytes OutsideGpus::most_on(const Request& request) const {
+Bytes OutsideGpus::most_on(const model::Request& request) const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     gpus[index].free = capacity_.gpus[index].memory - kept({index});
@@ -213,7 +215,7 @@ Bytes OutsideGpus::most_on(const Request& request) const {
   return most_of(gpus, request);
 }
 
-Bytes OutsideGpus::most_alone(const Request& request) const {
+Bytes OutsideGpus::most_alone(const model::Request& request) const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     gpus[index].there = !gone_[index];
@@ -222,19 +224,19 @@ Bytes OutsideGpus::most_alone(const Request& request) const {
   return most_of(gpus, request);
 }
 
-bool OutsideGpus::may_ever_fit(const Request& request, Instant at) const {
+bool OutsideGpus::may_ever_fit(const model::Request& request, Instant at) const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     const Instant gone_since = gone_[index].value_or(at);
-    gpus[index].there = !gone_[index] || at - gone_since < limits_.gpu_gone_max;
+    gpus[index].there = !gone_[index] || at - gone_since < policy_.gpu_gone_max;
     gpus[index].free = capacity_.gpus[index].memory - kept({index});
   }
   return right_ones(gpus, request).has_value();
 }
 
-void take_from(std::vector<SeenGpu>& from, const Request& request,
-               const std::vector<GpuIndex>& gpus) {
-  for (const GpuIndex gpu : gpus) {
+void take_from(std::vector<SeenGpu>& from, const model::Request& request,
+               const std::vector<model::GpuIndex>& gpus) {
+  for (const model::GpuIndex gpu : gpus) {
     ++from[gpu.value].users;
     from[gpu.value].owned = from[gpu.value].owned || request.gpu_memory == Bytes{};
     from[gpu.value].free -= request.gpu_memory;

@@ -28,7 +28,7 @@ struct SeenGpu {
 
 /// What somebody has on a GPU, or had.
 struct SeenShare {
-  GpuIndex gpu;
+  model::GpuIndex gpu;
   Bytes promise;  ///< 0: it is its own.
   Bytes measured;
 
@@ -37,29 +37,30 @@ struct SeenShare {
 
 class OutsideGpus {
  public:
-  OutsideGpus(const Limits& limits, const Capacity& capacity);
+  OutsideGpus(const model::Policy& policy, const model::Capacity& capacity);
 
-  void read(Instant at, const GpusSampled& reading);
-  void promise(TaskIndex task, const std::vector<GpuIndex>& gpus, Bytes each);
-  void change(TaskIndex task, Bytes each);
-  void release(TaskIndex task, Instant at);
+  void read(Instant at, const model::GpusSampled& reading);
+  void promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus, Bytes each);
+  void change(model::TaskIndex task, Bytes each);
+  void release(model::TaskIndex task, Instant at);
   void time_passes(Instant at);
 
   [[nodiscard]] std::vector<SeenGpu> now() const;
   /// Which GPUs a request has to get from these; nothing when there are too few.
-  [[nodiscard]] std::optional<std::vector<GpuIndex>> right_ones(const std::vector<SeenGpu>& from,
-                                                                const Request& request) const;
-  [[nodiscard]] bool fits(const SeenGpu& gpu, GpuIndex which, const Request& request) const;
-  [[nodiscard]] bool has_room_for(const Request& request) const {
+  [[nodiscard]] std::optional<std::vector<model::GpuIndex>> right_ones(
+      const std::vector<SeenGpu>& from, const model::Request& request) const;
+  [[nodiscard]] bool fits(const SeenGpu& gpu, model::GpuIndex which,
+                          const model::Request& request) const;
+  [[nodiscard]] bool has_room_for(const model::Request& request) const {
     return right_ones(now(), request).has_value();
   }
-  [[nodiscard]] const std::vector<SeenShare>& shares_of(TaskIndex task) const;
-  [[nodiscard]] Bytes peak_of(TaskIndex task) const;
+  [[nodiscard]] const std::vector<SeenShare>& shares_of(model::TaskIndex task) const;
+  [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
   /// The most that a request can have on each of its GPUs, ever and by the last reading.
-  [[nodiscard]] Bytes most_on(const Request& request) const;
-  [[nodiscard]] Bytes most_alone(const Request& request) const;
+  [[nodiscard]] Bytes most_on(const model::Request& request) const;
+  [[nodiscard]] Bytes most_alone(const model::Request& request) const;
   /// Whether it fits on those that are there, or have not been gone for too long, when all is over.
-  [[nodiscard]] bool may_ever_fit(const Request& request, Instant at) const;
+  [[nodiscard]] bool may_ever_fit(const model::Request& request, Instant at) const;
 
   struct Left {
     SeenShare share;
@@ -68,22 +69,23 @@ class OutsideGpus {
   [[nodiscard]] const std::vector<Left>& left_behind() const { return left_; }
 
  private:
-  [[nodiscard]] Bytes kept(GpuIndex gpu) const;
-  [[nodiscard]] Bytes explained(GpuIndex gpu) const;
-  [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus, const Request& request) const;
+  [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
+  [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;
+  [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus,
+                              const model::Request& request) const;
 
-  const Limits& limits_;
-  const Capacity& capacity_;
-  std::vector<GpuReading> last_;
+  const model::Policy& policy_;
+  const model::Capacity& capacity_;
+  std::vector<model::GpuReading> last_;
   std::vector<Bytes> others_;
   std::vector<std::optional<Instant>> gone_;
-  std::map<TaskIndex, std::vector<SeenShare>> shares_;
-  std::map<TaskIndex, Bytes> peaks_;
+  std::map<model::TaskIndex, std::vector<SeenShare>> shares_;
+  std::map<model::TaskIndex, Bytes> peaks_;
   std::vector<Left> left_;
 };
 
 /// Takes what a request gets on these GPUs.
-void take_from(std::vector<SeenGpu>& from, const Request& request,
-               const std::vector<GpuIndex>& gpus);
+void take_from(std::vector<SeenGpu>& from, const model::Request& request,
+               const std::vector<model::GpuIndex>& gpus);
 
 }  // namespace trainyard::sim

@@ -37,7 +37,7 @@ void Outside::learn_from_running() {
   }
 }
 
-void Outside::learn(TaskIndex index, Bytes memory, Bytes gpu_memory) {
+void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory) {
   constexpr std::size_t kRemembered = 256;
   const auto add = [](std::vector<Bytes>& peaks, Bytes peak) {
     if (peak == Bytes{}) return;
@@ -49,47 +49,47 @@ void Outside::learn(TaskIndex index, Bytes memory, Bytes gpu_memory) {
 }
 
 /// What nobody wrote is what was learned; what somebody wrote is not made smaller by it.
-Bytes Outside::learned_memory(Bytes asked, TaskIndex index) const {
-  const Shape& shape = shape_of(index);
-  if (!limits.auto_adjust || shape.memory_hard) return asked;
+Bytes Outside::learned_memory(Bytes asked, model::TaskIndex index) const {
+  const model::Shape& shape = shape_of(index);
+  if (!policy.auto_adjust || shape.terms.memory_hard) return asked;
   const Bytes most = capacity.memory - kept_free;
   const SeenPeaks& peaks = memory_peaks[task(index).shape.value];
-  const bool first_try = asked == shape.request.memory;
-  if (shape.learns_memory && first_try && peaks.needed() > Bytes{}) {
+  const bool first_try = asked == shape.terms.request.memory;
+  if (shape.terms.learns_memory && first_try && peaks.needed() > Bytes{}) {
     return std::min(peaks.needed(), most);
   }
   return std::max(asked, std::min(peaks.seen(), most));
 }
 
 /// The same on each of its GPUs. Until something is known, it has them for itself.
-Bytes Outside::learned_gpu_memory(Bytes asked, TaskIndex index) const {
-  const Shape& shape = shape_of(index);
-  const Bytes most = gpus.most_on(shape.request);
+Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
+  const model::Shape& shape = shape_of(index);
+  const Bytes most = gpus.most_on(shape.terms.request);
   const SeenPeaks& peaks = gpu_memory_peaks[task(index).shape.value];
   if (asked == Bytes{}) {
-    return shape.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
+    return shape.terms.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
   }
-  if (!limits.auto_adjust && !shape.learns_gpu_memory) return asked;
+  if (!policy.auto_adjust && !shape.terms.learns_gpu_memory) return asked;
   return std::max(asked, std::min(peaks.seen(), most));
 }
 
 /// The one that is most over its promise; else the youngest.
-std::optional<TaskIndex> Outside::to_be_interrupted() const {
-  constexpr int kTimesMax = 3;
-  if (!limits.watches_memory || low_readings < 2 || interrupts > 0) return std::nullopt;
-  std::optional<TaskIndex> victim;
-  const auto over = [this](TaskIndex index) {
+std::optional<model::TaskIndex> Outside::to_be_interrupted() const {
+  constexpr int kTimesMax = 5;
+  if (!policy.watches_memory || low_readings < 2 || interrupts > 0) return std::nullopt;
+  std::optional<model::TaskIndex> victim;
+  const auto over = [this](model::TaskIndex index) {
     const SeenAttempt& attempt = running.at(index);
     return attempt.holds() - attempt.promise.memory;
   };
-  const auto since = [this](TaskIndex index) {
+  const auto since = [this](model::TaskIndex index) {
     const SeenAttempt& attempt = running.at(index);
     return attempt.started.value_or(attempt.granted);
   };
   for (const auto& [index, attempt] : running) {
     // One after the other: what it gives back is to be seen first.
     if (attempt.stop != StopReason::None) return std::nullopt;
-    const bool may = shape_of(index).preemptible && task(index).preempted < kTimesMax;
+    const bool may = shape_of(index).terms.preemptible && task(index).preempted < kTimesMax;
     if (!may || attempt.word || attempt.measured == Bytes{}) continue;
     if (victim && over(index) < over(*victim)) continue;
     if (victim && over(index) == over(*victim) && since(index) <= since(*victim)) continue;

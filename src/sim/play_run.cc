@@ -6,6 +6,7 @@
 #include <expected>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -34,10 +35,10 @@ namespace {
 /// Nothing has happened for so long: nothing will.
 constexpr Duration kStill{30LL * 86'400'000};
 
-class PlayedMachine final : public Machine {
+class PlayedMachine final : public run::Machine {
  public:
-  PlayedMachine(const Plan& plan, const Capacity& capacity, const std::vector<Course>& courses,
-                const PlayOptions& options, PlayedRun& run)
+  PlayedMachine(const model::Plan& plan, const model::Capacity& capacity,
+                const std::vector<Course>& courses, const PlayOptions& options, PlayedRun& run)
       : plan_(plan),
         capacity_(capacity),
         courses_(courses),
@@ -47,25 +48,23 @@ class PlayedMachine final : public Machine {
         memory_free_(capacity.memory) {
     run_.tasks.resize(plan.tasks.size());
     next_sample_ = Instant{sample_every_};
+    if (!used_.empty()) tell(read_gpus());
+    tell(read());
+    tell(model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)});
   }
 
-  [[nodiscard]] Capacity capacity() const override { return capacity_; }
-
-  FirstLook look() override {
-    FirstLook first{.at = now_, .machine = read(), .gpus = {}};
-    if (!used_.empty()) first.gpus = read_gpus();
-    return first;
-  }
-
-  void carry_out(const Command& command) override {
+  void carry_out(const model::Command& command) override {
     match(
-        command, [this](const StartAttempt& it) { start(it); },
-        [this](const GrantDevice& it) { train(it.key.task, it.gpus); }, [](const SignalAttempt&) {},
-        [this](const StopAttempt& it) { end(it.key.task, KilledBy{.signal = 15}, false); },
-        [](const AnswerKill&) {});
+        command, [this](const model::StartAttempt& it) { start(it); },
+        [this](const model::GrantDevice& it) { train(it.key.task, it.gpus); },
+        [](const model::SignalAttempt&) {},
+        [this](const model::StopAttempt& it) {
+          end(it.key.task, model::KilledBy{.signal = 15}, false);
+        },
+        [](const model::AnswerKill&) {});
   }
 
-  std::vector<Event> wait(std::optional<Instant> until) override {
+  std::vector<model::Event> wait(std::optional<Instant> until) override {
     while (inbox_.empty()) {
       Instant next = next_sample_;
       if (!agenda_.empty()) next = std::min(next, agenda_.top().at);
@@ -73,15 +72,17 @@ class PlayedMachine final : public Machine {
       now_ = std::max(now_, next);
       while (!agenda_.empty() && agenda_.top().at <= now_) do_next();
       if (now_ >= next_sample_) look_again();
-      if (inbox_.empty() && until && *until <= now_) tell(TimePassed{});
+      if (inbox_.empty() && until && *until <= now_) tell(model::TimePassed{});
     }
     // One thing at a time: what it leads to may change what comes next.
-    Event first = std::move(inbox_.front());
+    model::Event first = std::move(inbox_.front());
     inbox_.erase(inbox_.begin());
-    std::vector<Event> events;
+    std::vector<model::Event> events;
     events.push_back(std::move(first));
     return events;
   }
+
+  [[nodiscard]] bool more_to_come() const override { return !inbox_.empty(); }
 
   /// Somebody waited for what never came.
   [[nodiscard]] bool stood_still() const { return stood_still_; }
@@ -92,19 +93,19 @@ class PlayedMachine final : public Machine {
     Instant at;
     std::uint64_t number = 0;
     Step step = Step::Loaded;
-    TaskIndex task;
+    model::TaskIndex task;
     std::uint32_t attempt = 0;
     friend auto operator<=>(const Happening&, const Happening&) = default;
   };
   struct Process {
-    AttemptKey key;
-    std::vector<GpuIndex> gpus;
+    model::AttemptKey key;
+    std::vector<model::GpuIndex> gpus;
     Bytes on_gpus;  ///< That it has on each.
   };
 
-  const Course& course_of(TaskIndex task) const { return courses_[task.value]; }
-  const Shape& shape_of(TaskIndex task) const { return plan_.shape_of(task); }
-  void tell(What what) {
+  const Course& course_of(model::TaskIndex task) const { return courses_[task.value]; }
+  const model::Shape& shape_of(model::TaskIndex task) const { return plan_.shape_of(task); }
+  void tell(model::What what) {
     last_news_ = now_;
     inbox_.push_back({.at = now_, .what = std::move(what)});
   }
@@ -116,23 +117,23 @@ class PlayedMachine final : public Machine {
                   .attempt = process.key.attempt});
   }
 
-  void start(const StartAttempt& command) {
-    const TaskIndex task = command.key.task;
+  void start(const model::StartAttempt& command) {
+    const model::TaskIndex task = command.key.task;
     Process& process = processes_[task] = {.key = command.key, .gpus = {}, .on_gpus = {}};
     memory_free_ -= course_of(task).memory;
     PlayedTask& played = run_.tasks[task.value];
     played.started = now_;
     ++played.attempts;
-    tell(AttemptStarted{.key = command.key, .pid = static_cast<std::int64_t>(next_number_)});
-    if (shape_of(task).two_phase) {
-      tell(StageReported{.key = command.key, .said = Said::Loading});
+    tell(model::AttemptStarted{.key = command.key, .pid = static_cast<std::int64_t>(next_number_)});
+    if (shape_of(task).terms.two_phase) {
+      tell(model::StageReported{.key = command.key, .said = model::Said::Loading});
       plan(course_of(task).load, Step::Loaded, process);
     } else {
       train(task, command.gpus);
     }
   }
 
-  void train(TaskIndex task, const std::vector<GpuIndex>& gpus) {
+  void train(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus) {
     Process& process = processes_.at(task);
     const Course& course = course_of(task);
     process.gpus = gpus;
@@ -141,7 +142,7 @@ class PlayedMachine final : public Machine {
     if (!gpus.empty() && course.gpu_memory > Bytes{}) {
       plan(course.gpu_after, Step::Allocates, process);
     }
-    const Duration load = shape_of(task).two_phase ? Duration{0} : course.load;
+    const Duration load = shape_of(task).terms.two_phase ? Duration{0} : course.load;
     plan(load + course.train, Step::Trained, process);
   }
 
@@ -152,46 +153,46 @@ class PlayedMachine final : public Machine {
     if (found == processes_.end() || found->second.key.attempt != next.attempt) return;
     switch (next.step) {
       case Step::Loaded:
-        return tell(StageReported{.key = found->second.key, .said = Said::Loaded});
+        return tell(model::StageReported{.key = found->second.key, .said = model::Said::Loaded});
       case Step::Allocates:
         return allocate(found->second);
       case Step::Trained:
-        if (shape_of(next.task).two_phase) {
-          tell(StageReported{.key = found->second.key, .said = Said::Trained});
+        if (shape_of(next.task).terms.two_phase) {
+          tell(model::StageReported{.key = found->second.key, .said = model::Said::Trained});
         }
-        return end(next.task, ExitedWith{0}, false);
+        return end(next.task, model::ExitedWith{0}, false);
     }
   }
 
   void allocate(Process& process) {
     const Bytes wanted = course_of(process.key.task).gpu_memory;
-    const bool fits = std::ranges::all_of(process.gpus, [&](GpuIndex gpu) {
+    const bool fits = std::ranges::all_of(process.gpus, [&](model::GpuIndex gpu) {
       return used_[gpu.value] + wanted <= capacity_.gpus[gpu.value].memory;
     });
     if (!fits) {
       ++run_.out_of_memory;
-      return end(process.key.task, ExitedWith{1}, true);
+      return end(process.key.task, model::ExitedWith{1}, true);
     }
-    for (const GpuIndex gpu : process.gpus) used_[gpu.value] += wanted;
+    for (const model::GpuIndex gpu : process.gpus) used_[gpu.value] += wanted;
     process.on_gpus = wanted;
   }
 
-  void end(TaskIndex task, End how, bool out_of_gpu) {
+  void end(model::TaskIndex task, model::End how, bool out_of_gpu) {
     auto node = processes_.extract(task);
     if (node.empty()) return;
     const Process& process = node.mapped();
     memory_free_ += course_of(task).memory;
-    for (const GpuIndex gpu : process.gpus) used_[gpu.value] -= process.on_gpus;
+    for (const model::GpuIndex gpu : process.gpus) used_[gpu.value] -= process.on_gpus;
     PlayedTask& played = run_.tasks[task.value];
     played.ended = now_;
-    played.finished = how == End(ExitedWith{0});
-    tell(AttemptEnded{.key = process.key,
-                      .end = std::move(how),
-                      .usage = {.memory_peak = course_of(task).memory,
-                                .gpu_memory_peak = process.on_gpus,
-                                .cpu_time = Duration{0}},
-                      .out_of_memory = out_of_gpu ? "CUDA out of memory" : "",
-                      .of_gpu = out_of_gpu});
+    played.finished = how == model::End(model::ExitedWith{0});
+    tell(model::AttemptEnded{.key = process.key,
+                             .end = std::move(how),
+                             .usage = {.memory_peak = course_of(task).memory,
+                                       .gpu_memory_peak = process.on_gpus,
+                                       .cpu_time = Duration{0}},
+                             .out_of_memory = out_of_gpu ? "CUDA out of memory" : "",
+                             .of_gpu = out_of_gpu});
     // The driver is quick here.
     if (!process.gpus.empty()) tell(read_gpus());
   }
@@ -205,32 +206,32 @@ class PlayedMachine final : public Machine {
     // Nothing runs, and nothing is going to: whoever waits waits in vain.
     if (agenda_.empty() && now_ - last_news_ > kStill) {
       stood_still_ = true;
-      tell(InterruptAsked{});
+      tell(model::InterruptAsked{});
     }
   }
 
-  [[nodiscard]] Sampled read() const {
-    Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
+  [[nodiscard]] model::Sampled read() const {
+    model::Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
     for (const auto& [task, process] : processes_) {
       reading.tasks.push_back({.key = process.key, .memory = course_of(task).memory});
     }
     return reading;
   }
 
-  [[nodiscard]] GpusSampled read_gpus() const {
-    GpusSampled reading;
+  [[nodiscard]] model::GpusSampled read_gpus() const {
+    model::GpusSampled reading;
     for (const Bytes used : used_) reading.gpus.push_back({.used = used});
     for (const auto& [task, process] : processes_) {
       if (process.on_gpus == Bytes{}) continue;
-      for (const GpuIndex gpu : process.gpus) {
+      for (const model::GpuIndex gpu : process.gpus) {
         reading.uses.push_back({.key = process.key, .gpu = gpu, .memory = process.on_gpus});
       }
     }
     return reading;
   }
 
-  const Plan& plan_;
-  const Capacity& capacity_;
+  const model::Plan& plan_;
+  const model::Capacity& capacity_;
   const std::vector<Course>& courses_;
   Duration sample_every_;
   PlayedRun& run_;
@@ -240,29 +241,30 @@ class PlayedMachine final : public Machine {
   std::uint64_t next_number_ = 1;
   std::vector<Bytes> used_;  ///< Of each GPU.
   Bytes memory_free_;
-  std::map<TaskIndex, Process> processes_;
+  std::map<model::TaskIndex, Process> processes_;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
-  std::vector<Event> inbox_;
+  std::vector<model::Event> inbox_;
   bool stood_still_ = false;
 };
 
 /// Keeps why tasks waited, and nothing else.
-class WaitsKeeper final : public Recorder {
+class WaitsKeeper final : public journal::Recorder {
  public:
   explicit WaitsKeeper(PlayedRun& run) : run_(run) {}
 
-  Result<void> commit(const Turn& turn) override {
+  Result<void> commit(const model::Turn& turn) override {
     for (std::size_t i = 0; i < turn.events.size(); ++i) {
       // Their numbers come behind them.
-      for (const Change& change : turn.decisions[i].changes) {
-        if (const auto* const seen = std::get_if<HeadroomSeen>(&change)) room_ = seen->headroom;
+      for (const model::Change& change : turn.decisions[i].changes) {
+        if (const auto* const seen = std::get_if<model::HeadroomSeen>(&change))
+          room_ = seen->headroom;
       }
-      for (const Change& change : turn.decisions[i].changes) {
-        const auto* const told = std::get_if<ReasonChanged>(&change);
+      for (const model::Change& change : turn.decisions[i].changes) {
+        const auto* const told = std::get_if<model::ReasonChanged>(&change);
         if (told == nullptr) continue;
         run_.waits.push_back({.at = turn.events[i].at,
                               .shape = told->shape,
-                              .reason = reason_text(told->reason, room_)});
+                              .reason = model::reason_text(told->reason, room_)});
       }
     }
     return {};
@@ -270,19 +272,20 @@ class WaitsKeeper final : public Recorder {
 
  private:
   PlayedRun& run_;
-  Headroom room_;
+  model::Headroom room_;
 };
 
 }  // namespace
 
-Result<PlayedRun> play_run(const Plan& plan, const Limits& limits, const Capacity& capacity,
-                           const std::vector<Course>& courses, const PlayOptions& options) {
+Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
+                           const model::Capacity& capacity, const std::vector<Course>& courses,
+                           const PlayOptions& options) {
   PlayedRun run;
   PlayedMachine machine(plan, capacity, courses, options, run);
   WaitsKeeper keeper(run);
-  Scheduler scheduler(plan, limits, capacity);
-  std::vector<Observer> observers;
-  const Result<void> driven = drive(scheduler, machine, keeper, observers);
+  schedule::Scheduler scheduler(policy, capacity);
+  std::vector<run::Observer> observers;
+  const Result<void> driven = run::drive(scheduler, machine, keeper, observers);
   if (!driven) return std::unexpected(driven.error());
   if (machine.stood_still()) {
     return std::unexpected(Error{"the run would never end: tasks wait for what they never get"});

@@ -31,7 +31,7 @@ struct PlayedTask {
   Instant started;  ///< Of the last attempt, as the two below.
   Instant trains;
   Instant ended;
-  std::vector<GpuIndex> gpus;
+  std::vector<model::GpuIndex> gpus;
   int attempts = 0;
   bool finished = false;
 };
@@ -39,7 +39,7 @@ struct PlayedTask {
 /// Why tasks waited: one line each time that it changed.
 struct PlayedWait {
   Instant at;
-  ShapeIndex shape;
+  model::ShapeIndex shape;
   std::string reason;  ///< Empty: they wait no longer.
 };
 
@@ -56,7 +56,8 @@ struct PlayOptions {
 
 /// `courses` are by task. An error when the run does not end, as when a task waits for what it
 /// never gets.
-Result<PlayedRun> play_run(const Plan& plan, const Limits& limits, const Capacity& capacity,
-                           const std::vector<Course>& courses, const PlayOptions& options = {});
+Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
+                           const model::Capacity& capacity, const std::vector<Course>& courses,
+                           const PlayOptions& options = {});
 
 }  // namespace trainyard::sim

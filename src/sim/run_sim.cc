@@ -21,12 +21,12 @@ namespace trainyard::sim {
 namespace {
 
 /// A journal that keeps the last turns, if any, and cannot write while the made-up disk is full.
-class WatchedRecorder final : public Recorder {
+class WatchedRecorder final : public journal::Recorder {
  public:
   WatchedRecorder(const MadeUpMachine& machine, Checkers& checkers, std::size_t keep)
       : machine_(machine), checkers_(checkers), keep_(keep) {}
 
-  Result<void> commit(const Turn& turn) override {
+  Result<void> commit(const model::Turn& turn) override {
     const bool writes = !machine_.disk_full();
     if (keep_ > 0 && !checkers_.complaint()) remember(turn, writes);
     checkers_.offered(turn, writes);
@@ -40,9 +40,9 @@ class WatchedRecorder final : public Recorder {
   [[nodiscard]] const std::deque<std::string>& kept() const { return kept_; }
 
  private:
-  void remember(const Turn& turn, bool written) {
+  void remember(const model::Turn& turn, bool written) {
     // A turn that is offered again has grown; only what is new is said.
-    Turn fresh;
+    model::Turn fresh;
     for (std::size_t i = offered_; i < turn.events.size(); ++i) {
       fresh.events.push_back(turn.events[i]);
       fresh.decisions.push_back(turn.decisions[i]);
@@ -65,10 +65,10 @@ std::deque<std::string> run(std::uint64_t seed, std::size_t keep, Outcome& outco
   Checkers checkers(workload, outcome.faults);
   MadeUpMachine machine(seed, workload, checkers, outcome.faults);
   WatchedRecorder recorder(machine, checkers, keep);
-  Scheduler scheduler(workload.plan, workload.limits, workload.capacity);
-  std::vector<Observer> observers;
-  const Result<void> done =
-      drive(scheduler, machine, recorder, observers, {.patience = workload.patience, .tell = {}});
+  schedule::Scheduler scheduler(workload.policy, workload.capacity);
+  std::vector<run::Observer> observers;
+  const Result<void> done = run::drive(scheduler, machine, recorder, observers,
+                                       {.patience = workload.patience, .tell = {}});
   checkers.over(!done.has_value(), machine.processes());
   outcome.broken = checkers.complaint();
   outcome.events = recorder.events();

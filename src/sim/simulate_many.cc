@@ -6,6 +6,7 @@
 #include <expected>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -33,27 +34,30 @@
 namespace trainyard::sim {
 namespace {
 
-constexpr Duration kSampleEvery{1000};
-const Capacity kMachine{.memory = gb(256), .cpus = cpus(64)};
+constexpr Duration kPlayedSampleEvery{1000};
+const model::Capacity kMachine{.memory = gb(256), .cpus = model::cpus(64)};
 
 /// Starts at once what it is told to, and ends it half a second to one and a half later.
-class SmoothMachine final : public Machine {
+class SmoothMachine final : public run::Machine {
  public:
-  [[nodiscard]] Capacity capacity() const override { return kMachine; }
+  explicit SmoothMachine(const model::Plan& plan) {
+    inbox_.push_back({.at = now_, .what = read()});
+    inbox_.push_back(
+        {.at = now_, .what = model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)}});
+  }
 
-  FirstLook look() override { return {.at = now_, .machine = read(), .gpus = {}}; }
-
-  void carry_out(const Command& command) override {
-    const auto* const start = std::get_if<StartAttempt>(&command);
+  void carry_out(const model::Command& command) override {
+    const auto* const start = std::get_if<model::StartAttempt>(&command);
     check(start != nullptr, "nothing is stopped where nothing goes wrong");
-    inbox_.push_back({.at = now_, .what = AttemptStarted{.key = start->key, .pid = ++last_pid_}});
+    inbox_.push_back(
+        {.at = now_, .what = model::AttemptStarted{.key = start->key, .pid = ++last_pid_}});
     const Instant end = now_ + random_.between(Duration{500}, Duration{1500});
     agenda_.push({.at = end, .key = start->key});
     running_.emplace(start->key.task, *start);
     memory_free_ -= start->promise.memory;
   }
 
-  std::vector<Event> wait(std::optional<Instant> until) override {
+  std::vector<model::Event> wait(std::optional<Instant> until) override {
     if (!inbox_.empty()) return std::exchange(inbox_, {});
     now_ = next_sample_;
     if (until) now_ = std::min(now_, *until);
@@ -61,9 +65,9 @@ class SmoothMachine final : public Machine {
     while (!agenda_.empty() && agenda_.top().at <= now_) end_first();
     if (now_ == next_sample_) {
       inbox_.push_back({.at = now_, .what = read()});
-      next_sample_ = now_ + kSampleEvery;
+      next_sample_ = now_ + kPlayedSampleEvery;
     }
-    if (inbox_.empty()) inbox_.push_back({.at = now_, .what = TimePassed{}});
+    if (inbox_.empty()) inbox_.push_back({.at = now_, .what = model::TimePassed{}});
     return std::exchange(inbox_, {});
   }
 
@@ -72,12 +76,12 @@ class SmoothMachine final : public Machine {
  private:
   struct End {
     Instant at;
-    AttemptKey key;
+    model::AttemptKey key;
     friend auto operator<=>(const End&, const End&) = default;
   };
 
   void end_first() {
-    const AttemptKey key = agenda_.top().key;
+    const model::AttemptKey key = agenda_.top().key;
     agenda_.pop();
     const auto it = running_.find(key.task);
     const Bytes memory = it->second.promise.memory;
@@ -85,15 +89,15 @@ class SmoothMachine final : public Machine {
     memory_free_ += memory;
     inbox_.push_back(
         {.at = now_,
-         .what = AttemptEnded{.key = key,
-                              .end = ExitedWith{0},
-                              .usage = {.memory_peak = memory, .cpu_time = Duration{1000}},
-                              .result = R"({"accuracy": 0.9751})",
-                              .warning = {}}});
+         .what = model::AttemptEnded{.key = key,
+                                     .end = model::ExitedWith{0},
+                                     .usage = {.memory_peak = memory, .cpu_time = Duration{1000}},
+                                     .result = R"({"accuracy": 0.9751})",
+                                     .warning = {}}});
   }
 
-  [[nodiscard]] Sampled read() const {
-    Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
+  [[nodiscard]] model::Sampled read() const {
+    model::Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
     reading.tasks.reserve(running_.size());
     for (const auto& [task, start] : running_) {
       reading.tasks.push_back({.key = start.key, .memory = start.promise.memory});
@@ -102,21 +106,21 @@ class SmoothMachine final : public Machine {
   }
 
   Instant now_;
-  Instant next_sample_{kSampleEvery};
+  Instant next_sample_{kPlayedSampleEvery};
   Random random_{1};
   Bytes memory_free_ = kMachine.memory;
   std::int64_t last_pid_ = 0;
-  std::map<TaskIndex, StartAttempt> running_;
+  std::map<model::TaskIndex, model::StartAttempt> running_;
   std::priority_queue<End, std::vector<End>, std::greater<>> agenda_;
-  std::vector<Event> inbox_;
+  std::vector<model::Event> inbox_;
 };
 
 /// Makes every row that the journal makes of a turn, and counts it.
-class RowCounter final : public Recorder {
+class RowCounter final : public journal::Recorder {
  public:
-  explicit RowCounter(Recorder* also) : also_(also) { numbers_.groups = {0}; }
+  explicit RowCounter(journal::Recorder* also) : also_(also) { numbers_.groups = {0}; }
 
-  Result<void> commit(const Turn& turn) override {
+  Result<void> commit(const model::Turn& turn) override {
     ++counts_.turns;
     for (std::size_t i = 0; i < turn.events.size(); ++i) count(turn.events[i], turn.decisions[i]);
     return also_ != nullptr ? also_->commit(turn) : Result<void>();
@@ -125,36 +129,37 @@ class RowCounter final : public Recorder {
   [[nodiscard]] const ManyCounts& counts() const { return counts_; }
 
  private:
-  void count(const Event& event, const Decision& decision) {
-    EventRows rows(event, decision, numbers_);
+  void count(const model::Event& event, const model::Decision& decision) {
+    journal::EventRows rows(event, decision, numbers_);
     while (rows.next(row_)) {
       ++counts_.rows;
       counts_.row_bytes += row_.data.size();
     }
-    for (const Change& change : decision.changes) {
-      if (std::holds_alternative<ReasonChanged>(change)) ++counts_.reasons;
-      const auto* const task = std::get_if<TaskChanged>(&change);
-      if (task != nullptr && task->verdict == Verdict::Finished) ++counts_.finished;
+    for (const model::Change& change : decision.changes) {
+      if (std::holds_alternative<model::ReasonChanged>(change)) ++counts_.reasons;
+      const auto* const task = std::get_if<model::TaskChanged>(&change);
+      if (task != nullptr && task->verdict == model::Verdict::Finished) ++counts_.finished;
     }
   }
 
-  Recorder* also_;
-  RowNumbers numbers_;
-  EventRow row_;
+  journal::Recorder* also_;
+  journal::RowNumbers numbers_;
+  journal::EventRow row_;
   ManyCounts counts_;
 };
 
 }  // namespace
 
-Plan make_many(std::size_t tasks, std::size_t shapes) {
+model::Plan make_many(std::size_t tasks, std::size_t shapes) {
   check(shapes > 0, "tasks have a shape");
-  Plan plan;
+  model::Plan plan;
   plan.groups.push_back({.name = "all"});
   Random random(1);
   for (std::size_t i = 0; i < shapes; ++i) {
-    const Request request{.memory = random.between(mb(500), mb(8000)),
-                          .cpus = {500 * random.between(1, 4)}};
-    plan.shapes.push_back({.group = {0}, .request = request, .time_limit = Duration{3'600'000}});
+    const model::Request request{.memory = random.between(mb(500), mb(8000)),
+                                 .cpus = {500 * random.between(1, 4)}};
+    plan.shapes.push_back(
+        {.group = {0}, .terms = {.request = request, .time_limit = Duration{3'600'000}}});
   }
   plan.tasks.resize(tasks);
   for (std::size_t i = 0; i < tasks; ++i) {
@@ -163,12 +168,12 @@ Plan make_many(std::size_t tasks, std::size_t shapes) {
   return plan;
 }
 
-Result<ManyCounts> simulate_many(const Plan& plan, Recorder* also) {
-  Scheduler scheduler(plan, Limits{}, kMachine);
-  SmoothMachine machine;
+Result<ManyCounts> simulate_many(const model::Plan& plan, journal::Recorder* also) {
+  schedule::Scheduler scheduler(model::Policy{}, kMachine);
+  SmoothMachine machine(plan);
   RowCounter counter(also);
-  std::vector<Observer> observers;
-  Result<void> driven = drive(scheduler, machine, counter, observers);
+  std::vector<run::Observer> observers;
+  Result<void> driven = run::drive(scheduler, machine, counter, observers);
   if (!driven) return std::unexpected(std::move(driven.error()));
   ManyCounts counts = counter.counts();
   counts.ended = machine.now();

@@ -14,7 +14,7 @@
 namespace trainyard::sim {
 
 /// `tasks` tasks of `shapes` shapes in turns, in one group, so that the queue is never of one kind.
-Plan make_many(std::size_t tasks, std::size_t shapes);
+model::Plan make_many(std::size_t tasks, std::size_t shapes);
 
 struct ManyCounts {
   std::uint64_t finished = 0;
@@ -27,6 +27,6 @@ struct ManyCounts {
 
 /// Runs the plan to its end. Every turn is handed on to `also`, if there is one. An error is one of
 /// `also`'s.
-Result<ManyCounts> simulate_many(const Plan& plan, Recorder* also = nullptr);
+Result<ManyCounts> simulate_many(const model::Plan& plan, journal::Recorder* also = nullptr);
 
 }  // namespace trainyard::sim

@@ -23,9 +23,9 @@ TEST(SimulateMany, RunsEveryTaskToItsEndWithRowsAndReasons) {
 }
 
 TEST(SimulateMany, SaysWhenTheRecorderCouldNotWrite) {
-  class Full final : public Recorder {
+  class Full final : public journal::Recorder {
    public:
-    Result<void> commit(const Turn& /*turn*/) override {
+    Result<void> commit(const model::Turn& /*turn*/) override {
       return std::unexpected(Error{"no space left on device"});
     }
   } full;

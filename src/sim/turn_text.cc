@@ -22,124 +22,134 @@
 namespace trainyard::sim {
 namespace {
 
-std::string name(AttemptKey key) { return fmt::format("{}.{}", key.task.value, key.attempt); }
-
-std::string words(const End& end) {
-  return match(
-      end, [](const ExitedWith& it) { return fmt::format("exit {}", it.code); },
-      [](const KilledBy& it) {
-        return fmt::format("signal {}{}", it.signal, it.out_of_memory ? ", out of memory" : "");
-      },
-      [](const NotStarted& it) { return fmt::format("not started: {}", it.why); },
-      [](const Vanished& it) { return fmt::format("vanished: {}", it.why); });
+std::string name(model::AttemptKey key) {
+  return fmt::format("{}.{}", key.task.value, key.attempt);
 }
 
-std::string words(const What& what) {
+std::string words(const model::End& end) {
   return match(
-      what, [](const AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
-      [](const StageReported& it) {
-        return fmt::format("{} says {} {}", name(it.key), to_text(it.said), it.message);
+      end, [](const model::ExitedWith& it) { return fmt::format("exit {}", it.code); },
+      [](const model::KilledBy& it) {
+        return fmt::format("signal {}{}", it.signal, it.out_of_memory ? ", out of memory" : "");
       },
-      [](const Progressed& it) { return name(it.key) + " tells how far it is"; },
-      [](const AttemptEnded& it) {
+      [](const model::NotStarted& it) { return fmt::format("not started: {}", it.why); },
+      [](const model::Vanished& it) { return fmt::format("vanished: {}", it.why); });
+}
+
+std::string words(const model::What& what) {
+  return match(
+      what, [](const model::AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
+      [](const model::StageReported& it) {
+        return fmt::format("{} says {} {}", name(it.key), model::to_text(it.said), it.message);
+      },
+      [](const model::Progressed& it) { return name(it.key) + " tells how far it is"; },
+      [](const model::AttemptEnded& it) {
         return fmt::format("{} ended: {}, peak {}", name(it.key), words(it.end),
                            to_text(it.usage.memory_peak));
       },
-      [](const Sampled& it) {
+      [](const model::Sampled& it) {
         std::string text = fmt::format("sample: {} available, others use {:.0f} % CPU",
                                        to_text(it.memory_available), 100 * it.cpu_used_by_others);
-        for (const TaskSample& sample : it.tasks) {
+        for (const model::TaskSample& sample : it.tasks) {
           text += fmt::format(", {} has {}", name(sample.key), to_text(sample.memory));
         }
         return text;
       },
-      [](const GpusSampled& it) {
+      [](const model::GpusSampled& it) {
         std::string text = "GPUs:";
-        for (const GpuReading& gpu : it.gpus) {
+        for (const model::GpuReading& gpu : it.gpus) {
           text += gpu.present ? fmt::format(" {} used", to_text(gpu.used)) : " gone";
         }
-        for (const GpuUse& use : it.uses) {
+        for (const model::GpuUse& use : it.uses) {
           text +=
               fmt::format(", {} has {} on {}", name(use.key), to_text(use.memory), use.gpu.value);
         }
         return text;
       },
-      [](const KeeperSilent& it) {
+      [](const model::KeeperSilent& it) {
         return std::string(it.silent ? "the keeper is silent" : "the keeper answers again");
       },
-      [](const InterruptAsked&) { return std::string("interrupt"); },
-      [](const KillAsked& it) {
+      [](const model::InterruptAsked&) { return std::string("interrupt"); },
+      [](const model::KillAsked& it) {
         return fmt::format("kill of task {} asked (request {})", it.task.value, it.request);
       },
-      [](const TimePassed&) { return std::string("time passed"); });
+      [](const model::BatchAdded& it) {
+        return fmt::format("batch {} with {} tasks is added", it.number, it.plan->tasks.size());
+      },
+      [](const model::TimePassed&) { return std::string("time passed"); });
 }
 
-std::string words(const Change& change) {
+std::string words(const model::Change& change) {
   constexpr std::array<std::string_view, 6> kPhases{"is blocked", "runs",       "has finished",
                                                     "has failed", "is skipped", "is stopped"};
   return match(
       change,
-      [](const TaskChanged& it) {
+      [](const model::TaskChanged& it) {
         std::string text = fmt::format("{} is {}", name(it.key), to_text(it.status));
-        if (it.verdict != Verdict::None) text += fmt::format(", {}", to_text(it.verdict));
-        if (it.failure != Failure::None) text += fmt::format(", {}", to_text(it.failure));
+        if (it.verdict != model::Verdict::None)
+          text += fmt::format(", {}", model::to_text(it.verdict));
+        if (it.failure != model::Failure::None)
+          text += fmt::format(", {}", model::to_text(it.failure));
         if (!it.message.empty()) text += fmt::format(" ({})", it.message);
         return text;
       },
-      [&](const GroupChanged& it) {
+      [&](const model::GroupChanged& it) {
         return fmt::format("group {} {} {}", it.group.value,
                            kPhases.at(std::to_underlying(it.phase)), it.message);
       },
-      [](const ReasonChanged& it) {
-        return fmt::format("shape {} waits: \"{}\"", it.shape.value, to_text(it.reason.cause));
+      [](const model::ReasonChanged& it) {
+        return fmt::format("shape {} waits: \"{}\"", it.shape.value,
+                           model::to_text(it.reason.cause));
       },
-      [](const HeadroomSeen& it) {
+      [](const model::HeadroomSeen& it) {
         return fmt::format("there is {} of memory and {} mCPU to promise",
                            to_text(it.headroom.memory_free), it.headroom.cpus_free.milli);
       });
 }
 
-std::string words(const Request& promise, const std::vector<GpuIndex>& gpus) {
+std::string words(const model::Request& promise, const std::vector<model::GpuIndex>& gpus) {
   std::string text;
-  for (const GpuIndex gpu : gpus) {
+  for (const model::GpuIndex gpu : gpus) {
     text += fmt::format(", {} on GPU {}", to_text(promise.gpu_memory), gpu.value);
   }
   return text;
 }
 
-std::string words(const Command& command) {
+std::string words(const model::Command& command) {
   return match(
       command,
-      [](const StartAttempt& it) {
+      [](const model::StartAttempt& it) {
         return fmt::format("start {} with {} and {} mCPU{}", name(it.key),
                            to_text(it.promise.memory), it.promise.cpus.milli,
                            words(it.promise, it.gpus));
       },
-      [](const GrantDevice& it) {
+      [](const model::GrantDevice& it) {
         return fmt::format("train {} with {} and {} mCPU{}", name(it.key),
                            to_text(it.promise.memory), it.promise.cpus.milli,
                            words(it.promise, it.gpus));
       },
-      [](const SignalAttempt& it) { return fmt::format("signal {} {}", it.signal, name(it.key)); },
-      [](const StopAttempt& it) {
+      [](const model::SignalAttempt& it) {
+        return fmt::format("signal {} {}", it.signal, name(it.key));
+      },
+      [](const model::StopAttempt& it) {
         return fmt::format("{} {}", it.kill ? "KILL" : "TERM", name(it.key));
       },
-      [](const AnswerKill& it) {
+      [](const model::AnswerKill& it) {
         return fmt::format("answer request {}: {}", it.request, it.done ? "done" : "not running");
       });
 }
 
 }  // namespace
 
-std::string to_text(const Turn& turn) {
+std::string to_text(const model::Turn& turn) {
   std::string text;
   for (std::size_t i = 0; i < turn.events.size(); ++i) {
-    const Event& event = turn.events[i];
+    const model::Event& event = turn.events[i];
     text += fmt::format("{:>8} {}\n", event.at.since_start.count(), words(event.what));
-    for (const Change& change : turn.decisions[i].changes) {
+    for (const model::Change& change : turn.decisions[i].changes) {
       text += fmt::format("           . {}\n", words(change));
     }
-    for (const Command& command : turn.decisions[i].commands) {
+    for (const model::Command& command : turn.decisions[i].commands) {
       text += fmt::format("           > {}\n", words(command));
     }
   }

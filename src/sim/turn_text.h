@@ -8,6 +8,6 @@
 namespace trainyard::sim {
 
 /// One line for each event, and one, further in, for each thing that was decided.
-std::string to_text(const Turn& turn);
+std::string to_text(const model::Turn& turn);
 
 }  // namespace trainyard::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,8 +35,9 @@ Flavour flavour_of(Random& random) {
   return Flavour::Ordinary;
 }
 
-Capacity make_capacity(Random& random, Flavour flavour) {
-  Capacity made{.memory = gib(random.between(4, 64)), .cpus = cpus(random.between(1, 12))};
+model::Capacity make_capacity(Random& random, Flavour flavour) {
+  model::Capacity made{.memory = gib(random.between(4, 64)),
+                       .cpus = model::cpus(random.between(1, 12))};
   if (flavour != Flavour::Crowd && random.one_in(6)) {
     made.processes_max = static_cast<int>(random.between(1, 12));
     made.processes_max_reason = "64 open files";
@@ -44,7 +46,7 @@ Capacity make_capacity(Random& random, Flavour flavour) {
 }
 
 /// Most machines have GPUs, some of them of different sizes.
-void add_gpus(Capacity& made, Random& random) {
+void add_gpus(model::Capacity& made, Random& random) {
   if (random.one_in(3)) return;
   const std::int64_t count = random.between(1, 4);
   const Bytes memory = gib(random.between(6, 48));
@@ -60,8 +62,8 @@ void add_gpus(Capacity& made, Random& random) {
   }
 }
 
-void make_gpu_limits(Limits& made, Random& random) {
-  made.gpu_strategy = static_cast<GpuStrategy>(random.below(5));
+void make_gpu_limits(model::Policy& made, Random& random) {
+  made.gpu_strategy = static_cast<model::GpuStrategy>(random.below(5));
   made.gpu_reverse = random.one_in(4);
   if (random.one_in(3)) {
     made.gpu_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
@@ -73,8 +75,8 @@ void make_gpu_limits(Limits& made, Random& random) {
   made.gpu_avoids_others = !random.one_in(4);
 }
 
-Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
-  Limits made;
+model::Policy make_limits(Random& random, Flavour flavour, const model::Capacity& capacity) {
+  model::Policy made;
   made.cpu_utilization_max = static_cast<double>(random.between(3, 10)) / 10;
   if (random.one_in(3)) {
     made.memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
@@ -98,18 +100,19 @@ Limits make_limits(Random& random, Flavour flavour, const Capacity& capacity) {
 }
 
 /// Chains, diamonds, the default (each needs the one before), none, and anything without a cycle.
-std::vector<GroupIndex> make_needs(Random& random, std::uint64_t pattern, std::uint32_t index) {
+std::vector<model::GroupIndex> make_needs(Random& random, std::uint64_t pattern,
+                                          std::uint32_t index) {
   if (index == 0) return {};
   switch (pattern) {
     case 0:
-      return {GroupIndex{index - 1}};
+      return {model::GroupIndex{index - 1}};
     case 1:  // A diamond, and another below it: 0; 1 and 2; 3; 4 and 5; ...
-      if (index % 3 == 0) return {GroupIndex{index - 1}, GroupIndex{index - 2}};
-      return {GroupIndex{(index - 1) / 3 * 3}};
+      if (index % 3 == 0) return {model::GroupIndex{index - 1}, model::GroupIndex{index - 2}};
+      return {model::GroupIndex{(index - 1) / 3 * 3}};
     case 2:
       return {};
     default: {
-      std::vector<GroupIndex> needs;
+      std::vector<model::GroupIndex> needs;
       for (std::uint32_t other = 0; other < index; ++other) {
         if (random.one_in(3)) needs.push_back({other});
       }
@@ -118,10 +121,10 @@ std::vector<GroupIndex> make_needs(Random& random, std::uint64_t pattern, std::u
   }
 }
 
-std::vector<PlannedGroup> make_groups(Random& random, Flavour flavour) {
+std::vector<model::PlannedGroup> make_groups(Random& random, Flavour flavour) {
   const auto count = static_cast<std::uint32_t>(random.between(3, 6));
   const std::uint64_t pattern = random.below(4);
-  std::vector<PlannedGroup> groups(count);
+  std::vector<model::PlannedGroup> groups(count);
   for (std::uint32_t index = 0; index < count; ++index) {
     groups[index].name = fmt::format("g{}", index);
     groups[index].needs = make_needs(random, pattern, index);
@@ -134,16 +137,16 @@ std::vector<PlannedGroup> make_groups(Random& random, Flavour flavour) {
   }
   // Groups may also need those that stand further down in the job file.
   if (flavour == Flavour::Ordinary && random.one_in(4)) {
-    for (PlannedGroup& group : groups) {
-      for (GroupIndex& needed : group.needs) needed.value = count - 1 - needed.value;
+    for (model::PlannedGroup& group : groups) {
+      for (model::GroupIndex& needed : group.needs) needed.value = count - 1 - needed.value;
     }
     std::ranges::reverse(groups);
   }
   return groups;
 }
 
-Request make_request(Random& random, Bytes most, const Capacity& capacity) {
-  Request made;
+model::Request make_request(Random& random, Bytes most, const model::Capacity& capacity) {
+  model::Request made;
   const std::uint64_t dice = random.below(20);
   if (dice == 0) {
     made.memory = {};
@@ -162,93 +165,102 @@ Request make_request(Random& random, Bytes most, const Capacity& capacity) {
   } else if (cpu_dice == 2) {
     made.cpus = {random.between(1, capacity.cpus.milli)};
   } else {
-    made.cpus = cpus(1);
+    made.cpus = model::cpus(1);
   }
   return made;
 }
 
 /// What a part of the tasks wants of GPUs; nothing that never fits.
-void add_gpu_wishes(Request& made, Random& random, const Limits& limits, const Capacity& capacity) {
+void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& policy,
+                    const model::Capacity& capacity) {
   if (capacity.gpus.empty() || random.one_in(3)) return;
-  Request wish = made;
+  model::Request wish = made;
   const auto count = static_cast<std::int64_t>(capacity.gpus.size());
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
   if (wish.gpus == 1 && random.one_in(6)) {
-    wish.gpu = GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
+    wish.gpu = model::GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
   }
-  if (!never_fits(wish, limits, capacity)) made = wish;
+  if (!schedule::never_fits(wish, policy, capacity)) made = wish;
 }
 
 /// Makes shapes as they are needed, in the order in which the first task of each comes.
 class ShapeMaker {
  public:
-  ShapeMaker(Plan& plan, const Limits& limits, const Capacity& capacity)
-      : plan_(plan), limits_(limits), capacity_(capacity) {}
+  ShapeMaker(model::Plan& plan, const model::Policy& policy, const model::Capacity& capacity)
+      : plan_(plan), policy_(policy), capacity_(capacity) {}
 
-  ShapeIndex make(GroupIndex group, const Request& request, Duration time_limit,
-                  bool two_phase = false) {
-    const std::optional<std::string> never = never_fits(request, limits_, capacity_);
+  model::ShapeIndex make(model::GroupIndex group, const model::Request& request,
+                         Duration time_limit, bool two_phase = false) {
+    const std::optional<std::string> never = schedule::never_fits(request, policy_, capacity_);
     check(!never, "a made-up shape fits into the made-up machine");
     plan_.shapes.push_back(
-        {.group = group, .request = request, .time_limit = time_limit, .two_phase = two_phase});
+        {.group = group,
+         .terms = {.request = request, .time_limit = time_limit, .two_phase = two_phase}});
     return {static_cast<std::uint32_t>(plan_.shapes.size() - 1)};
   }
 
  private:
-  Plan& plan_;
-  const Limits& limits_;
-  const Capacity& capacity_;
+  model::Plan& plan_;
+  const model::Policy& policy_;
+  const model::Capacity& capacity_;
 };
 
-Bytes most_of(const Limits& limits, const Capacity& capacity) {
+Bytes most_of(const model::Policy& policy, const model::Capacity& capacity) {
   const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
-                                                (1 - limits.memory_utilization_max));
-  return capacity.memory - std::max(limits.memory_remain, Bytes{unused});
+                                                (1 - policy.memory_utilization_max));
+  return capacity.memory - std::max(policy.memory_remain, Bytes{unused});
 }
 
 /// What a part of the tasks wants beside room.
-void add_manners(Shape& made, Random& random) {
-  made.memory_hard = random.one_in(5);
-  made.preemptible = !random.one_in(6);
-  made.learns_memory = !made.memory_hard && random.one_in(3);
-  made.learns_gpu_memory =
-      made.request.gpus > 0 && made.request.gpu_memory == Bytes{} && random.one_in(2);
+void add_manners(model::Shape& made, Random& random) {
+  made.terms.memory_hard = random.one_in(5);
+  made.terms.preemptible = !random.one_in(6);
+  made.terms.learns_memory = !made.terms.memory_hard && random.one_in(3);
+  made.terms.learns_gpu_memory =
+      made.terms.request.gpus > 0 && made.terms.request.gpu_memory == Bytes{} && random.one_in(2);
+  if (random.one_in(3)) made.terms.retries.failures = static_cast<int>(random.between(1, 3));
+  if (random.one_in(4)) made.terms.retries.out_of_memory = static_cast<int>(random.between(0, 3));
+  made.terms.retries.after_time_limit = random.one_in(3);
+  if (random.one_in(3)) {
+    made.terms.retries.delay = random.between(Duration{100}, Duration{5'000});
+  }
   if (!random.one_in(4)) return;
-  const Duration most = made.time_limit > Duration{0} ? made.time_limit : Duration{5'000};
-  made.early_signal = {.number = random.one_in(2) ? 10 : 12,
-                       .before = random.between(Duration{10}, most - Duration{10})};
+  const Duration most =
+      made.terms.time_limit > Duration{0} ? made.terms.time_limit : Duration{5'000};
+  made.terms.early_signal = {.number = random.one_in(2) ? 10 : 12,
+                             .before = random.between(Duration{10}, most - Duration{10})};
 }
 
-void add_tasks(Plan& plan, ShapeIndex shape, std::uint32_t count) {
+void add_tasks(model::Plan& plan, model::ShapeIndex shape, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) plan.tasks.push_back({.shape = shape});
 }
 
 /// Tasks of one group: a few shapes, in turns.
-void fill_group(Workload& made, Random& random, ShapeMaker& shapes, GroupIndex group) {
-  const Bytes most = most_of(made.limits, made.capacity);
+void fill_group(Workload& made, Random& random, ShapeMaker& shapes, model::GroupIndex group) {
+  const Bytes most = most_of(made.policy, made.capacity);
   const std::int64_t count = random.between(8, 16);
   const auto kinds = static_cast<std::uint64_t>(random.between(1, 6));
-  std::map<std::uint64_t, ShapeIndex> known;
+  std::map<std::uint64_t, model::ShapeIndex> known;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t kind = random.below(kinds);
     auto found = known.find(kind);
     if (found == known.end()) {
       const bool limited = random.one_in(4);
       const Duration limit = limited ? random.between(Duration{300}, made.longest) : Duration{0};
-      Request request = make_request(random, most, made.capacity);
-      add_gpu_wishes(request, random, made.limits, made.capacity);
+      model::Request request = make_request(random, most, made.capacity);
+      add_gpu_wishes(request, random, made.policy, made.capacity);
       const bool two_phase = random.one_in(3);
       found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
       add_manners(made.plan.shapes.back(), random);
-      if (two_phase && random.one_in(4)) made.plan.shapes.back().ranks = 2;
+      if (two_phase && random.one_in(4)) made.plan.shapes.back().terms.ranks = 2;
     }
     add_tasks(made.plan, found->second, 1);
   }
 }
 
 void fill_special_group(Workload& made, Random& random, ShapeMaker& shapes, Flavour flavour) {
-  const Bytes most = most_of(made.limits, made.capacity);
+  const Bytes most = most_of(made.policy, made.capacity);
   if (flavour == Flavour::Crowd) {
     const auto count = static_cast<std::uint32_t>(random.between(145, 165));
     add_tasks(made.plan, shapes.make({0}, {.memory = {most.count / 400}}, {}), count);
@@ -260,8 +272,8 @@ void fill_special_group(Workload& made, Random& random, ShapeMaker& shapes, Flav
   } else {
     const Bytes big{most.count / 100 * random.between(70, 100)};
     const Bytes small{most.count / 100 * random.between(5, 25)};
-    const Cpus few{made.capacity.cpus.milli / 16};
-    const ShapeIndex first = shapes.make({0}, {.memory = small, .cpus = few}, {});
+    const model::Cpus few{made.capacity.cpus.milli / 16};
+    const model::ShapeIndex first = shapes.make({0}, {.memory = small, .cpus = few}, {});
     add_tasks(made.plan, first, 3);
     add_tasks(made.plan, shapes.make({0}, {.memory = big, .cpus = few}, {}), 2);
     add_tasks(made.plan, first, 25);
@@ -269,8 +281,8 @@ void fill_special_group(Workload& made, Random& random, ShapeMaker& shapes, Flav
 }
 
 /// As after a resume: some have finished, some have been tried.
-void age(Plan& plan, Random& random) {
-  for (PlannedTask& task : plan.tasks) {
+void age(model::Plan& plan, Random& random) {
+  for (model::PlannedTask& task : plan.tasks) {
     task.finished_before = random.one_in(4);
     task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
   }
@@ -325,6 +337,57 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   return troubles;
 }
 
+/// Whether the groups from here on can come later: none before needs one of them.
+bool may_be_cut(const model::Plan& plan, std::uint32_t group) {
+  return std::ranges::all_of(
+      plan.groups.begin(), plan.groups.begin() + group, [group](const model::PlannedGroup& it) {
+        return std::ranges::all_of(it.needs,
+                                   [group](model::GroupIndex need) { return need.value < group; });
+      });
+}
+
+/// The groups from `first` to before `last` as a plan of their own.
+model::Plan part_of(const model::Plan& whole, std::uint32_t first, std::uint32_t last) {
+  model::Plan part;
+  for (std::uint32_t index = first; index < last; ++index) {
+    model::PlannedGroup group = whole.groups[index];
+    for (const model::GroupIndex need : std::exchange(group.needs, {})) {
+      const bool own = need.value >= first;
+      (own ? group.needs : group.needs_earlier).push_back({own ? need.value - first : need.value});
+    }
+    part.groups.push_back(std::move(group));
+  }
+  std::uint32_t shapes_before = 0;
+  for (const model::Shape& shape : whole.shapes) {
+    if (shape.group.value < first) ++shapes_before;
+    if (shape.group.value < first || shape.group.value >= last) continue;
+    part.shapes.push_back({.group = {shape.group.value - first}, .terms = shape.terms});
+  }
+  for (model::PlannedTask task : whole.tasks) {
+    const std::uint32_t group = whole.shapes[task.shape.value].group.value;
+    if (group < first || group >= last) continue;
+    task.shape.value -= shapes_before;
+    part.tasks.push_back(task);
+  }
+  return part;
+}
+
+/// Half of the runs grow while they run, by what groups can come later.
+void cut_into_additions(Workload& made, Random& random) {
+  const bool grows = random.one_in(2);
+  const auto groups = static_cast<std::uint32_t>(made.plan.groups.size());
+  std::uint32_t first = 0;
+  Instant at;
+  for (std::uint32_t group = 1; group <= groups; ++group) {
+    const bool cut = group == groups || (grows && random.one_in(2) && may_be_cut(made.plan, group));
+    if (!cut) continue;
+    made.additions.push_back(
+        {.at = at, .plan = std::make_shared<model::Plan>(part_of(made.plan, first, group))});
+    first = group;
+    at = at + random.between(Duration{0}, Duration{20'000});
+  }
+}
+
 }  // namespace
 
 Workload make_workload(std::uint64_t seed) {
@@ -333,7 +396,7 @@ Workload make_workload(std::uint64_t seed) {
   Workload made;
   made.capacity = make_capacity(random, flavour);
   if (flavour == Flavour::Ordinary) add_gpus(made.capacity, random);
-  made.limits = make_limits(random, flavour, made.capacity);
+  made.policy = make_limits(random, flavour, made.capacity);
   made.longest =
       random.between(Duration{4'000}, Duration{flavour == Flavour::Crowd ? 40'000 : 16'000});
   if (flavour == Flavour::Crowd) made.longest += Duration{20'000};
@@ -343,7 +406,7 @@ Workload make_workload(std::uint64_t seed) {
               : mood == 1 ? Odds{.failure = 12, .hunger = 120, .manners = 60}
                           : Odds{.failure = 60, .hunger = 250, .manners = 120};
   made.plan.groups = make_groups(random, flavour);
-  ShapeMaker shapes(made.plan, made.limits, made.capacity);
+  ShapeMaker shapes(made.plan, made.policy, made.capacity);
   for (std::uint32_t group = 0; group < made.plan.groups.size(); ++group) {
     const bool special = group == 0 && flavour != Flavour::Ordinary;
     if (special) {
@@ -356,6 +419,7 @@ Workload make_workload(std::uint64_t seed) {
   while (made.plan.tasks.size() < 30) add_tasks(made.plan, shapes.make({last}, {}, {}), 2);
   if (flavour == Flavour::Ordinary && random.one_in(8)) age(made.plan, random);
   made.troubles = make_troubles(random, made, flavour);
+  cut_into_additions(made, random);
   return made;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
@@ -41,10 +42,17 @@ struct Trouble {
   friend bool operator==(const Trouble&, const Trouble&) = default;
 };
 
+/// A part of the plan, and when it is added to the run.
+struct Addition {
+  Instant at;
+  std::shared_ptr<const model::Plan> plan;
+};
+
 struct Workload {
-  Plan plan;
-  Limits limits;
-  Capacity capacity;
+  model::Plan plan;                 ///< The whole, as it is in the end.
+  std::vector<Addition> additions;  ///< In order; the first is there when the run begins.
+  model::Policy policy;
+  model::Capacity capacity;
   Odds odds;
   Duration longest{0};            ///< Of one attempt.
   Duration patience{0};           ///< How long the loop goes on without its journal.

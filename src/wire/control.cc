@@ -2,18 +2,22 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
 #include "base/result.h"
+#include "base/utf8.h"
 #include "wire/fields.h"
-#include "wire/utf8.h"
 
 namespace trainyard::wire {
 namespace {
@@ -21,7 +25,8 @@ namespace {
 constexpr std::array<Outcome, 4> kOutcomes{Outcome::Done, Outcome::NotRunning, Outcome::NoSuchTask,
                                            Outcome::Error};
 constexpr std::size_t kTextBytesMax = 1000;
-constexpr std::size_t kShownBytesMax = 64;
+/// All the mistakes of a job file that is submitted.
+constexpr std::size_t kReplyBytesMax = 16'000;
 
 Result<ControlRequest> kill_of(const nlohmann::json& fields) {
   auto group = text_field(fields, "group");
@@ -31,15 +36,63 @@ Result<ControlRequest> kill_of(const nlohmann::json& fields) {
   return Kill{.group = std::move(*group), .id = std::move(*id)};
 }
 
-Result<ControlRequest> request_of(std::string_view text) {
+Result<std::vector<std::string>> texts_of(const nlohmann::json& fields, const char* name) {
+  const auto found = fields.find(name);
+  if (found == fields.end() || !found->is_array()) {
+    return std::unexpected(Error{fmt::format("'{}': is no list", name)});
+  }
+  std::vector<std::string> texts;
+  for (const nlohmann::json& item : *found) {
+    if (!item.is_string()) return std::unexpected(Error{fmt::format("'{}': has no texts", name)});
+    texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+/// The entries, each of which ends with a NUL.
+std::vector<std::string> split_entries(std::string_view buffer) {
+  std::vector<std::string> entries;
+  for (std::size_t end = buffer.find('\0'); end != std::string_view::npos;
+       end = buffer.find('\0')) {
+    entries.emplace_back(buffer.substr(0, end));
+    buffer.remove_prefix(end + 1);
+  }
+  return entries;
+}
+
+Result<ControlRequest> submit_of(const nlohmann::json& fields,
+                                 std::span<const std::string> buffers) {
+  Submit submit;
+  for (const auto& [name, member] : {std::pair{"job_file", &Submit::job_file},
+                                     std::pair{"current_directory", &Submit::current_directory},
+                                     std::pair{"command_line", &Submit::command_line}}) {
+    auto text = text_field(fields, name);
+    if (!text) return std::unexpected(std::move(text.error()));
+    submit.*member = std::move(*text);
+  }
+  auto settings = texts_of(fields, "settings");
+  if (!settings) return std::unexpected(std::move(settings.error()));
+  submit.settings = std::move(*settings);
+  if (buffers.size() != 2) {
+    return std::unexpected(Error{fmt::format(
+        "a submission has 2 buffers, a job file and an environment; it has {}", buffers.size())});
+  }
+  submit.job_text = buffers[0];
+  submit.environment = split_entries(buffers[1]);
+  return submit;
+}
+
+Result<ControlRequest> request_of(std::string_view text, std::span<const std::string> buffers) {
   const auto fields = parse_fields(text);
   if (!fields) return std::unexpected(fields.error());
   const auto what = text_field(*fields, "do");
   if (!what) return std::unexpected(what.error());
   if (*what == "ping") return Ping{};
   if (*what == "kill") return kill_of(*fields);
-  return std::unexpected(Error{fmt::format("'do': unknown request '{}'; there are ping and kill",
-                                           utf8_prefix(*what, kShownBytesMax))});
+  if (*what == "submit") return submit_of(*fields, buffers);
+  return std::unexpected(
+      Error{fmt::format("'do': unknown request '{}'; there are ping, kill and submit",
+                        utf8_prefix(*what, kShownBytesMax))});
 }
 
 Result<ControlReply> reply_of(std::string_view whole) {
@@ -49,8 +102,14 @@ Result<ControlReply> reply_of(std::string_view whole) {
   if (!outcome) return std::unexpected(outcome.error());
   auto text = fields->contains("text") ? text_field(*fields, "text") : std::string();
   if (!text) return std::unexpected(std::move(text.error()));
+  ControlReply reply{.text = std::move(*text)};
+  if (const auto number = fields->find("number"); number != fields->end()) {
+    if (!number->is_number_unsigned()) return std::unexpected(Error{"'number': is no number"});
+    reply.number = number->get<std::uint32_t>();
+  }
   for (const Outcome known : kOutcomes) {
-    if (to_text(known) == *outcome) return ControlReply{.outcome = known, .text = std::move(*text)};
+    reply.outcome = known;
+    if (to_text(known) == *outcome) return reply;
   }
   return std::unexpected(
       Error{fmt::format("'outcome': unknown outcome '{}'", utf8_prefix(*outcome, kShownBytesMax))});
@@ -77,16 +136,36 @@ std::string to_fields(const ControlRequest& request) {
       request, [](const Ping&) { return fields_text({{"do", "ping"}}); },
       [](const Kill& kill) {
         return fields_text({{"do", "kill"}, {"group", kill.group}, {"id", kill.id}});
+      },
+      [](const Submit& submit) {
+        return fields_text({{"do", "submit"},
+                            {"job_file", submit.job_file},
+                            {"current_directory", submit.current_directory},
+                            {"settings", submit.settings},
+                            {"command_line", submit.command_line}});
       });
 }
 
-std::string to_fields(const ControlReply& reply) {
-  return fields_text(
-      {{"outcome", to_text(reply.outcome)}, {"text", utf8_prefix(reply.text, kTextBytesMax)}});
+std::vector<std::string> to_buffers(const ControlRequest& request) {
+  const auto* const submit = std::get_if<Submit>(&request);
+  if (submit == nullptr) return {};
+  std::string environment;
+  for (const std::string& entry : submit->environment) {
+    environment += entry;
+    environment.push_back('\0');
+  }
+  return {submit->job_text, std::move(environment)};
 }
 
-Result<ControlRequest> read_request(std::string_view fields) {
-  auto request = request_of(fields);
+std::string to_fields(const ControlReply& reply) {
+  nlohmann::json fields{{"outcome", to_text(reply.outcome)},
+                        {"text", utf8_prefix(reply.text, kReplyBytesMax)}};
+  if (reply.number) fields["number"] = *reply.number;
+  return fields_text(fields);
+}
+
+Result<ControlRequest> read_request(std::string_view fields, std::span<const std::string> buffers) {
+  auto request = request_of(fields, buffers);
   if (!request) return std::unexpected(std::move(request.error()).in("request"));
   return request;
 }

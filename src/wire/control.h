@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 
@@ -23,7 +26,18 @@ struct Kill {
   friend bool operator==(const Kill&, const Kill&) = default;
 };
 
-using ControlRequest = std::variant<Ping, Kill>;
+/// Add a job file to the run. Answered when it is in the journal, with what was added.
+struct Submit {
+  std::string job_file;               ///< Absolute path.
+  std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
+  std::vector<std::string> settings;  ///< Each --set, in order.
+  std::string command_line;           ///< Without secrets.
+  std::string job_text;
+  std::vector<std::string> environment;  ///< Of who submits it, as NAME=value.
+  friend bool operator==(const Submit&, const Submit&) = default;
+};
+
+using ControlRequest = std::variant<Ping, Kill, Submit>;
 
 enum class Outcome : std::uint8_t {
   Done,
@@ -36,16 +50,20 @@ std::string_view to_text(Outcome outcome);
 
 struct ControlReply {
   Outcome outcome = Outcome::Done;
-  std::string text;  ///< For people; may be empty.
+  std::string text;                                    ///< For people; may be empty.
+  std::optional<std::uint32_t> number = std::nullopt;  ///< Of what was submitted.
 
   friend bool operator==(const ControlReply&, const ControlReply&) = default;
 };
 
-/// To and from the fields of a frame. Members that nobody knows are skipped; an error says which
-/// member is wrong. Of a reply's text at most 1,000 bytes are sent.
+/// To and from the fields of a frame, and of a Submit the buffers: its text, and its environment
+/// with a NUL after each entry. Members that nobody knows are skipped; an error says which member
+/// is wrong. Of a reply's text at most 16,000 bytes are sent.
 std::string to_fields(const ControlRequest& request);
+std::vector<std::string> to_buffers(const ControlRequest& request);
 std::string to_fields(const ControlReply& reply);
-Result<ControlRequest> read_request(std::string_view fields);
+Result<ControlRequest> read_request(std::string_view fields,
+                                    std::span<const std::string> buffers = {});
 Result<ControlReply> read_reply(std::string_view fields);
 
 /// The fields of a frame of kind Failure, and what they say.

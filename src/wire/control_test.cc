@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ TEST(ControlRequest, IsReadAsItWasWritten) {
 TEST(ControlRequest, SaysWhatIsWrong) {
   EXPECT_EQ(request_error(""), "request: 'do' is missing");
   EXPECT_EQ(request_error(R"({"do":"dance"})"),
-            "request: 'do': unknown request 'dance'; there are ping and kill");
+            "request: 'do': unknown request 'dance'; there are ping, kill and submit");
   EXPECT_EQ(request_error(R"({"do":"kill","id":"a"})"), "request: 'group' is missing");
   EXPECT_EQ(request_error(R"({"do":"kill","group":"a","id":7})"), "request: 'id' must be text");
   EXPECT_EQ(request_error("\"kill\""), "request: fields must be an object, not string");
@@ -48,9 +49,38 @@ TEST(ControlReply, SaysWhatIsWrong) {
             "reply: 'outcome': unknown outcome 'maybe'");
 }
 
-TEST(ControlReply, CarriesAtMostAThousandBytesOfText) {
-  const ControlReply reply{.text = std::string(5000, 'x')};
-  EXPECT_EQ(read_reply(to_fields(reply)).value().text, std::string(1000, 'x'));
+TEST(ControlReply, CarriesAtMostSixteenThousandBytesOfText) {
+  const ControlReply reply{.text = std::string(50'000, 'x')};
+  EXPECT_EQ(read_reply(to_fields(reply)).value().text, std::string(16'000, 'x'));
+}
+
+TEST(ControlReply, CarriesTheNumberOfWhatWasSubmitted) {
+  const ControlReply reply{.text = "added", .number = 7};
+  EXPECT_EQ(to_fields(reply), R"({"number":7,"outcome":"done","text":"added"})");
+  EXPECT_EQ(read_reply(to_fields(reply)).value(), reply);
+  EXPECT_EQ(read_reply(R"({"outcome":"done","number":"7"})").error().message,
+            "reply: 'number': is no number");
+}
+
+TEST(ControlRequest, CarriesAJobFileAndAnEnvironmentAsTheyAre) {
+  const ControlRequest submit = Submit{.job_file = "/home/me/more.yaml",
+                                       .current_directory = "/home/me",
+                                       .settings = {"task.allow-duplicate-id=true"},
+                                       .command_line = "trainyard submit more.yaml",
+                                       .job_text = "groups: []\n\xFF",
+                                       .environment = {"A=1", "B=", "C=x\ny\xFE"}};
+  const std::vector<std::string> buffers = to_buffers(submit);
+  ASSERT_EQ(buffers.size(), 2U);
+  EXPECT_EQ(read_request(to_fields(submit), buffers).value(), submit);
+  EXPECT_EQ(read_request(to_fields(submit)).error().message,
+            "request: a submission has 2 buffers, a job file and an environment; it has 0");
+  EXPECT_EQ(request_error(R"({"do":"submit","job_file":"a"})"),
+            "request: 'current_directory' is missing");
+  EXPECT_EQ(
+      request_error(
+          R"({"do":"submit","job_file":"a","current_directory":"/","command_line":"","settings":3})"),
+      "request: 'settings': is no list");
+  EXPECT_TRUE(to_buffers(Ping{}).empty());
 }
 
 TEST(ControlReply, ReplacesBadUtf8) {

@@ -1,6 +1,7 @@
 #include "wire/fields.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ Result<std::string> text_field(const nlohmann::json& fields, const char* name) {
   if (member == fields.end()) return std::unexpected(Error{fmt::format("'{}' is missing", name)});
   if (!member->is_string()) return std::unexpected(Error{fmt::format("'{}' must be text", name)});
   return member->get<std::string>();
+}
+
+std::string last_of(const std::string& text, std::size_t bytes_max) {
+  return text.size() <= bytes_max ? text : text.substr(text.size() - bytes_max);
 }
 
 }  // namespace trainyard::wire

@@ -2,6 +2,7 @@
 // No state; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,16 @@
 #include "base/result.h"
 
 namespace trainyard::wire {
+
+/// So much is kept of what a child says of itself, and of the traceback that it has.
+constexpr std::size_t kMessageBytesMax = 4'000;
+constexpr std::size_t kTracebackBytesMax = 64'000;
+/// So much is shown of a word that nobody knows.
+constexpr std::size_t kShownBytesMax = 64;
+
+/// The end of a long text: the last call of a traceback says most. Half a character at the cut
+/// becomes U+FFFD when it is sent.
+std::string last_of(const std::string& text, std::size_t bytes_max);
 
 /// Reads an object as compact_json() does (wire/json_text.h). No bytes are an object without
 /// members.

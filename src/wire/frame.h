@@ -34,7 +34,7 @@ enum class FrameKind : std::uint8_t {
 /// How many descriptors may come at once.
 constexpr std::size_t kDescriptorsMax = 16;
 
-/// A buffer that does not travel: it lies in memory that both ends have mapped (io/arena.h).
+/// A buffer that does not travel: it lies in memory that both ends have mapped (link/arena.h).
 struct SharedBuffer {
   std::uint64_t arena = 0;  ///< A number of the sender's.
   std::uint64_t offset = 0;
@@ -62,10 +62,16 @@ struct FrameLimits {
   std::size_t shared_max = kDescriptorsMax;
 };
 
-/// Of connections that only ask and answer.
+/// Of connections of which nobody knows yet who it is, and of those that only ask and answer.
 constexpr FrameLimits kControlLimits{.fields_bytes_max = std::size_t{64} << 10,
                                      .buffers_max = 0,
                                      .buffers_bytes_max = 0,
+                                     .shared_max = 0};
+
+/// Of what a person's command asks: the buffers are a job file and an environment.
+constexpr FrameLimits kRequestLimits{.fields_bytes_max = std::size_t{64} << 10,
+                                     .buffers_max = 2,
+                                     .buffers_bytes_max = std::size_t{20} << 20,
                                      .shared_max = 0};
 
 /// The bytes of a frame. An error says which limit it is over.

@@ -13,9 +13,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
-#include "wire/utf8.h"
 
 namespace trainyard::wire {
 namespace {

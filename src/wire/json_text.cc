@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "wire/result_text.h"
-#include "wire/utf8.h"
 
 namespace trainyard::wire {
 namespace {

@@ -158,7 +158,7 @@ TEST(JsonText, TakesManyEqualKeysInReasonableTime) {
 }
 
 /// A made-up value, as text with spaces here and there.
-std::string made_up(std::mt19937_64& random, int depth) {
+std::string made_up_json(std::mt19937_64& random, int depth) {
   const auto below = [&random](std::uint64_t end) { return random() % end; };
   const std::string space(below(3), ' ');
   const auto text = [&] { return fmt::format(R"("k{}\u00e4")", below(20)); };
@@ -174,13 +174,13 @@ std::string made_up(std::mt19937_64& random, int depth) {
     case 4: {
       std::string list = "[" + space;
       for (std::uint64_t i = below(5); i > 0; --i)
-        list += made_up(random, depth + 1) + (i > 1 ? "," : "");
+        list += made_up_json(random, depth + 1) + (i > 1 ? "," : "");
       return list + "]" + space;
     }
     default: {
       std::string object = "{" + space;
       for (std::uint64_t i = below(5); i > 0; --i) {
-        object += text() + space + ":" + made_up(random, depth + 1) + (i > 1 ? "," : "");
+        object += text() + space + ":" + made_up_json(random, depth + 1) + (i > 1 ? "," : "");
       }
       return object + "}";
     }
@@ -191,7 +191,7 @@ TEST(JsonText, MeansTheSameAsWhatItWasMadeFrom) {
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::mt19937_64 random(seed);
-    const std::string text = made_up(random, 0);
+    const std::string text = made_up_json(random, 0);
     const auto result = compact_json(text);
     ASSERT_TRUE(result) << text;
     EXPECT_EQ(result->mended, "");
@@ -204,7 +204,7 @@ TEST(JsonText, TakesNoTextThatAnotherParserWouldNot) {
   for (std::uint64_t seed = 1; seed <= 2'000; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     std::mt19937_64 random(seed);
-    std::string text = made_up(random, 0);
+    std::string text = made_up_json(random, 0);
     const std::string_view junk = "{}[]\",:\\\xFF\x01eN-0 ";
     for (int i = 0; i < 2; ++i) text[random() % text.size()] = junk[random() % junk.size()];
     const auto result = compact_json(text);

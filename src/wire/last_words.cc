@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
-namespace trainyard {
+namespace trainyard::wire {
 namespace {
 
 constexpr std::size_t kBytesMax = 300;
@@ -44,8 +44,8 @@ std::string readable(std::string_view line) {
   }
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return {};
-  text = wire::valid_utf8(text.substr(first, text.find_last_not_of(' ') + 1 - first));
-  return std::string(wire::utf8_prefix(text, kBytesMax));
+  text = valid_utf8(text.substr(first, text.find_last_not_of(' ') + 1 - first));
+  return std::string(utf8_prefix(text, kBytesMax));
 }
 
 constexpr std::string_view kHead = "Traceback (most recent call last):";
@@ -112,4 +112,4 @@ std::string last_words(std::string_view errors) {
   return {};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

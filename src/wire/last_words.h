@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace trainyard {
+namespace trainyard::wire {
 
 /// The exception of the last Python traceback in the text; without one, the last line that has a
 /// letter or a digit. Empty when there is none. At most 300 bytes of valid UTF-8 in one line,
@@ -13,4 +13,4 @@ namespace trainyard {
 /// seen.
 std::string last_words(std::string_view errors);
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::wire {
 namespace {
 
 TEST(LastWords, AreTheLastLineThatSaysSomething) {
@@ -62,4 +62,4 @@ TEST(LastWords, CanBeShown) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::wire

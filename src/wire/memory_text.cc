@@ -9,15 +9,15 @@
 #include <string>
 #include <string_view>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
-namespace trainyard {
+namespace trainyard::wire {
 namespace {
 
 constexpr std::size_t kLineBytesMax = 300;
 
-/// In small letters, as the lines are when they are compared. python/trainyard.py has the same
-/// ones.
+/// In small letters, as the lines are when they are compared. python/trainyard/client.py has the
+/// same ones.
 constexpr std::array<std::string_view, 17> kTexts{
     "cuda out of memory",
     "hip out of memory",
@@ -75,11 +75,11 @@ std::optional<std::string> out_of_memory_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t before = text.find_last_of("\r\n");
     const std::string_view line = before == std::string_view::npos ? text : text.substr(before + 1);
-    if (says_so(line)) return std::string(wire::utf8_prefix(line, kLineBytesMax));
+    if (says_so(line)) return std::string(utf8_prefix(line, kLineBytesMax));
     if (before == std::string_view::npos) break;
     text = text.substr(0, before);
   }
   return std::nullopt;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

@@ -7,17 +7,17 @@
 #include <string>
 #include <string_view>
 
-namespace trainyard {
+namespace trainyard::wire {
 
 /// So much of the end of a standard error is worth reading.
 constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 
 /// The last line that says so, cut to 300 bytes; nothing when none does. Knows the words of CUDA,
 /// HIP, cuDNN, cuBLAS, JAX, TensorFlow, torch (its data loaders too), Python, C++ and the shell, as
-/// python/trainyard.py does.
+/// python/trainyard/client.py does.
 std::optional<std::string> out_of_memory_line(std::string_view text);
 
 /// Whether such a line is about the memory of a GPU.
 bool is_of_gpu(std::string_view line);
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::wire {
 namespace {
 
 TEST(MemoryText, IsSeenInTheWordsOfEveryFramework) {
@@ -47,4 +47,4 @@ TEST(MemoryText, IsTheLastLineThatSaysSoCutToALength) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::wire

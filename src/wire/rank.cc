@@ -16,17 +16,14 @@
 
 #include "base/match.h"
 #include "base/result.h"
+#include "base/utf8.h"
 #include "wire/fields.h"
-#include "wire/utf8.h"
 
 namespace trainyard::wire {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kShownBytesMax = 64;
-constexpr std::size_t kMessageBytesMax = 4'000;
-constexpr std::size_t kTracebackBytesMax = 64'000;
 constexpr std::int64_t kNumberMax = 1'000'000'000;
 constexpr std::size_t kDimensionsMax = 32;
 
@@ -56,10 +53,6 @@ class ObjectWriter {
  private:
   std::string text_;
 };
-
-std::string last_of(const std::string& text, std::size_t bytes_max) {
-  return text.size() <= bytes_max ? text : text.substr(text.size() - bytes_max);
-}
 
 void write(ObjectWriter& to, const Payload& payload) {
   to.optional_raw("headers", payload.headers);

@@ -9,7 +9,7 @@
 
 #include "wire/json_text.h"
 
-namespace trainyard {
+namespace trainyard::wire {
 namespace {
 
 ParsedResult nothing(std::string_view why) {
@@ -33,8 +33,8 @@ ParsedResult parse_result(std::string_view text) {
   if (first == std::string_view::npos) return nothing("is empty");
   // A list is not searched for further faults: this is the one that matters.
   if (text[first] == '[') return nothing("is a list, not an object");
-  auto compact = wire::compact_json(text);
-  if (!compact) return nothing(wire::to_text(compact.error()));
+  auto compact = compact_json(text);
+  if (!compact) return nothing(to_text(compact.error()));
   if (compact->text.front() != '{') {
     return nothing(fmt::format("is {}, not an object", kind_of(compact->text.front())));
   }
@@ -42,4 +42,4 @@ ParsedResult parse_result(std::string_view text) {
   return {.object = std::move(compact->text), .warning = std::move(compact->mended)};
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

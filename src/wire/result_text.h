@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace trainyard {
+namespace trainyard::wire {
 
 constexpr std::size_t kResultBytesMax = std::size_t{1} << 20;
 constexpr int kJsonDepthMax = 64;
@@ -22,4 +22,4 @@ struct ParsedResult {
 /// fails a task (fedflow `set_result`).
 ParsedResult parse_result(std::string_view text);
 
-}  // namespace trainyard
+}  // namespace trainyard::wire

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace trainyard {
+namespace trainyard::wire {
 
 namespace {
 
@@ -82,4 +82,4 @@ TEST(ResultText, KeepsAtMostSixtyFourLevels) {
 }
 
 }  // namespace
-}  // namespace trainyard
+}  // namespace trainyard::wire

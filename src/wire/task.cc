@@ -13,41 +13,31 @@
 
 #include "base/match.h"
 #include "base/result.h"
+#include "base/utf8.h"
 #include "model/event.h"
 #include "wire/fields.h"
-#include "wire/utf8.h"
 
 namespace trainyard::wire {
 namespace {
 
-constexpr std::size_t kMessageBytesMax = 4'000;
-constexpr std::size_t kTracebackBytesMax = 64'000;
 constexpr std::size_t kValuesBytesMax = 4'000;
-constexpr std::size_t kShownBytesMax = 64;
 constexpr std::size_t kCommandBytesMax = 1'000;
 
 struct Word {
-  Said said;
+  model::Said said;
   std::string_view text;
 };
-constexpr std::array<Word, 6> kWords{{{.said = Said::Loading, .text = "loading"},
-                                      {.said = Said::Loaded, .text = "loaded"},
-                                      {.said = Said::Training, .text = "training"},
-                                      {.said = Said::Trained, .text = "trained"},
-                                      {.said = Said::OutOfMemory, .text = "out-of-memory"},
-                                      {.said = Said::Failed, .text = "failed"}}};
+constexpr std::array<Word, 6> kWords{{{.said = model::Said::Loading, .text = "loading"},
+                                      {.said = model::Said::Loaded, .text = "loaded"},
+                                      {.said = model::Said::Training, .text = "training"},
+                                      {.said = model::Said::Trained, .text = "trained"},
+                                      {.said = model::Said::OutOfMemory, .text = "out-of-memory"},
+                                      {.said = model::Said::Failed, .text = "failed"}}};
 
 /// A member that may be missing. Of what is no text nothing is kept.
 std::string text_or_nothing(const nlohmann::json& fields, const char* name) {
   const auto member = fields.find(name);
   return member != fields.end() && member->is_string() ? member->get<std::string>() : std::string();
-}
-
-/// The end of a long text: the last call of a traceback says most.
-std::string last_of(const std::string& text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  // Half a character at the cut becomes U+FFFD when it is sent.
-  return text.substr(text.size() - bytes_max);
 }
 
 /// A member that is a small object; of anything else nothing is kept.
@@ -60,7 +50,7 @@ std::string values_or_nothing(const nlohmann::json& fields) {
 
 StageWord word_of(const nlohmann::json& fields) {
   const auto say = text_field(fields, "say");
-  if (!say) return {.said = Said::Nonsense, .message = say.error().message, .traceback = {}};
+  if (!say) return {.said = model::Said::Nonsense, .message = say.error().message, .traceback = {}};
   for (const Word& word : kWords) {
     if (word.text != *say) continue;
     return {
@@ -68,7 +58,7 @@ StageWord word_of(const nlohmann::json& fields) {
         .message = std::string(utf8_prefix(text_or_nothing(fields, "message"), kMessageBytesMax)),
         .traceback = last_of(text_or_nothing(fields, "traceback"), kTracebackBytesMax)};
   }
-  return {.said = Said::Nonsense,
+  return {.said = model::Said::Nonsense,
           .message = fmt::format("it said '{}', which nobody understands",
                                  utf8_prefix(*say, kShownBytesMax)),
           .traceback = {}};
@@ -95,7 +85,7 @@ nlohmann::json values_of(const std::string& values) {
   return nlohmann::json::parse(values, nullptr, /*allow_exceptions=*/false);
 }
 
-std::string fields_of(const StageWord& word) {
+std::string task_fields(const StageWord& word) {
   nlohmann::json fields{{"say", "nonsense"}};
   for (const Word& known : kWords) {
     if (known.said == word.said) fields["say"] = known.text;
@@ -105,14 +95,14 @@ std::string fields_of(const StageWord& word) {
   return fields_text(fields);
 }
 
-std::string fields_of(const Progress& progress) {
+std::string task_fields(const Progress& progress) {
   nlohmann::json fields{{"say", "progress"}};
   if (progress.fraction) fields["fraction"] = *progress.fraction;
   if (!progress.values.empty()) fields["values"] = values_of(progress.values);
   return fields_text(fields);
 }
 
-std::string fields_of(const Message& message) {
+std::string task_fields(const Message& message) {
   return fields_text(
       {{"say", "message"}, {"command", message.command}, {"data", values_of(message.data)}});
 }
@@ -134,7 +124,7 @@ Result<TaskOrder> order_of(std::string_view text) {
 }  // namespace
 
 std::string to_fields(const TaskReport& report) {
-  return match(report, [](const auto& it) { return fields_of(it); });
+  return match(report, [](const auto& it) { return task_fields(it); });
 }
 
 std::string to_fields(const TaskOrder& order) {

@@ -34,7 +34,7 @@ constexpr FrameLimits kHelperLimits{.fields_bytes_max = kTaskLimits.fields_bytes
 
 /// Where it stands in its life.
 struct StageWord {
-  Said said = Said::Loading;
+  model::Said said = model::Said::Loading;
   std::string message;    ///< One line, for people; at most 4,000 bytes are sent.
   std::string traceback;  ///< Of a failure; at most 64,000 bytes are sent, the last ones.
 

@@ -12,12 +12,12 @@ namespace trainyard::wire {
 namespace {
 
 TEST(TaskReport, IsReadAsItWasWritten) {
-  for (const Said said :
-       {Said::Loading, Said::Loaded, Said::Trained, Said::OutOfMemory, Said::Failed}) {
+  for (const model::Said said : {model::Said::Loading, model::Said::Loaded, model::Said::Trained,
+                                 model::Said::OutOfMemory, model::Said::Failed}) {
     const TaskReport word = StageWord{.said = said, .message = "m", .traceback = "t"};
     EXPECT_EQ(read_report(to_fields(word)).value(), word);
   }
-  EXPECT_EQ(to_fields(TaskReport{StageWord{.said = Said::OutOfMemory, .message = "CUDA"}}),
+  EXPECT_EQ(to_fields(TaskReport{StageWord{.said = model::Said::OutOfMemory, .message = "CUDA"}}),
             R"({"message":"CUDA","say":"out-of-memory"})");
   const TaskReport progress = Progress{.fraction = 0.5, .values = R"({"loss":0.31})"};
   EXPECT_EQ(to_fields(progress), R"({"fraction":0.5,"say":"progress","values":{"loss":0.31}})");
@@ -26,12 +26,13 @@ TEST(TaskReport, IsReadAsItWasWritten) {
 
 TEST(TaskReport, IsNonsenseWhenNobodyUnderstandsTheWord) {
   EXPECT_EQ(read_report(R"({"say":"dancing"})").value(),
-            (TaskReport{StageWord{.said = Said::Nonsense,
+            (TaskReport{StageWord{.said = model::Said::Nonsense,
                                   .message = "it said 'dancing', which nobody understands"}}));
   EXPECT_EQ(read_report("{}").value(),
-            (TaskReport{StageWord{.said = Said::Nonsense, .message = "'say' is missing"}}));
-  EXPECT_EQ(read_report(R"({"say":7})").value(),
-            (TaskReport{StageWord{.said = Said::Nonsense, .message = "'say' must be text"}}));
+            (TaskReport{StageWord{.said = model::Said::Nonsense, .message = "'say' is missing"}}));
+  EXPECT_EQ(
+      read_report(R"({"say":7})").value(),
+      (TaskReport{StageWord{.said = model::Said::Nonsense, .message = "'say' must be text"}}));
 }
 
 TEST(TaskReport, IsAnErrorWhenItsFieldsAreNoObject) {
@@ -64,19 +65,19 @@ TEST(TaskReport, TurnsNotANumberInProgressIntoNull) {
 }
 
 TEST(TaskReport, CarriesTheBeginningOfAMessageAndTheEndOfATraceback) {
-  const TaskReport sent = StageWord{.said = Said::Failed,
+  const TaskReport sent = StageWord{.said = model::Said::Failed,
                                     .message = "m" + std::string(5'000, 'x'),
                                     .traceback = std::string(70'000, 'x') + "ValueError"};
   const TaskReport read = read_report(to_fields(sent)).value();
-  EXPECT_EQ(read, (TaskReport{StageWord{.said = Said::Failed,
+  EXPECT_EQ(read, (TaskReport{StageWord{.said = model::Said::Failed,
                                         .message = "m" + std::string(3'999, 'x'),
                                         .traceback = std::string(63'990, 'x') + "ValueError"}}));
 }
 
 TEST(TaskReport, ReplacesBadUtf8) {
-  const TaskReport sent = StageWord{.said = Said::Failed, .message = "\xFF"};
+  const TaskReport sent = StageWord{.said = model::Said::Failed, .message = "\xFF"};
   EXPECT_EQ(read_report(to_fields(sent)).value(),
-            (TaskReport{StageWord{.said = Said::Failed, .message = "\uFFFD"}}));
+            (TaskReport{StageWord{.said = model::Said::Failed, .message = "\uFFFD"}}));
 }
 
 TEST(TaskOrder, IsReadAsItWasWritten) {

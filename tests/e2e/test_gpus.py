@@ -135,7 +135,7 @@ class Devices(GpuTest):
                 promise["memory_now_bytes"] == 2 * GB for promise in each["promises"])), None))
         self.assertEqual({(each["group"], each["id"], each["memory_promised_bytes"]) for each in first["promises"]},
                          {("g", "t0", 3 * GB), ("g", "t1", 3 * GB)})
-        self.assertIn("g/t0: promised 3 GB, has 2 GB", self.trainyard("devices", expect=0).stdout)
+        self.assertIn("g/t0: reserved 3 GB, has 2 GB", self.trainyard("devices", expect=0).stdout)
         self.go()
         self.end_of(yard, expect=0)
 

@@ -1,4 +1,4 @@
-"""A task for which memory runs out is tried again, with more of it promised.
+"""A task for which memory runs out is retried, with more of it reserved.
 
 The kernel's out-of-memory killer is real here: tasks walk into a memory cgroup that is too small for
 them. Its counter is the machine's, so that no other test may run at the same time.
@@ -45,7 +45,7 @@ class Memory(YardTest):
     def test_a_task_is_tried_again_with_more(self):
         self.greedy(tries=1)
         done = self.trainyard("run", "job.yaml", expect=0)
-        self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; tried again with")
+        self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; retried with")
         rows = {row["id"]: row for row in self.status()["tasks"]}
         greedy = rows["greedy"]
         self.assertEqual((greedy["word"], rows["modest"]["word"]), ("FINISHED", "FINISHED"))
@@ -112,4 +112,4 @@ groups:
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual([(rows[name]["word"], rows[name]["attempt"]) for name in ("over", "modest")],
                          [("FINISHED", 2), ("FINISHED", 1)])
-        self.assertIn("interrupted, as the machine's memory ran short; tried again with", done.stderr)
+        self.assertIn("interrupted, as the machine's memory ran short; retried with", done.stderr)

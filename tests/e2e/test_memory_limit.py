@@ -24,7 +24,7 @@ class MemoryLimit(unittest.TestCase):
         archive.program(yard.TRAINYARD, "/usr/bin/trainyard")
         for name in ("yard.py", "guest_memory_limit.py"):
             archive.file(HERE / name, f"/tests/{name}")
-        archive.file(HERE.parents[1] / "python/trainyard.py", "/tests/trainyard.py")
+        archive.file(HERE.parents[1] / "python/trainyard/client.py", "/tests/trainyard.py")
         for place in ("proc", "sys", "dev", "tmp"):
             archive.directory(place)
         archive.text("/init", "#!/usr/bin/python3\n" + (HERE / "guest_memory_limit.py").read_text())

@@ -33,7 +33,7 @@ for attempt in trainyard.attempts():
 
 class Preload(YardTest):
     def prepare(self, train=TRAIN, modules="mydata", n="0..7"):
-        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard.py").read_bytes())
+        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard/client.py").read_bytes())
         self.write("mydata.py", MYDATA)
         self.write("train.py", train)
         self.job(JOB.format(modules=modules, n=n))

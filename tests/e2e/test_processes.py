@@ -42,6 +42,17 @@ class Processes(YardTest):
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "out\n")
         self.assertRegex(self.text("runs/job/lock"), r"^\d+\n$")
 
+    def test_the_socket_that_a_killed_yard_leaves_goes_with_the_next_one(self):
+        self.job(job_of("[sleep, 1000]"))
+        yard = self.start("run", "job.yaml")
+        self.running()
+        yard.kill()
+        self.nobody_is_left()
+        self.assertEqual([directory.name[:10] for directory in self.sockets.iterdir()], ["trainyard-"])
+        self.job(job_of("'true'"), "next.yaml")
+        self.trainyard("run", "next.yaml", "--run-dir", "next", expect=0)
+        self.assertEqual(list(self.sockets.iterdir()), [])
+
     def test_a_grandchild_in_its_own_session_ends_with_its_task(self):
         self.job(job_of(DAEMON.replace("{then}", "exit 0")))
         self.trainyard("run", "job.yaml", expect=0)

@@ -1,5 +1,5 @@
 """Tasks of several processes, and `trainyard ranks` by hand."""
-from yard import CLIENT, YardTest, alive, json, os, processes_with, signal
+from yard import CLIENT, TRAINYARD, YardTest, alive, json, keeper_of, os, processes_with, signal, subprocess
 
 TWO_PHASES = f"""
 import os, pathlib, sys, time
@@ -59,9 +59,81 @@ groups:
         self.sweep('if [ $RANK = 2 ]; then echo no such data; exit 7; fi; exec sleep 1000')
         self.trainyard("run", "job.yaml", expect=1)
         row = self.status()["tasks"][0]
-        self.assertEqual(row["word"], "EXIT 7")
-        self.assertIn("rank 2 exited with code 7", self.text("runs/job/g/t/stderr.log"))
-        self.assertIn("no such data", self.text("runs/job/g/t/stderr.log"))
+        self.assertEqual((row["word"], row["message"]), ("EXIT 7", "rank 2: no such data"))
+        self.assertEqual(self.text("runs/job/g/t/stderr.log"),
+                         "trainyard ranks: rank 2 exited with code 7; the others are ended\n"
+                         "trainyard ranks: the end of rank-2.log:\nno such data\n")
+        self.assertIn("rank 2: no such data", self.trainyard("status").stdout)
+
+    def test_a_rank_that_is_killed_is_named_with_its_signal(self):
+        self.sweep('[ $RANK != 1 ] || kill -9 $$; exec sleep 1000')
+        self.trainyard("run", "job.yaml", expect=1)
+        row = self.status()["tasks"][0]
+        self.assertEqual((row["word"], row["message"]), ("KILLED", "rank 1: killed by signal 9 (SIGKILL)"))
+
+    def test_one_that_left_before_the_others_failed_is_told_of(self):
+        self.sweep('here=$TRAINYARD_TASK_DIR; if [ $RANK = 2 ]; then echo $$ > $here/pid; exit 0; fi; '
+                   'until [ -s $here/pid ] && ! [ -d /proc/$(cat $here/pid) ]; do sleep 0.01; done; '
+                   '[ $RANK = 0 ] || exec sleep 1000; echo peer is gone >&2; exit 1')
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.status()["tasks"][0]["message"],
+                         "rank 0: peer is gone; rank 2 had ended before with exit code 0")
+
+    def test_those_that_hang_are_named_at_the_time_limit(self):
+        self.sweep('[ $RANK = 1 ] || exit 0; exec sleep 1000', wants="ranks: 3\n        time-limit: 2s")
+        self.trainyard("run", "job.yaml", expect=1)
+        row = self.status()["tasks"][0]
+        self.assertEqual((row["word"], row["message"]),
+                         ("TIMEOUT", "ran longer than its time limit of 2.0 s; rank 1 was still running"))
+
+    def test_the_one_that_took_most_is_named_at_a_hard_limit(self):
+        self.write("eat.py", """
+import os, time
+kept = bytearray(b"x" * 300_000_000) if os.environ["RANK"] == "1" else None
+time.sleep(1000)
+""")
+        self.sweep("exec /usr/bin/python3 eat.py", wants="ranks: 2\n        memory-limit: hard")
+        self.trainyard("run", "job.yaml", expect=1)
+        row = self.status()["tasks"][0]
+        self.assertEqual(row["word"], "OUT_OF_MEMORY")
+        self.assertRegex(row["message"], r"memory-limit: hard\)(; retried.*)?; rank 1 had the most memory, [23]\d\d MB")
+
+    def test_each_attempt_has_logs_of_its_own_and_logs_shows_them(self):
+        self.sweep('echo rank $RANK try $TRAINYARD_ATTEMPT; [ $TRAINYARD_ATTEMPT = 1 ] || exit 0; '
+                   'if [ $RANK = 0 ]; then echo > $TRAINYARD_TASK_DIR/told; exit 0; fi; '
+                   'until [ -e $TRAINYARD_TASK_DIR/told ]; do sleep 0.01; done; exit 1',
+                   wants="ranks: 2\n        retries: 1")
+        self.trainyard("run", "job.yaml", expect=0)
+        directory = self.directory / "runs/job/g/t"
+        for attempt, ending in ((1, ".log"), (2, ".2.log")):
+            self.assertEqual((directory / f"rank-1{ending}").read_text(), f"rank 1 try {attempt}\n")
+            self.assertEqual((directory / f"stdout{ending}").read_text(), f"rank 0 try {attempt}\n")
+        self.assertEqual(self.trainyard("logs", "t", "--rank", "1", "--attempt", "1", expect=0).stdout, "rank 1 try 1\n")
+        self.assertEqual(self.trainyard("logs", "t", expect=0).stdout.splitlines(),
+                         [f"==> {directory}/stdout.2.log <==", "rank 0 try 2", "",
+                          f"==> {directory}/rank-1.2.log <==", "rank 1 try 2"])
+        self.assertEqual(self.trainyard("logs", "t", "--rank", "0", expect=0).stdout.splitlines()[-1], "rank 0 try 2")
+        self.assertIn("g/t has no log of rank 5", self.trainyard("logs", "t", "--rank", "5", expect=2).stderr)
+
+    def test_its_processes_are_the_keepers_and_no_program_stands_between(self):
+        self.sweep('echo $$ $PPID > $TRAINYARD_TASK_DIR/pid.$RANK; exec sleep 1000')
+        run = self.start("run", "job.yaml")
+        there = [self.directory / f"runs/job/g/t/pid.{rank}" for rank in range(3)]
+        self.until("all ranks", lambda: all(path.exists() and path.read_text() for path in there))
+        self.assertEqual({path.read_text().split()[1] for path in there}, {str(keeper_of(run.pid))})
+        self.trainyard("kill", "t", expect=0)
+        self.assertEqual(run.wait(30), 1)
+
+    def test_no_rank_outlives_the_keeper_not_even_one_that_is_stopped(self):
+        self.sweep('echo $$ > $TRAINYARD_TASK_DIR/pid.$RANK; exec sleep 1000')
+        run = self.start("run", "job.yaml")
+        there = [self.directory / f"runs/job/g/t/pid.{rank}" for rank in range(3)]
+        self.until("all ranks", lambda: all(path.exists() and path.read_text() for path in there))
+        pids = [int(path.read_text()) for path in there]
+        os.kill(pids[1], signal.SIGSTOP)
+        os.kill(keeper_of(run.pid), signal.SIGKILL)
+        run.wait(60)
+        self.until("the end of all ranks", lambda: not any(map(alive, pids)), patience=5)
 
     def test_out_of_memory_in_one_rank_tries_the_task_again(self):
         self.sweep('if [ $RANK = 1 ] && [ $TRAINYARD_ATTEMPT = 1 ]; then '
@@ -78,7 +150,8 @@ groups:
         self.assertEqual(self.text("runs/job/g/t/rank-1.log"), "1\n")
         dry = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
         self.assertEqual(dry["tasks"][0]["cpus"], 2)
-        self.assertEqual(dry["tasks"][0]["command"][1:4], ["ranks", "--ranks", "2"])
+        self.assertEqual((dry["tasks"][0]["ranks"], dry["tasks"][0]["command"]),
+                         (2, ["/bin/sh", "-c", "echo $OMP_NUM_THREADS\n"]))
 
     def test_a_kill_ends_all_ranks_and_what_they_have_started(self):
         self.sweep('setsid sleep 1000 & echo $$ > $TRAINYARD_TASK_DIR/pid.$RANK; wait')
@@ -198,14 +271,33 @@ groups:
 
     def test_by_hand_nothing_is_left_when_it_is_killed(self):
         for launcher in ("built-in", "mpirun"):
-            there = [self.directory / f"{launcher}.{rank}" for rank in range(2)]
-            process = self.start("ranks", "-n", "2", "--launcher", launcher, "--", "sh", "-c",
-                                 f"echo $$ > {launcher}.$RANK; exec sleep 1000")
+            there = [self.directory / f"{launcher}.{what}.{rank}" for rank in range(2) for what in ("rank", "daemon")]
+            # Neither the ranks nor what they have started in a session of its own.
+            process = self.start("ranks", "-n", "2", "--grace", "1", "--launcher", launcher, "--", "sh", "-c",
+                                 f"setsid sh -c 'echo $$ > {launcher}.daemon.$RANK; exec sleep 1000' & "
+                                 f"echo $$ > {launcher}.rank.$RANK; exec sleep 1000")
             self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
             process.kill()
             process.wait()
             for path in there:
                 self.until("the end of a rank", lambda: not alive(path.read_text().strip()))
+
+    def test_by_hand_rank_0_reads_and_writes_where_the_program_does(self):
+        done = subprocess.run([TRAINYARD, "ranks", "-n", "2", "--", "sh", "-c",
+                               '[ $RANK = 0 ] || exit 0; read line; echo got $line; echo oops >&2'],
+                              cwd=self.directory, input="data\n", capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "got data\n", "oops\n"))
+        self.assertEqual(self.text("rank-1.log"), "")
+
+    def test_by_hand_what_cannot_be_run_says_so_once(self):
+        done = self.trainyard("ranks", "-n", "3", "--", "no-such-program", expect=2)
+        self.assertEqual(done.stderr.strip().splitlines(),
+                         ["trainyard: cannot run 'no-such-program': no such program on PATH"])
+
+    def test_by_hand_gpus_are_dealt_by_what_is_visible(self):
+        done = self.trainyard("ranks", "-n", "2", "--", "sh", "-c", "echo $TRAINYARD_DEVICE",
+                              env={"CUDA_VISIBLE_DEVICES": "4,7"}, expect=0)
+        self.assertEqual((done.stdout, self.text("rank-1.log")), ("cuda:0\n", "cuda:1\n"))
 
     def test_by_hand_a_launcher_must_start_each_rank_once(self):
         for line, why in ((["sh", "-c", 'RANK=0 WORLD_SIZE=3 exec "$@"', "-", "{command}"],
@@ -213,7 +305,7 @@ groups:
                           (["sh", "-c", 'RANK=2 WORLD_SIZE=2 exec "$@"', "-", "{command}"],
                            "rank 2 is there, and the last of 2 is 1"),
                           (["sh", "-c", 'RANK=0 "$@"; RANK=0 exec "$@"', "-", "{command}"],
-                           "there are two of rank 0")):
+                           "two processes are rank 0")):
             with self.subTest(why):
                 done = self.trainyard("ranks", "-n", "2", "--launcher", json.dumps(line), "--", "true")
                 self.assertNotEqual(done.returncode, 0)

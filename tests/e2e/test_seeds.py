@@ -34,7 +34,7 @@ TENSORFLOW = {
 class Seeds(YardTest):
     def run_tasks(self, modules, tasks=4, mydata="", train=DRAW):
         """The results of the tasks, and what the run said."""
-        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard.py").read_bytes())
+        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard/client.py").read_bytes())
         self.write("mydata.py", mydata)
         self.write("train.py", train)
         self.job(JOB.format(modules=modules, last=tasks - 1))
@@ -120,7 +120,7 @@ def draw(): return rng.random()
             self.assertEqual([result[key] for result in again], [result[key] for result in results])
 
     def test_a_function_of_on_fork_that_fails_fails_the_task(self):
-        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard.py").read_bytes())
+        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard/client.py").read_bytes())
         self.write("mydata.py", "import trainyard\n@trainyard.on_fork\ndef renew(): raise ValueError('no seed')\n")
         self.write("train.py", DRAW)
         self.job(JOB.format(modules="mydata", last=0))

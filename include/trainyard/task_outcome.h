@@ -1,0 +1,27 @@
+// What has become of a task, for programs to decide by; Task::message() says it in words.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace trainyard {
+
+enum class TaskOutcome : std::uint8_t {
+  None,         ///< It has not ended, or has not been run.
+  Finished,     ///< It has its result.
+  Exception,    ///< load() or train() threw.
+  OutOfMemory,  ///< Of the host or of a GPU, with no try left.
+  TimeLimit,    ///< It ran longer than it may.
+  Killed,       ///< By a signal, by Yard::cancel() or by `trainyard kill`.
+  Exited,       ///< Its process ended by itself: Task::exit_code().
+  NotStarted,   ///< No process came to be.
+  Lost,         ///< Nobody knows: who watched it died.
+  Skipped,      ///< It never started: fail_fast, or cancelled before its turn.
+  Stopped,      ///< The yard was told to stop before it had ended.
+};
+
+/// "FINISHED", "ERROR", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "EXIT", "CANNOT_START", "LOST",
+/// "SKIPPED", "STOPPED"; "WAITING" of None. The words of `trainyard status`.
+std::string_view to_text(TaskOutcome outcome);
+
+}  // namespace trainyard

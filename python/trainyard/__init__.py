@@ -1,0 +1,24 @@
+"""The Python side of trainyard: the client of a task (client.py), a yard for a program's own tasks (yard.py),
+and what ranks are given.
+
+A task imports this, so it is made to be imported quickly: what a task does not need is imported when
+it is first asked for.
+"""
+from . import client
+from .client import Refused, Task, attempts, is_out_of_memory, main, on_fork, progress, result, send
+
+# Where names lie that a task does not need.
+_LATER = {"Context": "ranks.context", "EventOutcome": "ranks.context", "Shareable": "ranks.shareable",
+          "TaskGroup": "task_group", "Yard": "yard", "YardError": "yard"}
+
+_begin_fork = client._begin_fork  # The process that imports for tasks asks for it here.
+
+__all__ = ["attempts", "is_out_of_memory", "main", "on_fork", "progress", "result", "send", "Context",
+           "EventOutcome", "Refused", "Shareable", "Task", "TaskGroup", "Yard", "YardError"]
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError("module 'trainyard' has no attribute %r" % name)
+    import importlib
+    return getattr(importlib.import_module("." + _LATER[name], __name__), name)

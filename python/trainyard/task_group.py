@@ -1,0 +1,109 @@
+"""Tasks that may run in any order, and the job file that a yard gives to the program for them."""
+import datetime
+import json
+import os
+import sys
+
+from . import hand_over
+from .client import Task
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+# What the yard says itself.
+_OF_THE_YARD = {"name", "tasks", "matrix", "command", "two_phase", "needs"}
+
+
+class TaskGroup:
+    """Tasks that may run in any order, and what those ask for that do not say it themselves: the keys
+    of a group in a job file, with `_` for `-`, as in TaskGroup("folds", memory="2GB", max_parallel=4).
+
+    Without a name it gets one from the yard: group-1, group-2 and so on."""
+
+    def __init__(self, name=None, tasks=(), **defaults):
+        _check(defaults, "a group")
+        self.name, self.defaults, self.tasks = name, defaults, []
+        for task in tasks:
+            self.add(task)
+
+    def add(self, task):
+        """Adds a task, and returns it."""
+        if not isinstance(task, Task):
+            raise TypeError("%r is no trainyard.Task" % (task,))
+        _check(task._options, "a task")
+        self.tasks.append(task)
+        return task
+
+    def __iter__(self):
+        return iter(self.tasks)
+
+    def __len__(self):
+        return len(self.tasks)
+
+    def ids(self):
+        """Those of its tasks, in order. A task without one has its place in the group: task-1, task-2."""
+        given = [task._options.get("id") for task in self.tasks]
+        return ["task-%d" % number if each is None else str(each) for number, each in enumerate(given, 1)]
+
+    def hand_over(self, directory, without=()):
+        """Writes its tasks there, but for those with certain ids, each as a file that its process reads,
+        and the job file that runs them. Returns the path of the job file."""
+        place = os.path.join(directory, _file_name(self.name))
+        os.makedirs(place, exist_ok=True)
+        rows = []
+        for task_id, task in zip(self.ids(), self.tasks):
+            if task_id in without:
+                continue
+            path = os.path.join(place, _file_name(task_id) + ".pickle")
+            hand_over.write(path, task, task_id)
+            row = _keys(task._options)
+            words = [sys.executable, os.path.join(_PACKAGE, "task_process.py"), path]
+            row.update(id=_verbatim(task_id), command=[_verbatim(word) for word in words])
+            rows.append(row)
+        group = {"two-phase": True, "working-directory": _verbatim(os.getcwd())}
+        group.update(_keys(self.defaults), name=self.name, tasks=rows)
+        group["env"] = dict({"PYTHONPATH": _verbatim(_search_path())}, **group.get("env", {}))
+        job = os.path.join(place, "job.json")
+        with open(job + ".new", "w", encoding="utf-8") as file:
+            json.dump({"name": os.path.basename(os.path.dirname(directory)), "groups": [group]}, file,
+                      ensure_ascii=False, indent=1)
+        os.replace(job + ".new", job)
+        return job
+
+
+def _check(options, of_what):
+    for name in options:
+        if name in _OF_THE_YARD:
+            raise TypeError("%r is for the yard to say, not for %s" % (name, of_what))
+
+
+def _keys(options):
+    """As a job file has them. What is wrong with them the program says."""
+    return {name.replace("_", "-"): _value(value) for name, value in options.items() if value is not None}
+
+
+def _value(value):
+    if isinstance(value, datetime.timedelta):
+        return "%dms" % (value / datetime.timedelta(milliseconds=1))
+    if isinstance(value, (list, tuple)):
+        return [_value(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _value(item) for key, item in value.items()}
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _verbatim(text):
+    """What has no placeholders."""
+    return text.replace("{", "{{")
+
+
+def _file_name(name):
+    """One for any name, also for one that the program will refuse."""
+    name = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
+    return "%" + name if name in ("", ".", "..") else name
+
+
+def _search_path():
+    """Where a process finds this package and what lies beside the program's script: a `preload` begins
+    before the program's own path is there."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    places = [os.path.dirname(_PACKAGE)] + ([os.path.dirname(os.path.abspath(script))] if script else [])
+    return os.pathsep.join(places + [place for place in [os.environ.get("PYTHONPATH")] if place])

@@ -1,0 +1,79 @@
+#include "cli/directory_claim.h"
+
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/find_run.h"
+#include "journal/journal.h"
+#include "run/run_directory.h"
+#include "run/yard_run.h"
+#include "sys/files.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// The lock of a run directory; where another run has it, the error names the ways out.
+Result<sys::RunLock> lock_directory(const std::string& run_directory,
+                                    const std::string& command_line = {}) {
+  Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
+  if (lock || !sys::RunLock::holder(run_directory)) return lock;
+  const std::string another =
+      command_line.empty() ? "" : fmt::format(", or start another one by '{} --new'", command_line);
+  return std::unexpected(Error{fmt::format("{}: watch it by 'trainyard status {} --watch'{}",
+                                           lock.error().message, run_directory, another)});
+}
+
+/// What goes on with the run in this directory, which is the job's own or another's: the job file
+/// alone would mean the last of several.
+std::string resume_line(const NewDirectory& directory, bool own) {
+  if (!directory.typed && !own) {
+    return fmt::format("trainyard run --resume {} {}",
+                       text::shell_word(seen_from_here(directory.run_directory)),
+                       text::shell_word(seen_from_here(directory.job.job_file)));
+  }
+  const bool one_of_several =
+      !directory.typed && run::run_directories_like(directory.run_directory).size() > 1;
+  return fmt::format(
+      "{} --resume{}", directory.command_line,
+      one_of_several ? " " + text::shell_word(seen_from_here(directory.run_directory)) : "");
+}
+
+}  // namespace
+
+Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
+  const std::string& run_directory = directory.run_directory;
+  if (Result<void> made = sys::make_directories(run_directory); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  Result<sys::RunLock> lock = lock_directory(run_directory, directory.command_line);
+  if (!lock) return lock;
+  const Result<bool> begun = journal::Journal::has_begun(run::journal_path(run_directory));
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return lock;
+  const bool own = is_run_of(run_directory, directory.job);
+  return std::unexpected(Error{fmt::format(
+      "'{}' holds a run already{}. To go on with it, type\n  {}\nand to start another one, in "
+      "'{}',\n  {} --new",
+      run_directory, own ? "" : ", of another job file", resume_line(directory, own),
+      run::free_run_directory(run_directory), directory.command_line)});
+}
+
+Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {
+  return lock_directory(run_directory);
+}
+
+Result<sys::RunLock> claim_old_directory(const std::string& run_directory) {
+  Result<sys::RunLock> lock = lock_directory(run_directory);
+  if (!lock) return lock;
+  const Result<void> clear = run::clear_up(run_directory);
+  if (!clear) return std::unexpected(clear.error());
+  return lock;
+}
+
+}  // namespace trainyard::cli

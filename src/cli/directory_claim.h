@@ -1,0 +1,29 @@
+// The directory of a run: is it free, who is in it, what did the last one leave.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "job/job.h"
+#include "sys/files.h"
+
+namespace trainyard::cli {
+
+struct NewDirectory {
+  std::string run_directory;
+  bool typed = false;        ///< With --run-dir.
+  std::string command_line;  ///< That asks for it.
+  job::JobRuns job;
+};
+
+/// Makes the directory of a new run and locks it. An error when a run is or has been in it, with
+/// the ways out as lines to type, which begin with the command line.
+Result<sys::RunLock> claim_new_directory(const NewDirectory& directory);
+
+/// Locks the directory of an old run, and leaves all that is there as it is.
+Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
+
+/// Locks the directory of an old run and ends what it left running.
+Result<sys::RunLock> claim_old_directory(const std::string& run_directory);
+
+}  // namespace trainyard::cli

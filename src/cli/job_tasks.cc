@@ -1,0 +1,173 @@
+#include "cli/job_tasks.h"
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/run_view.h"
+#include "job/job.h"
+#include "job/jobs.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/turn.h"
+#include "run/run_directory.h"
+#include "sys/environment.h"
+#include "text/mistake.h"
+#include "wire/control.h"
+#include "wire/task.h"
+
+namespace trainyard::cli {
+namespace {
+
+journal::TaskNames names_of(const job::Job& job) {
+  return {
+      .task_id = [&job](model::TaskIndex task) { return job.task_id(task); },
+      .matrix_values = [&job](model::TaskIndex task) { return job.matrix_values(task); },
+      .fingerprint = [&job](model::TaskIndex task) { return job.fingerprint(task); },
+      .older_fingerprint = [&job](model::TaskIndex task) { return job.older_fingerprint(task); }};
+}
+
+/// "NAME" of each NAME=value.
+std::vector<std::string> names_in(const std::vector<std::string>& environment) {
+  std::vector<std::string> names;
+  names.reserve(environment.size());
+  for (const std::string& entry : environment) names.push_back(entry.substr(0, entry.find('=')));
+  return names;
+}
+
+std::string counted(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+/// "submission 2: 12 tasks in 2 groups: train, eval; 'eval' needs 'data' of the run".
+std::string told(const job::Job& job, std::uint32_t number,
+                 const std::vector<const model::PlannedGroup*>& groups_before) {
+  const model::Plan& plan = job.plan();
+  std::string names;
+  std::string needs;
+  for (const model::PlannedGroup& group : plan.groups) {
+    names += (names.empty() ? "" : ", ") + group.shown();
+    for (const model::GroupIndex earlier : group.needs_earlier) {
+      needs += fmt::format("; '{}' needs '{}', which was there before", group.shown(),
+                           groups_before[earlier.value]->shown());
+    }
+  }
+  return fmt::format("submission {}: {} in {}: {}{}", number, counted(plan.tasks.size(), "task"),
+                     counted(plan.groups.size(), "group"), names, needs);
+}
+
+std::string text_of(const text::Mistakes& mistakes) {
+  std::string text;
+  for (const text::Mistake& mistake : mistakes) {
+    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit& submission,
+                                                              std::uint32_t number) {
+  const job::Job& first = jobs_.first();
+  job::LoadOptions options{.job_file = submission.job_file,
+                           .config_file = {},
+                           .settings = submission.settings,
+                           .run_directory = first.paths().run_directory,
+                           .current_directory = submission.current_directory,
+                           .environment_names = names_in(submission.environment)};
+  options.submission = {
+      .number = number, .configuration = &first.configuration(), .groups = jobs_.groups()};
+  std::expected<job::Job, text::Mistakes> job =
+      job::Job::parse(submission.job_text, options, first.capacity());
+  if (!job) return std::unexpected(std::move(job.error()));
+  sources_.push_back({.command_line = submission.command_line,
+                      .job_file = submission.job_file,
+                      .job_text = submission.job_text,
+                      .config_file = {},
+                      .settings = submission.settings,
+                      .environment = submission.environment});
+  return &jobs_.add(std::move(*job), submission.environment);
+}
+
+std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow& batch) {
+  const journal::BatchSource& source = batch.source;
+  const auto job = read({.job_file = source.job_file,
+                         .current_directory = "/",
+                         .settings = source.settings,
+                         .command_line = source.command_line,
+                         .job_text = source.job_text,
+                         .environment = source.environment},
+                        batch.number);
+  if (!job) return std::unexpected(job.error());
+  return {};
+}
+
+Result<run::Tasks::Accepted> JobTasks::accept(const wire::Submit& submission,
+                                              std::uint32_t number) {
+  const auto groups_before = jobs_.groups();
+  const auto job = read(submission, number);
+  if (!job) return std::unexpected(Error{text_of(job.error())});
+  return Accepted{.batch = {.number = number,
+                            .plan = (*job)->shared_plan(),
+                            .names = names_of(**job),
+                            .source = sources_.back()},
+                  .told = told(**job, number, groups_before)};
+}
+
+void JobTasks::drop_last() {
+  jobs_.drop_last();
+  sources_.pop_back();
+}
+
+std::vector<journal::Batch> JobTasks::batches(const std::string& command_line) const {
+  std::vector<journal::Batch> batches;
+  for (std::uint32_t i = 0; i < jobs_.count(); ++i) {
+    const job::Job& job = jobs_.at(i);
+    journal::BatchSource source;
+    if (i == 0) {
+      source.command_line = command_line;
+      source.job_file = job.paths().file;
+    } else {
+      source = sources_[i - 1];
+    }
+    batches.push_back({.number = i + 1,
+                       .plan = job.shared_plan(),
+                       .names = names_of(job),
+                       .source = std::move(source)});
+  }
+  return batches;
+}
+
+void JobTasks::show() {
+  view_.emplace(jobs_);
+  for (const std::string& note : std::exchange(early_notes_, {})) view_->note(note);
+}
+
+void JobTasks::hide() {
+  if (view_) view_->finish();
+  view_.reset();
+}
+
+void JobTasks::note(std::string_view line) {
+  if (view_) return view_->note(line);
+  early_notes_.emplace_back(line);
+}
+
+void JobTasks::see(const model::Turn& turn) {
+  if (view_) view_->on(turn);
+}
+
+void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {
+  if (!unheard_.insert(key.task).second) return;
+  note(fmt::format("{}: sends '{}', and nobody listens", jobs_.id_of(key.task), message.command));
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,68 @@
+// The job files of a run as the tasks of a yard: launches from their texts, what people see of
+// them, and what is submitted while they run.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/run_view.h"
+#include "job/job.h"
+#include "job/jobs.h"
+#include "journal/journal.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/turn.h"
+#include "run/tasks.h"
+#include "text/mistake.h"
+#include "wire/control.h"
+#include "wire/task.h"
+
+namespace trainyard::cli {
+
+class JobTasks final : public run::Tasks {
+ public:
+  explicit JobTasks(job::Job first) : jobs_(std::move(first)) {}
+
+  [[nodiscard]] const job::Jobs& jobs() const { return jobs_; }
+
+  /// Adds what was submitted in an earlier execution, by its own text.
+  std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch);
+
+  /// Of all jobs so far; `command_line` is that of this execution.
+  [[nodiscard]] std::vector<journal::Batch> batches(const std::string& command_line) const;
+
+  /// From now on people see the run, until it is hidden; before, notes wait.
+  void show();
+  void hide();
+
+  model::Launch launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) override {
+    return jobs_.launch(key, gpus);
+  }
+  std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
+    return jobs_.find(group, id);
+  }
+  void hear(model::AttemptKey key, const wire::Message& message) override;
+  void see(const model::Turn& turn) override;
+  void note(std::string_view line) override;
+  Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) override;
+  void drop_last() override;
+
+ private:
+  std::expected<const job::Job*, text::Mistakes> read(const wire::Submit& submission,
+                                                      std::uint32_t number);
+
+  job::Jobs jobs_;
+  std::vector<journal::BatchSource> sources_;  ///< Of those that were submitted, in order.
+  std::optional<RunView> view_;
+  std::vector<std::string> early_notes_;
+  std::set<model::TaskIndex> unheard_;  ///< Which tasks sent what nobody listens to: told once.
+};
+
+}  // namespace trainyard::cli

@@ -1,0 +1,78 @@
+// `trainyard submit`: asks the yard at work to take another job file into its run.
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "journal/reader.h"
+#include "link/control_client.h"
+#include "sys/environment.h"
+#include "sys/files.h"
+#include "text/text_file.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// A hundred thousand tasks take a few seconds, and others may be before it.
+constexpr Duration kAnsweredWithin{300'000};
+
+/// The file is read by the yard, by the settings that are in force there; here it only has to be
+/// one.
+Result<wire::Submit> submission_of(const SubmitOptions& options) {
+  const Result<std::string> here = sys::current_directory();
+  if (!here) return std::unexpected(here.error());
+  std::string path = sys::absolute_path(options.job_file, *here);
+  Result<std::string> text = text::read_text_file(path);
+  if (!text) return std::unexpected(std::move(text.error()).in(options.job_file));
+  return wire::Submit{.job_file = std::move(path),
+                      .current_directory = *here,
+                      .settings = options.settings,
+                      .command_line = options.command_line,
+                      .job_text = std::move(*text),
+                      .environment = sys::environment()};
+}
+
+void tell_what_was_added(const wire::ControlReply& reply, const std::string& run, bool json) {
+  if (!json) return print(reply.text + "\n");
+  nlohmann::ordered_json answer;
+  answer["run_dir"] = run;
+  answer["submission"] = reply.number.value_or(0);
+  answer["text"] = reply.text;
+  print(answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+ExitCode submit_command(const SubmitOptions& options) {
+  const Result<wire::Submit> submission = submission_of(options);
+  if (!submission) return fail(submission.error());
+  const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
+  if (!run) return fail(run.error());
+  Result<journal::JournalReader> reader = open_run(*run);
+  if (!reader) return fail(reader.error());
+  const Result<std::string> socket = socket_of_run(*reader, *run);
+  if (!socket) {
+    return fail(fmt::format("{}; 'trainyard run {}' starts one of its own", socket.error().message,
+                            options.job_file));
+  }
+  // It may take a while, and the yard cannot make its log short under a view that is held.
+  if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
+  const Result<wire::ControlReply> reply =
+      link::ask(*socket, *submission,
+                {.run = *run, .program = "trainyard submit", .within = kAnsweredWithin});
+  if (!reply) return fail(reply.error());
+  if (reply->outcome != wire::Outcome::Done) return fail(reply->text);
+  tell_what_was_added(*reply, *run, options.json);
+  return ExitCode::Success;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,41 @@
+// Where the control groups are that we live in, version 1 and 2, and what their files say.
+//
+// Finds and reads; makes and changes nothing. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::hardware {
+
+/// Directories, our own group first, then those above it up to the root of the mount.
+struct Cgroups {
+  std::vector<std::string> unified;  ///< Version 2; empty where it is not used.
+  std::vector<std::string> memory;   ///< The rest version 1, by controller.
+  std::vector<std::string> cpu;
+  std::vector<std::string> cpuset;
+  std::vector<std::string> pids;
+};
+
+/// Reads <proc>/self/cgroup and looks below `cgroup`, the directory where they are mounted. In a
+/// container the mount may show the container's own group as its root, while the paths are those of
+/// the host: the longest end of a path that is there counts.
+Cgroups find_cgroups(const std::string& proc, const std::string& cgroup);
+
+/// Whether a list of controllers, "cpu,memory" or "cpu memory", has this one.
+bool has_controller(std::string_view controllers, std::string_view wanted);
+
+/// The text of a small file; empty when it cannot be read.
+std::string read_small_file(const std::string& path);
+
+/// The number that a file holds. Nothing for "max", for anything else that is no number, and for
+/// one so high (2^60) that it is version 1's way of saying "no limit".
+std::optional<std::int64_t> read_limit(const std::string& path);
+
+/// The number behind a name in a text of lines "name number".
+std::optional<std::int64_t> number_after(std::string_view text, std::string_view name);
+
+}  // namespace trainyard::hardware

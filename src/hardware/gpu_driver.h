@@ -1,0 +1,85 @@
+// The GPUs of this machine as their drivers show them: which there are, what of their memory is in
+// use, and by whom. NVIDIA's through its management library (NVML), opened when the program runs,
+// so that nothing of it is needed to build; AMD's through sysfs.
+//
+// A driver may hang or crash whoever asks it: hardware/gpu_watch.h asks it from a process of its
+// own. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/resources.h"
+
+namespace trainyard::hardware {
+
+/// Where to look: the real machine, or a made-up one in a test.
+struct GpuSources {
+  std::string nvml = "libnvidia-ml.so.1";  ///< Looked for where all shared libraries are.
+  std::string sys = "/sys";
+  /// NAME=value, of which CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES count.
+  std::vector<std::string> environment;
+};
+
+/// A process that has memory of a GPU.
+struct GpuProcess {
+  std::int64_t pid = 0;
+  Bytes memory;
+  bool memory_known = true;  ///< Or the driver hides it, and says 0.
+  bool draws = false;  ///< It computes nothing there: it shows pictures, as a display server does.
+};
+
+/// How a GPU is now.
+struct GpuState {
+  bool present = true;
+  bool processes_known = true;  ///< Whether the driver says who has what.
+  double utilization = 0;       ///< 0 to 1.
+  Bytes used;
+  std::vector<GpuProcess> processes;
+};
+
+struct GpuList {
+  std::vector<model::Gpu> gpus;    ///< Those that tasks may have, in the order they are numbered.
+  std::string none_reason;         ///< Why there are none, where that is known.
+  std::vector<std::string> notes;  ///< For people: "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs".
+};
+
+/// One maker's driver.
+class GpuDriver {
+ public:
+  GpuDriver() = default;
+  GpuDriver(const GpuDriver&) = delete;
+  GpuDriver& operator=(const GpuDriver&) = delete;
+  virtual ~GpuDriver() = default;
+
+  /// All its GPUs, slices in the place of the cards that are cut into them.
+  [[nodiscard]] virtual const std::vector<model::Gpu>& gpus() const = 0;
+  /// Looks at one of these.
+  virtual GpuState look(std::size_t index) = 0;
+};
+
+/// All GPUs that tasks may have.
+class Gpus {
+ public:
+  explicit Gpus(const GpuSources& sources);
+  ~Gpus();
+
+  [[nodiscard]] const GpuList& list() const { return list_; }
+  /// Looks at all of them, in the order of the list.
+  std::vector<GpuState> look();
+
+ private:
+  struct Source {
+    std::size_t driver = 0;
+    std::size_t index = 0;
+  };
+
+  std::vector<std::unique_ptr<GpuDriver>> drivers_;
+  std::vector<Source> sources_;
+  GpuList list_;
+};
+
+}  // namespace trainyard::hardware

@@ -1,0 +1,57 @@
+// Looks at the GPUs from a process of its own, so that a driver that hangs or crashes takes nothing
+// of the run with it: it is asked, and its answer comes when it comes.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "hardware/gpu_driver.h"
+#include "sys/event_loop.h"
+
+namespace trainyard::hardware {
+
+class GpuWatch {
+ public:
+  /// How long the driver may take to list its GPUs, and to look at them, before they are taken for
+  /// gone. A driver that wakes its cards takes seconds.
+  static constexpr Duration kListMax{15'000};
+  static constexpr Duration kLookMax{10'000};
+
+  /// Forks the process and waits for its list. Call it early: there should be no other thread. One
+  /// that finds no GPU has ended already. An error is one of the operating system; what is wrong
+  /// with the driver is in the list.
+  static Result<GpuWatch> start(const GpuSources& sources);
+
+  GpuWatch(GpuWatch&&) noexcept;
+  GpuWatch& operator=(GpuWatch&&) noexcept;
+  /// Ends the process.
+  ~GpuWatch();
+
+  [[nodiscard]] const GpuList& list() const;
+  /// 0 where there are no GPUs.
+  [[nodiscard]] std::int64_t pid() const;
+
+  /// Told what was seen, from run_once() of `loop`, which must outlive this; when the driver does
+  /// not answer, or its process has died, that no GPU is present.
+  using Listener = std::move_only_function<void(const std::vector<GpuState>&)>;
+  void listen(sys::EventLoop& loop, Listener listener);
+  /// Has the GPUs looked at. While it is at it, it is not asked again; where no answer is to be
+  /// had, the listener is told so at once, each time.
+  void ask();
+
+  /// The same without a loop: asks and waits, at most kLookMax.
+  std::vector<GpuState> look_now();
+
+ private:
+  struct State;
+  explicit GpuWatch(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard::hardware

@@ -1,0 +1,304 @@
+#include "hardware/nvml.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "hardware/gpu_driver.h"
+#include "model/resources.h"
+
+namespace trainyard::hardware {
+namespace {
+
+// What of nvml.h is used, by its documentation: the names, numbers and layouts are a fixed
+// interface of the library.
+using Return = int;
+using Handle = void*;
+constexpr Return kSuccess = 0;
+constexpr Return kInsufficientSize = 7;
+constexpr unsigned kClockSm = 1;
+constexpr unsigned long long kNotAvailable = ~0ULL;
+constexpr std::size_t kTextBytes = 96;
+constexpr unsigned kProcessesMax = 4096;
+
+struct Memory {
+  unsigned long long total;
+  unsigned long long free;
+  unsigned long long used;
+};
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+struct PciInfo {
+  std::array<char, 16> bus_id_legacy;
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  std::array<char, 32> bus_id;
+};
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
+
+using ListProcesses = Return(Handle, unsigned*, ProcessInfo*);
+
+/// The functions of the library; those that older drivers lack may be missing.
+struct Functions {
+  Return (*init)() = nullptr;
+  Return (*shutdown)() = nullptr;
+  const char* (*error)(Return) = nullptr;
+  Return (*count)(unsigned*) = nullptr;
+  Return (*handle)(unsigned, Handle*) = nullptr;
+  Return (*uuid)(Handle, char*, unsigned) = nullptr;
+  Return (*name)(Handle, char*, unsigned) = nullptr;
+  Return (*memory)(Handle, Memory*) = nullptr;
+  Return (*pci)(Handle, PciInfo*) = nullptr;
+  Return (*utilization)(Handle, Utilization*) = nullptr;
+  ListProcesses* compute = nullptr;
+  ListProcesses* graphics = nullptr;
+  Return (*cores)(Handle, unsigned*) = nullptr;
+  Return (*clock)(Handle, unsigned, unsigned*) = nullptr;
+  Return (*mig_mode)(Handle, unsigned*, unsigned*) = nullptr;
+  Return (*mig_count)(Handle, unsigned*) = nullptr;
+  Return (*mig_handle)(Handle, unsigned, Handle*) = nullptr;
+};
+
+template <class Function>
+void find(void* library, const char* name, Function*& function) {
+  // The only way from what dlsym() gives to a function.
+  function = reinterpret_cast<Function*>(::dlsym(library, name));
+}
+
+Functions find_all(void* library) {
+  Functions found;
+  find(library, "nvmlInit_v2", found.init);
+  find(library, "nvmlShutdown", found.shutdown);
+  find(library, "nvmlErrorString", found.error);
+  find(library, "nvmlDeviceGetCount_v2", found.count);
+  find(library, "nvmlDeviceGetHandleByIndex_v2", found.handle);
+  find(library, "nvmlDeviceGetUUID", found.uuid);
+  find(library, "nvmlDeviceGetName", found.name);
+  find(library, "nvmlDeviceGetMemoryInfo", found.memory);
+  find(library, "nvmlDeviceGetPciInfo_v3", found.pci);
+  find(library, "nvmlDeviceGetUtilizationRates", found.utilization);
+  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", found.compute);
+  find(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", found.graphics);
+  // The second version has the same layout.
+  if (found.compute == nullptr) {
+    find(library, "nvmlDeviceGetComputeRunningProcesses_v2", found.compute);
+    find(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", found.graphics);
+  }
+  find(library, "nvmlDeviceGetNumGpuCores", found.cores);
+  find(library, "nvmlDeviceGetMaxClockInfo", found.clock);
+  find(library, "nvmlDeviceGetMigMode", found.mig_mode);
+  find(library, "nvmlDeviceGetMaxMigDeviceCount", found.mig_count);
+  find(library, "nvmlDeviceGetMigDeviceHandleByIndex", found.mig_handle);
+  return found;
+}
+
+bool complete(const Functions& found) {
+  return found.init != nullptr && found.shutdown != nullptr && found.count != nullptr &&
+         found.handle != nullptr && found.uuid != nullptr && found.name != nullptr &&
+         found.memory != nullptr && found.pci != nullptr;
+}
+
+struct Closing {
+  void operator()(void* library) const { ::dlclose(library); }
+};
+
+class Nvml final : public GpuDriver {
+ public:
+  Nvml(std::unique_ptr<void, Closing> library, const Functions& functions)
+      : library_(std::move(library)), nvml_(functions) {}
+  Nvml(Nvml&&) = delete;
+  Nvml& operator=(Nvml&&) = delete;
+  ~Nvml() override { nvml_.shutdown(); }
+
+  [[nodiscard]] const std::vector<model::Gpu>& gpus() const override { return gpus_; }
+  GpuState look(std::size_t index) override;
+
+  /// Returns how many cards there are that cannot be used.
+  Result<int> list();
+
+ private:
+  bool add(Handle handle, int number, std::optional<int> slice);
+  bool add_slices(Handle card, int number);
+  /// False: it does not say who has how much.
+  bool add_processes(Handle handle, ListProcesses* ask,
+                     std::map<unsigned, std::optional<Bytes>>& found) const;
+  [[nodiscard]] std::string words(Return code) const {
+    return nvml_.error != nullptr ? nvml_.error(code) : fmt::format("error {}", code);
+  }
+
+  std::unique_ptr<void, Closing> library_;
+  Functions nvml_;
+  std::vector<model::Gpu> gpus_;
+  std::vector<Handle> handles_;
+  bool shows_processes_ = false;  ///< It has listed one.
+};
+
+bool Nvml::add(Handle handle, int number, std::optional<int> slice) {
+  std::array<char, kTextBytes> uuid{};
+  std::array<char, kTextBytes> name{};
+  Memory memory{};
+  PciInfo pci{};
+  if (nvml_.uuid(handle, uuid.data(), uuid.size()) != kSuccess) return false;
+  if (nvml_.name(handle, name.data(), name.size()) != kSuccess) return false;
+  if (nvml_.memory(handle, &memory) != kSuccess) return false;
+  // A slice is where its card is.
+  if (!slice && nvml_.pci(handle, &pci) != kSuccess) return false;
+  unsigned cores = 0;
+  unsigned clock = 0;
+  if (nvml_.cores != nullptr) nvml_.cores(handle, &cores);
+  if (nvml_.clock != nullptr) nvml_.clock(handle, kClockSm, &clock);
+  uuid.back() = name.back() = pci.bus_id.back() = '\0';
+  gpus_.push_back({.number = number,
+                   .uuid = uuid.data(),
+                   .name = name.data(),
+                   .pci = pci.bus_id.data(),
+                   .memory = {static_cast<std::int64_t>(memory.total)},
+                   .speed = std::int64_t{cores} * clock,
+                   .maker = model::GpuMaker::Nvidia,
+                   .slice = slice});
+  handles_.push_back(handle);
+  return true;
+}
+
+/// The slices of a card that is cut into them. False when it is not.
+bool Nvml::add_slices(Handle card, int number) {
+  unsigned mode = 0;
+  unsigned pending = 0;
+  if (nvml_.mig_mode == nullptr || nvml_.mig_count == nullptr || nvml_.mig_handle == nullptr) {
+    return false;
+  }
+  if (nvml_.mig_mode(card, &mode, &pending) != kSuccess || mode == 0) return false;
+  unsigned most = 0;
+  PciInfo pci{};
+  if (nvml_.mig_count(card, &most) != kSuccess) most = 0;
+  nvml_.pci(card, &pci);
+  pci.bus_id.back() = '\0';
+  for (unsigned index = 0; index < most; ++index) {
+    Handle slice = nullptr;
+    if (nvml_.mig_handle(card, index, &slice) != kSuccess) continue;
+    if (add(slice, number, static_cast<int>(index)))
+      gpus_.back().pci = fmt::format("{}/{}", pci.bus_id.data(), index);
+  }
+  return true;
+}
+
+Result<int> Nvml::list() {
+  unsigned count = 0;
+  if (const Return code = nvml_.count(&count); code != kSuccess) {
+    return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", words(code))});
+  }
+  int useless = 0;
+  for (unsigned index = 0; index < count; ++index) {
+    Handle card = nullptr;
+    const bool found = nvml_.handle(index, &card) == kSuccess;
+    const auto number = static_cast<int>(index);
+    if (!found || !(add_slices(card, number) || add(card, number, std::nullopt))) ++useless;
+  }
+  return useless;
+}
+
+bool Nvml::add_processes(Handle handle, ListProcesses* ask,
+                         std::map<unsigned, std::optional<Bytes>>& found) const {
+  if (ask == nullptr) return false;
+  std::vector<ProcessInfo> infos(64);
+  Return code = kInsufficientSize;
+  while (code == kInsufficientSize && infos.size() <= kProcessesMax) {
+    auto count = static_cast<unsigned>(infos.size());
+    code = ask(handle, &count, infos.data());
+    infos.resize(code == kSuccess ? std::min<std::size_t>(count, infos.size()) : infos.size() * 2);
+  }
+  if (code != kSuccess) return false;
+  bool known = true;
+  for (const ProcessInfo& info : infos) {
+    known = known && info.memory != kNotAvailable;
+    std::optional<Bytes>& memory = found[info.pid];
+    if (info.memory == kNotAvailable) continue;
+    memory = std::max(memory.value_or(Bytes{}), Bytes{static_cast<std::int64_t>(info.memory)});
+  }
+  return known;
+}
+
+GpuState Nvml::look(std::size_t index) {
+  Handle handle = handles_.at(index);
+  Memory memory{};
+  GpuState state;
+  if (nvml_.memory(handle, &memory) != kSuccess) {
+    state.present = false;
+    return state;
+  }
+  state.used = {static_cast<std::int64_t>(memory.total - std::min(memory.free, memory.total))};
+  Utilization utilization{};
+  if (nvml_.utilization != nullptr && nvml_.utilization(handle, &utilization) == kSuccess) {
+    state.utilization = std::min(utilization.gpu, 100U) / 100.0;
+  }
+  std::map<unsigned, std::optional<Bytes>> computing;
+  const bool computes = add_processes(handle, nvml_.compute, computing);
+  std::map<unsigned, std::optional<Bytes>> found = computing;
+  // Who draws and computes is in both lists. A slice draws nothing.
+  if (nvml_.graphics != nullptr) add_processes(handle, nvml_.graphics, found);
+  for (const auto& [pid, bytes] : found) {
+    state.processes.push_back({.pid = pid,
+                               .memory = bytes.value_or(Bytes{}),
+                               .memory_known = bytes.has_value(),
+                               .draws = !computing.contains(pid)});
+  }
+  // In a container the driver shows no process, ever.
+  constexpr Bytes kDriversOwn = mib(1024);
+  shows_processes_ = shows_processes_ || !found.empty();
+  state.processes_known = computes && (shows_processes_ || state.used <= kDriversOwn);
+  return state;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library) {
+  std::unique_ptr<void, Closing> opened(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!opened) return std::unexpected(Error{"no NVIDIA driver is installed"});
+  const Functions functions = find_all(opened.get());
+  if (!complete(functions)) {
+    return std::unexpected(
+        Error{fmt::format("NVIDIA's driver is too old: '{}' lacks functions "
+                          "that version 450 has",
+                          library)});
+  }
+  if (const Return code = functions.init(); code != kSuccess) {
+    const char* const why = functions.error != nullptr ? functions.error(code) : "it cannot begin";
+    return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", why)});
+  }
+  auto nvml = std::make_unique<Nvml>(std::move(opened), functions);
+  const Result<int> useless = nvml->list();
+  if (!useless) return std::unexpected(useless.error());
+  if (nvml->gpus().empty()) {
+    return std::unexpected(Error{*useless > 0
+                                     ? fmt::format("NVIDIA's driver shows {} that cannot be used",
+                                                   *useless == 1 ? "a GPU" : "GPUs")
+                                     : "NVIDIA's driver shows no GPU"});
+  }
+  return nvml;
+}
+
+}  // namespace trainyard::hardware

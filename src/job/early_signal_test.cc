@@ -1,0 +1,54 @@
+// The signal before TERM is read as Slurm writes it, and what cannot work is refused.
+#include "job/early_signal.h"
+
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+#include "model/plan.h"
+
+namespace trainyard::job {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const auto signal = parse_early_signal(text);
+  return signal ? "" : signal.error().message;
+}
+
+TEST(EarlySignal, IsReadAsSlurmWritesIt) {
+  const model::EarlySignal two_minutes{.number = SIGUSR1, .before = Duration{120'000}};
+  EXPECT_EQ(parse_early_signal("USR1@120"), two_minutes);
+  EXPECT_EQ(parse_early_signal("SIGUSR1@120"), two_minutes);
+  EXPECT_EQ(parse_early_signal("USR1@2min"), two_minutes);
+  EXPECT_EQ(parse_early_signal("USR2"),
+            (model::EarlySignal{.number = SIGUSR2, .before = Duration{60'000}}));
+}
+
+TEST(EarlySignal, IsRefusedWhereItCannotWork) {
+  EXPECT_EQ(error_of("KILL@5"), "SIGKILL cannot be caught: take another, as in signal: USR1@120");
+  EXPECT_EQ(error_of("SIGTERM"), "SIGTERM comes anyway: take another, as in signal: USR1@120");
+  EXPECT_EQ(error_of("URS1@5"), "there is no signal 'URS1'; did you mean USR1?");
+  EXPECT_EQ(error_of("10@5"), "there is no signal '10'; it is a name, as in signal: USR1@120");
+  EXPECT_EQ(error_of("USR1@0"), "'0' is not from a second to a day");
+  EXPECT_EQ(error_of("USR1@2d"), "'2d' is not from a second to a day");
+  EXPECT_NE(error_of("USR1@soon"), "");
+  EXPECT_NE(error_of("USR1@"), "");
+  EXPECT_NE(error_of(""), "");
+}
+
+TEST(EarlySignal, MustComeAfterTheStart) {
+  const model::EarlySignal minute{.number = SIGUSR1, .before = Duration{60'000}};
+  EXPECT_TRUE(fits_into(Duration{0}, minute));
+  EXPECT_TRUE(fits_into(Duration{60'001}, minute));
+  EXPECT_FALSE(fits_into(Duration{60'000}, minute));
+  EXPECT_TRUE(fits_into(Duration{1}, {}));
+  EXPECT_EQ(too_early_text(Duration{60'000}, minute),
+            "it comes 1:00 before the time limit, which is 1:00");
+  EXPECT_EQ(to_text(minute), "SIGUSR1, 1:00 before TERM");
+}
+
+}  // namespace
+}  // namespace trainyard::job

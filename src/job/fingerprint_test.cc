@@ -1,0 +1,108 @@
+// Fingerprints of tasks, of which journals are full: they stay what they were, however values reach
+// a command.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "job/job.h"
+#include "job/test_job.h"
+#include "model/ids.h"
+#include "model/resources.h"
+
+namespace trainyard::job {
+namespace {
+
+/// What a program that wrote values into the text of commands computed for the job below.
+constexpr std::array<std::uint64_t, 28> kKept{
+    0x0e0a9f3baa530a5cU, 0x34786fe4a366bba1U, 0x1882759964b48f6fU, 0x544fd5a06153b581U,
+    0x1639e991a40bb22cU, 0x1f744866ba2f0509U, 0xafae60477591ace9U, 0xd708a5b3103374c5U,
+    0x990052deae780e6dU, 0xff21b24546c3fdbcU, 0xfe16660c17d1a983U, 0x47081b90ef51f66cU,
+    0x2c7ac32556fed951U, 0xdf63548dc277c4a6U, 0x10e448be6fb06ebdU, 0x0ca4b492873c907aU,
+    0x391532b04dedc42aU, 0x03fe951111934799U, 0x0f044fbabd527461U, 0xe3befc1bab5836ebU,
+    0x0aa4804d4c34397bU, 0xb0b42f258725d01cU, 0xdfef875bab19948eU, 0x692116ec3136b151U,
+    0xff309e41a2601f2dU, 0xc84d6d9bdf6dd709U, 0x7993138c869cf767U, 0xb0da33b06fc452d6U};
+
+constexpr std::string_view kJob = R"yaml(groups:
+- name: text
+  matrix: {lr: [1e-3, "it's"], note: ["a b", 'say "$HOME"; `x` \']}
+  env: {NOTE: "note {note}"}
+  tasks:
+  - {id: "w-{lr}-{note}", command: "train --lr {lr} --note={note} --out {task_dir}/x >{run_dir}/log"}
+  - {id: "d-{lr}-{note}", command: "train \"lr {lr}\" 'note {note}' # {note}"}
+  - {id: "f-{lr}-{note}", command: "{lr} {note}; {note}>log $x{lr}"}
+  - id: "h-{lr}-{note}"
+    command: |
+      cat >config.yaml <<EOF
+      lr: {lr}
+      note: "{note}"
+      EOF
+      train "$(printf %s {note})"
+- name: list
+  matrix: {seed: 0..1}
+  working-directory: "sub/{seed}"
+  env: {A: "1", B: "{task_id}"}
+  tasks:
+  - {command: [python3, fit.py, "--seed={seed}", "{task_dir}"], env: {A: "{group}"}}
+- name: plain
+  tasks: [{id: one, command: "true"}, {id: two, command: ["true"]}]
+- name: gpus
+  matrix: {n: [1, 2]}
+  tasks:
+  - {id: "own-{n}", command: "train {n}", gpus: "{n}"}
+  - {id: "second-{n}", command: "train {n}", device: "cuda:1"}
+  - {id: "cpu-{n}", command: "train {n}", device: cpu}
+- name: ranks
+  matrix: {lr: [0.1]}
+  tasks:
+  - {id: "built-in", command: "train {lr}", ranks: 2}
+  - {id: "torchrun", command: [train, "{lr}"], ranks: 3, launcher: torchrun}
+)yaml";
+
+model::Capacity machine_with_cards() {
+  model::Capacity machine = small_machine();
+  for (int number = 0; number < 2; ++number) {
+    machine.gpus.push_back(
+        {.number = number, .uuid = fmt::format("GPU-{}", number), .memory = gb(24)});
+  }
+  return machine;
+}
+
+TEST(Fingerprint, IsWhatJournalsHave) {
+  const Job job = job_of(kJob, in_job_directory(), machine_with_cards());
+  ASSERT_EQ(job.plan().tasks.size(), kKept.size());
+  for (std::size_t i = 0; i < kKept.size(); ++i) {
+    const model::TaskIndex task{static_cast<std::uint32_t>(i)};
+    EXPECT_EQ(job.fingerprint(task), kKept.at(i)) << job.task_id(task);
+  }
+}
+
+/// As the first trainyard that was published has left it in a journal.
+TEST(Fingerprint, IsKnownAgainFromTheTimeWhenMemoryAndCpusCounted) {
+  const Job job = job_of(R"yaml(groups:
+- name: reserved
+  matrix: {size: [1, 2]}
+  memory: "{size}GB"
+  cpus: 0.5
+  tasks:
+  - {id: "host-{size}", command: "true {size}"}
+  - {id: "card-{size}", command: "true {size}", gpu-memory: "{size}GB", cpus: "{size}"}
+  - {id: "learns-{size}", command: "true {size}", gpu-memory: auto}
+)yaml",
+                         in_job_directory(), machine_with_cards());
+  constexpr std::array<std::uint64_t, 6> kThen{0xd34e6376ada07988U, 0xf7edafa18ba899dfU,
+                                               0x5cbb6be313b06b5dU, 0xd106af4ca5200bf8U,
+                                               0x3d0eff35061ee0e6U, 0x058c9a99517c4dcdU};
+  for (std::size_t i = 0; i < kThen.size(); ++i) {
+    const model::TaskIndex task{static_cast<std::uint32_t>(i)};
+    EXPECT_EQ(job.older_fingerprint(task), kThen.at(i)) << job.task_id(task);
+    EXPECT_NE(job.fingerprint(task), kThen.at(i)) << job.task_id(task);
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::job

@@ -1,0 +1,41 @@
+#include "job/gpu_wish.h"
+
+#include <algorithm>
+#include <expected>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/resources.h"
+
+namespace trainyard::job {
+
+Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request) {
+  const bool wants_memory = wish.memory.learned || wish.memory.bytes > Bytes{};
+  request.gpus = std::max(wish.gpus.value_or(0), wants_memory ? 1 : 0);
+  request.gpu_memory = wish.memory.bytes;
+  if (!wish.device) return {};
+  if (wish.device->cpu) {
+    if (request.gpus > 0 && !wish.device_goes_first) {
+      return std::unexpected(Error{"'cpu' is wanted, and a GPU is asked for"});
+    }
+    request.gpus = 0;
+    request.gpu_memory = {};
+    return {};
+  }
+  if (wish.device->gpu && request.gpus > 1) {
+    return std::unexpected(
+        Error{fmt::format("one GPU is named, and {} are asked for", request.gpus)});
+  }
+  request.gpu = wish.device->gpu;
+  if (request.gpus > 0) return {};
+  if (wish.gpus && !wish.device_goes_first) {
+    return std::unexpected(Error{"a GPU is wanted, and none is asked for (gpus: 0)"});
+  }
+  request.gpus = 1;
+  request.gpu_memory = usual;
+  return {};
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,265 @@
+#include "job/job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "job/job_binding.h"
+#include "job/job_plan.h"
+#include "job/job_reader.h"
+#include "job/job_spec.h"
+#include "job/job_state.h"
+#include "job/keep_learned.h"
+#include "job/learned.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "run/run_directory.h"
+#include "settings/configuration.h"
+#include "settings/configuration_reader.h"
+#include "text/file_name.h"
+#include "text/mistake.h"
+#include "text/text_file.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+/// The name of a job that says none: its file's, without the ending.
+std::string name_of_file(const std::string& path) {
+  const std::string stem = std::filesystem::path(path).stem().string();
+  return text::why_unsafe(stem) ? "job" : stem;
+}
+
+/// What is submitted runs by the settings of the run: its own may only be about its own tasks.
+void refuse_settings_of_the_run(const settings::Configuration& configuration,
+                                const settings::Configuration& of_the_run,
+                                text::MistakeList& mistakes) {
+  for (std::size_t i = 0; i < settings::kSettingCount; ++i) {
+    const auto setting = static_cast<settings::Setting>(i);
+    const std::string_view key = settings::settings()[i].key;
+    if (key.starts_with("task.") || configuration.origin(setting) == of_the_run.origin(setting)) {
+      continue;
+    }
+    mistakes.add(configuration.mistake(
+        setting, fmt::format("{}: is set for the whole run, and a submission cannot change it; it "
+                             "may set what begins with 'task.'",
+                             key)));
+  }
+}
+
+settings::Configuration layered(const LoadOptions& options, const text::YamlDocument& document,
+                                const std::string& directory, text::MistakeList& mistakes) {
+  const settings::ConfigurationSources sources{.config_file = options.config_file,
+                                               .settings = options.settings,
+                                               .current_directory = options.current_directory};
+  settings::Configuration configuration;
+  const auto& submission = options.submission;
+  if (submission) {
+    configuration = *submission->configuration;
+  } else {
+    settings::apply_config_file(configuration, sources, mistakes);
+  }
+  if (document.root() != nullptr && document.root()->kind == text::YamlKind::Mapping) {
+    if (const text::YamlNode* config = document.root()->find("config")) {
+      settings::apply_mapping(configuration, document, *config, directory, mistakes);
+    }
+  }
+  settings::apply_settings(configuration, sources, mistakes);
+  if (submission) {
+    refuse_settings_of_the_run(configuration, *submission->configuration, mistakes);
+  }
+  return configuration;
+}
+
+std::string run_directory(const LoadOptions& options, const JobSpec& spec,
+                          const settings::Configuration& configuration,
+                          const std::string& directory) {
+  if (!options.run_directory.empty()) {
+    return text::absolute_path(options.current_directory, options.run_directory);
+  }
+  const std::string& workdir = configuration.text(settings::Setting::Workdir);
+  const std::string base = workdir == "auto" ? directory : workdir;
+  return text::absolute_path(base,
+                             spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
+}
+
+/// What earlier runs have taught; nothing where there were none, or where it cannot be read.
+Learned learned_of(const std::string& job_file, std::vector<std::string>& notes) {
+  Result<Learned> learned = load_learned(learned_path(job_file));
+  if (learned) return std::move(*learned);
+  notes.push_back(std::move(learned.error().message));
+  return {};
+}
+
+/// Of the names that the yard was started with, those that decide what is set for a task.
+std::vector<std::string> names_that_matter(const std::vector<std::string>& names) {
+  constexpr std::array<std::string_view, 6> kSetForTasks{
+      "OMP_NUM_THREADS",  "OPENBLAS_NUM_THREADS",      "MKL_NUM_THREADS",
+      "PYTHONUNBUFFERED", "TF_FORCE_GPU_ALLOW_GROWTH", "XLA_PYTHON_CLIENT_PREALLOCATE"};
+  std::vector<std::string> matter;
+  for (const std::string_view name : kSetForTasks) {
+    if (std::ranges::find(names, name) != names.end()) matter.emplace_back(name);
+  }
+  return matter;
+}
+
+}  // namespace
+
+Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Job::Job(Job&&) noexcept = default;
+Job& Job::operator=(Job&&) noexcept = default;
+Job::~Job() = default;
+
+std::expected<Job, text::Mistakes> Job::load(const LoadOptions& options,
+                                             const model::Capacity& capacity) {
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const Result<std::string> text = text::read_text_file(path);
+  if (text) return parse(*text, options, capacity);
+  return std::unexpected(
+      text::Mistakes{{.file = options.job_file, .message = text.error().message}});
+}
+
+std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadOptions& options,
+                                              const model::Capacity& capacity) {
+  text::MistakeList mistakes;
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const text::YamlDocument document(text, options.job_file);
+  mistakes.add(document.mistakes());
+
+  auto state = std::make_unique<State>();
+  state->capacity = capacity;
+  state->configuration = layered(options, document, directory, mistakes);
+  state->spec = read_job(document, directory, mistakes);
+  Learned learned;
+  if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
+    learned = learned_of(path, state->notes);
+  }
+  PlanBasis basis{.configuration = state->configuration,
+                  .capacity = state->capacity,
+                  .learned = learned,
+                  .only_shown = options.only_shown};
+  if (options.submission) {
+    basis.batch = options.submission->number;
+    basis.groups_before = options.submission->groups;
+  }
+  PlannedJob planned = plan_job(state->spec, basis, document, mistakes);
+  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+
+  if (state->spec.name.empty()) state->spec.name = name_of_file(path);
+  state->text = text;
+  state->name = state->spec.name;
+  state->paths = {.file = path,
+                  .directory = directory,
+                  .run_directory = run::real_directory(
+                      run_directory(options, state->spec, state->configuration, directory))};
+  state->environment_names = names_that_matter(options.environment_names);
+  state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
+  std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  state->group_starts = std::move(planned.group_starts);
+  return Job(std::move(state));
+}
+
+Result<JobRuns> Job::runs_of(const LoadOptions& options) {
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const Result<std::string> text = text::read_text_file(path);
+  if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const text::YamlDocument document(*text, options.job_file);
+  if (document.root() == nullptr) {
+    return std::unexpected(Error{fmt::format("{}: is no job file", options.job_file)});
+  }
+  text::MistakeList whatever;
+  const settings::Configuration configuration = layered(options, document, directory, whatever);
+  JobSpec spec = read_job(document, directory, whatever);
+  if (spec.name.empty()) spec.name = name_of_file(path);
+  std::string first = run::real_directory(run_directory(options, spec, configuration, directory));
+  return JobRuns{.job_name = std::move(spec.name), .job_file = path, .first = std::move(first)};
+}
+
+const std::string& Job::name() const { return state_->name; }
+const std::string& Job::text() const { return state_->text; }
+const JobPaths& Job::paths() const { return state_->paths; }
+const settings::Configuration& Job::configuration() const { return state_->configuration; }
+const model::Capacity& Job::capacity() const { return state_->capacity; }
+const std::vector<std::string>& Job::notes() const { return state_->notes; }
+const model::Plan& Job::plan() const { return *state_->plan; }
+std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }
+
+model::Policy Job::policy() const {
+  return settings::policy(state_->configuration, state_->capacity);
+}
+
+model::GroupIndex Job::group_of(model::TaskIndex task) const {
+  check(task.value < state_->plan->tasks.size(), "a task of this job");
+  return state_->plan->shape_of(task).group;
+}
+
+Job::State::Bound Job::State::bind(model::TaskIndex index) const {
+  check(index.value < plan->tasks.size(), "a task of this job");
+  const std::uint32_t number = plan->shape_of(index).group.value;
+  Bound bound;
+  bound.group = &spec.groups[number];
+  bound.index = {number};
+  const TaskOrigin origin = origin_of(*bound.group, index.value - group_starts[number]);
+  bound.task = &bound.group->tasks[origin.task];
+  bound.bindings.resize(kMatrixSlots);
+  bind_combination(*bound.group, origin.combination, bound.bindings);
+  bound.id = make_id(*bound.group, origin, bound.bindings);
+  bound.bindings[kTaskIdSlot] = bound.id;
+  return bound;
+}
+
+std::string Job::State::directory_of(const Bound& bound) const {
+  const std::string& directory = plan->groups[bound.index.value].directory;
+  return fmt::format("{}/{}", paths.run_directory, run::task_directory(directory, bound.id));
+}
+
+std::string Job::task_id(model::TaskIndex task) const { return state_->bind(task).id; }
+
+std::string Job::task_directory(model::TaskIndex task) const {
+  return state_->directory_of(state_->bind(task));
+}
+
+std::optional<model::TaskIndex> Job::find(std::string_view group, std::string_view id) const {
+  const auto& groups = state_->spec.groups;
+  const auto found = std::ranges::find(groups, group, &GroupSpec::name);
+  if (found == groups.end()) return std::nullopt;
+  const std::uint32_t start =
+      state_->group_starts[static_cast<std::size_t>(found - groups.begin())];
+  text::Bindings bindings(kMatrixSlots);
+  for (std::uint32_t i = 0; i < count_tasks(*found); ++i) {
+    const TaskOrigin origin = origin_of(*found, i);
+    if (origin.task == 0) bind_combination(*found, origin.combination, bindings);
+    if (make_id(*found, origin, bindings) == id) return model::TaskIndex{start + i};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::string>> Job::matrix_values(model::TaskIndex task) const {
+  const State::Bound bound = state_->bind(task);
+  const std::vector<std::string>& keys = bound.group->matrix.keys();
+  std::vector<std::pair<std::string, std::string>> values;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::optional<std::string>& value = bound.bindings[kMatrixSlots + i];
+    if (value) values.emplace_back(keys[i], *value);
+  }
+  return values;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,143 @@
+// A job file, read and checked: what the scheduler plans with (Plan), and what a task is started
+// with (Launch), made on demand so that a matrix of 100,000 cells stays small.
+//
+// Not the run: it holds no state of one. Immutable after load(), so any thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "settings/configuration.h"
+#include "text/mistake.h"
+
+namespace trainyard::job {
+
+/// Where what belongs to a job file lies. All absolute.
+struct JobPaths {
+  std::string file;       ///< The job file.
+  std::string directory;  ///< Its directory: where commands run by default.
+  std::string run_directory;
+};
+
+/// Where the runs of a job go.
+struct JobRuns {
+  std::string job_name;
+  std::string job_file;  ///< Absolute.
+  std::string first;     ///< The directory of the first; those of the next ones are numbered.
+};
+
+struct LoadOptions {
+  std::string job_file;
+  std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
+  std::vector<std::string> settings;  ///< --set key=value, in order.
+  std::string run_directory;          ///< --run-dir; empty: the job file's, else runs/<name>.
+  std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
+  /// The names of the variables that the yard itself was started with: what it has, OMP_NUM_THREADS
+  /// for one, is not set for tasks.
+  std::vector<std::string> environment_names;
+  /// For a file that is added to a run: which batch it becomes, and what it finds there.
+  struct Submission {
+    std::uint32_t number = 2;
+    /// What is in force there. Its `config:` and `--set` may change what is about its own tasks.
+    const settings::Configuration* configuration = nullptr;
+    /// Of all batches before, in order: what it may need.
+    std::vector<const model::PlannedGroup*> groups;
+  };
+  std::optional<Submission> submission = std::nullopt;
+  /// The job is looked at and not run, on a laptop say: a task that this machine can never hold is
+  /// a note then, and no mistake.
+  bool only_shown = false;
+};
+
+/// A command for the shell whose values are variables, as a person would write it.
+struct WrittenCommand {
+  std::vector<std::pair<std::string, std::string>> variables;  ///< Those of the launch.
+  /// With the values in their places, quoted; nothing where a value stands in a here-document, in
+  /// which no quotes keep a line of it from being the document's end.
+  std::optional<std::vector<std::string>> arguments;
+};
+
+class Job {
+ public:
+  /// Reads, expands and checks a job file with its configuration. All mistakes at once. `capacity`
+  /// is the machine, for "can never hold". Costs about 2 microseconds a task.
+  static std::expected<Job, text::Mistakes> load(const LoadOptions& options,
+                                                 const model::Capacity& capacity);
+
+  /// The same for text that is already in memory, as a resumed run's job file is. options.job_file
+  /// stands for it in mistakes, and says where it lies; it is not read.
+  static std::expected<Job, text::Mistakes> parse(std::string_view text, const LoadOptions& options,
+                                                  const model::Capacity& capacity);
+
+  /// Where the job file's runs go, whatever else may be wrong with it. An error where it cannot be
+  /// read.
+  static Result<JobRuns> runs_of(const LoadOptions& options);
+
+  Job(Job&&) noexcept;
+  Job& operator=(Job&&) noexcept;
+  ~Job();
+
+  [[nodiscard]] const std::string& name() const;
+  [[nodiscard]] const std::string& text() const;  ///< The job file as it was.
+  [[nodiscard]] const JobPaths& paths() const;
+  [[nodiscard]] const settings::Configuration& configuration() const;
+  [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.
+
+  /// For people: where what is written and what was learned differ.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
+
+  /// The configuration with this capacity: what the scheduler is to keep.
+  [[nodiscard]] model::Policy policy() const;
+
+  /// Groups, shapes and tasks, all to be run from attempt 1.
+  [[nodiscard]] const model::Plan& plan() const;
+  [[nodiscard]] std::shared_ptr<const model::Plan> shared_plan() const;
+
+  [[nodiscard]] std::string task_id(model::TaskIndex task) const;
+  [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const;
+  [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
+                                                     std::string_view id) const;
+
+  /// Absolute (run/run_directory.h).
+  [[nodiscard]] std::string task_directory(model::TaskIndex task) const;
+
+  /// The matrix values of a task in the order of the job file, as typed; empty without a matrix.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> matrix_values(
+      model::TaskIndex task) const;
+
+  /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
+  /// them later, or only looks). Cannot fail: load() has checked it.
+  [[nodiscard]] model::Launch launch(model::AttemptKey key,
+                                     const std::vector<model::GpuIndex>& gpus = {}) const;
+
+  /// How a command for the shell can be read and pasted; nothing where it has no values, or is
+  /// none.
+  [[nodiscard]] std::optional<WrittenCommand> written_command(model::TaskIndex task) const;
+
+  /// A hash over command, environment, working directory, GPUs and ranks of a task as the job file
+  /// says them, to see whether an edited job file changed what it computes. Not over its place in
+  /// the file, where the run directory is, the defaults, nor how much memory and how many CPUs it
+  /// is promised: these are raised for the tasks that lacked them.
+  [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task) const;
+  /// What it was when memory and CPUs still counted: journals of that time have it.
+  [[nodiscard]] std::uint64_t older_fingerprint(model::TaskIndex task) const;
+
+ private:
+  [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task, bool with_reservations) const;
+  struct State;
+  explicit Job(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard::job

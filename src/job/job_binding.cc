@@ -1,0 +1,57 @@
+#include "job/job_binding.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "job/job_spec.h"
+#include "job/task_keys.h"
+#include "text/placeholder.h"
+
+namespace trainyard::job {
+
+std::size_t count_tasks(const GroupSpec& group) { return group.matrix.size() * group.tasks.size(); }
+
+TaskOrigin origin_of(const GroupSpec& group, std::size_t index) {
+  return {.combination = index / group.tasks.size(), .task = index % group.tasks.size()};
+}
+
+void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings) {
+  const std::size_t keys = group.matrix.keys().size();
+  bindings.resize(kMatrixSlots + keys);
+  bindings[kGroupSlot] = group.name;
+  for (std::size_t key = 0; key < keys; ++key) {
+    bindings[kMatrixSlots + key] = group.matrix.value(combination, key);
+  }
+}
+
+std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindings& bindings) {
+  const TaskSpec& task = group.tasks[origin.task];
+  if (task.id) return task.id->text.fill(bindings);
+  if (!group.has_matrix) return fmt::format("{}-{}", group.name, origin.task + 1);
+  std::string id = combination_text(group, bindings);
+  if (group.tasks.size() > 1) id = fmt::format("task={},{}", origin.task + 1, id);
+  return id;
+}
+
+const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key) {
+  const Text* const own = task.wants.find(key);
+  return own != nullptr ? own : group.wants.find(key);
+}
+
+std::string combination_text(const GroupSpec& group, const text::Bindings& bindings) {
+  std::string text;
+  for (std::size_t key = 0; key < group.matrix.keys().size(); ++key) {
+    const std::optional<std::string>& value = bindings[kMatrixSlots + key];
+    if (!value) continue;
+    if (!text.empty()) text += ',';
+    text += group.matrix.keys()[key];
+    text += '=';
+    text += *value;
+  }
+  return text;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,36 @@
+// From a group as it was read to one of its tasks: which combination it is, its id, its values.
+//
+// Tasks of a group are numbered combination by combination, and in each in the order of the file.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "job/job_spec.h"
+#include "job/task_keys.h"
+#include "text/placeholder.h"
+
+namespace trainyard::job {
+
+struct TaskOrigin {
+  std::size_t combination = 0;
+  std::size_t task = 0;  ///< In GroupSpec::tasks.
+};
+
+std::size_t count_tasks(const GroupSpec& group);
+TaskOrigin origin_of(const GroupSpec& group, std::size_t index);
+
+/// Sets the values of a combination and of {group}; the other slots are left as they are.
+void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings);
+
+/// The id of a task, after its combination has been bound.
+std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindings& bindings);
+
+/// What counts: the task's own word, else the group's.
+const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key);
+
+/// The combination in words, for mistakes: "bs=64,lr=1e-3".
+std::string combination_text(const GroupSpec& group, const text::Bindings& bindings);
+
+}  // namespace trainyard::job

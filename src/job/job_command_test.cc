@@ -1,0 +1,114 @@
+// Commands with values: that the shell gets them as variables, and what no program can be given.
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "job/job.h"
+#include "job/test_job.h"
+#include "model/launch.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// A job with one task of these keys, and a matrix.
+std::vector<std::string> of_task(std::string_view keys, std::string_view matrix = "{v: [x]}") {
+  return mistakes_of(
+      fmt::format("groups:\n- name: g\n  matrix: {}\n  tasks:\n  - {{{}}}\n", matrix, keys));
+}
+
+/// What a job with one task of these keys starts: its command, and its variables for values.
+struct Started {
+  std::vector<std::string> arguments;
+  std::vector<std::string> values;
+};
+
+Started started(std::string_view keys, std::string_view matrix = "{v: [x]}") {
+  const model::Launch launch =
+      job_of(fmt::format("groups:\n- name: g\n  matrix: {}\n  tasks:\n  - {{{}}}\n", matrix, keys))
+          .launch({.task = {0}, .attempt = 1});
+  Started result{.arguments = launch.arguments, .values = {}};
+  for (const std::string& variable : launch.environment) {
+    if (variable.starts_with("TRAINYARD_V")) result.values.push_back(variable);
+  }
+  return result;
+}
+
+TEST(JobCommand, GivesTheShellItsValuesAsVariablesOfTheYardsOwnNames) {
+  const Started text = started(R"(id: a, command: "fit {PATH} '{v}' {task_dir} {PATH}")",
+                               R"({v: ["$(id); '"], PATH: ["a\nb"]})");
+  EXPECT_THAT(
+      text.arguments,
+      ElementsAre("/bin/sh", "-c",
+                  R"(fit "$TRAINYARD_V1" ''"${TRAINYARD_V2}"'' "$TRAINYARD_V3" "$TRAINYARD_V1")"));
+  EXPECT_THAT(text.values, ElementsAre("TRAINYARD_V1=a\nb", "TRAINYARD_V2=$(id); '",
+                                       "TRAINYARD_V3=/job/runs/sweep/g/a"));
+}
+
+TEST(JobCommand, GivesAListItsValuesAsTheyAre) {
+  const Started list = started(R"(command: [sh, -c, 'echo {v}', '{v}'])");
+  EXPECT_THAT(list.arguments, ElementsAre("sh", "-c", "echo x", "x"));
+  EXPECT_THAT(list.values, IsEmpty());
+}
+
+TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {
+  EXPECT_THAT(
+      of_task(R"(command: 'echo $(( {v} + 1 ))')"),
+      ElementsAre(
+          "sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in arithmetic, which "
+          "would read its value as a formula; make a number of it first: n=$(printf %d {v}); "
+          "echo $((n + 1))"));
+  EXPECT_THAT(
+      of_task(R"(command: "sh -c 'echo {v}'")"),
+      ElementsAre(
+          "sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in the text that 'sh -c' "
+          "reads as a command; hand it over as an argument: sh -c '... \"$1\"' sh {v}"));
+  EXPECT_THAT(of_task(R"(command: ['echo $(( {v} + 1 ))'], env: {A: '${{U:-{v}}}'})"), IsEmpty());
+}
+
+TEST(JobCommand, TakesAValueThatWouldEndItsHereDocument) {
+  const Started text =
+      started(R"(command: "cat <<EOF\n{v}\nEOF", id: x)", R"({v: ["a\nEOF\nid"]})");
+  EXPECT_THAT(text.arguments, ElementsAre("/bin/sh", "-c", "cat <<EOF\n${TRAINYARD_V1}\nEOF"));
+  EXPECT_THAT(text.values, ElementsAre("TRAINYARD_V1=a\nEOF\nid"));
+}
+
+TEST(JobCommand, TakesNoValueThatIsLongerThanAVariableMayBe) {
+  const std::string longest((std::size_t{128} << 10U) - 18, 'a');
+  EXPECT_THAT(of_task("command: 'x {v}', id: y", fmt::format("{{v: [{}]}}", longest)), IsEmpty());
+  EXPECT_THAT(
+      of_task("command: 'x {v}', id: y", fmt::format("{{v: [b, {}a]}}", longest)),
+      ElementsAre(
+          "sweep.yaml:3:19: group 'g': 'v': has 131055 bytes, and a program can be given 131054 "
+          "as one value; write it to a file, and the file's name here"));
+}
+
+TEST(JobCommand, HasNoNulNorHasWhatItIsGiven) {
+  EXPECT_THAT(
+      of_task(R"(command: [echo, "a\0b"], env: {X: "a\0b"}, working-directory: "x\0y")"),
+      ElementsAre(
+          "sweep.yaml:5:22: group 'g': task 1: command: has the character \\0, which no program "
+          "can be given",
+          "sweep.yaml:5:40: group 'g': task 1: env: X: has the character \\0, which no program "
+          "can be given",
+          "sweep.yaml:5:68: group 'g': task 1: working-directory: has the character \\0, which "
+          "no program can be given"));
+  EXPECT_THAT(of_task(R"(command: "echo a\0b", id: "{v}")"),
+              ElementsAre("sweep.yaml:5:15: group 'g': task '{v}': command: has the character \\0, "
+                          "which no program can be given"));
+  EXPECT_THAT(of_task("command: x, id: y", R"({v: ["a\0b"], include: [{w: "\0"}]})"),
+              ElementsAre("sweep.yaml:3:16: group 'g': 'v': has the character \\0, which no "
+                          "program can be given",
+                          "sweep.yaml:3:39: group 'g': 'w': has the character \\0, which no "
+                          "program can be given"));
+}
+
+}  // namespace
+}  // namespace trainyard::job

@@ -1,0 +1,172 @@
+// What a job file says of GPUs: what is asked for, what is a mistake, what a task finds in its
+// environment.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "job/job.h"
+#include "job/test_job.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "text/mistake.h"
+
+namespace trainyard::job {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+model::Capacity with_two_gpus() {
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .uuid = "GPU-a", .memory = gb(8)},
+                  {.number = 1, .uuid = "GPU-b", .memory = gb(8)}};
+  return machine;
+}
+
+/// The request of the only task of a group that wants this.
+model::Request request_of(std::string_view wants) {
+  const Job job =
+      job_of(fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants),
+             in_job_directory(), with_two_gpus());
+  return job.plan().shapes.at(0).terms.request;
+}
+
+TEST(JobGpus, AreAskedForByNumberOrByMemoryOrByBoth) {
+  EXPECT_EQ(request_of("gpus: 1").gpus, 1);
+  EXPECT_EQ(request_of("gpus: 1").gpu_memory, Bytes{});
+  EXPECT_EQ(request_of("gpu-memory: 3GB").gpus, 1);
+  EXPECT_EQ(request_of("gpu-memory: 3GB").gpu_memory, gb(3));
+  EXPECT_EQ(request_of("gpus: 2\n  gpu-memory: 3GB").gpus, 2);
+  EXPECT_EQ(request_of("gpus: 2\n  gpu-memory: 3GB").gpu_memory, gb(3));
+  EXPECT_EQ(request_of("device: cpu").gpus, 0);
+  EXPECT_EQ(request_of("device: cuda:1").gpus, 1);
+  EXPECT_EQ(request_of("device: cuda:1").gpu, model::GpuIndex{1});
+  EXPECT_EQ(request_of("device: cuda:1").gpu_memory, gb(2));
+  EXPECT_EQ(request_of("device: cuda:1\n  gpus: 1").gpu_memory, Bytes{});
+  EXPECT_EQ(request_of("gpu-memory: auto").gpus, 1);
+  EXPECT_EQ(request_of("gpu-memory: auto").gpu_memory, Bytes{});
+}
+
+TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
+  LoadOptions options = in_job_directory();
+  options.only_shown = true;
+  const Job job = job_of(
+      "groups:\n- name: a\n  gpu-memory: 9GB\n  tasks: [{command: x}, {command: y, memory: "
+      "64GB}]\n",
+      options);
+  EXPECT_THAT(job.notes(),
+              ElementsAre("sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs a GPU, "
+                          "this machine has none",
+                          HasSubstr("task 'a-2' can never run here: needs 64 GB of memory")));
+  EXPECT_EQ(job.plan().tasks.size(), 2);
+}
+
+TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
+  const auto notes_of = [](std::string_view wants) {
+    return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..9}}\n  memory: 1GB\n  {}\n"
+                              "  tasks: [{{command: x}}]\n",
+                              wants),
+                  in_job_directory(), with_two_gpus())
+        .notes();
+  };
+  EXPECT_THAT(notes_of("gpu-memory: 1GB"),
+              ElementsAre("group 'a': the GPUs have room for 10 of its tasks at once, the CPUs for "
+                          "4: with 'cpus: 0.4' all of them run"));
+  EXPECT_THAT(notes_of("gpu-memory: 3GB"), IsEmpty()) << "as many as there are CPUs";
+  EXPECT_THAT(notes_of("gpu-memory: 1GB\n  cpus: 1"), IsEmpty()) << "somebody has said so";
+  EXPECT_THAT(notes_of("gpus: 1"), IsEmpty());
+}
+
+TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {
+  const auto environment = [](std::string_view wants, const std::vector<model::GpuIndex>& gpus) {
+    const Job job =
+        job_of(fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants),
+               in_job_directory(), with_two_gpus());
+    return job.launch({.task = {0}}, gpus).environment;
+  };
+  EXPECT_THAT(environment("gpus: 1", {{1}}), Contains("CUDA_VISIBLE_DEVICES=GPU-b"));
+  EXPECT_THAT(environment("gpus: 2", {{0}, {1}}), Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EXPECT_THAT(environment("cpus: 1", {}), Contains("CUDA_VISIBLE_DEVICES=-1"));
+  EXPECT_THAT(environment("gpus: 1\n  two-phase: true", {}),
+              Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EXPECT_THAT(environment("gpus: 1\n  env: {CUDA_VISIBLE_DEVICES: 7}", {{1}}),
+              Contains("CUDA_VISIBLE_DEVICES=7"));
+  EXPECT_THAT(environment("gpu-memory: 2GB", {{1}}), Contains("TF_FORCE_GPU_ALLOW_GROWTH=true"));
+  EXPECT_THAT(environment("gpus: 1", {{1}}), Not(Contains(HasSubstr("TF_FORCE"))));
+}
+
+TEST(JobGpus, OfAmdAreNamedToHip) {
+  model::Capacity machine = with_two_gpus();
+  for (model::Gpu& gpu : machine.gpus) gpu.maker = model::GpuMaker::Amd;
+  const Job job =
+      job_of("groups: [{name: a, gpus: 1, tasks: [{command: x}]}]", in_job_directory(), machine);
+  EXPECT_THAT(job.launch({.task = {0}}, {{1}}).environment, Contains("HIP_VISIBLE_DEVICES=GPU-b"));
+}
+
+TEST(JobMistakes, TellThatThereIsNoGpu) {
+  EXPECT_THAT(
+      in_group("gpus: 1"),
+      ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs "
+                  "a GPU, this machine has none"));
+  EXPECT_THAT(
+      in_group("gpu-memory: 2GB"),
+      ElementsAre("sweep.yaml:4:17: group 'train': task 'train-1' can never run here: needs "
+                  "a GPU, this machine has none"));
+  EXPECT_THAT(
+      in_group("device: cuda:1"),
+      ElementsAre("sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs "
+                  "a GPU, this machine has none"));
+  EXPECT_THAT(in_group("gpus: 0\ngpu-memory: 0\ndevice: cpu"), IsEmpty());
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- name: a\n"
+                          "  gpus: '0'\n"
+                          "  tasks: [{command: x, gpu-memory: 2GB}, {command: x, gpus: 2}]\n"),
+              ElementsAre(HasSubstr("sweep.yaml:4:36: group 'a': task 'a-1' can never run here"),
+                          HasSubstr("sweep.yaml:4:61: group 'a': task 'a-2' can never run here")));
+}
+
+TEST(JobMistakes, TellWhatTheGpusCannotGive) {
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .memory = gb(8)}, {.number = 1, .memory = gb(8)}};
+  const auto with = [&](std::string_view wants) {
+    const std::string text =
+        fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants);
+    const auto job = Job::parse(text, in_job_directory(), machine);
+    return job ? std::string() : text::to_text(job.error().front());
+  };
+  EXPECT_EQ(with("gpus: 2"), "");
+  EXPECT_EQ(with("gpu-memory: auto"), "");
+  EXPECT_EQ(with("gpus: 3"),
+            "sweep.yaml:3:9: group 'a': task 'a-1' can never run here: needs 3 GPUs, this machine "
+            "has 2");
+  EXPECT_EQ(
+      with("gpu-memory: 7.5GB"),
+      "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on a "
+      "GPU, the largest here can give 7.2 GB after what is kept free");
+  EXPECT_EQ(
+      with("device: cuda:2"),
+      "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: wants 'cuda:2', this machine "
+      "has 2 GPUs ('cuda:0' to 'cuda:1')");
+  EXPECT_EQ(with("device: cuda:0\n  gpus: 2"),
+            "sweep.yaml:3:11: group 'a': device: one GPU is named, and 2 are asked for");
+  EXPECT_EQ(with("device: cpu\n  gpus: 1"),
+            "sweep.yaml:3:11: group 'a': device: 'cpu' is wanted, and a GPU is asked for");
+  EXPECT_EQ(with("device: gpu:0"),
+            "sweep.yaml:3:11: group 'a': device: 'gpu:0' is no device; there are cpu, cuda (any "
+            "GPU) and cuda:<index>");
+  EXPECT_EQ(with("gpu-memory: 4"),
+            "sweep.yaml:3:15: group 'a': gpu-memory: '4' has no unit and would be 4 bytes; did you "
+            "mean '4GB' or '4MB'?");
+}
+
+}  // namespace
+}  // namespace trainyard::job

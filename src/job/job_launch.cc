@@ -1,0 +1,310 @@
+// What a task is started with: Job::launch() and Job::fingerprint().
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/fingerprint.h"
+#include "base/result.h"
+#include "job/gpu_variables.h"
+#include "job/job.h"
+#include "job/job_binding.h"
+#include "job/job_spec.h"
+#include "job/job_state.h"
+#include "job/task_environment.h"
+#include "job/task_keys.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/rank_environment.h"
+#include "model/resources.h"
+#include "run/run_directory.h"
+#include "settings/setting_value.h"
+#include "sys/this_process.h"
+#include "text/file_name.h"
+#include "text/placeholder.h"
+#include "text/python_command.h"
+
+namespace trainyard::job {
+namespace {
+
+/// What the job file sets: the group's, with the task's over it, in the order of their names' first
+/// appearance.
+Variables said_variables(const GroupSpec& group, const TaskSpec& task,
+                         const text::Bindings& bindings) {
+  Variables variables;
+  for (const Wants* wants : {&group.wants, &task.wants}) {
+    for (const auto& [name, text] : wants->environment) {
+      const auto found =
+          std::ranges::find(variables, name, [](const auto& one) { return one.first; });
+      if (found == variables.end()) {
+        variables.emplace_back(name, text.text.fill(bindings));
+      } else {
+        found->second = text.text.fill(bindings);
+      }
+    }
+  }
+  return variables;
+}
+
+/// A number that the job file says; -1 where it says nothing.
+template <class Parse, class Number>
+std::int64_t said_number(const Text* text, const text::Bindings& bindings, Parse parse,
+                         Number number) {
+  if (text == nullptr) return -1;
+  const auto value = parse(text->text.fill(bindings));
+  check(value.has_value(), "a value that was checked when the job was loaded");
+  return number(*value);
+}
+
+/// What runs, and the variables that it needs for its values.
+struct Program {
+  std::vector<std::string> arguments;
+  Variables variables;
+};
+
+/// The command with its values written out: the words of a list, or a single text for the shell.
+std::vector<std::string> filled_command(const TaskSpec& task, const text::Bindings& bindings) {
+  std::vector<std::string> words;
+  words.reserve(task.arguments.size());
+  for (const text::Template& argument : task.arguments) words.push_back(argument.fill(bindings));
+  return words;
+}
+
+/// For a task whose group says `preload`. What its command needs was checked when the job was
+/// loaded. No shell reads it, so its values are words of it.
+void add_preload(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings,
+                 const std::string& run_directory, Program& program, model::Launch& launch) {
+  std::vector<std::string> words = filled_command(task, bindings);
+  const auto python = task.in_shell ? text::read_python_command(std::string_view(words.front()))
+                                    : text::read_python_command(std::move(words));
+  // A placeholder in the place of the interpreter may have made it no Python's: it runs as it is.
+  if (!python) return;
+  program = {.arguments = python->arguments, .variables = {}};
+  launch.preload.modules = group.preload;
+  launch.preload.interpreter = python->interpreter;
+  if (!python->directory.empty()) {
+    launch.preload.path = text::absolute_path(launch.working_directory, python->directory);
+  }
+  launch.preload.log_path = run::preload_log_path(run_directory);
+  launch.preload.environment.push_back(run::mark_of(run_directory));
+  for (const auto& [name, text] : group.wants.environment) {
+    if (text.text.uses_any()) continue;
+    launch.preload.environment.push_back(fmt::format("{}={}", name, text.text.text()));
+  }
+}
+
+/// What starts the ranks of a task; nothing: the keeper.
+std::optional<std::string> launcher_of(const GroupSpec& group, const TaskSpec& task) {
+  const Text* const launcher = said(group, task, TaskKey::Launcher);
+  if (launcher == nullptr || launcher->text.text() == "built-in") return std::nullopt;
+  return launcher->text.text();
+}
+
+/// What comes before a command. For ranks that another launcher starts that is `trainyard ranks`,
+/// which calls the launcher and sees to it that all end together.
+std::vector<std::string> starter_of(const GroupSpec& group, const TaskSpec& task, int ranks) {
+  std::vector<std::string> command;
+  const std::optional<std::string> launcher = launcher_of(group, task);
+  if (ranks > 0 && launcher) {
+    command = {sys::own_program().value_or("trainyard"),
+               "ranks",
+               "--ranks",
+               fmt::to_string(ranks),
+               "--launcher",
+               *launcher,
+               "--"};
+  }
+  if (task.in_shell) command.insert(command.end(), {"/bin/sh", "-c"});
+  return command;
+}
+
+/// What is exec'ed. The shell gets values as variables, and never as text.
+Program program_of(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings,
+                   int ranks) {
+  Program program{.arguments = starter_of(group, task, ranks), .variables = {}};
+  if (task.in_shell) {
+    text::Template::Command command = task.arguments.front().command(bindings);
+    program.arguments.push_back(std::move(command.text));
+    program.variables = std::move(command.variables);
+  } else {
+    std::ranges::move(filled_command(task, bindings), std::back_inserter(program.arguments));
+  }
+  return program;
+}
+
+/// How many GPUs the ranks of a task see: those that it was given, or what the job file says
+/// instead. One of two phases hears later which it has.
+int gpus_of_ranks(const model::Shape& shape, const Variables& said,
+                  const std::vector<model::GpuIndex>& gpus) {
+  if (shape.terms.two_phase) return 0;
+  for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
+    const auto found = std::ranges::find(said, name, [](const auto& one) { return one.first; });
+    if (found != said.end()) return model::gpus_in(found->second);
+  }
+  return static_cast<int>(gpus.size());
+}
+
+}  // namespace
+
+model::Launch Job::launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) const {
+  State::Bound bound = state_->bind(key.task);
+  const TaskSpec& task = *bound.task;
+  const GroupSpec& group = *bound.group;
+  const model::Shape& shape = state_->plan->shape_of(key.task);
+  model::Launch launch;
+  set_files(launch, state_->directory_of(bound), key.attempt);
+  bound.bindings[kTaskDirSlot] = launch.task_directory;
+  bound.bindings[kRunDirSlot] = state_->paths.run_directory;
+
+  const Text* const directory = job::said(group, task, TaskKey::WorkingDirectory);
+  launch.working_directory = state_->paths.directory;
+  if (directory != nullptr) {
+    launch.working_directory =
+        text::absolute_path(state_->paths.directory, directory->text.fill(bound.bindings));
+  }
+
+  const Variables said = said_variables(group, task, bound.bindings);
+  const auto add = [&launch](std::string_view name, std::string_view value) {
+    launch.environment.push_back(fmt::format("{}={}", name, value));
+  };
+  std::vector<std::string> common;  // What all tasks of this shape have.
+  const auto add_unless_set = [&](std::string_view name, std::string_view value) {
+    const auto& outside = state_->environment_names;
+    const bool set_inside =
+        std::ranges::any_of(said, [name](const auto& one) { return one.first == name; });
+    if (set_inside || std::ranges::find(outside, name) != outside.end()) return;
+    add(name, value);
+    common.push_back(launch.environment.back());
+  };
+  for (const auto& [name, value] :
+       own_variables({.group = group.name, .id = bound.id, .attempt = key.attempt}, launch,
+                     state_->paths.run_directory)) {
+    add(name, value);
+  }
+  launch.two_phase = shape.terms.two_phase;
+  launch.ranks = shape.terms.ranks;
+  if (launch.ranks > 0 && !launcher_of(group, task)) {
+    launch.own_ranks =
+        model::OwnRanks{.gpus = gpus_of_ranks(shape, said, gpus),
+                        .log_paths = logs_of_ranks(launch, launch.ranks, key.attempt)};
+  }
+  for (const auto& [name, value] : thread_variables(shape.terms.request, shape.terms.ranks)) {
+    add_unless_set(name, value);
+  }
+  add_unless_set("PYTHONUNBUFFERED", "1");
+  for (const auto& [name, value] : gpu_variables(state_->capacity, shape, gpus)) {
+    const bool said_so =
+        std::ranges::any_of(said, [&](const auto& it) { return it.first == name; });
+    if (!said_so) add(name, value);
+  }
+  if (shape.terms.request.gpu_memory > Bytes{} || shape.terms.learns_gpu_memory) {
+    // Both take all there is when they begin, where others are to have their share.
+    add_unless_set("TF_FORCE_GPU_ALLOW_GROWTH", "true");
+    add_unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
+  }
+  for (const auto& [name, value] : said) add(name, value);
+  Program program = program_of(group, task, bound.bindings, shape.terms.ranks);
+  if (!group.preload.empty()) {
+    launch.preload.environment = std::move(common);
+    add_preload(group, task, bound.bindings, state_->paths.run_directory, program, launch);
+  }
+  for (const auto& [name, value] : program.variables) add(name, value);
+  launch.arguments = std::move(program.arguments);
+  return launch;
+}
+
+std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const {
+  State::Bound bound = state_->bind(task);
+  const GroupSpec& group = *bound.group;
+  const TaskSpec& spec = *bound.task;
+  if (!spec.in_shell) return std::nullopt;
+  bound.bindings[kTaskDirSlot] = state_->directory_of(bound);
+  bound.bindings[kRunDirSlot] = state_->paths.run_directory;
+  const text::Template& text = spec.arguments.front();
+  WrittenCommand written{.variables = text.command(bound.bindings).variables, .arguments = {}};
+  if (written.variables.empty()) return std::nullopt;
+  if (text.fills_here_document()) return written;
+  const int ranks = state_->plan->shape_of(task).terms.ranks;
+  written.arguments = starter_of(group, spec, ranks);
+  written.arguments->push_back(text.fill(bound.bindings));
+  return written;
+}
+
+namespace {
+
+/// What a print has in the places of memory and CPUs, of which a task computes the same with more
+/// or less: nothing, but for journals of the time in which they counted.
+struct Reservations {
+  std::int64_t memory = -1;
+  std::int64_t gpu_memory = -1;
+  std::int64_t cpus_milli = -1;
+};
+
+}  // namespace
+
+std::uint64_t Job::fingerprint(model::TaskIndex task) const { return fingerprint(task, false); }
+
+std::uint64_t Job::older_fingerprint(model::TaskIndex task) const {
+  return fingerprint(task, true);
+}
+
+std::uint64_t Job::fingerprint(model::TaskIndex task, bool with_reservations) const {
+  State::Bound bound = state_->bind(task);
+  const TaskSpec& spec = *bound.task;
+  const GroupSpec& group = *bound.group;
+  // A run directory that was moved is the same run.
+  bound.bindings[kTaskDirSlot] = "{task_dir}";
+  bound.bindings[kRunDirSlot] = "{run_dir}";
+  Fingerprint print;
+  print.add(spec.in_shell ? "sh" : "exec");
+  for (const std::string& word : filled_command(spec, bound.bindings)) print.add(word);
+  print.add("env");
+  for (const auto& [name, value] : said_variables(group, spec, bound.bindings)) {
+    print.add(name);
+    print.add(value);
+  }
+  const Text* const directory = said(group, spec, TaskKey::WorkingDirectory);
+  print.add("directory");
+  print.add(directory != nullptr ? directory->text.fill(bound.bindings) : "");
+  Reservations reserved;
+  if (with_reservations) {
+    reserved = {.memory = said_number(said(group, spec, TaskKey::Memory), bound.bindings,
+                                      parse_bytes, [](Bytes value) { return value.count; }),
+                .gpu_memory = said_number(said(group, spec, TaskKey::GpuMemory), bound.bindings,
+                                          settings::parse_gpu_memory,
+                                          [](const settings::GpuMemory& value) {
+                                            return value.learned ? std::int64_t{-2}
+                                                                 : value.bytes.count;
+                                          }),
+                .cpus_milli = said_number(said(group, spec, TaskKey::Cpus), bound.bindings,
+                                          settings::parse_cpus,
+                                          [](model::Cpus value) { return value.milli; })};
+  }
+  print.add(reserved.memory);
+  print.add(reserved.gpu_memory);
+  if (const Text* const device = said(group, spec, TaskKey::Device)) {
+    print.add("device");
+    print.add(device->text.fill(bound.bindings));
+  }
+  print.add(said_number(said(group, spec, TaskKey::Gpus), bound.bindings, settings::parse_count,
+                        [](int value) { return std::int64_t{value}; }));
+  print.add(reserved.cpus_milli);
+  if (const int ranks = state_->plan->shape_of(task).terms.ranks; ranks > 0) {
+    print.add("ranks");
+    print.add(std::int64_t{ranks});
+    const Text* const launcher = said(group, spec, TaskKey::Launcher);
+    print.add(launcher != nullptr ? launcher->text.text() : "built-in");
+  }
+  return print.value();
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,475 @@
+// Every mistake that a job file can have, with its exact words and place.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "job/job.h"
+#include "job/test_job.h"
+#include "sys/test_directory.h"
+#include "text/mistake.h"
+#include "text/text_file.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A job with one task of these keys.
+std::vector<std::string> in_task(std::string_view keys, std::string_view matrix = "") {
+  return mistakes_of(fmt::format("groups:\n- name: train\n{}  tasks:\n  - {{{}}}\n", matrix, keys));
+}
+
+TEST(JobMistakes, NameTheNearestKey) {
+  EXPECT_THAT(
+      mistakes_of("name: a\n"
+                  "groups:\n"
+                  "  - name: train\n"
+                  "    max-paralel: 2\n"
+                  "    tasks:\n"
+                  "      - comand: ./train\n"
+                  "      - {id: x, command: ./train, memry: 1GB}\n"
+                  "run_dir: x\n"
+                  "colour: red\n"),
+      ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'max-paralel', did you mean "
+                  "'max-parallel'?",
+                  "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand', did you mean "
+                  "'command'?",
+                  "sweep.yaml:6:9: group 'train': task 1: has no 'command'",
+                  "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry', did you "
+                  "mean 'memory'?",
+                  "sweep.yaml:8:1: unknown key 'run_dir', did you mean 'run-dir'?",
+                  "sweep.yaml:9:1: unknown key 'colour'"));
+}
+
+TEST(JobMistakes, SayWhereAKeyBelongs) {
+  EXPECT_THAT(mistakes_of("tasks: []\nmatrix: {}\ncommand: x\ngroups:\n- tasks: [{command: a}]\n"),
+              ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'",
+                          "sweep.yaml:2:1: 'matrix' belongs to a group, under 'groups'",
+                          "sweep.yaml:3:1: 'command' belongs to a task, under 'tasks' of a group"));
+  EXPECT_THAT(
+      in_group("command: x\nid: y"),
+      ElementsAre("sweep.yaml:4:5: group 'train': 'command' belongs to a task, under 'tasks'",
+                  "sweep.yaml:5:5: group 'train': 'id' belongs to a task, under 'tasks'; a "
+                  "group has a 'name'"));
+  EXPECT_THAT(
+      in_task("command: x, name: y, matrix: {}, needs: [], max-parallel: 1, fail-fast: 1"),
+      ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'name', did you mean "
+                  "'id'?",
+                  "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group, and "
+                  "is for all its tasks",
+                  "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group: "
+                  "tasks of a group run in any order",
+                  "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
+                  "group",
+                  "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
+}
+
+TEST(JobMistakes, SayWhatAJobFileIs) {
+  EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
+  EXPECT_THAT(mistakes_of("[]"),
+              ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
+                          "groups"));
+  EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
+  EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
+  EXPECT_THAT(mistakes_of("groups: {}"),
+              ElementsAre("sweep.yaml:1:9: 'groups' wants a list of groups, each with 'tasks'"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: []}]"),
+              ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' has no task"));
+  EXPECT_THAT(
+      mistakes_of("groups: [train]"),
+      ElementsAre("sweep.yaml:1:10: group-1: a group is keys with values: name, tasks, ..."));
+  EXPECT_THAT(mistakes_of("groups: [{name: a}]"),
+              ElementsAre("sweep.yaml:1:10: group 'a': has no 'tasks'"));
+  EXPECT_THAT(
+      mistakes_of("groups: [{name: a, tasks: {command: x}}]"),
+      ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' wants a list, each with a 'command', "
+                  "as in [{command: ./train}]"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [./train]}]"),
+              ElementsAre("sweep.yaml:1:28: group 'a': task 1: a task is keys with values, as in "
+                          "{command: ./train}"));
+}
+
+TEST(JobMistakes, SayWhichNamesAreSafe) {
+  EXPECT_THAT(
+      mistakes_of("name: a/b\ngroups: [{name: .., tasks: [{command: x}]}]"),
+      ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it is to be the name of a "
+                  "directory",
+                  "sweep.yaml:2:17: group-1: the name '..' is not a name of its own; it is to "
+                  "be the name of a directory"));
+  EXPECT_THAT(mistakes_of("groups: [{name: reports, tasks: [{command: x}]}]"),
+              ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is one that "
+                          "trainyard uses in the run directory itself"));
+  const auto id = [](const std::string& text) { return in_task("command: x, id: " + text); };
+  EXPECT_THAT(id("a/b"),
+              ElementsAre("sweep.yaml:4:22: group 'train': the id 'a/b' has a '/', and it "
+                          "is to be the name of a directory"));
+  EXPECT_THAT(id("\"\""), ElementsAre(HasSubstr("the id '' is empty")));
+  EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' is not a name of its own")));
+  EXPECT_THAT(id("-x"),
+              ElementsAre(HasSubstr("starts with '-', which commands take for an option")));
+  EXPECT_THAT(id("\"a\\nb\""), ElementsAre(HasSubstr("has a control character")));
+  EXPECT_THAT(id("\"a\\u202Eb\""), ElementsAre(HasSubstr("has a control character")));
+  EXPECT_THAT(id("\"a\\u200Bb\""),
+              ElementsAre(HasSubstr("has the character U+200B, which cannot be seen")));
+  EXPECT_THAT(id("\"\\uFEFFa\""),
+              ElementsAre(HasSubstr("has the character U+FEFF, which cannot be seen")));
+  EXPECT_THAT(id("\"\\u65E5\\u672C \\u2764\\uFE0F\""), IsEmpty());
+  EXPECT_THAT(id("\" a\""), ElementsAre(HasSubstr("starts or ends with a space")));
+  EXPECT_THAT(id(std::string(201, 'x')),
+              ElementsAre(HasSubstr("has 201 bytes, at most 200 are possible")));
+  EXPECT_THAT(id(std::string(200, 'x')), IsEmpty());
+}
+
+TEST(JobMistakes, SayWhatIsWrongWithAnUnsafeDefaultId) {
+  EXPECT_THAT(
+      in_task("command: x", "  matrix: {data: [a/1, b/2]}\n"),
+      ElementsAre("sweep.yaml:5:5: group 'train': the id 'data=a/1' has a '/', and it is to be "
+                  "the name of a directory; give the task an 'id' of its own"));
+}
+
+TEST(JobMistakes, SayWhatAValueShouldBe) {
+  EXPECT_THAT(
+      in_group("memory: 8gb\n"
+               "cpus: two\n"
+               "time-limit: 90\n"
+               "max-parallel: -1\n"
+               "fail-fast: yes\n"
+               "env: [A]\n"
+               "working-directory: [x]\n"
+               "needs: {a: b}\n"),
+      ElementsAre("sweep.yaml:4:13: group 'train': memory: '8gb' is in bits; did you mean "
+                  "'8GB'?",
+                  "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs",
+                  "sweep.yaml:6:17: group 'train': time-limit: '90' has no unit; did you mean "
+                  "'90s' or '90m'?",
+                  "sweep.yaml:7:19: group 'train': max-parallel: '-1' is not a whole number "
+                  "from 0 to 1000000000",
+                  "sweep.yaml:8:16: group 'train': fail-fast: 'yes' is neither true nor "
+                  "false; did you mean 'true'?",
+                  "sweep.yaml:9:10: group 'train': 'env' wants names with values, as in "
+                  "{CUDA_LAUNCH_BLOCKING: 1}",
+                  "sweep.yaml:10:24: group 'train': 'working-directory' wants a single value, "
+                  "and this is a list",
+                  "sweep.yaml:11:12: group 'train': 'needs' wants names of groups, as in "
+                  "[prepare, train]; [] for none"));
+  EXPECT_THAT(
+      in_group("memory: 500"),
+      ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be 500 "
+                  "bytes; did you mean '500GB' or '500MB'?"));
+  EXPECT_THAT(in_group("memory:"), ElementsAre(HasSubstr("group 'train': 'memory' has no value")));
+}
+
+TEST(JobMistakes, SayWhatACommandIs) {
+  EXPECT_THAT(in_task("command: ''"),
+              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' is empty"));
+  EXPECT_THAT(in_task("command: []"),
+              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' wants a text for the "
+                          "shell, or a list: [python, train.py]"));
+  EXPECT_THAT(in_task("command: {a: b}"), ElementsAre(HasSubstr("'command' wants a text")));
+  EXPECT_THAT(in_task("command: ['', x]"),
+              ElementsAre(HasSubstr("the program of 'command' is empty")));
+  EXPECT_THAT(
+      in_task("command: [a, [b]]"),
+      ElementsAre("sweep.yaml:4:19: group 'train': task 1: 'command' wants a single value, and "
+                  "this is a list"));
+  EXPECT_THAT(
+      in_task("command: [a, {lr}]", "  matrix: {lr: [1]}\n"),
+      ElementsAre("sweep.yaml:5:19: group 'train': task 1: 'command' wants a single value; a "
+                  "text that starts with a placeholder needs quotes: \"{lr}\""));
+}
+
+TEST(JobMistakes, SayWhatAnEnvironmentIs) {
+  EXPECT_THAT(
+      in_task("command: x, env: {A-B: 1, TRAINYARD_GROUP: x, C: , D: [1], '': 2, E: '{q}'}"),
+      ElementsAre("sweep.yaml:4:24: group 'train': task 1: env: 'A-B' is no name of a "
+                  "variable",
+                  "sweep.yaml:4:32: group 'train': task 1: env: 'TRAINYARD_GROUP' is "
+                  "trainyard's own to set",
+                  "sweep.yaml:4:52: group 'train': task 1: env: 'C' has no value; write \"\" "
+                  "for an empty one",
+                  "sweep.yaml:4:60: group 'train': task 1: env: 'D' wants a single value, and "
+                  "this is a list",
+                  "sweep.yaml:4:65: group 'train': task 1: env: '' is no name of a variable",
+                  "sweep.yaml:4:75: group 'train': task 1: env: E: unknown placeholder "
+                  "'{q}'; write '{{q}}' for the text itself"));
+}
+
+TEST(JobMistakes, SayWhichPlaceholderWasMeant) {
+  EXPECT_THAT(
+      in_task("command: 'train --lr {rl} {tsak_dir}', memory: '{mem}', id: '{task_id}'",
+              "  matrix: {lr: [1]}\n"),
+      ElementsAre(
+          "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder "
+          "'{rl}', did you mean '{lr}'?",
+          "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder "
+          "'{tsak_dir}', did you mean '{task_dir}'?",
+          "sweep.yaml:5:53: group 'train': task '{task_id}': memory: unknown placeholder "
+          "'{mem}'; write '{{mem}}' for the text itself",
+          "sweep.yaml:5:66: group 'train': task '{task_id}': id: '{task_id}' cannot be a part "
+          "of the id"));
+  EXPECT_THAT(
+      mistakes_of("run-dir: 'a/{lr}'\ngroups: [{tasks: [{command: x}]}]"),
+      ElementsAre("sweep.yaml:1:10: run-dir: unknown placeholder '{lr}'; write '{{lr}}' for "
+                  "the text itself"));
+}
+
+TEST(JobMistakes, NameTheCombinationThatLacksAValue) {
+  EXPECT_THAT(in_task("command: 'x {b}'", "  matrix: {a: [1, 2, 3], include: [{a: 2, b: x}]}\n"),
+              ElementsAre("sweep.yaml:5:15: group 'train': '{b}' has no value in the combination "
+                          "a=1"));
+}
+
+TEST(JobMistakes, NameTheCombinationWhoseValueIsWrong) {
+  EXPECT_THAT(in_task("command: x, memory: '{mem}'", "  matrix: {mem: [1GB, 2gb], s: 0..5}\n"),
+              ElementsAre("sweep.yaml:5:26: group 'train': memory: '2gb' is in bits; did you mean "
+                          "'2GB'? (in the combination mem=2gb,s=0)"));
+}
+
+TEST(JobMistakes, SayWhatAMatrixIs) {
+  const auto matrix = [](std::string_view text) {
+    return in_task("command: x", fmt::format("  matrix: {}\n", text));
+  };
+  EXPECT_THAT(matrix("[1]"), ElementsAre("sweep.yaml:3:11: group 'train': 'matrix' wants keys with "
+                                         "their values, as in {lr: [1e-3, 1e-4], seed: 0..4}"));
+  EXPECT_THAT(matrix("{lr: 1e-3}"),
+              ElementsAre("sweep.yaml:3:16: group 'train': 'lr' wants a list as in [1e-3, 1e-4], a "
+                          "range as in 0..99, or the lines of a file as in {file: seeds.txt}"));
+  EXPECT_THAT(matrix("{lr: {files: x}}"), ElementsAre(HasSubstr("'lr' wants a list as in")));
+  EXPECT_THAT(matrix("{lr: []}"), ElementsAre(HasSubstr("'lr' has no values")));
+  EXPECT_THAT(matrix("{lr: [1, 2, 1]}"),
+              ElementsAre("sweep.yaml:3:23: group 'train': 'lr': the value '1' is here twice"));
+  EXPECT_THAT(matrix("{lr: [0..3, 2]}"), ElementsAre(HasSubstr("the value '2' is here twice")));
+  EXPECT_THAT(matrix("{lr: [{a: 1}, ]}"),
+              ElementsAre("sweep.yaml:3:17: group 'train': 'lr': a value of a matrix is a single "
+                          "number or text"));
+  EXPECT_THAT(matrix("{s: [1, 2], exclud: [{s: 1}], inlcude: [{s: 3}]}"),
+              ElementsAre("sweep.yaml:3:23: group 'train': 'exclud' has combinations for values, "
+                          "did you mean 'exclude'?",
+                          "sweep.yaml:3:41: group 'train': 'inlcude' has combinations for values, "
+                          "did you mean 'include'?"));
+  EXPECT_THAT(matrix("{s: 0..}"), ElementsAre(HasSubstr("'s': '0..' is no range; write it as in")));
+  EXPECT_THAT(matrix("{s: [0...3]}"), ElementsAre(HasSubstr("'s': '0...3' is no range")));
+  EXPECT_THAT(
+      matrix("{a b: [1]}"),
+      ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'a b' is no name; a name has "
+                  "letters, digits, '_' and '-', and starts with a letter"));
+  EXPECT_THAT(
+      matrix("{task_dir: [1]}"),
+      ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'task_dir' is a placeholder "
+                  "that every task has; choose another name"));
+  EXPECT_THAT(
+      matrix("{lr: [1], exclude: [{rl: 1}]}"),
+      ElementsAre("sweep.yaml:3:32: group 'train': exclude: the matrix has no key 'rl', did "
+                  "you mean 'lr'?"));
+  EXPECT_THAT(
+      matrix("{lr: [1], exclude: {lr: 1}}"),
+      ElementsAre("sweep.yaml:3:30: group 'train': 'exclude' wants a list of combinations, as "
+                  "in [{lr: 1e-3, seed: 0}]"));
+  EXPECT_THAT(
+      matrix("{lr: [1], include: [5]}"),
+      ElementsAre("sweep.yaml:3:31: group 'train': an entry of 'include' is a combination, as "
+                  "in {lr: 1e-3, seed: 0}"));
+  EXPECT_THAT(matrix("{lr: [1], exclude: [{lr: 1}]}"),
+              ElementsAre("sweep.yaml:3:11: group 'train': the matrix has no combination left"));
+  EXPECT_THAT(matrix("{a: 0..9999, b: 0..9999}"),
+              ElementsAre("sweep.yaml:3:11: group 'train': the matrix makes more than 1000000 "
+                          "combinations"));
+}
+
+TEST(JobMistakes, DoNotFollowFromABrokenMatrix) {
+  EXPECT_THAT(in_task("command: 'x {lr} {more}', id: '{seed}'",
+                      "  matrix: {lr: 5, seed: [1], include: [{more: 1}]}\n"),
+              ElementsAre(HasSubstr("'lr' wants a list")));
+}
+
+TEST(JobMistakes, NameBothPlacesOfTwins) {
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- name: a\n"
+                          "  tasks: [{command: x}]\n"
+                          "- name: a\n"
+                          "  tasks:\n"
+                          "  - {id: x, command: x}\n"
+                          "  - {id: y, command: x}\n"),
+              ElementsAre("sweep.yaml:4:9: two groups are called 'a'; the other is in line 2"));
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- name: a\n"
+                          "  tasks:\n"
+                          "  - {id: x, command: x}\n"
+                          "  - {id: y, command: x}\n"
+                          "  - {id: x, command: x}\n"),
+              ElementsAre("sweep.yaml:6:10: group 'a': the id 'x' is taken twice; the other is at "
+                          "sweep.yaml:4:10"));
+  EXPECT_THAT(
+      in_task("command: x, id: same", "  matrix: {a: 0..9}\n"),
+      ElementsAre("sweep.yaml:5:22: group 'train': the id 'same' is the same for several "
+                  "combinations of the matrix; put placeholders in it that tell them apart"));
+  EXPECT_THAT(in_task("command: x, id: 'a{a}'", "  matrix: {a: 0..9, b: [1, 2]}\n"),
+              ElementsAre(HasSubstr("is the same for several combinations")));
+}
+
+TEST(JobMistakes, AllowTheSameIdInTwoGroupsUnlessToldOtherwise) {
+  constexpr std::string_view kText =
+      "groups:\n"
+      "- {name: a, tasks: [{id: x, command: x}]}\n"
+      "- {name: b, tasks: [{id: x, command: x}]}\n";
+  EXPECT_THAT(mistakes_of(kText), IsEmpty());
+  LoadOptions options = in_job_directory();
+  options.settings = {"task.allow-duplicate-id=false"};
+  EXPECT_THAT(mistakes_of(kText, options),
+              ElementsAre("sweep.yaml:3:26: group 'b': the id 'x' is also in group 'a' at "
+                          "sweep.yaml:2:26, and task.allow-duplicate-id is false"));
+  options.settings = {"task.directory-grouping=false"};
+  EXPECT_THAT(mistakes_of(kText, options),
+              ElementsAre("sweep.yaml:3:26: group 'b': the id 'x' is also in group 'a' at "
+                          "sweep.yaml:2:26, and without task.directory-grouping they would share a "
+                          "directory"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [{id: reports, command: x}]}]", options),
+              ElementsAre(HasSubstr("the id 'reports' is one that trainyard uses")));
+}
+
+TEST(JobMistakes, NameAnUnknownGroupAndACircle) {
+  EXPECT_THAT(
+      mistakes_of("groups:\n"
+                  "- {name: prepare, tasks: [{command: x}]}\n"
+                  "- {name: train, needs: [prepair, zz], tasks: [{command: x}]}\n"),
+      ElementsAre("sweep.yaml:3:25: group 'train': needs: there is no group 'prepair', did you "
+                  "mean 'prepare'?",
+                  "sweep.yaml:3:34: group 'train': needs: there is no group 'zz'"));
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- {name: a, needs: c, tasks: [{command: x}]}\n"
+                          "- {name: b, tasks: [{command: x}]}\n"
+                          "- {name: c, needs: [b], tasks: [{command: x}]}\n"),
+              ElementsAre("sweep.yaml:2:20: group 'a': the groups need each other in a circle: 'a' "
+                          "needs 'c', 'c' needs 'b', 'b' needs 'a' (the group before it)"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, needs: [a], tasks: [{command: x}]}]"),
+              ElementsAre("sweep.yaml:1:28: group 'a': the groups need each other in a circle: 'a' "
+                          "needs 'a'"));
+}
+
+TEST(JobMistakes, NameEveryCircle) {
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- {name: a, needs: a, tasks: [{command: x}]}\n"
+                          "- {name: b, needs: [f, d], tasks: [{command: x}]}\n"
+                          "- {name: c, needs: [b], tasks: [{command: x}]}\n"
+                          "- {name: d, needs: [a, c], tasks: [{command: x}]}\n"
+                          "- {name: e, needs: [b], tasks: [{command: x}]}\n"
+                          "- {name: f, needs: [], tasks: [{command: x}]}\n"),
+              ElementsAre("sweep.yaml:2:20: group 'a': the groups need each other in a circle: 'a' "
+                          "needs 'a'",
+                          "sweep.yaml:3:24: group 'b': the groups need each other in a circle: 'b' "
+                          "needs 'd', 'd' needs 'c', 'c' needs 'b'"));
+}
+
+TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
+  EXPECT_THAT(
+      in_task("id: big, command: x, memory: 64GB"),
+      ElementsAre("sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB "
+                  "of memory, this machine can give 18 GB (20 GB less 2 GB kept free)"));
+  EXPECT_THAT(
+      in_group("cpus: 6"),
+      ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs 6 "
+                  "CPUs, this machine has 4"));
+  EXPECT_THAT(in_task("command: x, memory: '{m}'", "  matrix: {m: [1GB, 18GB, 19GB]}\n"),
+              ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
+}
+
+TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
+  constexpr std::string_view kGroups = "groups: [{name: a, tasks: [{command: x}, {command: y}]}]\n";
+  LoadOptions options = in_job_directory();
+  options.settings = {"remain-limit.memory=99TB"};
+  EXPECT_THAT(mistakes_of(kGroups, options),
+              ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves "
+                          "nothing of this machine's memory, 20 GB"));
+  EXPECT_THAT(mistakes_of(fmt::format("config: {{remain-limit: {{memory: 20GB}}}}\n{}", kGroups)),
+              ElementsAre("sweep.yaml:1:33: remain-limit.memory: '20GB' leaves nothing of this "
+                          "machine's memory, 20 GB"));
+  options.settings = {"remain-limit.memory=18GB"};
+  EXPECT_THAT(mistakes_of(kGroups, options), IsEmpty());
+}
+
+TEST(JobMistakes, ReachIntoTheConfiguration) {
+  EXPECT_THAT(mistakes_of("config: {scheduler: {max-proces: 1}}\n"
+                          "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
+              ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces', did you mean "
+                          "'scheduler.max-process'?",
+                          "sweep.yaml:2:20: group 'a': unknown key 'colour'"));
+}
+
+TEST(JobMistakes, AreAllToldAtOnce) {
+  EXPECT_THAT(mistakes_of("name: a/b\n"
+                          "config: {debug: on}\n"
+                          "groups:\n"
+                          "- name: g\n"
+                          "  needs: h\n"
+                          "  gpus: 1\n"
+                          "  matrix: {s: [1, 2], include: [{s: 1, t: x}]}\n"
+                          "  tasks:\n"
+                          "  - {id: x, command: 'a {t}', cpus: 90}\n"
+                          "  - {id: y, command: b, colour: c}\n"),
+              ElementsAre(HasSubstr(":1:7: the name 'a/b'"), HasSubstr(":2:17: debug: "),
+                          HasSubstr(":5:10: group 'g': needs: there is no group 'h'"),
+                          HasSubstr(":6:9: group 'g': task 'y' can never run here: needs a GPU"),
+                          HasSubstr(":9:22: group 'g': '{t}' has no value"),
+                          HasSubstr(":9:37: group 'g': task 'x' can never run here: needs 90 CPUs"),
+                          HasSubstr(":10:10: group 'g': the id 'y' is the same"),
+                          HasSubstr(":10:25: group 'g': task 'y': unknown key 'colour'")));
+}
+
+TEST(JobMistakes, HaveABound) {
+  std::string text = "groups:\n- name: a\n  tasks:\n";
+  for (int i = 0; i < 500; ++i) text += "  - {command: x, colour: y}\n";
+  const auto mistakes = mistakes_of(text);
+  ASSERT_EQ(mistakes.size(), text::MistakeList::kShownMax + 1);
+  EXPECT_EQ(mistakes.back(), "sweep.yaml: and 400 more mistakes");
+}
+
+TEST(JobMistakes, TellOfTooManyTasks) {
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- {name: a, tasks: [{command: x}]}\n"
+                          "- {name: b, matrix: {x: 1..1000000}, tasks: [{command: x}]}\n"),
+              ElementsAre("sweep.yaml:3:3: group 'b': the job has more than 1000000 tasks"));
+}
+
+TEST(JobMistakes, AreToldOfWhatEndsATask) {
+  EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 1min"),
+              ElementsAre("sweep.yaml:4:13: group 'train': signal: it comes 1:00 before the time "
+                          "limit, which is 1:00"));
+  EXPECT_THAT(in_group("signal: KILL"),
+              ElementsAre(HasSubstr("SIGKILL cannot be caught: take another")));
+  EXPECT_THAT(in_group("memory-limit: hard"),
+              ElementsAre("sweep.yaml:4:19: group 'train': memory-limit: a hard limit needs "
+                          "'memory', which says how much"));
+  EXPECT_THAT(in_group("memory-limit: soft\nmemory: 1GB"),
+              ElementsAre(HasSubstr("'soft' is neither hard nor none")));
+  EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 2min\nmemory-limit: hard\nmemory: 1GB"),
+              IsEmpty());
+}
+
+TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
+  const auto load = [](const std::string& file) {
+    const auto job = Job::load({.job_file = file, .current_directory = "/tmp"}, small_machine());
+    return job ? std::string("good") : text::to_text(job.error().front());
+  };
+  EXPECT_EQ(load("no-such-sweep.yaml"),
+            "no-such-sweep.yaml: cannot be read: No such file or directory");
+  EXPECT_EQ(load("/proc"), "/proc: is a directory");
+  EXPECT_EQ(load("/dev/zero"), "/dev/zero: is not a plain file");
+  const sys::TemporaryDirectory directory;
+  const std::string pipe = directory.path() + "/pipe.yaml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(load(pipe), pipe + ": is a pipe and not a plain file");
+  directory.write("large.yaml", std::string(text::kTextFileMax + 1, ' '));
+  const std::string large = directory.path() + "/large.yaml";
+  EXPECT_EQ(load(large), large + ": is larger than 16 MiB");
+}
+
+}  // namespace
+}  // namespace trainyard::job

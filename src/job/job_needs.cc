@@ -1,0 +1,146 @@
+#include "job/job_needs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "job/job_spec.h"
+#include "model/ids.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+std::optional<std::size_t> find_group(const JobSpec& spec, std::string_view name) {
+  const auto found = std::ranges::find(spec.groups, name, &GroupSpec::name);
+  if (found == spec.groups.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - spec.groups.begin());
+}
+
+std::optional<std::size_t> find_earlier(GroupsBefore groups, std::string_view name) {
+  const auto found = std::find_if(groups.rbegin(), groups.rend(), [name](const auto* group) {
+    return group->name == name || group->called == name;
+  });
+  if (found == groups.rend()) return std::nullopt;
+  return static_cast<std::size_t>(groups.rend() - found) - 1;
+}
+
+std::string unknown_group(const JobSpec& spec, GroupsBefore groups_before, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const model::PlannedGroup* const group : groups_before) names.push_back(group->shown());
+  for (const GroupSpec& group : spec.groups) names.push_back(group.name);
+  if (const auto meant = nearest(name, names)) {
+    return fmt::format("needs: there is no group '{}', did you mean '{}'?", name, *meant);
+  }
+  return fmt::format("needs: there is no group '{}'", name);
+}
+
+using Circle = std::vector<std::size_t>;
+
+/// Takes off what needs nothing that is left, until nothing comes off any more: what is left then
+/// is on a circle or needs one.
+void take_off(const std::vector<Needs>& needs, std::vector<bool>& done) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      if (done[i]) continue;
+      const bool ready = std::ranges::all_of(
+          needs[i].own, [&](model::GroupIndex need) { return done[need.value]; });
+      if (ready) done[i] = changed = true;
+    }
+  }
+}
+
+/// Ways through groups that end where they start, no two of them through the same group. At most as
+/// many as are told.
+std::vector<Circle> find_circles(const std::vector<Needs>& needs) {
+  std::vector<Circle> circles;
+  std::vector<bool> done(needs.size(), false);
+  while (circles.size() < text::MistakeList::kShownMax) {
+    take_off(needs, done);
+    const auto left = std::ranges::find(done, false);
+    if (left == done.end()) break;
+    Circle way{static_cast<std::size_t>(left - done.begin())};
+    auto seen = way.end();
+    while (seen == way.end()) {
+      const auto next = std::ranges::find_if(
+          needs[way.back()].own, [&](model::GroupIndex need) { return !done[need.value]; });
+      seen = std::ranges::find(way, std::size_t{next->value});
+      if (seen == way.end()) {
+        way.emplace_back(next->value);
+        seen = way.end();
+      }
+    }
+    circles.emplace_back(seen, way.end());
+    for (const std::size_t group : circles.back()) done[group] = true;
+  }
+  return circles;
+}
+
+/// Where a group says that it needs another.
+text::Place place_of_need(const GroupSpec& group, std::string_view name) {
+  if (!group.needs) return group.place;
+  const auto said =
+      std::ranges::find(*group.needs, name, [](const auto& need) { return need.first; });
+  return said == group.needs->end() ? group.place : said->second;
+}
+
+void complain_of_circle(const JobSpec& spec, const Circle& circle,
+                        const text::YamlDocument& document, text::MistakeList& mistakes) {
+  std::string text;
+  for (std::size_t i = 0; i < circle.size(); ++i) {
+    const GroupSpec& group = spec.groups[circle[i]];
+    const GroupSpec& next = spec.groups[circle[(i + 1) % circle.size()]];
+    text += fmt::format("{}'{}' needs '{}'{}", i == 0 ? "" : ", ", group.name, next.name,
+                        group.needs ? "" : " (the group before it)");
+  }
+  const GroupSpec& group = spec.groups[circle.front()];
+  const GroupSpec& next = spec.groups[circle[1 % circle.size()]];
+  mistakes.add(document.mistake(
+      place_of_need(group, next.name),
+      fmt::format("group '{}': the groups need each other in a circle: {}", group.name, text)));
+}
+
+}  // namespace
+
+std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before,
+                                 const text::YamlDocument& document, text::MistakeList& mistakes) {
+  std::vector<Needs> needs(spec.groups.size());
+  const auto add = [](std::vector<model::GroupIndex>& to, std::size_t group) {
+    const model::GroupIndex index{static_cast<std::uint32_t>(group)};
+    if (std::ranges::find(to, index) == to.end()) to.push_back(index);
+  };
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const GroupSpec& group = spec.groups[i];
+    if (!group.needs) {
+      if (i > 0) add(needs[i].own, i - 1);
+      continue;
+    }
+    for (const auto& [name, place] : *group.needs) {
+      if (const auto own = find_group(spec, name)) {
+        add(needs[i].own, *own);
+      } else if (const auto earlier = find_earlier(groups_before, name)) {
+        add(needs[i].earlier, *earlier);
+      } else {
+        mistakes.add(document.mistake(
+            place,
+            fmt::format("group '{}': {}", group.name, unknown_group(spec, groups_before, name))));
+      }
+    }
+  }
+  for (const Circle& circle : find_circles(needs)) {
+    complain_of_circle(spec, circle, document, mistakes);
+  }
+  return needs;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,475 @@
+#include "job/job_plan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "job/gpu_variables.h"
+#include "job/job_binding.h"
+#include "job/job_needs.h"
+#include "job/job_spec.h"
+#include "job/learned.h"
+#include "job/task_keys.h"
+#include "job/task_terms.h"
+#include "job/written_and_taken.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "run/run_directory.h"
+#include "schedule/gpu_room.h"
+#include "schedule/scheduler.h"
+#include "settings/configuration.h"
+#include "settings/setting_value.h"
+#include "text/file_name.h"
+#include "text/mistake.h"
+#include "text/placeholder.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+/// So many tasks without room are named where a job is only looked at.
+constexpr std::size_t kWithoutRoomShown = 10;
+
+class PlanMaker {
+ public:
+  PlanMaker(const JobSpec& spec, const PlanBasis& basis, const text::YamlDocument& document,
+            text::MistakeList& mistakes)
+      : spec_(spec), basis_(basis), document_(document), mistakes_(mistakes) {}
+
+  PlannedJob make() {
+    std::vector<Needs> needs = resolve_needs(spec_, basis_.groups_before, document_, mistakes_);
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
+      const GroupSpec& group = spec_.groups[i];
+      job_.plan.groups.push_back(
+          {.name = group.name,
+           .called = called(group.name),
+           .directory = run::group_directory(basis_.batch, group.name, grouping()),
+           .needs = std::move(needs[i].own),
+           .needs_earlier = std::move(needs[i].earlier),
+           .parallel_max = group.parallel_max,
+           .fail_fast = group.fail_fast});
+      job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
+      if (run::taken_in_run_directory(group.name) && grouping() && basis_.batch == 1) {
+        complain(group.name_place, group,
+                 fmt::format("the name '{}' is one that trainyard uses in the run directory itself",
+                             group.name));
+      }
+      if (group.matrix_broken || group.tasks.empty()) continue;
+      if (job_.plan.tasks.size() + count_tasks(group) > kTasksMax) {
+        complain(group.place, group, fmt::format("the job has more than {} tasks", kTasksMax));
+        break;
+      }
+      add_group(i);
+    }
+    check_shapes();
+    check_ids();
+    std::ranges::move(compared_.notes(), std::back_inserter(job_.notes));
+    job_.plan.shapes.shrink_to_fit();
+    job_.plan.tasks.shrink_to_fit();
+    return std::move(job_);
+  }
+
+ private:
+  struct NumberedId {
+    std::uint64_t hash = 0;
+    std::uint32_t task = 0;
+    friend auto operator<=>(const NumberedId&, const NumberedId&) = default;
+  };
+  /// Whose shape it is: the first task that has it.
+  struct ShapeOwner {
+    std::size_t group = 0;
+    TaskOrigin origin;
+  };
+
+  [[nodiscard]] bool grouping() const {
+    return basis_.configuration.flag(settings::Setting::TaskDirectoryGrouping);
+  }
+
+  [[nodiscard]] bool was_shown(std::string_view name) const {
+    return std::ranges::any_of(basis_.groups_before, [name](const model::PlannedGroup* group) {
+      return group->shown() == name;
+    });
+  }
+
+  /// Nothing where no batch before has a group that people see under this name.
+  [[nodiscard]] std::string called(const std::string& name) const {
+    if (!was_shown(name)) return {};
+    std::string other = name;
+    const auto is_taken = [this, &other] {
+      return was_shown(other) ||
+             std::ranges::find(spec_.groups, other, &GroupSpec::name) != spec_.groups.end();
+    };
+    do other += fmt::format(" ({})", basis_.batch);
+    while (is_taken());
+    return other;
+  }
+
+  void complain(text::Place place, const GroupSpec& group, std::string_view message) {
+    mistakes_.add(document_.mistake(place, fmt::format("group '{}': {}", group.name, message)));
+  }
+
+  /// To be said after a mistake that not every combination has.
+  [[nodiscard]] std::string in_combination(const GroupSpec& group) const {
+    if (!group.has_matrix) return "";
+    return fmt::format(" (in the combination {})", combination_text(group, bindings_));
+  }
+
+  void add_group(std::size_t number) {
+    const GroupSpec& group = spec_.groups[number];
+    group_number_ = number;
+    shapes_.clear();
+    same_for_all_.assign(group.tasks.size(), std::nullopt);
+    complained_.clear();
+    job_.plan.tasks.reserve(job_.plan.tasks.size() + count_tasks(group));
+    ids_.reserve(ids_.size() + count_tasks(group));
+    std::vector<std::size_t> sparse;
+    for (std::size_t key = 0; key < group.matrix.keys().size(); ++key) {
+      if (!group.matrix.everywhere(key)) sparse.push_back(kMatrixSlots + key);
+    }
+    for (std::size_t combination = 0; combination < group.matrix.size(); ++combination) {
+      bind_combination(group, combination, bindings_);
+      for (std::size_t task = 0; task < group.tasks.size(); ++task) {
+        const TaskOrigin origin{.combination = combination, .task = task};
+        if (sparse.empty() || has_all_values(group, origin)) {
+          add_task(group, origin);
+        } else {
+          job_.plan.tasks.emplace_back();  // So that the others keep their numbers.
+        }
+      }
+    }
+  }
+
+  /// Each kind of complaint once for each task of the file, not for each combination.
+  bool first_time(std::size_t task, std::string_view about) {
+    return complained_.emplace(task, about).second;
+  }
+
+  bool has_all_values(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    bool has_all = true;
+    const auto look = [&](const text::Template& text, text::Place place) {
+      const auto slot = text.missing(bindings_);
+      if (!slot || *slot < kMatrixSlots) return;
+      has_all = false;
+      const std::string& key = group.matrix.keys()[*slot - kMatrixSlots];
+      if (!first_time(origin.task, key)) return;
+      complain(place, group,
+               fmt::format("'{{{}}}' has no value in the combination {}", key,
+                           combination_text(group, bindings_)));
+    };
+    for (const auto* wants : {&group.wants, &task.wants}) {
+      for (const auto& [key, text] : wants->said) look(text.text, text.place);
+      for (const auto& [name, text] : wants->environment) look(text.text, text.place);
+    }
+    for (const text::Template& argument : task.arguments) look(argument, task.command_place);
+    if (task.id) look(task.id->text, task.id->place);
+    return has_all;
+  }
+
+  void add_task(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    const std::string id = make_id(group, origin, bindings_);
+    bindings_[kTaskIdSlot] = id;
+    check_id(group, origin, id);
+    ids_.push_back({.hash = std::hash<std::string_view>{}(id),
+                    .task = static_cast<std::uint32_t>(job_.plan.tasks.size())});
+
+    std::optional<model::ShapeIndex>& same = same_for_all_[origin.task];
+    model::ShapeIndex shape;
+    if (same) {
+      shape = *same;
+    } else {
+      shape = shape_of(group, origin);
+      const bool alike = !terms_depend(group.wants) && !terms_depend(task.wants);
+      if (alike && !basis_.learned.knows(group.name)) same = shape;
+    }
+    job_.plan.tasks.push_back({.shape = shape});
+  }
+
+  /// Whether the terms may differ from combination to combination.
+  static bool terms_depend(const Wants& wants) {
+    return std::ranges::any_of(wants.said, [](const auto& it) {
+      return info_of(it.first).take != nullptr && it.second.text.uses_any();
+    });
+  }
+
+  void check_id(const GroupSpec& group, TaskOrigin origin, const std::string& id) {
+    const TaskSpec& task = group.tasks[origin.task];
+    const auto why = text::why_unsafe(id);
+    const bool taken = !why && !grouping() && basis_.batch == 1 && run::taken_in_run_directory(id);
+    if ((!why && !taken) || !first_time(origin.task, "id")) return;
+    const text::Place place = task.id ? task.id->place : task.place;
+    if (taken) {
+      complain(
+          place, group,
+          fmt::format("the id '{}' is one that trainyard uses in the run directory itself", id));
+    } else {
+      complain(place, group,
+               fmt::format("the id '{}' {}, and it is to be the name of a directory{}", id, *why,
+                           task.id ? "" : "; give the task an 'id' of its own"));
+    }
+  }
+
+  model::ShapeIndex shape_of(const GroupSpec& group, TaskOrigin origin) {
+    const model::Terms terms = terms_of(group, origin);
+    const auto next = static_cast<std::uint32_t>(job_.plan.shapes.size());
+    const auto [known, fresh] = shapes_.try_emplace(terms, model::ShapeIndex{next});
+    if (fresh) {
+      job_.plan.shapes.push_back(
+          {.group = {static_cast<std::uint32_t>(group_number_)}, .terms = terms});
+      owners_.push_back({.group = group_number_, .origin = origin});
+    }
+    return known->second;
+  }
+
+  /// What the texts say in this combination; complains of those that say nothing right.
+  Asked asked_of(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    Asked asked;
+    for (const TaskKeyInfo& info : task_keys()) {
+      const Text* const text = said(group, task, info.key);
+      if (text == nullptr || info.take == nullptr) continue;
+      const bool fixed = !text->text.uses_any();
+      const std::string filled = fixed ? text->text.text() : text->text.fill(bindings_);
+      const Result<void> taken = info.take(filled, asked);
+      if (!taken && first_time(origin.task, fmt::format("{} {}", info.name, filled))) {
+        complain(text->place, group,
+                 fmt::format("{}: {}{}", info.name, taken.error().message, in_combination(group)));
+      }
+    }
+    return asked;
+  }
+
+  model::Terms terms_of(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    const bool device_goes_first = task.wants.find(TaskKey::Device) != nullptr &&
+                                   task.wants.find(TaskKey::Gpus) == nullptr &&
+                                   task.wants.find(TaskKey::GpuMemory) == nullptr;
+    MadeTerms made = make_terms(asked_of(group, origin), device_goes_first, terms_basis());
+    for (const TermsMistake& mistake : made.mistakes) {
+      const std::string_view name = info_of(mistake.key).name;
+      if (!first_time(origin.task, name)) continue;
+      const Text* const text = said(group, task, mistake.key);
+      complain(text != nullptr ? text->place : task.place, group,
+               fmt::format("{}: {}{}", name, mistake.message, in_combination(group)));
+    }
+    const Text* const ranks = said(group, task, TaskKey::Ranks);
+    if (ranks != nullptr && !group.preload.empty() && first_time(origin.task, "ranks")) {
+      complain(ranks->place, group, "ranks: a task with 'preload' is one process");
+    }
+    add_learned(group, made.terms);
+    return made.terms;
+  }
+
+  [[nodiscard]] TermsBasis terms_basis() const {
+    return {.configuration = basis_.configuration, .capacity = basis_.capacity};
+  }
+
+  /// What earlier runs have taught counts where nothing is written, and is told where it differs.
+  void add_learned(const GroupSpec& group, model::Terms& terms) {
+    if (!basis_.learned.knows(group.name)) return;
+    const std::string id(bindings_[kTaskIdSlot].value_or(""));
+    const LearnedTask taken = basis_.learned.taken(group.name, id);
+    if (!terms.learns_memory) {
+      compared_.see(group.name, "memory", terms.request.memory, taken.memory);
+    }
+    if (terms.request.gpu_memory > Bytes{}) {
+      compared_.see(group.name, "gpu-memory", terms.request.gpu_memory, taken.gpu_memory);
+    }
+    use_learned(terms, basis_.learned.expected(group.name, id), terms_basis());
+  }
+
+  /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
+  /// not the tasks.
+  bool check_memory() {
+    const settings::Configuration& configuration = basis_.configuration;
+    const Bytes memory = basis_.capacity.memory;
+    const auto remain = configuration.size(settings::Setting::RemainLimitMemory);
+    if (!remain || *remain < memory || memory.count == 0) return true;
+    mistakes_.add(configuration.mistake(
+        settings::Setting::RemainLimitMemory,
+        fmt::format("remain-limit.memory: '{}' leaves nothing of this machine's memory, {}",
+                    configuration.text(settings::Setting::RemainLimitMemory), to_text(memory))));
+    return false;
+  }
+
+  /// A mistake where the job is to be run; a note where it is only looked at, and the first few say
+  /// enough.
+  void say_no_room(text::Place place, const GroupSpec& group, const std::string& message) {
+    if (!basis_.only_shown) return complain(place, group, message);
+    if (++without_room_ > kWithoutRoomShown) return;
+    job_.notes.push_back(text::to_text(
+        document_.mistake(place, fmt::format("group '{}': {}", group.name, message))));
+  }
+
+  void check_shapes() {
+    model::Policy policy = settings::policy(basis_.configuration, basis_.capacity);
+    if (!check_memory()) policy.memory_remain = Bytes{};
+    for (std::size_t i = 0; i < owners_.size(); ++i) {
+      const ShapeOwner& owner = owners_[i];
+      const GroupSpec& group = spec_.groups[owner.group];
+      const TaskSpec& task = group.tasks[owner.origin.task];
+      const model::Request& request = job_.plan.shapes[i].terms.request;
+      const auto said_at = [&](TaskKey key) {
+        const Text* const text = said(group, task, key);
+        return text != nullptr ? text->place : task.place;
+      };
+      bind_combination(group, owner.origin.combination, bindings_);
+      const std::string id = make_id(group, owner.origin, bindings_);
+      if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i])) {
+        say_no_room(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
+      }
+      if (const auto why = schedule::never_fits(request, policy, basis_.capacity)) {
+        const bool memory = request.memory > settings::memory_to_give(policy, basis_.capacity);
+        const bool cpus = request.cpus > basis_.capacity.cpus;
+        const TaskKey key = memory                   ? TaskKey::Memory
+                            : cpus                   ? TaskKey::Cpus
+                            : request.gpu            ? TaskKey::Device
+                            : says_gpus(task, group) ? TaskKey::Gpus
+                                                     : TaskKey::GpuMemory;
+        say_no_room(said_at(key), group, fmt::format("task '{}' can never run here: {}", id, *why));
+      } else if (said(group, task, TaskKey::Cpus) == nullptr) {
+        compare_room(owner.group, request, policy);
+      }
+    }
+    if (without_room_ > kWithoutRoomShown) {
+      job_.notes.push_back(fmt::format("{} more kinds of tasks can never run here",
+                                       without_room_ - kWithoutRoomShown));
+    }
+  }
+
+  /// Says so when tasks that share GPUs leave them idle for want of CPUs that nobody has asked for:
+  /// each has one by default, and one that trains on a GPU often needs less. Once a group.
+  void compare_room(std::size_t group, const model::Request& request, const model::Policy& policy) {
+    if (request.gpu_memory == Bytes{} || request.cpus == model::Cpus{}) return;
+    if (group < groups_compared_) return;
+    std::int64_t on_gpus = 0;
+    for (std::uint32_t i = 0; i < basis_.capacity.gpus.size(); ++i) {
+      if (request.gpu && *request.gpu != model::GpuIndex{i}) continue;
+      const model::Gpu& gpu = basis_.capacity.gpus[i];
+      const Bytes room = gpu.memory - schedule::memory_kept_free(policy, gpu);
+      on_gpus += std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
+    }
+    on_gpus /= std::max(request.gpus, 1);
+    const std::size_t end = group + 1 < job_.group_starts.size() ? job_.group_starts[group + 1]
+                                                                 : job_.plan.tasks.size();
+    const std::int64_t tasks = static_cast<std::int64_t>(end) - job_.group_starts[group];
+    const std::int64_t on_cpus = basis_.capacity.cpus.milli / request.cpus.milli;
+    const std::int64_t wanted = std::min(on_gpus, tasks);
+    if (on_cpus >= wanted) return;
+    groups_compared_ = group + 1;
+    // Rounded down, so that as many really fit.
+    const std::int64_t hundredths = basis_.capacity.cpus.milli / wanted / 10;
+    const double share = static_cast<double>(hundredths) / 100;
+    job_.notes.push_back(fmt::format(
+        "group '{}': the GPUs have room for {} of its tasks at once, the CPUs for {}: with "
+        "'cpus: {}' all of them run",
+        spec_.groups[group].name, wanted, on_cpus, share));
+  }
+
+  /// `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
+  bool says_gpus(const TaskSpec& task, const GroupSpec& group) const {
+    const Text* const number = said(group, task, TaskKey::Gpus);
+    return number != nullptr && settings::parse_count(number->text.fill(bindings_)).value_or(0) > 0;
+  }
+
+  [[nodiscard]] std::size_t group_of(std::uint32_t task) const {
+    const auto after = std::ranges::upper_bound(job_.group_starts, task);
+    return static_cast<std::size_t>(after - job_.group_starts.begin()) - 1;
+  }
+
+  struct Named {
+    const GroupSpec* group = nullptr;
+    const TaskSpec* task = nullptr;
+    std::string id;
+    [[nodiscard]] text::Place place() const { return task->id ? task->id->place : task->place; }
+  };
+  Named named(std::uint32_t index) {
+    const GroupSpec& group = spec_.groups[group_of(index)];
+    const TaskOrigin origin = origin_of(group, index - job_.group_starts[group_of(index)]);
+    bind_combination(group, origin.combination, bindings_);
+    return {.group = &group,
+            .task = &group.tasks[origin.task],
+            .id = make_id(group, origin, bindings_)};
+  }
+
+  void check_ids() {
+    const bool over_groups =
+        !grouping() || !basis_.configuration.flag(settings::Setting::TaskAllowDuplicateId);
+    std::ranges::sort(ids_);
+    for (std::size_t i = 1; i < ids_.size(); ++i) {
+      if (ids_[i].hash != ids_[i - 1].hash) continue;
+      const Named first = named(ids_[i - 1].task);
+      const Named second = named(ids_[i].task);
+      if (first.id != second.id) continue;
+      if (first.group != second.group && !over_groups) continue;
+      complain_of_twins(first, second);
+    }
+  }
+
+  void complain_of_twins(const Named& first, const Named& second) {
+    if (!twins_.emplace(first.task, second.task).second) return;
+    const text::Place other = first.place();
+    if (first.task == second.task) {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is the same for several combinations of the matrix; "
+                           "put placeholders in it that tell them apart",
+                           second.id));
+    } else if (first.group == second.group) {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is taken twice; the other is at {}:{}:{}", second.id,
+                           document_.file(), other.line, other.column));
+    } else {
+      complain(second.place(), *second.group,
+               fmt::format("the id '{}' is also in group '{}' at {}:{}:{}, and {}", second.id,
+                           first.group->name, document_.file(), other.line, other.column,
+                           grouping() ? "task.allow-duplicate-id is false"
+                                      : "without task.directory-grouping they would share a "
+                                        "directory"));
+    }
+  }
+
+  const JobSpec& spec_;
+  const PlanBasis& basis_;
+  const text::YamlDocument& document_;
+  text::MistakeList& mistakes_;
+  PlannedJob job_;
+
+  // Of the group that is being multiplied.
+  std::size_t group_number_ = 0;
+  text::Bindings bindings_{text::Bindings(kMatrixSlots)};
+  std::map<model::Terms, model::ShapeIndex> shapes_;
+  std::vector<std::optional<model::ShapeIndex>> same_for_all_;
+  std::set<std::pair<std::size_t, std::string>> complained_;
+
+  std::size_t without_room_ = 0;
+  std::size_t groups_compared_ = 0;  ///< Groups before this one need no more words about CPUs.
+  WrittenAndTaken compared_;
+  std::vector<NumberedId> ids_;
+  std::vector<ShapeOwner> owners_;
+  std::set<std::pair<const TaskSpec*, const TaskSpec*>> twins_;
+};
+
+}  // namespace
+
+PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const text::YamlDocument& document,
+                    text::MistakeList& mistakes) {
+  return PlanMaker(spec, basis, document, mistakes).make();
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,48 @@
+// Multiplies a JobSpec into the Plan that the scheduler works with, and finds the mistakes that
+// only show then: ids taken twice, a placeholder without a value, an estimate that the machine can
+// never hold, groups that need each other in a circle.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "job/job_needs.h"
+#include "job/job_spec.h"
+#include "job/learned.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "settings/configuration.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+constexpr std::size_t kTasksMax = 1'000'000;
+
+struct PlannedJob {
+  model::Plan plan;
+  /// For people: where what is written and what was learned differ, and what has no room here.
+  std::vector<std::string> notes;
+  std::vector<std::uint32_t> group_starts;  ///< The number of the first task of each group.
+};
+
+/// What the plan is made with, beside the file.
+struct PlanBasis {
+  const settings::Configuration& configuration;
+  const model::Capacity& capacity;
+  const Learned& learned;
+  std::uint32_t batch = 1;  ///< Which of the run it becomes.
+  /// The groups of all batches before, in order: what its own may need, too.
+  GroupsBefore groups_before;
+  /// What this machine can never hold is a note, as in LoadOptions.
+  bool only_shown = false;
+};
+
+/// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then
+/// what comes back is not to be used.
+PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const text::YamlDocument& document,
+                    text::MistakeList& mistakes);
+
+}  // namespace trainyard::job

@@ -1,0 +1,464 @@
+#include "job/job_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "job/job_spec.h"
+#include "job/matrix_reader.h"
+#include "job/task_environment.h"
+#include "job/task_keys.h"
+#include "settings/setting_value.h"
+#include "text/file_name.h"
+#include "text/key_reader.h"
+#include "text/launcher_text.h"
+#include "text/mistake.h"
+#include "text/placeholder.h"
+#include "text/python_command.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+constexpr std::array<text::Elsewhere, 3> kNotOfJob{{
+    {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
+    {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
+    {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
+}};
+constexpr std::array<text::Elsewhere, 2> kNotOfGroup{{
+    {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
+    {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
+}};
+constexpr std::array<text::Elsewhere, 6> kNotOfTask{{
+    {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
+    {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
+    {.key = "needs", .message = "'needs' belongs to the group: tasks of a group run in any order"},
+    {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
+    {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
+    {.key = "preload",
+     .message = "'preload' belongs to the group, whose tasks share what is imported"},
+}};
+
+/// A single text with placeholders, and without NUL.
+std::optional<Text> read_text(const text::Complainer& to, const text::YamlNode& node,
+                              std::string_view key, const text::Template::Names& names) {
+  const auto single = text::read_single(to, node, key);
+  if (!single) return std::nullopt;
+  if (single->contains('\0')) {
+    to.complain(node, fmt::format("{}: {}", key, text::kNoNul));
+    return std::nullopt;
+  }
+  text::Template::Read read = text::Template::read(*single, names);
+  for (const std::string& problem : read.problems) {
+    to.complain(node, fmt::format("{}: {}", key, problem));
+  }
+  if (!read.problems.empty()) return std::nullopt;
+  return Text{.text = std::move(read.text), .place = node.place};
+}
+
+/// Reads one group and its tasks. Its members are what everything in it is read with.
+class GroupReader {
+ public:
+  GroupReader(const text::Complainer& to, std::string directory)
+      : to_(to), directory_(std::move(directory)) {}
+
+  GroupSpec read(const text::YamlNode& node, std::string name) {
+    GroupSpec group;
+    group.place = node.place;
+    group.name = std::move(name);
+    text::check_keys(to_, node, keys_of_group(), kNotOfGroup);
+    if (const text::YamlNode* matrix = node.find("matrix")) read_group_matrix(*matrix, group);
+    names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
+    for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
+    if (group.matrix_broken) add_names_of_broken(*node.find("matrix"));
+
+    group.wants = read_wants(to_, node);
+    if (const text::YamlNode* needs = node.find("needs")) group.needs = read_needs(*needs);
+    if (const text::YamlNode* most = node.find("max-parallel")) {
+      group.parallel_max =
+          read_value<int>(to_, *most, "max-parallel", settings::parse_count).value_or(0);
+    }
+    if (const text::YamlNode* fast = node.find("fail-fast")) {
+      group.fail_fast =
+          read_value<bool>(to_, *fast, "fail-fast", settings::parse_flag).value_or(false);
+    }
+    read_tasks(node, group);
+    if (const text::YamlNode* modules = node.find("preload")) {
+      group.preload = read_preload(*modules);
+      for (const TaskSpec& task : group.tasks) check_preloaded(task);
+    }
+    return group;
+  }
+
+ private:
+  void read_group_matrix(const text::YamlNode& node, GroupSpec& group) {
+    group.has_matrix = true;
+    auto matrix = read_matrix(to_.document(), node, {.directory = directory_, .where = to_.where()},
+                              to_.mistakes());
+    group.matrix_broken = !matrix.has_value();
+    if (matrix) group.matrix = std::move(*matrix);
+  }
+
+  /// So that its placeholders are not complained about on top of it.
+  void add_names_of_broken(const text::YamlNode& matrix) {
+    if (matrix.kind != text::YamlKind::Mapping) return;
+    for (std::size_t i = 0; i + 1 < matrix.items.size(); i += 2) {
+      names_.emplace_back(matrix.items[i]->text);
+      for (const text::YamlNode* entry : matrix.items[i + 1]->items) {
+        for (std::size_t k = 0; k + 1 < entry->items.size(); k += 2) {
+          names_.emplace_back(entry->items[k]->text);
+        }
+      }
+    }
+  }
+
+  template <class T, class Parse>
+  std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& node,
+                              std::string_view key, Parse parse) {
+    const auto text = text::read_single(to, node, key);
+    if (!text) return std::nullopt;
+    const Result<T> value = parse(*text);
+    if (value) return *value;
+    to.complain(node, fmt::format("{}: {}", key, value.error().message));
+    return std::nullopt;
+  }
+
+  std::vector<std::pair<std::string, text::Place>> read_needs(const text::YamlNode& node) {
+    std::vector<std::pair<std::string, text::Place>> needs;
+    if (node.kind == text::YamlKind::Text) {
+      needs.emplace_back(node.text, node.place);
+      return needs;
+    }
+    if (node.kind != text::YamlKind::List) {
+      to_.complain(node, "'needs' wants names of groups, as in [prepare, train]; [] for none");
+      return needs;
+    }
+    for (const text::YamlNode* item : node.items) {
+      if (item->kind == text::YamlKind::Text) {
+        needs.emplace_back(item->text, item->place);
+      } else {
+        to_.complain(*item, "'needs' wants names of groups, as in [prepare, train]");
+      }
+    }
+    return needs;
+  }
+
+  std::vector<std::string> read_preload(const text::YamlNode& node) {
+    std::vector<std::string> modules;
+    const auto add = [&](const text::YamlNode& item) {
+      if (item.kind == text::YamlKind::Text && text::is_python_module(item.text)) {
+        modules.push_back(item.text);
+      } else if (item.kind == text::YamlKind::Text) {
+        to_.complain(item, fmt::format("preload: '{}' is no name of a Python module", item.text));
+      } else {
+        to_.complain(item, "'preload' wants names of Python modules, as in [numpy, mydata]");
+      }
+    };
+    if (node.kind != text::YamlKind::List) {
+      add(node);
+    } else {
+      for (const text::YamlNode* item : node.items) add(*item);
+    }
+    return modules;
+  }
+
+  /// What the values of its placeholders are does not matter: they come as one word each.
+  void check_preloaded(const TaskSpec& task) {
+    const text::Bindings values(names_.size(), "python");
+    std::vector<std::string> arguments;
+    arguments.reserve(task.arguments.size());
+    for (const text::Template& text : task.arguments) arguments.push_back(text.fill(values));
+    const Result<text::PythonCommand> python =
+        task.in_shell && !arguments.empty() ? text::read_python_command(arguments.front())
+                                            : text::read_python_command(std::move(arguments));
+    if (python) return;
+    to_.mistakes().add(to_.document().mistake(
+        task.command_place, fmt::format("{}'preload' is for commands like 'python3 train.py', and "
+                                        "this one {}",
+                                        to_.where(), python.error().message)));
+  }
+
+  void read_tasks(const text::YamlNode& node, GroupSpec& group) {
+    const text::YamlNode* const tasks = node.find("tasks");
+    if (tasks == nullptr) {
+      to_.complain(node, "has no 'tasks'");
+      return;
+    }
+    if (tasks->kind == text::YamlKind::List && tasks->items.empty()) {
+      to_.complain(*tasks, "'tasks' has no task");
+      return;
+    }
+    if (tasks->kind != text::YamlKind::List) {
+      to_.complain(*tasks,
+                   "'tasks' wants a list, each with a 'command', as in [{command: ./train}]");
+      return;
+    }
+    for (std::size_t i = 0; i < tasks->items.size(); ++i) {
+      if (auto task = read_task(*tasks->items[i], i + 1)) group.tasks.push_back(std::move(*task));
+    }
+  }
+
+  std::optional<TaskSpec> read_task(const text::YamlNode& node, std::size_t number) {
+    if (node.kind != text::YamlKind::Mapping) {
+      to_.complain(node, fmt::format("task {}: a task is keys with values, as in {{command: "
+                                     "./train}}",
+                                     number));
+      return std::nullopt;
+    }
+    const text::YamlNode* const id = node.find("id");
+    const bool has_id = id != nullptr && id->kind == text::YamlKind::Text;
+    const text::Complainer to =
+        to_.within(has_id ? fmt::format("task '{}'", id->text) : fmt::format("task {}", number));
+    text::check_keys(to, node, keys_of_task(), kNotOfTask);
+    TaskSpec task;
+    task.place = node.place;
+    if (id != nullptr) task.id = read_id(to, *id);
+    task.wants = read_wants(to, node);
+    if (const text::YamlNode* command = node.find("command")) {
+      read_command(to, *command, task);
+    } else {
+      to.complain(node, "has no 'command'");
+    }
+    return task;
+  }
+
+  /// The id is part of {task_id} and {task_dir}, so it cannot use them.
+  std::optional<Text> read_id(const text::Complainer& to, const text::YamlNode& node) {
+    auto id = read_text(to, node, "id", names(false));
+    if (!id) return std::nullopt;
+    for (const std::size_t slot : {kTaskDirSlot, kRunDirSlot, kTaskIdSlot}) {
+      if (!id->text.uses(slot)) continue;
+      to.complain(node, fmt::format("id: '{{{}}}' cannot be a part of the id",
+                                    text::kOwnPlaceholders.at(slot)));
+      return std::nullopt;
+    }
+    return id;
+  }
+
+  void read_command(const text::Complainer& to, const text::YamlNode& node, TaskSpec& task) {
+    task.command_place = node.place;
+    task.in_shell = node.kind == text::YamlKind::Text;
+    if (node.kind == text::YamlKind::Text) {
+      if (node.text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        to.complain(node, "'command' is empty");
+      } else if (auto text = read_text(to, node, "command", names(true))) {
+        task.arguments.push_back(std::move(text->text));
+      }
+      return;
+    }
+    if (node.kind != text::YamlKind::List || node.items.empty()) {
+      to.complain(node, "'command' wants a text for the shell, or a list: [python, train.py]");
+      return;
+    }
+    for (const text::YamlNode* item : node.items) {
+      // `null` as a word of a command is a word, as it is everywhere but in YAML.
+      text::YamlNode word;
+      if (item->kind == text::YamlKind::Null && !item->text.empty()) {
+        word = *item;
+        word.kind = text::YamlKind::Text;
+        item = &word;
+      }
+      if (auto text = read_text(to, *item, "command", names(false))) {
+        task.arguments.push_back(std::move(text->text));
+      }
+    }
+    if (node.items.front()->kind == text::YamlKind::Text && node.items.front()->text.empty()) {
+      to.complain(*node.items.front(), "the program of 'command' is empty");
+    }
+  }
+
+  [[nodiscard]] text::Template::Names names(bool in_shell) const {
+    return {.names = names_, .in_shell = in_shell};
+  }
+
+  /// The text of a key. When it has no placeholder, its value is checked here, once and at its
+  /// place.
+  std::optional<Text> read_said(const text::Complainer& to, const text::YamlNode& node,
+                                const TaskKeyInfo& info) {
+    std::optional<Text> text;
+    if (info.list && node.kind == text::YamlKind::List) {
+      text = read_words(to, node, info);
+    } else if (info.placeholders) {
+      text = read_text(to, node, info.name, names(false));
+    } else if (auto single = text::read_single(to, node, info.name)) {
+      text = Text{.text = text::Template::plain(std::move(*single)), .place = node.place};
+    }
+    if (!text || text->text.uses_any() || info.take == nullptr) return text;
+    Asked ignored;
+    const Result<void> taken = info.take(text->text.text(), ignored);
+    if (taken) return text;
+    to.complain(node, fmt::format("{}: {}", info.name, taken.error().message));
+    return std::nullopt;
+  }
+
+  static std::optional<Text> read_words(const text::Complainer& to, const text::YamlNode& node,
+                                        const TaskKeyInfo& info) {
+    std::string words;
+    for (const text::YamlNode* const item : node.items) {
+      const auto word = text::read_single(to, *item, info.name);
+      if (!word) return std::nullopt;
+      words += (words.empty() ? "" : ",") + *word;
+    }
+    return Text{.text = text::Template::plain(std::move(words)), .place = node.place};
+  }
+
+  Wants read_wants(const text::Complainer& to, const text::YamlNode& node) {
+    Wants wants;
+    for (const TaskKeyInfo& info : task_keys()) {
+      const text::YamlNode* const value = node.find(info.name);
+      if (value == nullptr) continue;
+      if (info.key == TaskKey::Environment) {
+        wants.environment = read_environment(to, *value);
+        continue;
+      }
+      auto said =
+          info.key == TaskKey::Launcher ? read_launcher(to, *value) : read_said(to, *value, info);
+      if (said) wants.said.emplace_back(info.key, std::move(*said));
+    }
+    return wants;
+  }
+
+  /// A name, or a list; as text that parse_launcher() reads.
+  static std::optional<Text> read_launcher(const text::Complainer& to, const text::YamlNode& node) {
+    std::string text = node.text;
+    if (node.kind == text::YamlKind::List) {
+      nlohmann::json list = nlohmann::json::array();
+      for (const text::YamlNode* const item : node.items) list.push_back(item->text);
+      text = list.dump();
+    }
+    const auto launcher = text::parse_launcher(text);
+    if (launcher) return Text{.text = text::Template::plain(std::move(text)), .place = node.place};
+    to.complain(node, fmt::format("launcher: {}", launcher.error().message));
+    return std::nullopt;
+  }
+
+  std::vector<std::pair<std::string, Text>> read_environment(const text::Complainer& to,
+                                                             const text::YamlNode& node) {
+    std::vector<std::pair<std::string, Text>> environment;
+    if (node.kind == text::YamlKind::Null) return environment;
+    if (node.kind != text::YamlKind::Mapping) {
+      to.complain(node, "'env' wants names with values, as in {CUDA_LAUNCH_BLOCKING: 1}");
+      return environment;
+    }
+    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      const text::YamlNode& name = *node.items[i];
+      const text::YamlNode& value = *node.items[i + 1];
+      if (const auto why = why_not_to_set(name.text)) {
+        to.complain(name, fmt::format("env: '{}' {}", name.text, *why));
+      } else if (value.kind == text::YamlKind::Null) {
+        to.complain(value,
+                    fmt::format("env: '{}' has no value; write \"\" for an empty one", name.text));
+      } else if (auto text = read_text(to.within("env"), value, name.text, names(false))) {
+        environment.emplace_back(name.text, std::move(*text));
+      }
+    }
+    return environment;
+  }
+
+  const text::Complainer& to_;
+  std::string directory_;
+  std::vector<std::string_view> names_;
+};
+
+class JobReader {
+ public:
+  JobReader(const text::YamlDocument& document, const std::string& directory,
+            text::MistakeList& mistakes)
+      : to_(document, mistakes, ""), directory_(directory) {}
+
+  JobSpec read(const text::YamlNode& root) {
+    JobSpec job;
+    if (root.kind != text::YamlKind::Mapping) {
+      to_.complain(root, "a job file is keys with values: name, run-dir, config, groups");
+      return job;
+    }
+    text::check_keys(to_, root, keys_of_job(), kNotOfJob);
+    if (const text::YamlNode* name = root.find("name")) job.name = read_name(to_, *name);
+    if (const text::YamlNode* run_dir = root.find("run-dir"))
+      job.run_directory = read_run_dir(*run_dir);
+    const text::YamlNode* const groups = root.find("groups");
+    if (groups == nullptr) {
+      to_.complain(root, "has no 'groups'");
+    } else if (groups->kind == text::YamlKind::List && groups->items.empty()) {
+      to_.complain(*groups, "'groups' has no group");
+    } else if (groups->kind != text::YamlKind::List) {
+      to_.complain(*groups, "'groups' wants a list of groups, each with 'tasks'");
+    } else {
+      read_groups(*groups, job);
+    }
+    return job;
+  }
+
+ private:
+  static std::string read_name(const text::Complainer& to, const text::YamlNode& node) {
+    const auto name = text::read_single(to, node, "name");
+    if (!name) return "";
+    if (const auto why = text::why_unsafe(*name)) {
+      to.complain(
+          node, fmt::format("the name '{}' {}; it is to be the name of a directory", *name, *why));
+      return "";
+    }
+    return *name;
+  }
+
+  std::string read_run_dir(const text::YamlNode& node) {
+    const auto path = read_text(to_, node, "run-dir", {.names = {}});
+    if (!path) return "";
+    if (path->text.text().empty()) to_.complain(node, "'run-dir' is empty");
+    return path->text.text();
+  }
+
+  void read_groups(const text::YamlNode& groups, JobSpec& job) {
+    std::vector<std::pair<std::string, const text::YamlNode*>> seen;
+    for (std::size_t i = 0; i < groups.items.size(); ++i) {
+      const text::YamlNode& node = *groups.items[i];
+      const std::string fallback = fmt::format("group-{}", i + 1);
+      if (node.kind != text::YamlKind::Mapping) {
+        to_.complain(node,
+                     fmt::format("{}: a group is keys with values: name, tasks, ...", fallback));
+        continue;
+      }
+      const text::YamlNode* const name_node = node.find("name");
+      std::string name;
+      if (name_node != nullptr) name = read_name(to_.within(fallback), *name_node);
+      if (name.empty()) name = fallback;
+      const text::YamlNode& named = name_node != nullptr ? *name_node : node;
+      const auto first = std::ranges::find(seen, name, [](const auto& one) { return one.first; });
+      if (first != seen.end()) {
+        to_.complain(named, fmt::format("two groups are called '{}'; the other is in line {}", name,
+                                        first->second->place.line));
+      }
+      seen.emplace_back(name, &named);
+      const text::Complainer to = to_.within(fmt::format("group '{}'", name));
+      job.groups.push_back(GroupReader(to, directory_).read(node, name));
+      job.groups.back().name_place = named.place;
+    }
+  }
+
+  text::Complainer to_;
+  const std::string& directory_;
+};
+
+}  // namespace
+
+JobSpec read_job(const text::YamlDocument& document, const std::string& directory,
+                 text::MistakeList& mistakes) {
+  if (document.root() == nullptr) {
+    if (document.mistakes().empty()) {
+      mistakes.add({.file = document.file(), .message = "is empty; it wants 'groups'"});
+    }
+    return {};
+  }
+  return JobReader(document, directory, mistakes).read(*document.root());
+}
+
+}  // namespace trainyard::job

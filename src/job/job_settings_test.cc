@@ -1,0 +1,37 @@
+// The settings that are in force for a job: defaults, the settings file, the job file, --set.
+#include <gtest/gtest.h>
+
+#include "job/job.h"
+#include "job/test_job.h"
+#include "settings/configuration.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::job {
+namespace {
+
+TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
+  const sys::TemporaryDirectory directory;
+  directory.write("trainyard.yaml",
+                  "scheduler:\n  max-process: 1\n  max-waiting: 1\n  load-nretry: 1\n");
+  const LoadOptions options{.job_file = "sweep.yaml",
+                            .settings = {"scheduler.max-process=3", "gpu-priority.reverse=true"},
+                            .current_directory = directory.path()};
+  const Job job = job_of(
+      "config:\n  scheduler: {max-process: 2, max-waiting: 2}\n"
+      "groups: [{tasks: [{command: ./t}]}]\n",
+      options);
+  const settings::Configuration& in_force = job.configuration();
+  EXPECT_EQ(in_force.count(settings::Setting::SchedulerTrainRetries), 3);
+  EXPECT_EQ(in_force.origin(settings::Setting::SchedulerTrainRetries), "default");
+  EXPECT_EQ(in_force.count(settings::Setting::SchedulerLoadRetries), 1);
+  EXPECT_EQ(in_force.origin(settings::Setting::SchedulerLoadRetries), "trainyard.yaml:4");
+  EXPECT_EQ(in_force.count(settings::Setting::SchedulerMaxWaiting), 2);
+  EXPECT_EQ(in_force.origin(settings::Setting::SchedulerMaxWaiting), "sweep.yaml:2");
+  EXPECT_EQ(in_force.count(settings::Setting::SchedulerMaxProcess), 3);
+  EXPECT_EQ(in_force.origin(settings::Setting::SchedulerMaxProcess), "--set");
+  EXPECT_TRUE(in_force.flag(settings::Setting::GpuPriorityReverse));
+  EXPECT_EQ(job.policy().processes_max, 3);
+}
+
+}  // namespace
+}  // namespace trainyard::job

@@ -1,0 +1,75 @@
+// A job file as it was read and before it is multiplied: groups with their matrix, and tasks whose
+// texts still have placeholders. Small and immutable: this, and not its product, is what a job
+// keeps.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job/matrix.h"
+#include "job/task_keys.h"
+#include "text/placeholder.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+/// Slots of the placeholders that every task has: the indices of kOwnPlaceholders.
+constexpr std::size_t kTaskDirSlot = 0;
+constexpr std::size_t kRunDirSlot = 1;
+constexpr std::size_t kTaskIdSlot = 2;
+constexpr std::size_t kGroupSlot = 3;
+constexpr std::size_t kMatrixSlots = 4;  ///< Where those of the matrix start.
+
+struct Text {
+  text::Template text;
+  text::Place place;
+};
+
+/// What both a group and a task may say; the task's word counts.
+struct Wants {
+  std::vector<std::pair<TaskKey, Text>> said;  ///< Few of the keys, each once; `env` is below.
+  std::vector<std::pair<std::string, Text>> environment;
+
+  /// Nothing where the key is not said.
+  [[nodiscard]] const Text* find(TaskKey key) const {
+    const auto found = std::ranges::find(said, key, &std::pair<TaskKey, Text>::first);
+    return found == said.end() ? nullptr : &found->second;
+  }
+};
+
+struct TaskSpec {
+  text::Place place;
+  std::optional<Text> id;
+  bool in_shell = false;                  ///< The command is one text for sh -c.
+  std::vector<text::Template> arguments;  ///< One text for sh -c, or the program and its arguments.
+  text::Place command_place;
+  Wants wants;
+};
+
+struct GroupSpec {
+  text::Place place;
+  std::string name;
+  text::Place name_place;  ///< Of the group, where it has no name.
+  Matrix matrix;
+  bool has_matrix = false;
+  bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.
+  Wants wants;
+  std::vector<TaskSpec> tasks;
+  std::optional<std::vector<std::pair<std::string, text::Place>>>
+      needs;  ///< Nothing: the one before.
+  int parallel_max = 0;
+  bool fail_fast = false;
+  std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
+};
+
+struct JobSpec {
+  std::string name;           ///< Empty: not said.
+  std::string run_directory;  ///< As written; empty: not said.
+  std::vector<GroupSpec> groups;
+};
+
+}  // namespace trainyard::job

@@ -1,0 +1,88 @@
+#include "job/jobs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "job/job.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+
+namespace trainyard::job {
+
+Jobs::Jobs(Job first) {
+  entries_.push_back({.job = std::move(first), .environment = {}, .start = {}});
+}
+
+const Job& Jobs::add(Job job, std::vector<std::string> environment) {
+  const Entry& last = entries_.back();
+  const model::Plan& before = last.job.plan();
+  const model::PlanStart start{
+      .group = last.start.group + static_cast<std::uint32_t>(before.groups.size()),
+      .shape = last.start.shape + static_cast<std::uint32_t>(before.shapes.size()),
+      .task = last.start.task + static_cast<std::uint32_t>(before.tasks.size())};
+  entries_.push_back(
+      {.job = std::move(job), .environment = std::move(environment), .start = start});
+  return entries_.back().job;
+}
+
+void Jobs::drop_last() { entries_.pop_back(); }
+
+std::vector<const model::PlannedGroup*> Jobs::groups() const {
+  std::vector<const model::PlannedGroup*> groups;
+  for (const Entry& entry : entries_) {
+    for (const model::PlannedGroup& group : entry.job.plan().groups) groups.push_back(&group);
+  }
+  return groups;
+}
+
+Jobs::Owner Jobs::owner_of(model::TaskIndex task) const {
+  const auto after = std::ranges::upper_bound(entries_, task.value, std::ranges::less{},
+                                              [](const Entry& it) { return it.start.task; });
+  const Entry& entry = *std::prev(after);
+  return {.entry = entry, .task = {task.value - entry.start.task}};
+}
+
+std::string Jobs::id_of(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  return owner.entry.job.task_id(owner.task);
+}
+
+std::string Jobs::name_of(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  const Job& job = owner.entry.job;
+  const model::PlannedGroup& group = job.plan().groups[job.group_of(owner.task).value];
+  return fmt::format("{}/{}", group.shown(), job.task_id(owner.task));
+}
+
+std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_view id) const {
+  for (const Entry& entry : entries_) {
+    for (const model::PlannedGroup& each : entry.job.plan().groups) {
+      if (each.shown() != group) continue;
+      const std::optional<model::TaskIndex> task = entry.job.find(each.name, id);
+      if (task) return model::TaskIndex{entry.start.task + task->value};
+    }
+  }
+  return std::nullopt;
+}
+
+model::Launch Jobs::launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) const {
+  const Owner owner = owner_of(key.task);
+  model::Launch launch = owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, gpus);
+  const std::vector<std::string>& environment = owner.entry.environment;
+  if (environment.empty()) return launch;
+  launch.environment_is_whole = true;
+  launch.environment.insert(launch.environment.begin(), environment.begin(), environment.end());
+  return launch;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,66 @@
+// The job files of a run: its own, and those that were submitted to it. Their groups and tasks are
+// numbered through, in the order in which the files came, as the scheduler and the journal do.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/job.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+
+namespace trainyard::job {
+
+class Jobs {
+ public:
+  explicit Jobs(Job first);
+
+  /// A submitted file; `environment` is that of who submitted it, as NAME=value. A Job that was
+  /// added stays where it is.
+  const Job& add(Job job, std::vector<std::string> environment);
+  /// The last one is not added after all.
+  void drop_last();
+
+  [[nodiscard]] const Job& first() const { return entries_.front().job; }
+  /// How many there are.
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(entries_.size()); }
+  [[nodiscard]] const Job& at(std::uint32_t index) const { return entries_[index].job; }
+
+  /// All groups so far, in order. They stay where they are until their file is dropped.
+  [[nodiscard]] std::vector<const model::PlannedGroup*> groups() const;
+
+  /// What people call the group of a task, and its id: "train (2)/lr=1".
+  [[nodiscard]] std::string name_of(model::TaskIndex task) const;
+  [[nodiscard]] std::string id_of(model::TaskIndex task) const;
+
+  /// A group by what people call it, and a task of it by its id.
+  [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
+                                                     std::string_view id) const;
+
+  [[nodiscard]] model::Launch launch(model::AttemptKey key,
+                                     const std::vector<model::GpuIndex>& gpus) const;
+
+ private:
+  struct Entry {
+    Job job;
+    std::vector<std::string> environment;
+    model::PlanStart start;  ///< Where its numbers begin in the run.
+  };
+  /// Whose task it is, and its number there.
+  struct Owner {
+    const Entry& entry;
+    model::TaskIndex task;
+  };
+  [[nodiscard]] Owner owner_of(model::TaskIndex task) const;
+
+  std::deque<Entry> entries_;
+};
+
+}  // namespace trainyard::job

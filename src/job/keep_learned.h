@@ -1,0 +1,21 @@
+// What runs have taught, in its file: read for a run, and kept for the next one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "job/learned.h"
+
+namespace trainyard::job {
+
+/// What is kept at `path`; nothing is known where there is no file. An error where it cannot be
+/// read or believed, for a note: it is learned anew then.
+Result<Learned> load_learned(const std::string& path);
+
+/// Adds what the finished tasks of a batch of a run took to what is kept at `path`
+/// (learned_path()). Runs of a moment leave nothing: there is nothing to be learned from them.
+Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
+                          const std::string& path);
+
+}  // namespace trainyard::job

@@ -1,0 +1,63 @@
+#include "job/retry_text.h"
+
+#include <array>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/terms.h"
+#include "schedule/another_try.h"
+#include "settings/setting_value.h"
+
+namespace trainyard::job {
+
+Result<int> parse_retries(std::string_view text) {
+  const Result<int> count = settings::parse_count(text);
+  if (!count || *count <= schedule::kRetriesMax) return count;
+  return std::unexpected(Error{
+      fmt::format("'{}' is more than {}, the most there may be", text, schedule::kRetriesMax)});
+}
+
+Result<bool> parse_retry_on(std::string_view text) {
+  constexpr std::array<std::string_view, 1> kWords{"time-limit"};
+  bool time_limit = false;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    if (word != kWords.front()) {
+      const auto meant = nearest(word, kWords);
+      return std::unexpected(
+          Error{fmt::format("'{}' is not one of: time-limit{}", word,
+                            meant ? fmt::format("; did you mean '{}'?", *meant) : "")});
+    }
+    time_limit = true;
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return time_limit;
+}
+
+std::string to_text(const model::Retries& retries) {
+  std::string text;
+  if (retries.failures > 0) {
+    text = fmt::format("{} more after a failure{}", retries.failures,
+                       retries.after_time_limit ? " or the time limit" : "");
+    if (retries.delay > Duration{0}) {
+      text += fmt::format(", the first after {}", schedule::delay_text(retries.delay));
+    }
+  } else if (retries.after_time_limit || retries.delay > Duration{0}) {
+    text = "none after a failure ('retries' is 0)";
+  }
+  if (retries.out_of_memory) {
+    text +=
+        fmt::format("{}{} more out of memory", text.empty() ? "" : "; ", *retries.out_of_memory);
+  }
+  return text;
+}
+
+}  // namespace trainyard::job

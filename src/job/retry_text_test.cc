@@ -1,0 +1,59 @@
+#include "job/retry_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+#include "job/test_job.h"
+#include "model/terms.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
+  EXPECT_FALSE(parse_retry_on("").value());
+  EXPECT_TRUE(parse_retry_on("time-limit").value());
+  EXPECT_TRUE(parse_retry_on("time-limit,time-limit").value());
+  EXPECT_EQ(parse_retry_on("time-limits").error().message,
+            "'time-limits' is not one of: time-limit; did you mean 'time-limit'?");
+  EXPECT_EQ(parse_retry_on("time-limit,exit").error().message, "'exit' is not one of: time-limit");
+}
+
+TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
+  EXPECT_THAT(in_group("retry-on: time-limit"), IsEmpty());
+  EXPECT_THAT(in_group("retry-on: []"), IsEmpty());
+  EXPECT_THAT(in_group("retry-on: [time-limt]"),
+              ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limt' is not one of: "
+                          "time-limit; did you mean 'time-limit'?"));
+  EXPECT_THAT(in_group("retry-on: [[a]]"),
+              ElementsAre("sweep.yaml:4:16: group 'train': 'retry-on' wants a single value, and "
+                          "this is a list"));
+}
+
+TEST(Retries, AreCountsAndTimes) {
+  EXPECT_THAT(in_group("retries: -1"), ElementsAre(HasSubstr("group 'train': retries: ")));
+  EXPECT_THAT(in_group("retries: 254"), IsEmpty());
+  EXPECT_THAT(in_group("retries: 255"),
+              ElementsAre("sweep.yaml:4:14: group 'train': retries: '255' is more than 254, the "
+                          "most there may be"));
+  EXPECT_THAT(in_group("oom-retries: 255"), ElementsAre(HasSubstr("'255' is more than 254")));
+  EXPECT_THAT(in_group("retry-delay: x"), ElementsAre(HasSubstr("group 'train': retry-delay: ")));
+}
+
+TEST(Retries, AreToldInWords) {
+  EXPECT_EQ(to_text(model::Retries{}), "");
+  EXPECT_EQ(to_text(model::Retries{.failures = 2}), "2 more after a failure");
+  EXPECT_EQ(
+      to_text(model::Retries{
+          .failures = 2, .out_of_memory = 5, .after_time_limit = true, .delay = Duration{30'000}}),
+      "2 more after a failure or the time limit, the first after 30 s; 5 more out of memory");
+  EXPECT_EQ(to_text(model::Retries{.delay = Duration{1'000}}),
+            "none after a failure ('retries' is 0)");
+}
+
+}  // namespace
+}  // namespace trainyard::job

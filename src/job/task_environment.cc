@@ -1,0 +1,64 @@
+#include "job/task_environment.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "model/launch.h"
+#include "model/resources.h"
+#include "model/task_seed.h"
+#include "run/run_directory.h"
+#include "text/placeholder.h"
+
+namespace trainyard::job {
+
+std::optional<std::string_view> why_not_to_set(std::string_view name) {
+  if (!text::is_identifier(name) || name.contains('-')) return "is no name of a variable";
+  if (name.starts_with("TRAINYARD_")) return "is trainyard's own to set";
+  return std::nullopt;
+}
+
+void set_files(model::Launch& launch, std::string task_directory, std::uint32_t attempt) {
+  launch.task_directory = std::move(task_directory);
+  const std::string own = launch.task_directory + "/";
+  launch.stdout_path = own + run::log_name("stdout", attempt);
+  launch.stderr_path = own + run::log_name("stderr", attempt);
+  launch.result_path = own + run::result_name(attempt);
+}
+
+std::vector<std::string> logs_of_ranks(const model::Launch& launch, int ranks,
+                                       std::uint32_t attempt) {
+  std::vector<std::string> paths;
+  for (int rank = 1; rank < ranks; ++rank) {
+    paths.push_back(launch.task_directory + "/" +
+                    run::log_name(fmt::format("rank-{}", rank), attempt));
+  }
+  return paths;
+}
+
+Variables own_variables(const TaskName& name, const model::Launch& launch,
+                        const std::string& run_directory) {
+  return {{"TRAINYARD_TASK_ID", name.id},
+          {"TRAINYARD_GROUP", name.group},
+          {"TRAINYARD_RUN_DIR", run_directory},
+          {"TRAINYARD_TASK_DIR", launch.task_directory},
+          {"TRAINYARD_RESULT", launch.result_path},
+          {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
+          {"TRAINYARD_SEED", fmt::to_string(model::task_seed(name.group, name.id, name.attempt))}};
+}
+
+Variables thread_variables(const model::Request& request, int ranks) {
+  const std::int64_t cpus_of_each = request.cpus.milli / 1000 / std::max(ranks, 1);
+  const std::string threads = fmt::to_string(std::max<std::int64_t>(1, cpus_of_each));
+  return {{"OMP_NUM_THREADS", threads},
+          {"OPENBLAS_NUM_THREADS", threads},
+          {"MKL_NUM_THREADS", threads}};
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,97 @@
+// The keys of a group and of a task: one table, from which the reader and "did you mean" work, and
+// with which tests compare the schema, the documentation, the dry run and the fingerprint.
+//
+// A new key of a task is a row here, a field of model::Terms (or of the launch), a line of the dry
+// run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails for what
+// is forgotten.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "settings/setting_value.h"
+
+namespace trainyard::job {
+
+/// The keys that a group may have as well as a task; the task's word counts.
+enum class TaskKey : std::uint8_t {
+  Memory,
+  MemoryLimit,
+  Preempt,
+  Signal,
+  Cpus,
+  Gpus,
+  GpuMemory,
+  Device,
+  Duration,
+  TimeLimit,
+  Retries,
+  OomRetries,
+  RetryOn,
+  RetryDelay,
+  Ranks,
+  Launcher,
+  TwoPhase,
+  Environment,
+  WorkingDirectory,
+};
+constexpr std::size_t kTaskKeys = 19;
+
+/// What one combination of the matrix says, key by key; nothing where a key is not said.
+struct Asked {
+  std::optional<Bytes> memory;
+  std::optional<bool> memory_hard;
+  std::optional<bool> preempt;
+  std::optional<model::EarlySignal> signal;
+  std::optional<model::Cpus> cpus;
+  std::optional<int> gpus;
+  std::optional<settings::GpuMemory> gpu_memory;
+  std::optional<settings::DeviceWish> device;
+  std::optional<Duration> duration;
+  std::optional<Duration> time_limit;
+  std::optional<int> ranks;
+  std::optional<bool> two_phase;
+  std::optional<int> retries;
+  std::optional<int> oom_retries;
+  std::optional<bool> retry_on_time_limit;
+  std::optional<Duration> retry_delay;
+};
+
+struct TaskKeyInfo {
+  TaskKey key;
+  std::string_view name;
+  /// Reads a value; the error says what would be right. Nothing: a value is no single text
+  /// (`launcher`, `env`), or any text is right (`working-directory`).
+  Result<void> (*take)(std::string_view value, Asked& into);
+  /// Whether the value may depend on the matrix.
+  bool placeholders;
+  /// Whether a list of words is right, too; it is read as one text, with commas.
+  bool list = false;
+  /// Whether a finished task was another one before the key was changed.
+  bool in_fingerprint;
+  std::string_view type;      ///< As docs/job-file.md has it.
+  std::string_view fallback;  ///< As docs/job-file.md has it.
+  std::string_view schema;    ///< The property in docs/job-file.schema.json.
+  std::string_view example;   ///< A value that means something else than saying nothing.
+};
+
+/// In the order of TaskKey.
+std::span<const TaskKeyInfo, kTaskKeys> task_keys();
+
+const TaskKeyInfo& info_of(TaskKey key);
+
+// The names of all keys: of a job file, of a group, of a task.
+std::span<const std::string_view> keys_of_job();
+std::span<const std::string_view> keys_of_group();
+std::span<const std::string_view> keys_of_task();
+
+}  // namespace trainyard::job

@@ -1,0 +1,105 @@
+// The table of keys, and all that must agree with it: the reader, the schema, the documentation and
+// the fingerprint; the dry run is asked in report/dry_run_test.cc.
+#include "job/task_keys.h"
+
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "job/job.h"
+#include "job/test_docs.h"
+#include "job/test_job.h"
+#include "job/test_task_keys.h"
+#include "model/ids.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(TaskKeys, AreTakenFromAGroupAndFromATask) {
+  for (const TaskKeyInfo& info : task_keys()) {
+    const std::string text = needed_by(info.key) + said(info);
+    for (const std::string& job : {job_text(text, ""), job_text("", text)}) {
+      EXPECT_TRUE(Job::parse(job, in_job_directory(), examples_machine())) << job;
+    }
+  }
+}
+
+TEST(TaskKeys, AreNamedWhereOneIsMisspelt) {
+  for (const TaskKeyInfo& info : task_keys()) {
+    const std::string wrong = fmt::format("{}x: {}, ", info.name, info.example);
+    EXPECT_THAT(mistakes_of(job_text(wrong, "")),
+                ElementsAre(HasSubstr(fmt::format("did you mean '{}'?", info.name))));
+    EXPECT_THAT(mistakes_of(job_text("", wrong)),
+                ElementsAre(HasSubstr(fmt::format("did you mean '{}'?", info.name))));
+  }
+}
+
+TEST(TaskKeys, MakeAnotherTaskOfItOnlyWhereTheTableSaysSo) {
+  for (const TaskKeyInfo& info : task_keys()) {
+    const std::string text = needed_by(info.key);
+    const auto before = job_of(job_text(text, ""), in_job_directory(), examples_machine());
+    const auto after =
+        job_of(job_text(text + said(info), ""), in_job_directory(), examples_machine());
+    const bool another =
+        before.fingerprint(model::TaskIndex{0}) != after.fingerprint(model::TaskIndex{0});
+    EXPECT_EQ(another, info.in_fingerprint) << info.name;
+  }
+}
+
+TEST(TaskKeys, AreInTheSchemaAsTheTableHasThem) {
+  const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
+  for (const TaskKeyInfo& info : task_keys()) {
+    const auto property = nlohmann::json::parse(info.schema);
+    for (const char* const place : {"group", "task"}) {
+      EXPECT_EQ(schema["definitions"][place]["properties"].value(info.name, nlohmann::json()),
+                property)
+          << place << ": " << info.name;
+    }
+  }
+}
+
+TEST(TaskKeys, AreInTheDocumentationAsTheTableHasThem) {
+  const std::string text = text_of("job-file.md");
+  for (const TaskKeyInfo& info : task_keys()) {
+    EXPECT_THAT(text, HasSubstr(info.fallback.empty()
+                                    ? fmt::format("\n| `{}` | {} | | ", info.name, info.type)
+                                    : fmt::format("\n| `{}` | {} | {} | ", info.name, info.type,
+                                                  info.fallback)));
+  }
+}
+
+Names names_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
+
+TEST(TaskKeys, AreTheOnlyOnesOfTheSchema) {
+  const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
+  EXPECT_EQ(names_in(schema["properties"]), names_of(keys_of_job()));
+  EXPECT_EQ(names_in(schema["definitions"]["group"]["properties"]), names_of(keys_of_group()));
+  EXPECT_EQ(names_in(schema["definitions"]["task"]["properties"]), names_of(keys_of_task()));
+}
+
+TEST(TaskKeys, AreTheOnlyOnesOfTheDocumentation) {
+  const std::string text = text_of("job-file.md");
+  const auto begin = text.find("## Keys of a group");
+  const auto end = text.find("\n## ", text.find("## Keys of a task"));
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream lines(text.substr(begin, end - begin));
+  Names documented;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("| `")) documented.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  Names known = names_of(keys_of_group());
+  known.merge(names_of(keys_of_task()));
+  EXPECT_EQ(documented, known);
+}
+
+}  // namespace
+}  // namespace trainyard::job

@@ -1,0 +1,85 @@
+#include "job/task_terms.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "job/early_signal.h"
+#include "job/gpu_wish.h"
+#include "job/learned.h"
+#include "job/task_keys.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "schedule/scheduler.h"
+#include "settings/configuration.h"
+#include "settings/setting_value.h"
+
+namespace trainyard::job {
+
+MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis) {
+  MadeTerms made;
+  model::Terms& terms = made.terms;
+  terms.ranks = asked.ranks.value_or(0);
+  terms.request.cpus = asked.cpus.value_or(model::cpus(std::max(terms.ranks, 1)));
+  terms.learns_memory = !asked.memory.has_value();
+  terms.request.memory =
+      asked.memory
+          ? *asked.memory
+          : settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus);
+  terms.time_limit = asked.time_limit.value_or(Duration{0});
+  terms.train_expected = asked.duration.value_or(Duration{0});
+  terms.memory_hard = asked.memory_hard.value_or(false);
+  terms.preemptible = asked.preempt.value_or(true);
+  terms.early_signal = asked.signal.value_or(model::EarlySignal{});
+  terms.retries = {.failures = asked.retries.value_or(0),
+                   .out_of_memory = asked.oom_retries,
+                   .after_time_limit = asked.retry_on_time_limit.value_or(false),
+                   .delay = asked.retry_delay.value_or(Duration{0})};
+  terms.two_phase = asked.two_phase.value_or(false);
+
+  // A GPU for each rank, unless something else is said.
+  std::optional<int> gpus = asked.gpus;
+  if (!gpus && asked.gpu_memory && !asked.device) gpus = asked.ranks;
+  const GpuWish wish{.gpus = gpus,
+                     .memory = asked.gpu_memory.value_or(settings::GpuMemory{}),
+                     .device = asked.device,
+                     .device_goes_first = device_goes_first};
+  const auto usual = basis.configuration.size(settings::Setting::SchedulerDefaultCudaMemory);
+  Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), terms.request);
+  terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
+  if (!added) {
+    made.mistakes.push_back({.key = TaskKey::Device, .message = std::move(added.error().message)});
+  }
+  if (terms.memory_hard && terms.learns_memory) {
+    made.mistakes.push_back({.key = TaskKey::MemoryLimit,
+                             .message = "a hard limit needs 'memory', which says how much"});
+  }
+  if (!fits_into(terms.time_limit, terms.early_signal)) {
+    made.mistakes.push_back(
+        {.key = TaskKey::Signal, .message = too_early_text(terms.time_limit, terms.early_signal)});
+  }
+  return made;
+}
+
+void use_learned(model::Terms& terms, const LearnedTask& expected, const TermsBasis& basis) {
+  const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
+  model::Request& request = terms.request;
+  if (terms.learns_memory && expected.memory > Bytes{}) {
+    request.memory = std::min(expected.memory, settings::memory_to_give(policy, basis.capacity));
+  }
+  if (terms.learns_gpu_memory && request.gpu_memory == Bytes{} && expected.gpu_memory > Bytes{}) {
+    model::Request with = request;
+    with.gpu_memory = expected.gpu_memory;
+    // It may have been learned on a larger card.
+    if (!schedule::never_fits(with, policy, basis.capacity)) request = with;
+  }
+  terms.load_expected = expected.load;
+  if (terms.train_expected == Duration{0}) terms.train_expected = expected.train;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,39 @@
+// From what a task and its group say to the terms on which it runs: the rules that are about
+// several keys at once. One place for the job file and for the library. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job/learned.h"
+#include "job/task_keys.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "settings/configuration.h"
+
+namespace trainyard::job {
+
+/// Values that are each right and do not go together.
+struct TermsMistake {
+  TaskKey key;  ///< At which it is told.
+  std::string message;
+};
+
+struct TermsBasis {
+  const settings::Configuration& configuration;
+  const model::Capacity& capacity;
+};
+
+struct MadeTerms {
+  model::Terms terms;
+  std::vector<TermsMistake> mistakes;
+};
+
+/// `device_goes_first`: the task itself names a device, and only its group says anything else of
+/// GPUs.
+MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis);
+
+/// What earlier runs have taught of a task counts where nothing is written.
+void use_learned(model::Terms& terms, const LearnedTask& expected, const TermsBasis& basis);
+
+}  // namespace trainyard::job

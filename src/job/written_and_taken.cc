@@ -1,0 +1,43 @@
+#include "job/written_and_taken.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+
+namespace trainyard::job {
+
+void WrittenAndTaken::see(const std::string& group, const std::string& key, Bytes written,
+                          Bytes taken) {
+  if (taken == Bytes{}) return;
+  Bytes& most = seen_[{group, key, written}];
+  most = std::max(most, taken);
+}
+
+std::vector<std::string> WrittenAndTaken::notes() const {
+  std::vector<std::string> notes;
+  std::map<std::pair<std::string, std::string>, std::size_t> told;
+  for (const auto& [what, most] : seen_) {
+    const auto& [group, key, written] = what;
+    const bool less = most.count < written.count / 4 * 3;
+    if (!less && most <= written) continue;
+    if (++told[{group, key}] > kNotesMax) continue;
+    notes.push_back(fmt::format(
+        "group '{}': {} is {} as written; tasks that say so took at most {} the last time", group,
+        key, to_text(written), to_text(most)));
+  }
+  for (const auto& [what, count] : told) {
+    if (count <= kNotesMax) continue;
+    notes.push_back(fmt::format("group '{}': so it is with {} other values of {}", what.first,
+                                count - kNotesMax, what.second));
+  }
+  return notes;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,31 @@
+// Where what a job file says that tasks need, and what they were seen to take, differ. Pure.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace trainyard::job {
+
+class WrittenAndTaken {
+ public:
+  /// So many of a group are told.
+  static constexpr std::size_t kNotesMax = 3;
+
+  /// Of one task; `taken` is 0 where nothing is known of it.
+  void see(const std::string& group, const std::string& key, Bytes written, Bytes taken);
+
+  /// For people, one line for each number that was written: where those that say it took more, or
+  /// less than three quarters.
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  /// The most that was taken, by group, key and what is written.
+  std::map<std::tuple<std::string, std::string, Bytes>, Bytes> seen_;
+};
+
+}  // namespace trainyard::job

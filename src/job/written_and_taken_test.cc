@@ -1,0 +1,40 @@
+// What tasks took is compared with what these tasks say, and not with what others do.
+#include "job/written_and_taken.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
+  WrittenAndTaken seen;
+  seen.see("g", "memory", gb(5), gb(4));
+  seen.see("g", "memory", gb(12), gb(11));
+  EXPECT_THAT(seen.notes(), IsEmpty()) << "what the big ones took is nothing to the small ones";
+  seen.see("g", "memory", gb(5), gb(6));
+  seen.see("g", "gpu-memory", gb(8), gb(3));
+  seen.see("g", "gpu-memory", gb(8), gb(2));
+  seen.see("g", "gpu-memory", gb(9), Bytes{});
+  EXPECT_THAT(
+      seen.notes(),
+      ElementsAre("group 'g': gpu-memory is 8 GB as written; tasks that say so took at most 3 GB "
+                  "the last time",
+                  "group 'g': memory is 5 GB as written; tasks that say so took at most 6 GB the "
+                  "last time"));
+}
+
+TEST(WrittenAndTaken, TellsOnlyAFewOfAGroup) {
+  WrittenAndTaken seen;
+  for (int n = 1; n <= 5; ++n) seen.see("g", "memory", gb(n), gb(n + 1));
+  ASSERT_EQ(seen.notes().size(), WrittenAndTaken::kNotesMax + 1);
+  EXPECT_EQ(seen.notes().back(), "group 'g': so it is with 2 other values of memory");
+}
+
+}  // namespace
+}  // namespace trainyard::job

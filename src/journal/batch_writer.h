@@ -1,0 +1,54 @@
+// A batch as rows, a few thousand at a time, beside turns that are written meanwhile. What the
+// writer of turns must know of the batch is added first, so that it can be written about as soon as
+// its rows are there.
+//
+// Writes inside transactions that somebody else begins and ends. One thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/result.h"
+#include "journal/journal.h"
+#include "journal/plan_rows.h"
+#include "journal/sqlite.h"
+#include "journal/turn_writer.h"
+#include "model/plan.h"
+
+namespace trainyard::journal {
+
+class BatchWriter {
+ public:
+  /// Writes the batch itself, its groups and its shapes, and adds them and its tasks to `book`. All
+  /// three must outlive it. After an error the book is as it was.
+  static Result<BatchWriter> begin(Database& database, const Batch& batch, Bookkeeping& book,
+                                   bool complete);
+
+  /// Writes the next tasks, at most so many.
+  Result<void> write_more(std::uint32_t at_most);
+  [[nodiscard]] bool is_done() const { return written_ == batch_->plan->tasks.size(); }
+  /// The transaction in which so many were written was given up.
+  void forget_last(std::uint32_t written_before) { written_ = written_before; }
+  [[nodiscard]] std::uint32_t written() const { return written_; }
+
+  /// Makes the book what it was before. What was written of the batch is taken away as well by
+  /// remove_incomplete_batches().
+  void give_up();
+
+  [[nodiscard]] std::uint32_t number() const { return batch_->number; }
+
+ private:
+  BatchWriter(const Batch& batch, const model::PlanStart& start, Bookkeeping& book, TaskRows rows)
+      : batch_(&batch), start_(start), book_(&book), rows_(std::move(rows)) {}
+
+  const Batch* batch_;
+  model::PlanStart start_;
+  Bookkeeping* book_;
+  TaskRows rows_;
+  std::uint32_t written_ = 0;
+};
+
+/// Takes away all that was written of batches that are not complete: what nobody was promised.
+Result<void> remove_incomplete_batches(Database& database);
+
+}  // namespace trainyard::journal

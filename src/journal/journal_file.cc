@@ -1,0 +1,222 @@
+#include "journal/journal_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "journal/options.h"
+#include "journal/schema.h"
+#include "journal/sqlite.h"
+
+namespace trainyard::journal {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// f_type of file systems that are shared between machines, or may be.
+constexpr std::array<std::int64_t, 16> kShared{
+    0x6969,      // NFS
+    0x0BD00BD0,  // Lustre
+    0x47504653,  // GPFS
+    0x19830326,  // BeeGFS
+    0x00C36400,  // Ceph
+    0x517B,      // SMB
+    0xFE534D42,  // SMB 2
+    0xFF534D42,  // CIFS
+    0x5346414F,  // AFS
+    0x6B414653,  // AFS of the kernel
+    0x73757245,  // Coda
+    0x01021997,  // 9P
+    0x7461636F,  // OCFS2
+    0x01161970,  // GFS2
+    0xAAD7AAEA,  // PanFS
+    0x65735546,  // FUSE: sshfs and others, nobody can say
+};
+
+/// A page of a kibibyte: most pages that a turn changes, it changes by one row.
+constexpr const char* kSetUp =
+    "PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF; PRAGMA page_size = 1024; PRAGMA "
+    "cache_size = -2000";
+
+std::string directory_of(const std::string& path) {
+  const fs::path directory = fs::path(path).parent_path();
+  return directory.empty() ? "." : directory.string();
+}
+
+Error no_run(const std::string& path, const std::string& why) {
+  return Error{fmt::format("no run in '{}': {}", directory_of(path), why)};
+}
+
+/// A journal holds what its user wrote down and their environment, and nobody else may read it.
+std::optional<Error> not_ours(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return std::nullopt;
+  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
+  return Error{
+      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can look into "
+                  "it or change it",
+                  directory_of(path), status.st_uid)};
+}
+
+/// What the open file is.
+Result<Found> identify(Database& database, const std::string& path) {
+  const Result<std::int64_t> application = database.number("PRAGMA application_id");
+  if (!application) return std::unexpected(application.error());
+  if (*application != kApplicationId) {
+    const Result<std::int64_t> tables = database.number("SELECT count(*) FROM sqlite_schema");
+    if (!tables) return std::unexpected(tables.error());
+    if (*application == 0 && *tables == 0) return Found::NotBegun;
+    return std::unexpected(Error{fmt::format("'{}' is not a journal of trainyard", path)});
+  }
+  const Result<std::int64_t> version = database.number("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  if (*version >= kOldestVersion && *version < kSchemaVersion) {
+    return std::unexpected(
+        Error{fmt::format("journal '{}' was made by an older trainyard: 'trainyard run --resume' "
+                          "brings it up to date and goes on with its run",
+                          path)});
+  }
+  if (*version != kSchemaVersion) {
+    return std::unexpected(
+        Error{fmt::format("journal '{}' was made by another version of trainyard: its tables are "
+                          "version {}, this one knows version {}",
+                          path, *version, kSchemaVersion)});
+  }
+  return Found::Journal;
+}
+
+/// An error when there is no journal in the open file that could be read.
+Result<void> expect_journal(Database& database, const std::string& path) {
+  const Result<Found> found = identify(database, path);
+  if (!found) return std::unexpected(found.error());
+  if (*found == Found::Journal) return {};
+  return std::unexpected(no_run(path, "it was ended before it had begun"));
+}
+
+Result<void> set_log(Database& database, LogKind kind) {
+  if (kind == LogKind::Rollback) {
+    return database.run("PRAGMA journal_mode = DELETE");
+  }
+  database.count_log_pages();
+  // The log is cut to this when it starts anew.
+  return database.run("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 4194304");
+}
+
+LogKind resolved(LogKind kind, const std::string& path) {
+  return kind == LogKind::ByFileSystem ? log_kind_for(path) : kind;
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+bool shares_memory(std::int64_t file_system_type) {
+  // Some kernels hand out the upper half of a 32-bit type as negative.
+  const std::int64_t type = file_system_type & 0xFFFFFFFF;
+  return std::ranges::find(kShared, type) == kShared.end();
+}
+
+LogKind log_kind_for(const std::string& path) {
+  struct statfs status{};
+  if (statfs(directory_of(path).c_str(), &status) != 0) return LogKind::Rollback;
+  return shares_memory(status.f_type) ? LogKind::Ahead : LogKind::Rollback;
+}
+
+Result<Found> look_at(const std::string& path) {
+  if (!exists(path)) return Found::Nothing;
+  std::error_code error;
+  if (fs::file_size(path, error) == 0 && !exists(path + "-wal")) return Found::NotBegun;
+  // Opened for writing, because what a killed yard left half done must be put back first.
+  Result<Database> database = Database::open(path, Database::Access::Write);
+  if (!database) return std::unexpected(std::move(database.error()));
+  Result<void> patience = database->run("PRAGMA busy_timeout = 5000");
+  if (!patience) return std::unexpected(std::move(patience.error()));
+  return identify(*database, path);
+}
+
+Result<Database> open_for_writing(const std::string& path, LogKind kind) {
+  if (!exists(path)) return std::unexpected(no_run(path, "there is no journal"));
+  Result<Database> database = Database::open(path, Database::Access::Write);
+  if (!database) return database;
+  Result<void> ready = database->run("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -2000");
+  if (ready) ready = expect_journal(*database, path);
+  if (ready) ready = set_log(*database, resolved(kind, path));
+  if (ready) ready = wait_for_the_disk(*database);
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  return database;
+}
+
+Result<void> wait_for_the_disk(Database& database) {
+  return database.run("PRAGMA synchronous = NORMAL");
+}
+
+Result<Database> open_for_reading(const std::string& path) {
+  if (!exists(path)) return std::unexpected(no_run(path, "there is no journal"));
+  if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
+  // Opened for writing, although nothing is written: whoever may only read makes a log where there
+  // is none, and cannot take it away again. The last one to close takes it away.
+  Result<Database> database = Database::open(path, Database::Access::Write);
+  if (!database) return database;
+  Result<void> ready = database->run(
+      "PRAGMA busy_timeout = 5000; PRAGMA cache_size = -2000; PRAGMA query_only = ON");
+  if (ready) ready = expect_journal(*database, path);
+  if (ready) return database;
+  if (::access(directory_of(path).c_str(), W_OK) == 0) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  // In a directory that must not be written SQLite cannot make what it shares with a writer. Then
+  // there is no writer, and the file is whole unless a log lies beside it.
+  std::error_code error;
+  if (exists(path + "-wal") && fs::file_size(path + "-wal", error) > 0) {
+    return std::unexpected(std::move(ready.error())
+                               .in("the last turns lie in the -wal file beside the journal, which "
+                                   "can only be read in a directory that may be written"));
+  }
+  Result<Database> unchanging = Database::open(path, Database::Access::ReadUnchanging);
+  if (!unchanging || !expect_journal(*unchanging, path)) {
+    return std::unexpected(std::move(ready.error()));
+  }
+  return unchanging;
+}
+
+Result<Database> open_new(const std::string& path, LogKind kind) {
+  const Result<Found> found = look_at(path);
+  if (!found) return std::unexpected(found.error());
+  if (*found == Found::Journal) {
+    return std::unexpected(
+        Error{fmt::format("there is a run in '{}' already", directory_of(path))});
+  }
+  if (*found == Found::NotBegun) {
+    std::error_code error;
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path + suffix, error);
+  }
+  // A job file may say passwords, and it is kept as it was. What SQLite makes beside the file gets
+  // the same mode.
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file >= 0) ::close(file);
+  Result<Database> database = Database::open(path, Database::Access::Create);
+  if (!database) return database;
+  Result<void> ready = database->run(kSetUp);
+  if (ready) ready = set_log(*database, resolved(kind, path));
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  return database;
+}
+
+}  // namespace trainyard::journal

@@ -1,0 +1,40 @@
+// Where a journal lies: what the file there is, how it is opened, and whether its file system can
+// be trusted with a write-ahead log. The only part of the journal that knows of file systems.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "journal/options.h"
+#include "journal/sqlite.h"
+
+namespace trainyard::journal {
+
+/// Whether processes that map a file of this kind of file system (statfs f_type) see each other's
+/// changes at once, which a write-ahead log needs. NFS, Lustre and their like do not.
+bool shares_memory(std::int64_t file_system_type);
+
+/// Ahead or Rollback for a file at `path`, which need not exist.
+LogKind log_kind_for(const std::string& path);
+
+/// What lies at `path`. An error is for a file that is none of ours, from a newer trainyard, or
+/// cannot be read.
+enum class Found : std::uint8_t {
+  Nothing,   ///< No file.
+  NotBegun,  ///< A journal whose yard was killed before the run had begun: nothing is in it.
+  Journal,
+};
+Result<Found> look_at(const std::string& path);
+
+/// Opens a journal that is there for writing. Errors as above, and when there is none.
+Result<Database> open_for_writing(const std::string& path, LogKind kind);
+/// The same for reading, also in a directory that must not be written.
+Result<Database> open_for_reading(const std::string& path);
+/// Makes an empty one that only its user may read, in place of one that has not begun. An error
+/// when there is a journal. Until wait_for_the_disk() nothing does: before the run has begun a loss
+/// of power takes nothing away.
+Result<Database> open_new(const std::string& path, LogKind kind);
+Result<void> wait_for_the_disk(Database& database);
+
+}  // namespace trainyard::journal

@@ -1,0 +1,246 @@
+// What lies where a journal should be, and how it is opened there.
+#include "journal/journal_file.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/result.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "journal/reader.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+
+namespace trainyard::journal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string error_of_reader(const std::string& path) {
+  const Result<JournalReader> reader = JournalReader::open(path);
+  return reader ? "none" : reader.error().message;
+}
+
+std::string error_of_resume(const std::string& path) {
+  const TestJob job{numbered(2)};
+  const Result<Journal::Resumed> resumed = Journal::resume(path, {job.batch()}, {});
+  return resumed ? "none" : resumed.error().message;
+}
+
+void make_journal(const std::string& path) {
+  const TestJob job{numbered(200)};
+  must(Journal::create(path, "sweep", job.batch(), {}));
+}
+
+TEST(JournalFile, TrustsAWriteAheadLogOnlyToFileSystemsOfOneMachine) {
+  EXPECT_TRUE(shares_memory(0xEF53));                                  // ext4
+  EXPECT_TRUE(shares_memory(0x58465342));                              // XFS
+  EXPECT_TRUE(shares_memory(0x9123683E));                              // btrfs
+  EXPECT_TRUE(shares_memory(0x01021994));                              // tmpfs
+  EXPECT_TRUE(shares_memory(0x794C7630));                              // overlayfs
+  EXPECT_FALSE(shares_memory(0x6969));                                 // NFS
+  EXPECT_FALSE(shares_memory(0x0BD00BD0));                             // Lustre
+  EXPECT_FALSE(shares_memory(0x65735546));                             // FUSE
+  EXPECT_FALSE(shares_memory(static_cast<std::int32_t>(0xFF534D42)));  // CIFS, as negative
+}
+
+TEST(JournalFile, UsesTheRollbackJournalWhereItCannotSay) {
+  EXPECT_EQ(log_kind_for("/nowhere/at/all/journal.db"), LogKind::Rollback);
+}
+
+TEST(JournalFile, SaysThatThereIsNoRun) {
+  const JournalDirectory directory;
+  const std::string wanted = "no run in '" + directory.path().string() + "': there is no journal";
+  EXPECT_EQ(error_of_reader(directory.journal()), wanted);
+  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+  EXPECT_FALSE(must(Journal::has_begun(directory.journal())));
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+}
+
+TEST(JournalFile, SaysThatARunHadNotBegun) {
+  const JournalDirectory directory;
+  const std::string wanted =
+      "no run in '" + directory.path().string() + "': it was ended before it had begun";
+  std::ofstream(directory.journal()).close();
+  EXPECT_EQ(must(look_at(directory.journal())), Found::NotBegun);
+  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+
+  // Made, but with nothing in it.
+  must(must(Database::open(directory.journal(), Database::Access::Create))
+           .run("PRAGMA journal_mode = WAL"));
+  EXPECT_EQ(must(look_at(directory.journal())), Found::NotBegun);
+  EXPECT_EQ(error_of_reader(directory.journal()), wanted);
+  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+  make_journal(directory.journal());
+  EXPECT_EQ(must(look_at(directory.journal())), Found::Journal);
+}
+
+TEST(JournalFile, LetsNobodyElseReadAJournal) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(2)};
+  const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_EQ(entry.status().permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+        << entry.path();
+  }
+}
+
+TEST(JournalFile, DoesNotTouchAFileThatIsNoneOfOurs) {
+  const JournalDirectory directory;
+  {
+    std::ofstream file(directory.journal());
+    for (int i = 0; i < 1000; ++i) file << "these are my notes\n";
+  }
+  const std::string wanted = "is not a journal of trainyard (file is not a database)";
+  EXPECT_THAT(error_of_reader(directory.journal()), HasSubstr(wanted));
+  EXPECT_THAT(error_of_resume(directory.journal()), HasSubstr(wanted));
+  EXPECT_FALSE(Journal::has_begun(directory.journal()).has_value());
+  const TestJob job{numbered(2)};
+  EXPECT_FALSE(Journal::create(directory.journal(), "sweep", job.batch(), {}).has_value());
+  EXPECT_EQ(std::filesystem::file_size(directory.journal()), 19'000U);
+}
+
+TEST(JournalFile, DoesNotTouchADatabaseThatIsNoneOfOurs) {
+  const JournalDirectory directory;
+  must(must(Database::open(directory.journal(), Database::Access::Create))
+           .run("CREATE TABLE addresses (name)"));
+  const std::string wanted = "'" + directory.journal() + "' is not a journal of trainyard";
+  EXPECT_EQ(error_of_reader(directory.journal()), wanted);
+  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+  const TestJob job{numbered(2)};
+  EXPECT_FALSE(Journal::create(directory.journal(), "sweep", job.batch(), {}).has_value());
+}
+
+TEST(JournalFile, SaysWhenTheTablesAreOfAnotherVersion) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("PRAGMA user_version = 99"));
+  const std::string wanted =
+      "journal '" + directory.journal() +
+      "' was made by another version of trainyard: its tables are version 99, this one knows "
+      "version 6";
+  EXPECT_EQ(error_of_reader(directory.journal()), wanted);
+  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+}
+
+TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  const std::uintmax_t size = std::filesystem::file_size(directory.journal());
+  for (const std::uintmax_t left : {size - 1024, size / 2, std::uintmax_t{2048}}) {
+    SCOPED_TRACE(left);
+    std::filesystem::resize_file(directory.journal(), left);
+    EXPECT_THAT(error_of_resume(directory.journal()), HasSubstr("is damaged ("));
+  }
+}
+
+TEST(JournalFile, RefusesToBeginARunTwice) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  const TestJob job{numbered(2)};
+  const auto again = Journal::create(directory.journal(), "sweep", job.batch(), {});
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().message, "there is a run in '" + directory.path().string() + "' already");
+}
+
+/// A directory that nobody but root may write, until the end of the test.
+class ReadOnly {
+ public:
+  explicit ReadOnly(const JournalDirectory& directory) : path_(directory.path()) {
+    using enum std::filesystem::perms;
+    for (const auto& file : std::filesystem::directory_iterator(path_)) {
+      std::filesystem::permissions(file.path(), owner_read | group_read | others_read);
+    }
+    std::filesystem::permissions(
+        path_, owner_read | owner_exec | group_read | group_exec | others_read | others_exec);
+  }
+  ReadOnly(const ReadOnly&) = delete;
+  ReadOnly& operator=(const ReadOnly&) = delete;
+  ~ReadOnly() {
+    std::error_code error;
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, error);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Runs `work` in a child that is not root, whoever runs the tests.
+template <class Work>
+int as_somebody_else(Work work) {
+  return in_child([&work] {
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 99;
+    return work();
+  });
+}
+
+TEST(JournalFile, ReadsInADirectoryThatMustNotBeWritten) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  const ReadOnly read_only(directory);
+  EXPECT_EQ(as_somebody_else([&] {
+              Result<JournalReader> reader = JournalReader::open(directory.journal());
+              if (!reader) return 1;
+              const auto groups = reader->groups();
+              return groups && groups->at(0).tasks == 200 && reader->refresh() ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(JournalFile, LeavesOneFileOfARunThatHasEnded) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_EQ(must(reader.groups()).at(0).tasks, 200);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    EXPECT_EQ(entry.path().string(), directory.journal());
+  }
+}
+
+TEST(JournalFile, SaysWhyTheLastTurnsCannotBeReadThere) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(2)};
+  in_child([&]() -> int {
+    const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    _exit(journal == nullptr ? 1 : 0);  // Without its end: the log stays.
+  });
+  std::filesystem::remove(directory.journal() + "-shm");
+  const ReadOnly read_only(directory);
+  EXPECT_EQ(
+      as_somebody_else([&] {
+        const std::string error = error_of_reader(directory.journal());
+        return error.starts_with("the last turns lie in the -wal file beside the journal") ? 0 : 1;
+      }),
+      0);
+}
+
+TEST(JournalFile, WritesEveryTurnToARollbackJournalWhereItMust) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(
+      Journal::create(directory.journal(), "sweep", job.batch(), {}, {.log = LogKind::Rollback}));
+  must(journal->commit(granted(at(1), {key(0)})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 RUNNING", "1 WAITING"));
+  // The reader holds nothing that the writer would have to wait for.
+  must(journal->commit(started(at(2), key(0), 77)));
+  must(journal->commit(finished(at(3), key(0), "{}")));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 WAITING"));
+  EXPECT_FALSE(std::filesystem::exists(directory.journal() + "-wal"));
+}
+
+}  // namespace
+}  // namespace trainyard::journal

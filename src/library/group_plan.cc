@@ -1,0 +1,115 @@
+#include "library/group_plan.h"
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "job/gpu_variables.h"
+#include "job/learned.h"
+#include "job/task_keys.h"
+#include "job/task_terms.h"
+#include "library/asked.h"
+#include "library/task_state.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/terms.h"
+#include "run/run_directory.h"
+#include "schedule/scheduler.h"
+#include "settings/configuration.h"
+#include "text/file_name.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+
+namespace trainyard::library {
+namespace {
+
+Result<void> check_id(const std::string& id) {
+  if (const std::optional<std::string> why = text::why_unsafe(id)) {
+    return std::unexpected(Error{fmt::format("the id of a task '{}' {}", id, *why)});
+  }
+  if (run::taken_in_run_directory(id)) {
+    return std::unexpected(Error{fmt::format("the id '{}' is a name that trainyard uses", id)});
+  }
+  return {};
+}
+
+/// On what terms a task runs, by the rules of a job file.
+Result<model::Terms> terms_of(Task& task, const TaskGroup& group, const GroupBasis& basis) {
+  const auto refuse = [&task](std::string_view what) {
+    return std::unexpected(Error{fmt::format("task '{}': {}", task.id(), what)});
+  };
+  const Result<AskedOfTask> asked = asked_of(TaskAccess::state(task).options, group.defaults());
+  if (!asked) return refuse(asked.error().message);
+  const job::TermsBasis terms{.configuration = basis.configuration, .capacity = basis.capacity};
+  job::MadeTerms made = job::make_terms(asked->asked, asked->device_goes_first, terms);
+  if (!made.mistakes.empty()) {
+    const job::TermsMistake& first = made.mistakes.front();
+    return refuse(fmt::format("{}: {}", job::info_of(first.key).name, first.message));
+  }
+  if (basis.learned.knows(group.name())) {
+    job::use_learned(made.terms, basis.learned.expected(group.name(), task.id()), terms);
+  }
+  return made.terms;
+}
+
+}  // namespace
+
+std::string part_name(const std::string& group, int part) {
+  return part > 1 ? fmt::format("{} ({})", group, part) : group;
+}
+
+Result<void> check_ids(const std::vector<Task*>& tasks) {
+  std::set<std::string_view> ids;
+  for (const Task* const task : tasks) {
+    if (Result<void> good = check_id(task->id()); !good) return good;
+    if (ids.insert(task->id()).second) continue;
+    return std::unexpected(Error{fmt::format("two tasks have the id '{}'", task->id())});
+  }
+  return {};
+}
+
+Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<Task*>& tasks,
+                            const GroupBasis& basis) {
+  if (group.options().parallel_max < 0) {
+    return std::unexpected(Error{
+        fmt::format("parallel_max: {} is no number of tasks; 0 is as many as there is room for",
+                    group.options().parallel_max)});
+  }
+  const bool by_group = basis.configuration.flag(settings::Setting::TaskDirectoryGrouping);
+  const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
+  model::Plan plan;
+  plan.groups.push_back({.name = group.name(),
+                         .called = part > 1 ? part_name(group.name(), part) : std::string(),
+                         .directory = run::group_directory(1, group.name(), by_group),
+                         .parallel_max = group.options().parallel_max,
+                         .fail_fast = group.options().fail_fast});
+  std::map<model::Terms, model::ShapeIndex> shapes;
+  for (Task* const task : tasks) {
+    const Result<model::Terms> terms = terms_of(*task, group, basis);
+    if (!terms) return std::unexpected(terms.error());
+    const model::Shape shape{.group = {0}, .terms = *terms};
+    std::optional<std::string> why = schedule::never_fits(terms->request, policy, basis.capacity);
+    if (why) why = "it " + *why;
+    if (!why) why = job::cannot_see_gpus(basis.capacity, shape);
+    if (why) {
+      return std::unexpected(
+          Error{fmt::format("task '{}' can never run here: {}", task->id(), *why)});
+    }
+    const model::ShapeIndex next{static_cast<std::uint32_t>(plan.shapes.size())};
+    const auto [known, is_new] = shapes.try_emplace(*terms, next);
+    if (is_new) plan.shapes.push_back(shape);
+    plan.tasks.push_back({.shape = known->second});
+  }
+  return plan;
+}
+
+}  // namespace trainyard::library

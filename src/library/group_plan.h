@@ -1,0 +1,37 @@
+// What a group of tasks is to the scheduler, by the rules of a job file: ids, terms, and what this
+// machine can never give.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "job/learned.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "settings/configuration.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+
+namespace trainyard::library {
+
+/// What groups are planned with. All must outlive it.
+struct GroupBasis {
+  const settings::Configuration& configuration;
+  const model::Capacity& capacity;
+  const job::Learned& learned;
+};
+
+/// What people see of the tasks that a group had when it was run for the so-many-th time, from 1:
+/// "folds", "folds (2)".
+std::string part_name(const std::string& group, int part);
+
+/// What is wrong with the ids of a group, all of whose tasks these are.
+Result<void> check_ids(const std::vector<Task*>& tasks);
+
+/// The plan of some tasks of a group, in their order, as its so-many-th part. An error says what is
+/// wrong with the first that is wrong.
+Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<Task*>& tasks,
+                            const GroupBasis& basis);
+
+}  // namespace trainyard::library

@@ -1,0 +1,327 @@
+#include "library/group_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/fingerprint.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "hardware/this_machine.h"
+#include "job/keep_learned.h"
+#include "job/learned.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "journal/reader.h"
+#include "library/group_plan.h"
+#include "library/program_run.h"
+#include "library/task_launch.h"
+#include "library/task_process.h"
+#include "library/task_state.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/turn.h"
+#include "process/keeper.h"
+#include "run/run_directory.h"
+#include "run/tasks.h"
+#include "run/yard_run.h"
+#include "settings/configuration.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+#include "trainyard/task_outcome.h"
+#include "trainyard/yard.h"
+#include "wire/control.h"
+#include "wire/task.h"
+
+namespace trainyard::library {
+namespace {
+
+constexpr const char* kVersion = TRAINYARD_VERSION;
+constexpr const char* kCommandLine = "a program with trainyard's library";
+
+std::uint64_t fingerprint_of(Task& task) {
+  Fingerprint fingerprint;
+  fingerprint.add(TaskAccess::state(task).options.fingerprint);
+  return fingerprint.value();
+}
+
+}  // namespace
+
+GroupRun::GroupRun(ProgramRun& where, const TaskGroup& group,
+                   const settings::Configuration& configuration, const GroupRunOptions& options,
+                   const GroupEars& ears)
+    : where_(where),
+      group_(group),
+      configuration_(configuration),
+      options_(options),
+      ears_(ears),
+      machine_(hardware::find_this_machine()),
+      capacity_(machine_.reading.capacity) {}
+
+Result<RunSummary> GroupRun::run(const std::vector<Task*>& tasks) {
+  if (Result<void> prepared = prepare(tasks); !prepared) {
+    return std::unexpected(std::move(prepared.error()));
+  }
+  Result<process::Keeper> forked = fork_keeper();
+  if (!forked) return std::unexpected(std::move(forked.error()));
+  yard_ = std::make_unique<run::YardRun>(
+      *this, run::YardParts{.keeper = std::move(*forked), .machine = std::move(machine_)},
+      run::YardRunOptions{.directory = where_.directory(),
+                          .program = fmt::format("trainyard {}", kVersion),
+                          .policy = settings::policy(configuration_, capacity_),
+                          .sample_every = settings::sample_interval(configuration_),
+                          .stop = options_.stop});
+  if (Result<void> begun = begin(); !begun) return std::unexpected(std::move(begun.error()));
+  const run::Ending ending = yard_->run();
+  yard_.reset();
+  if (Result<void> finished = finish(ending); !finished) {
+    return std::unexpected(std::move(finished.error()));
+  }
+  return summary_;
+}
+
+/// All that is to be known before the keeper is forked, which must find no database open.
+Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
+  if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
+    Result<job::Learned> learned = job::load_learned(options_.learned_path);
+    if (learned) learned_ = std::move(*learned);
+    if (!learned) ears_.note(learned.error().message);
+  }
+  Result<std::vector<Part>> parts = where_.parts_of(group_, tasks);
+  if (!parts) return std::unexpected(std::move(parts.error()));
+  parts_ = std::move(*parts);
+  const GroupBasis basis{
+      .configuration = configuration_, .capacity = capacity_, .learned = learned_};
+  for (const Part& part : parts_) {
+    Result<model::Plan> plan = plan_of(group_, part.number, part.tasks, basis);
+    if (!plan) return std::unexpected(std::move(plan.error()));
+    model::append(plan_, *plan);
+    plans_.push_back(std::make_shared<const model::Plan>(std::move(*plan)));
+    tasks_.insert(tasks_.end(), part.tasks.begin(), part.tasks.end());
+  }
+  return {};
+}
+
+Result<process::Keeper> GroupRun::fork_keeper() const {
+  // What is buffered now would be written by every task, too.
+  std::fflush(nullptr);
+  Result<process::Keeper> keeper = process::Keeper::fork(
+      {.body = [this](model::AttemptKey key,
+                      const model::Launch& its) { return TaskProcess::run(task(key.task), its); },
+       .beside_threads = options_.beside_threads});
+  if (keeper) return keeper;
+  return std::unexpected(
+      Error{keeper.error().message +
+            "; the cure: run the yard before they start, set OMP_NUM_THREADS=1 for pools of "
+            "OpenMP, or say {.fork = Fork::AnyThreads} when they are idle and survive a fork"});
+}
+
+std::vector<journal::Batch> GroupRun::batches() const {
+  std::vector<journal::Batch> batches;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const auto its = [&part](model::TaskIndex index) -> Task& { return *part.tasks[index.value]; };
+    batches.push_back(
+        {.number = part.batch,
+         .plan = plans_[i],
+         .names = {
+             .task_id = [its](model::TaskIndex index) { return its(index).id(); },
+             .matrix_values = nullptr,
+             .fingerprint = [its](model::TaskIndex index) { return fingerprint_of(its(index)); }},
+         .source = {.command_line = kCommandLine}});
+  }
+  return batches;
+}
+
+Result<void> GroupRun::begin() {
+  if (Result<void> listens = yard_->listen(); !listens) return listens;
+  journal::Execution execution = yard_->execution();
+  execution.command_line = kCommandLine;
+  execution.version = kVersion;
+  execution.configuration = settings::show(configuration_);
+  run::YardRun::Resumed resumed;
+  if (!where_.has_begun()) {
+    Result<void> begun = yard_->begin(where_.name(), batches().front(), execution);
+    if (!begun) return begun;
+  } else {
+    Result<run::YardRun::Resumed> gone_on =
+        yard_->go_on(batches(), execution,
+                     {.edited = journal::Edited::RunAgain, .others = journal::OtherBatches::Stay});
+    if (!gone_on) return std::unexpected(std::move(gone_on.error()));
+    resumed = std::move(*gone_on);
+  }
+  where_.took(group_, parts_);
+  for (Task* const each : tasks_) {
+    TaskState& state = TaskAccess::state(*each);
+    state = {.options = std::move(state.options), .run_by = options_.yard};
+  }
+  return keep(resumed.plans);
+}
+
+/// Tasks that an earlier execution of the program has finished are as that one has left them.
+Result<void> GroupRun::keep(const std::vector<std::shared_ptr<const model::Plan>>& plans) {
+  int changed = 0;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Result<ProgramRun::Rows> rows = where_.rows_of(parts_[i].batch);
+    if (!rows) return std::unexpected(rows.error());
+    for (std::size_t k = 0; k < parts_[i].tasks.size(); ++k) {
+      Task& kept = *parts_[i].tasks[k];
+      if (!plans[i]->tasks[k].finished_before) {
+        if (parts_[i].finished_before.contains(kept.id())) ++changed;
+        continue;
+      }
+      const journal::TaskRow& row = rows->at(kept.id());
+      TaskState& state = TaskAccess::state(kept);
+      state.status = row.standing.status;
+      state.outcome = TaskOutcome::Finished;
+      state.kept = true;
+      state.task_dir = fmt::format("{}/{}", where_.directory(), row.directory);
+      state.times = row.times;
+      state.result = row.result;
+      ++summary_.finished;
+      ++summary_.kept;
+      ears_.status(kept);
+    }
+  }
+  if (summary_.kept + changed == 0) return {};
+  ears_.note(fmt::format(
+      "group '{}': {} of {} tasks have finished before and are kept{}", group_.name(),
+      summary_.kept, tasks_.size(),
+      changed == 0 ? std::string()
+                   : fmt::format(", {} have another fingerprint and run again", changed)));
+  return {};
+}
+
+Result<void> GroupRun::finish(const run::Ending& ending) {
+  for (const std::optional<Error>& error : {ending.gave_up, ending.not_closed}) {
+    if (error) return std::unexpected(*error);
+  }
+  if (ending.keeper_gone) {
+    ears_.note("the keeper of the tasks died, and they have ended with it");
+  }
+  if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
+    for (const Part& part : parts_) {
+      const Result<void> kept =
+          job::keep_learned(where_.directory(), part.batch, options_.learned_path);
+      if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
+    }
+  }
+  if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);
+  return {};
+}
+
+bool GroupRun::cancel(const Task& task) {
+  const auto found = std::ranges::find(tasks_, &task);
+  if (!yard_ || found == tasks_.end() || task.outcome() != TaskOutcome::None) return false;
+  const model::TaskIndex index{static_cast<std::uint32_t>(found - tasks_.begin())};
+  return yard_->kill(index, [](bool) {});
+}
+
+const std::string& GroupRun::part_of(model::TaskIndex index) const {
+  return plan_.groups[plan_.shape_of(index).group.value].shown();
+}
+
+std::string GroupRun::directory_of(model::TaskIndex index) const {
+  const model::PlannedGroup& group = plan_.groups[plan_.shape_of(index).group.value];
+  return fmt::format("{}/{}", where_.directory(),
+                     run::task_directory(group.directory, task(index).id()));
+}
+
+model::Launch GroupRun::launch(model::AttemptKey key,
+                               const std::vector<model::GpuIndex>& /*gpus*/) {
+  return launch_of({.task = task(key.task),
+                    .group = group_,
+                    .run_directory = where_.directory(),
+                    .task_directory = directory_of(key.task),
+                    .shape = plan_.shape_of(key.task),
+                    .capacity = capacity_},
+                   key.attempt);
+}
+
+std::optional<model::TaskIndex> GroupRun::find(std::string_view group, std::string_view id) {
+  for (std::uint32_t i = 0; i < tasks_.size(); ++i) {
+    if (tasks_[i]->id() == id && part_of({i}) == group) return model::TaskIndex{i};
+  }
+  return std::nullopt;
+}
+
+void GroupRun::hear(model::AttemptKey key, const wire::Message& message) {
+  ears_.message(task(key.task), message);
+}
+
+Result<run::Tasks::Accepted> GroupRun::accept(const wire::Submit& /*submission*/,
+                                              std::uint32_t /*number*/) {
+  return std::unexpected(Error{"it is the run of a program, and takes no job file"});
+}
+
+void GroupRun::see(const model::Turn& turn) {
+  for (std::size_t i = 0; i < turn.events.size(); ++i) {
+    see(turn.events[i]);
+    for (const model::Change& change : turn.decisions[i].changes) {
+      const auto* const changed = std::get_if<model::TaskChanged>(&change);
+      if (changed != nullptr) see(turn.events[i].at, *changed);
+    }
+  }
+}
+
+void GroupRun::see(const model::Event& event) {
+  if (const auto* const said = std::get_if<model::StageReported>(&event.what)) {
+    if (!said->traceback.empty())
+      TaskAccess::state(task(said->key.task)).traceback = said->traceback;
+  } else if (const auto* const far = std::get_if<model::Progressed>(&event.what)) {
+    ears_.progress(task(far->key.task), *far);
+  } else if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
+    Task& its = task(ended->key.task);
+    TaskAccess::state(its).result = ended->result;
+    if (ended->warning.empty()) return;
+    ears_.note(fmt::format("task '{}': result: {}", its.id(), ended->warning));
+  }
+}
+
+void GroupRun::see(Instant at, const model::TaskChanged& change) {
+  Task& changed = task(change.key.task);
+  TaskState& state = TaskAccess::state(changed);
+  state.status = change.status;
+  state.outcome = outcome_of(change.verdict, change.failure);
+  state.exit_code = change.exit_code;
+  state.times.enter(change.status, at);
+  state.task_dir = directory_of(change.key.task);
+  state.message = change.message;
+  const bool failed = change.verdict == model::Verdict::Failed;
+  state.failed_in = failed ? std::optional(change.stage) : std::nullopt;
+  if (change.verdict == model::Verdict::Finished) state.traceback.clear();
+  switch (change.verdict) {
+    case model::Verdict::Finished:
+      ++summary_.finished;
+      break;
+    case model::Verdict::Failed:
+      ++summary_.failed;
+      break;
+    case model::Verdict::Skipped:
+      ++summary_.skipped;
+      break;
+    case model::Verdict::Stopped:
+      ++summary_.stopped;
+      break;
+    case model::Verdict::None:
+      break;
+  }
+  ears_.status(changed);
+}
+
+}  // namespace trainyard::library

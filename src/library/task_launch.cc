@@ -1,0 +1,54 @@
+#include "library/task_launch.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "job/gpu_variables.h"
+#include "job/task_environment.h"
+#include "library/task_state.h"
+#include "model/launch.h"
+#include "model/terms.h"
+#include "sys/environment.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+
+namespace trainyard::library {
+
+model::Launch launch_of(const Launched& what, std::uint32_t attempt) {
+  const model::Terms& terms = what.shape.terms;
+  model::Launch launch;
+  job::set_files(launch, what.task_directory, attempt);
+  launch.working_directory = launch.task_directory;
+  launch.two_phase = true;
+  launch.forked = true;
+  launch.ranks = terms.ranks;
+  if (launch.ranks > 0) {
+    launch.own_ranks =
+        model::OwnRanks{.gpus = 0, .log_paths = job::logs_of_ranks(launch, launch.ranks, attempt)};
+  }
+  const auto add = [&launch](const job::Variables& variables) {
+    for (const auto& [name, value] : variables) {
+      launch.environment.push_back(fmt::format("{}={}", name, value));
+    }
+  };
+  add(job::own_variables({.group = what.group.name(), .id = what.task.id(), .attempt = attempt},
+                         launch, what.run_directory));
+  for (const auto& variable : job::thread_variables(terms.request, terms.ranks)) {
+    if (!sys::variable(variable.first.c_str())) add({variable});
+  }
+  // The GPUs of an attempt are told when it trains: it sees all of them.
+  add(job::gpu_variables(what.capacity, what.shape, {}));
+  // The last word of a name counts.
+  const TaskOptions& own = TaskAccess::state(what.task).options;
+  for (const TaskOptions* const options : std::array{&what.group.defaults(), &own}) {
+    add(options->environment);
+  }
+  return launch;
+}
+
+}  // namespace trainyard::library

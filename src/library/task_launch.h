@@ -1,0 +1,27 @@
+// What an attempt of a task of the library is started with: a fork of the program, in its own
+// directory, with what a task of a job file finds in its environment.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "trainyard/task.h"
+#include "trainyard/task_group.h"
+
+namespace trainyard::library {
+
+struct Launched {
+  Task& task;
+  const TaskGroup& group;
+  const std::string& run_directory;
+  std::string task_directory;  ///< Absolute.
+  const model::Shape& shape;
+  const model::Capacity& capacity;
+};
+
+model::Launch launch_of(const Launched& what, std::uint32_t attempt);
+
+}  // namespace trainyard::library

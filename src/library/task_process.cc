@@ -1,0 +1,262 @@
+#include "library/task_process.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "library/task_state.h"
+#include "link/arena_pool.h"
+#include "link/conversation.h"
+#include "model/event.h"
+#include "model/launch.h"
+#include "pipeline/trouble.h"
+#include "sys/files.h"
+#include "sys/terminal.h"
+#include "trainyard/task.h"
+#include "wire/fields.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/result_text.h"
+#include "wire/task.h"
+
+namespace trainyard::library {
+namespace {
+
+/// No text that anybody reports.
+constexpr const char* kNan = "\x01trainyard: not a number\x01";
+
+/// A number that JSON cannot write stands there as Python writes it, so that the yard tells which
+/// one it keeps as null.
+Json with_words_for_nan(Json value) {
+  if (value.is_structured()) {
+    for (Json& each : value) each = with_words_for_nan(std::move(each));
+  } else if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    value = kNan;
+  }
+  return value;
+}
+
+constexpr std::string_view kTooDeep = "nested too deep for the yard, which reads 64 levels";
+
+/// How deep lists and objects stand in each other; no deeper than is asked.
+int depth_of(const Json& value, int at_most = wire::kJsonDepthMax + 1) {
+  if (!value.is_structured() || at_most == 0) return 0;
+  int deepest = 0;
+  for (const Json& each : value) deepest = std::max(deepest, depth_of(each, at_most - 1));
+  return deepest + 1;
+}
+
+std::string result_text(Json result) {
+  std::string text = wire::fields_text(with_words_for_nan(std::move(result)));
+  const std::string written = wire::fields_text(kNan);
+  for (auto at = text.find(written); at != std::string::npos; at = text.find(written, at)) {
+    text.replace(at, written.size(), "NaN");
+  }
+  return text;
+}
+
+/// A larger buffer goes by an arena, a smaller one is not worth it.
+constexpr std::size_t kInFrameMax = std::size_t{1} << 20;
+constexpr std::size_t kArenas = 2;
+
+/// Of NAME=value in the environment of a launch.
+std::string variable(const model::Launch& launch, std::string_view name) {
+  for (const std::string& entry : launch.environment) {
+    if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
+      return entry.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+/// Calls user code, and catches whatever comes out of it.
+template <class Call>
+std::optional<pipeline::Trouble> trouble_in(Call call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (...) {
+    return pipeline::trouble_of(std::current_exception());
+  }
+}
+
+}  // namespace
+
+struct TaskProcess::State {
+  State(link::Conversation its_yard, std::string its_result_path)
+      : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {
+    yard.use(arenas);
+  }
+
+  /// When the yard is gone it ends this process in a moment, and there is nobody else to tell.
+  void tell(const wire::TaskReport& report) {
+    const Result<void> told =
+        yard.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
+    if (!told) complain(told.error());
+  }
+  void say(model::Said said, const pipeline::Trouble& trouble = {}) {
+    tell(wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback});
+  }
+  Result<Device> wait_for_device() {
+    const Result<wire::Frame> frame = yard.hear(wire::FrameKind::Order);
+    if (!frame) return std::unexpected(frame.error());
+    const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
+    if (!order) return std::unexpected(order.error());
+    return Device{.name = std::get<wire::TrainOrder>(*order).device};
+  }
+  Result<void> leave(const Json& result) const {
+    return sys::replace_file(result_path, result_text(result));
+  }
+  static void complain(const Error& error) {
+    sys::write_text(sys::kStandardError, fmt::format("trainyard: {}\n", error.message));
+  }
+  Result<void> send_shared(wire::Frame frame, std::span<const std::byte> buffer);
+  int load_and_train(Task& task);
+  [[nodiscard]] bool speaks_for_all() const { return rank.value_or(0) == 0; }
+
+  link::ArenaPool arenas{{.arenas_max = kArenas}};
+  link::Conversation yard;
+  std::string result_path;
+  std::optional<int> rank;  ///< Of a task of several.
+  int ranks = 1;
+  Json reported = Json::object();
+};
+
+int TaskProcess::State::load_and_train(Task& task) {
+  say(model::Said::Loading);
+  if (const std::optional<pipeline::Trouble> trouble = trouble_in([&] { task.load(); })) {
+    say(trouble->out_of_memory ? model::Said::OutOfMemory : model::Said::Failed, *trouble);
+    return EXIT_FAILURE;
+  }
+  say(model::Said::Loaded);
+  for (;;) {
+    const Result<Device> device = wait_for_device();
+    if (!device) {
+      complain(device.error());
+      return EXIT_FAILURE;
+    }
+    Json result;
+    const std::optional<pipeline::Trouble> trouble =
+        trouble_in([&] { result = task.train(*device); });
+    if (!trouble) {
+      if (result.is_object()) reported.update(result);
+      // What is neither an object nor nothing is left as it is, and the yard says what is wrong.
+      const bool odd = !result.is_object() && !result.is_null();
+      Result<void> left;
+      if (speaks_for_all() && (odd || !reported.empty())) left = leave(odd ? result : reported);
+      if (!left) {
+        // What has no result has not finished, however well it went.
+        complain(left.error());
+        say(model::Said::Failed, {.out_of_memory = false,
+                                  .message = "its result is lost: " + left.error().message,
+                                  .traceback = {}});
+        return EXIT_FAILURE;
+      }
+      say(model::Said::Trained);
+      return EXIT_SUCCESS;
+    }
+    say(trouble->out_of_memory ? model::Said::OutOfMemory : model::Said::Failed, *trouble);
+    // The others of several ranks cannot go on without it: all of them are tried again, anew.
+    if (!trouble->out_of_memory || rank) return EXIT_FAILURE;
+  }
+}
+
+TaskProcess::TaskProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TaskProcess::~TaskProcess() = default;
+
+int TaskProcess::run(Task& task, const model::Launch& launch) {
+  link::Conversation yard(
+      {.with = "the yard", .within = std::nullopt, .limits = wire::kTaskLimits});
+  Result<void> met = yard.connect(variable(launch, "TRAINYARD_SOCKET"));
+  const bool is_rank = launch.ranks > 0;
+  std::optional<int> rank;
+  std::optional<int> ranks;
+  if (is_rank) {
+    rank = std::atoi(variable(launch, "TRAINYARD_RANK").c_str());
+    ranks = launch.ranks;
+  }
+  if (met) {
+    met = yard.greet({.role = is_rank ? wire::Role::Rank : wire::Role::Task,
+                      .version = wire::kProtocolVersion,
+                      .program = "a task in C++",
+                      .token = variable(launch, "TRAINYARD_TOKEN"),
+                      .rank = rank,
+                      .ranks = ranks});
+  }
+  if (!met) {
+    State::complain(met.error());
+    return EXIT_FAILURE;
+  }
+  TaskProcess process(std::make_unique<State>(std::move(yard), launch.result_path));
+  process.state_->rank = rank;
+  process.state_->ranks = ranks.value_or(1);
+  TaskState& state = TaskAccess::state(task);
+  state.process = &process;
+  state.task_dir = launch.task_directory;
+  return process.state_->load_and_train(task);
+}
+
+void TaskProcess::progress(double fraction, const Json& values) {
+  if (!state_->speaks_for_all()) return;
+  const bool deep = depth_of(values) > wire::kJsonDepthMax;
+  if (deep) State::complain(Error{"progress: its values are " + std::string(kTooDeep)});
+  const bool some = values.is_object() && !values.empty() && !deep;
+  state_->tell(wire::Progress{.fraction = fraction,
+                              .values = some ? wire::fields_text(values) : std::string()});
+}
+
+void TaskProcess::report(const std::string& key, const Json& value) {
+  if (!state_->speaks_for_all()) return;
+  state_->reported[key] = value;
+  // It is left once more with what train() returns.
+  if (const Result<void> left = state_->leave(state_->reported); !left) {
+    State::complain(left.error());
+  }
+}
+
+Result<void> TaskProcess::send(const std::string& command, const Json& data,
+                               std::span<const std::byte> buffer) {
+  // With the message around it.
+  if (depth_of(data) >= wire::kJsonDepthMax) {
+    return std::unexpected(Error{"what is sent is " + std::string(kTooDeep)});
+  }
+  const wire::Message message{.command = command, .data = wire::fields_text(data), .buffer = {}};
+  wire::Frame frame{.kind = wire::FrameKind::Report, .fields = wire::to_fields(message)};
+  if (buffer.size() > kInFrameMax) return state_->send_shared(std::move(frame), buffer);
+  if (!buffer.empty()) {
+    frame.buffers.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
+  }
+  return state_->yard.tell(frame);
+}
+
+int TaskProcess::rank() const { return state_->rank.value_or(0); }
+int TaskProcess::ranks() const { return state_->ranks; }
+
+/// With one arena that is filled while the yard reads the other.
+Result<void> TaskProcess::State::send_shared(wire::Frame frame, std::span<const std::byte> buffer) {
+  Result<link::ArenaPool::Loan> loan = arenas.lend(buffer.size());
+  while (!loan && arenas.in_use() == kArenas) {
+    // When the yard is gone it ends this process in a moment.
+    if (Result<void> free = yard.wait_for_release(); !free) return free;
+    loan = arenas.lend(buffer.size());
+  }
+  if (!loan) return std::unexpected(loan.error());
+  std::ranges::copy(buffer, loan->bytes().begin());
+  frame.shared = {loan->buffer()};
+  return yard.tell(frame);
+}
+
+}  // namespace trainyard::library

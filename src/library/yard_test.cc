@@ -1,0 +1,428 @@
+// The library as a user has it: tasks as classes, in processes of their own, on this machine.
+#include "trainyard/yard.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "library/test_yard.h"
+#include "trainyard/trainyard.h"
+
+namespace trainyard::library {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Does what a function says, on terms that a test says.
+struct OnTerms : Task {
+  OnTerms(TaskOptions options, std::function<Json()> train)
+      : Task(std::move(options)), work(std::move(train)) {}
+  Json train(const Device&) override { return work(); }
+  std::function<Json()> work;
+};
+
+TEST_F(YardTest, EndsATaskAtItsTimeLimit) {
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .time_limit = std::chrono::milliseconds(100)});
+  auto& endless = group.add<OnTerms>(TaskOptions{.id = "endless"}, []() -> Json {
+    while (true) ::pause();
+  });
+  group.add<OnTerms>(TaskOptions{.id = "longer", .time_limit = std::chrono::hours(1)},
+                     [] { return Json{{"ok", 1}}; });
+  Yard yard(config(), options());
+  const Result<RunSummary> done = yard.run(group);
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  EXPECT_EQ(done->failed, 1);
+  EXPECT_EQ(done->finished, 1);
+  EXPECT_THAT(endless.message(), HasSubstr("time limit"));
+}
+
+TEST_F(YardTest, TriesATaskAgainAsOftenAsItSays) {
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .retries = 2});
+  auto& flaky = group.add<OnTerms>(TaskOptions{.id = "flaky"}, []() -> Json {
+    if (std::string_view(std::getenv("TRAINYARD_ATTEMPT")) != "3") throw std::runtime_error("no");
+    return {{"attempt", 3}};
+  });
+  auto& once = group.add<OnTerms>(TaskOptions{.id = "once", .retries = 0},
+                                  []() -> Json { throw std::runtime_error("never"); });
+  Yard yard(config(), options());
+  ASSERT_TRUE(yard.run(group).has_value());
+  EXPECT_EQ(flaky.result(), (Json{{"attempt", 3}}));
+  EXPECT_EQ(once.train_numbers(), 1);
+  EXPECT_EQ(once.message(), "std::runtime_error: never");
+}
+
+TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .environment = {{"A", "group"}, {"B", "b"}}});
+  auto& task = group.add<OnTerms>(TaskOptions{.id = "t", .environment = {{"A", "task"}}}, [] {
+    return Json{{"A", std::getenv("A")}, {"B", std::getenv("B")}};
+  });
+  Yard yard(config(), options());
+  ASSERT_TRUE(yard.run(group).has_value());
+  EXPECT_EQ(task.result(), (Json{{"A", "task"}, {"B", "b"}}));
+}
+
+TEST_F(YardTest, RunsTasksThatLoadAndTrainAndBringsTheirResultsBack) {
+  TaskGroup group("folds");
+  const std::string shared = "loaded before";
+  for (int k = 0; k < 4; ++k) {
+    group.add<Made>(
+        "fold-" + std::to_string(k),
+        [&shared, k](Made& task, const Device& device) {
+          return Json{{"k", k}, {"device", device.name}, {"loads", task.count}, {"saw", shared}};
+        },
+        [](Made& task) { ++task.count; });
+  }
+  const RunSummary done = run(group);
+  EXPECT_EQ(done.finished, 4);
+  EXPECT_EQ(done.failed + done.skipped + done.stopped, 0);
+  EXPECT_TRUE(group.finished());
+  int k = 0;
+  for (const Task& task : group.tasks()) {
+    EXPECT_EQ(task.status(), Status::Exited);
+    EXPECT_EQ(task.result(), (Json{{"k", k}, {"device", "cpu"}, {"loads", 1}, {"saw", shared}}));
+    EXPECT_EQ(task.load_numbers(), 1);
+    EXPECT_EQ(task.train_numbers(), 1);
+    EXPECT_TRUE(task.load_time());
+    EXPECT_TRUE(task.train_time());
+    EXPECT_EQ(task.task_dir(), place + "/folds/" + task.id());
+    ++k;
+  }
+  EXPECT_TRUE(std::filesystem::exists(place + "/reports/folds.html"));
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST_F(YardTest, KeepsWhatATaskChangesInItselfInItsOwnProcess) {
+  TaskGroup group("g");
+  auto& task = group.add<Made>("a", [](Made& it, const Device&) {
+    it.count = 7;
+    std::ofstream("here") << ::getpid();
+    return Json::object();
+  });
+  run(group);
+  EXPECT_EQ(task.count, 0);
+  EXPECT_EQ(task.result(), Json::object());
+  EXPECT_TRUE(std::filesystem::exists(place + "/g/a/here"));
+}
+
+TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
+  TaskGroup group("g");
+  const auto fine = [](Made&, const Device&) { return Json{{"ok", true}}; };
+  auto& loads =
+      group.add<Made>("loads", fine, [](Made&) { throw std::runtime_error("no such data"); });
+  auto& number = group.add<Made>("number", [](Made&, const Device&) -> Json { throw 7; });
+  auto& leaves = group.add<Made>("leaves", fine, [](Made&) { std::_Exit(0); });
+  auto& dies = group.add<Made>("dies", [](Made&, const Device&) -> Json {
+    std::raise(SIGSEGV);
+    return {};
+  });
+  auto& odd = group.add<Made>("odd", [](Made&, const Device&) { return Json{1, 2}; });
+  auto& good = group.add<Made>("good", fine);
+  const RunSummary done = run(group);
+  EXPECT_EQ(done.finished, 2);
+  EXPECT_EQ(done.failed, 4);
+  EXPECT_EQ(loads.status(), Status::Exception);
+  EXPECT_EQ(loads.failed_in(), Stage::Load);
+  EXPECT_EQ(loads.message(), "std::runtime_error: no such data");
+  EXPECT_EQ(loads.traceback(), "std::runtime_error: no such data\n");
+  EXPECT_EQ(number.failed_in(), Stage::Train);
+  EXPECT_EQ(number.message(), "something that is no std::exception was thrown: int");
+  EXPECT_THAT(leaves.message(), HasSubstr("without having trained"));
+  EXPECT_EQ(dies.message(), "killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(odd.result(), Json::object());
+  EXPECT_THAT(notes, ElementsAre("task 'odd': result: is a list, not an object: no result kept"));
+  EXPECT_EQ(good.result(), (Json{{"ok", true}}));
+}
+
+TEST_F(YardTest, TrainsAgainInTheSameProcessAfterOutOfMemory) {
+  TaskGroup group("g");
+  auto& task = group.add<Made>("a", [](Made& it, const Device&) -> Json {
+    if (++it.count < 3) throw std::bad_alloc();
+    return {{"tries", it.count}};
+  });
+  run(group);
+  EXPECT_EQ(task.status(), Status::Exited);
+  EXPECT_EQ(task.result(), (Json{{"tries", 3}}));
+  EXPECT_EQ(task.load_numbers(), 1);
+  EXPECT_EQ(task.train_numbers(), 3);
+}
+
+TEST_F(YardTest, LoadsAgainInANewProcessAfterOutOfMemoryAndGivesUpAfterThreeTries) {
+  TaskGroup group("g");
+  const auto fine = [](Made&, const Device&) { return Json::object(); };
+  auto& again = group.add<Made>("again", fine, [](Made&) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread.
+    const char* const attempt = std::getenv("TRAINYARD_ATTEMPT");
+    if (attempt != nullptr && std::string_view(attempt) == "1") throw std::bad_alloc();
+  });
+  auto& never = group.add<Made>("never", fine, [](Made&) { throw std::bad_alloc(); });
+  run(group);
+  EXPECT_EQ(again.status(), Status::Exited);
+  EXPECT_EQ(again.load_numbers(), 2);
+  EXPECT_EQ(never.status(), Status::Exception);
+  EXPECT_EQ(never.failed_in(), Stage::Load);
+  EXPECT_THAT(never.message(),
+              HasSubstr("LoadNumbersExceed: out of memory while it loaded, in 3 of 3 tries"));
+}
+
+TEST_F(YardTest, KeepsWhatWasReportedBeforeATaskFailed) {
+  TaskGroup group("g");
+  auto& fails = group.add<Made>("fails", [](Made& it, const Device&) -> Json {
+    it.report("best", 0.5);
+    it.progress(0.5, {{"loss", 1}});
+    throw std::runtime_error("diverged");
+  });
+  auto& ends = group.add<Made>("ends", [](Made& it, const Device&) -> Json {
+    it.report("best", 0.5);
+    return {{"last", 0.25}};
+  });
+  run(group);
+  EXPECT_EQ(fails.result(), (Json{{"best", 0.5}}));
+  EXPECT_EQ(ends.result(), (Json{{"best", 0.5}, {"last", 0.25}}));
+}
+
+TEST_F(YardTest, HandsMessagesToTheHandlerOfTheirSourceElseToTheDefaultOne) {
+  Yard yard(config(), options());
+  std::vector<std::string> heard;
+  const auto listen = [&heard](std::string who) {
+    return [&heard, who = std::move(who)](const Message& message) {
+      heard.push_back(who + " hears " + message.command + " " + message.data.dump());
+    };
+  };
+  EXPECT_TRUE(yard.on_message("a", listen("first")));
+  EXPECT_FALSE(yard.on_message("a", listen("second")));
+  EXPECT_TRUE(yard.on_message("b", [](const Message&) { throw std::runtime_error("no"); }));
+  yard.on_any_message(listen("default"));
+  yard.on_any_message(nullptr);
+  TaskGroup group("g", {}, {.parallel_max = 1});
+  for (const std::string id : {"a", "b", "c"}) {
+    group.add<Made>(id, [](Made& it, const Device&) {
+      it.send("update", {{"from", it.id()}});
+      it.send("again", nullptr);
+      return Json::object();
+    });
+  }
+  EXPECT_EQ(yard.run(group).value().finished, 3);
+  EXPECT_THAT(heard,
+              ElementsAre(R"(first hears update {"from":"a"})", "first hears again null",
+                          R"(default hears update {"from":"c"})", "default hears again null"));
+  EXPECT_THAT(notes, ElementsAre("what 'a' sends has a handler, which stays",
+                                 "no handler was given for what nobody else hears",
+                                 "the handler of what 'b' sends: std::runtime_error: no",
+                                 "the handler of what 'b' sends: std::runtime_error: no"));
+}
+
+TEST_F(YardTest, HandsABufferOfAnySizeToTheHandlerOfAMessage) {
+  Yard yard(config(), options());
+  std::vector<std::size_t> sizes;
+  std::vector<bool> whole;
+  yard.on_any_message([&](const Message& message) {
+    const auto first = static_cast<std::byte>(message.data.at("first").get<int>());
+    sizes.push_back(message.buffer.size());
+    whole.push_back(
+        std::ranges::all_of(message.buffer, [first](std::byte each) { return each == first; }));
+  });
+  // Some go within the frame, the others by memory that is shared and used again; more of these
+  // than can be on their way at once, and ever larger ones.
+  const std::vector<std::size_t> sent{
+      0,        10,     std::size_t{1} << 20, (1 << 20) + 1, 3 << 20, 3 << 20, 3 << 20, 9 << 20,
+      20 << 20, 3 << 20};
+  TaskGroup group("g");
+  group.add<Made>("a", [&sent](Made& it, const Device&) {
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      const std::vector<std::byte> buffer(sent[i], static_cast<std::byte>(i));
+      it.send("weights", {{"first", i}}, buffer);
+    }
+    return Json::object();
+  });
+  EXPECT_EQ(yard.run(group).value().finished, 1);
+  EXPECT_EQ(sizes, sent);
+  EXPECT_EQ(whole, std::vector<bool>(sent.size(), true));
+}
+
+TEST_F(YardTest, RunsGroupsInOrderWhateverBecomesOfTheirTasks) {
+  Yard yard(config(), options());
+  TaskGroup first;
+  TaskGroup second;
+  first.add<Made>("a", [](Made&, const Device&) -> Json { throw std::runtime_error("x"); });
+  second.add<Made>("a", [](Made&, const Device&) { return Json::object(); });
+  yard.add(first);
+  yard.add(second);
+  const RunSummary done = yard.run().value();
+  EXPECT_EQ(done.finished, 1);
+  EXPECT_EQ(done.failed, 1);
+  EXPECT_EQ(first.name(), "group-1");
+  EXPECT_EQ(second.name(), "group-2");
+  TaskGroup other("group-1");
+  other.add<Made>("a", [](Made&, const Device&) { return Json::object(); });
+  EXPECT_EQ(yard.run(other).error().message, "a group 'group-1' has run in this yard already");
+}
+
+TEST_F(YardTest, RunsOneTaskInAGroupOfItsOwn) {
+  Yard yard(config(), options());
+  Made one("a", [](Made& it, const Device&) { return Json{{"dir", it.task_dir()}}; });
+  Made two("a", [](Made&, const Device&) { return Json::object(); });
+  EXPECT_FALSE(one.is_alive());
+  EXPECT_EQ(yard.run(one).value().finished, 1);
+  EXPECT_EQ(yard.run(two).value().finished, 1);
+  EXPECT_EQ(one.result().at("dir"), yard.directory() + "/default/a");
+  EXPECT_EQ(two.task_dir(), yard.directory() + "/default-2/a");
+  EXPECT_FALSE(one.is_alive());
+  std::ifstream page(yard.directory() + "/reports/index.html");
+  const std::string index{std::istreambuf_iterator<char>(page), {}};
+  EXPECT_THAT(index, HasSubstr("<a href=\"default.html\">default</a>"));
+  EXPECT_THAT(index, HasSubstr("<a href=\"default-2.html\">default-2</a>"));
+}
+
+/// Counters that this process and all its forks see.
+struct Shared {
+  std::atomic<int> ready = 0;
+  std::atomic<int> done = 0;
+  std::array<std::atomic<std::int64_t>, 11> kib{};
+};
+
+Shared& shared_by_forks() {
+  void* const place =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *new (place) Shared;
+}
+
+pid_t parent_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/status");
+  std::string word;
+  pid_t parent = 0;
+  while (file >> word) {
+    if (word == "PPid:" && file >> parent) return parent;
+  }
+  return 0;
+}
+
+std::int64_t pss_kib(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  std::string word;
+  while (file >> word) {
+    std::int64_t kib = 0;
+    if (word == "Pss:" && file >> kib) return kib;
+  }
+  return 0;
+}
+
+/// Waits in the process of a task, where nothing else goes on.
+void until(const std::function<bool()>& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
+TEST_F(YardTest, SharesWhatWasLoadedBeforeAmongAllTasks) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer has memory of its own in each process";
+  constexpr int kTasks = 8;
+  const std::vector<char> data(std::size_t{1} << 30, 'x');
+  Shared& shared = shared_by_forks();
+  const pid_t program = ::getpid();
+  TaskGroup group("g");
+  for (int k = 0; k < kTasks; ++k) {
+    group.add<Made>(std::to_string(k), [&, k, program](Made&, const Device&) {
+      std::int64_t sum = 0;
+      for (std::size_t i = 0; i < data.size(); i += 4096) sum += data[i];
+      ++shared.ready;
+      until([&] { return shared.ready == kTasks; });
+      shared.kib.at(static_cast<std::size_t>(k)) = pss_kib(::getpid());
+      if (k == 0) shared.kib[8] = pss_kib(program);
+      const pid_t keeper = ::getppid();
+      if (k == 0) shared.kib[9] = pss_kib(keeper);
+      if (k == 0) shared.kib[10] = pss_kib(parent_of(keeper));
+      ++shared.done;
+      until([&] { return shared.done == kTasks; });
+      return Json{{"sum", sum}};
+    });
+  }
+  EXPECT_EQ(run(group).finished, kTasks);
+  std::int64_t all = 0;
+  for (const auto& kib : shared.kib) {
+    EXPECT_GT(kib, 0);
+    all += kib;
+  }
+  EXPECT_GT(all, 1'024 * 1'024);
+  EXPECT_LT(all, 1'024 * 1'024 * 13 / 10) << "KiB, over all processes";
+  for (const Task& task : group.tasks()) EXPECT_EQ(task.result(), (Json{{"sum", 'x' * 262'144}}));
+}
+
+TEST_F(YardTest, EndsItsTasksWhenTheProgramDies) {
+  Shared& shared = shared_by_forks();
+  const pid_t program = ::fork();
+  ASSERT_GE(program, 0);
+  if (program == 0) {
+    TaskGroup group("g");
+    group.add<Made>("a", [&shared](Made&, const Device&) -> Json {
+      shared.kib[0] = ::getpid();
+      for (;;) ::pause();
+      return {};
+    });
+    run(group);
+    std::_Exit(1);
+  }
+  until([&] { return shared.kib[0] != 0; });
+  const auto task = static_cast<pid_t>(shared.kib[0].load());
+  ASSERT_GT(task, 0);
+  ::kill(program, SIGKILL);
+  ASSERT_EQ(::waitpid(program, nullptr, 0), program);
+  const auto gone = [task] { return ::kill(task, 0) != 0 && errno == ESRCH; };
+  until(gone);
+  EXPECT_TRUE(gone());
+}
+
+TEST(TaskIds, AreUuidsWhereNoneIsGiven) {
+  struct Plain : Task {
+    Json train(const Device&) override { return {}; }
+  };
+  const Plain first;
+  const Plain second;
+  EXPECT_EQ(first.id().size(), 36U);
+  EXPECT_EQ(first.id()[14], '4');
+  EXPECT_NE(first.id(), second.id());
+  EXPECT_EQ(first.status(), Status::Init);
+  EXPECT_EQ(first.result(), Json::object());
+  EXPECT_FALSE(first.load_time());
+}
+
+}  // namespace
+}  // namespace trainyard::library

@@ -1,0 +1,26 @@
+// Asks a yard at work for something: the other end of link/control_server.h.
+//
+// Blocks, and keeps nothing open. For programs that do one thing and end; any thread.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "wire/control.h"
+
+namespace trainyard::link {
+
+struct AskOptions {
+  std::string run;         ///< What the person calls the run: its directory. For errors.
+  std::string program;     ///< Who asks: "trainyard kill 0.1.0".
+  Duration within{5'000};  ///< From the first attempt to connect to the last byte of the answer.
+};
+
+/// Connects, asks, waits for the answer. An error says that nobody is there ("the run in 'x' is not
+/// running"), that we may not, that there was no answer in time, or what was wrong with it. That
+/// the yard could not do it is no error: the reply says so.
+Result<wire::ControlReply> ask(const std::string& socket_path, const wire::ControlRequest& request,
+                               const AskOptions& options);
+
+}  // namespace trainyard::link

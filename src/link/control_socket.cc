@@ -1,0 +1,185 @@
+#include "link/control_socket.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+#include "sys/environment.h"
+
+namespace trainyard::link {
+namespace {
+
+constexpr std::string_view kDirectoryPrefix = "trainyard-";
+constexpr std::string_view kSocketName = "/control";
+/// What mkdtemp(3) puts behind a prefix.
+constexpr std::string_view kRandomPart = "XXXXXX";
+/// So many entries of a directory are looked at for what the dead left there.
+constexpr int kLookedAtMax = 4'096;
+
+/// Why a socket's directory may not be in there, if so.
+Result<void> check_parent(const std::string& parent) {
+  if (!parent.starts_with('/')) {
+    return std::unexpected(Error{fmt::format("'{}' is not an absolute path", parent)});
+  }
+  struct stat status{};
+  if (::stat(parent.c_str(), &status) != 0) {
+    return std::unexpected(sys::system_error(fmt::format("cannot look at '{}'", parent), errno));
+  }
+  // Whoever owns the parent could put a directory of theirs in the place of ours.
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return std::unexpected(Error{fmt::format("'{}' belongs to another user", parent)});
+  }
+  // So could those who may write there, where it is not sticky.
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
+    return std::unexpected(
+        Error{fmt::format("others may rename what is in '{}' (mode {:04o}: it is not sticky)",
+                          parent, status.st_mode & 07777U)});
+  }
+  return {};
+}
+
+Result<sys::Descriptor> listen_at(const std::string& path) {
+  const auto address = socket_address(path);
+  if (!address) return std::unexpected(address.error());
+  sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof *address) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return std::unexpected(sys::system_error(fmt::format("cannot listen at '{}'", path), errno));
+  }
+  return socket;
+}
+
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.size() - kSocketName.size());
+}
+
+/// Makes the directory under a name that nobody looks for, and gives it its own when the socket in
+/// it listens: under that one a socket that refuses connections has no server any more.
+Result<ControlSocket> listen_in(const std::string& parent) {
+  std::string fresh = fmt::format("{}/.{}{}", parent, kDirectoryPrefix, kRandomPart);
+  // Asked before the directory is there, so that nothing must be taken back.
+  if (auto address = socket_address(fresh + std::string(kSocketName)); !address) {
+    return std::unexpected(std::move(address.error()));
+  }
+  if (Result<void> good = check_parent(parent); !good) {
+    return std::unexpected(std::move(good.error()));
+  }
+  // NOLINTNEXTLINE(misc-include-cleaner): cstdlib has it.
+  if (::mkdtemp(fresh.data()) == nullptr) {
+    return std::unexpected(
+        sys::system_error(fmt::format("cannot make a directory in '{}'", parent), errno));
+  }
+  const std::string directory = fmt::format("{}/{}{}", parent, kDirectoryPrefix,
+                                            fresh.substr(fresh.size() - kRandomPart.size()));
+  auto socket = listen_at(fresh + std::string(kSocketName));
+  if (socket && ::rename(fresh.c_str(), directory.c_str()) != 0) {
+    socket = std::unexpected(
+        sys::system_error(fmt::format("cannot rename a directory in '{}'", parent), errno));
+  }
+  if (!socket) {
+    remove_socket(fresh + std::string(kSocketName));
+    return std::unexpected(std::move(socket.error()));
+  }
+  return ControlSocket{.socket = std::move(*socket), .path = directory + std::string(kSocketName)};
+}
+
+/// Removes the sockets of ours that were left by servers that were killed.
+void remove_dead_sockets(const std::string& parent) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(parent, error);
+  for (int looked_at = 0;
+       !error && entry != std::filesystem::directory_iterator{} && looked_at < kLookedAtMax;
+       entry.increment(error), ++looked_at) {
+    const std::string name = entry->path().filename();
+    if (!name.starts_with(kDirectoryPrefix) ||
+        name.size() != kDirectoryPrefix.size() + kRandomPart.size()) {
+      continue;
+    }
+    const std::string path = entry->path().string() + std::string(kSocketName);
+    struct stat status{};
+    // One without a socket may be anybody's; remove_dead_socket() sees whose the directory is.
+    if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) remove_dead_socket(path);
+  }
+}
+
+}  // namespace
+
+Result<sockaddr_un> socket_address(const std::string& path) {
+  sockaddr_un address{};
+  // Without a name it would be bound to one that Linux makes up, and connected to nobody.
+  if (path.empty()) return std::unexpected(Error{"a socket needs a path"});
+  if (path.size() >= sizeof address.sun_path) {
+    return std::unexpected(Error{fmt::format("'{}' is too long for a socket", path)});
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+std::vector<std::string> socket_parents() {
+  std::vector<std::string> parents;
+  for (const char* const name : {"XDG_RUNTIME_DIR", "TMPDIR"}) {
+    if (auto value = sys::variable(name)) parents.push_back(*std::move(value));
+  }
+  parents.emplace_back("/tmp");
+  return parents;
+}
+
+Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents) {
+  std::string why;
+  for (const std::string& parent : parents) {
+    auto made = listen_in(parent);
+    if (made) {
+      remove_dead_sockets(parent);
+      return made;
+    }
+    why += (why.empty() ? "" : "; ") + made.error().message;
+  }
+  return std::unexpected(Error{"no place for the control socket: " + why});
+}
+
+void remove_socket(const std::string& path) {
+  // Nobody can act on an error: the directory may have been cleaned away already.
+  static_cast<void>(::unlink(path.c_str()));
+  static_cast<void>(::rmdir(directory_of(path).c_str()));
+}
+
+bool remove_dead_socket(const std::string& path) {
+  const auto address = socket_address(path);
+  if (!address || !path.ends_with(kSocketName)) return false;
+  const std::string directory = directory_of(path);
+  if (!directory.substr(directory.rfind('/') + 1).starts_with(kDirectoryPrefix)) return false;
+  struct stat status{};
+  if (::lstat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
+  // A socket of another kind is told whether a server is there and becomes no connection of it: one
+  // that is at work must not hear of everybody who looks.
+  const sys::Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open()) return false;
+  const int connected = ::connect(socket.get(), generic(*address), sizeof *address);
+  if (connected == 0 || (errno != ECONNREFUSED && errno != ENOENT)) return false;
+  remove_socket(path);
+  return ::lstat(directory.c_str(), &status) != 0;
+}
+
+}  // namespace trainyard::link

@@ -1,0 +1,47 @@
+// Where the control socket is: a directory of its own, that only its user can enter.
+//
+// Makes, finds and removes it; who talks on it is the business of link/control_server.h and
+// link/control_client.h. No state; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::link {
+
+/// The address of a Unix socket; an error when the path is empty or longer than the 107 bytes it
+/// may have.
+Result<sockaddr_un> socket_address(const std::string& path);
+
+/// The same address, as the socket calls want it.
+const sockaddr* generic(const sockaddr_un& address);
+
+/// Where a socket's directory may be: $XDG_RUNTIME_DIR, $TMPDIR (those that are set), /tmp.
+std::vector<std::string> socket_parents();
+
+/// A Unix socket that others connect to, non-blocking.
+struct ControlSocket {
+  sys::Descriptor socket;
+  std::string path;
+};
+
+/// Makes <parent>/trainyard-XXXXXX/control in the first parent that is there, ours or root's, short
+/// enough, writable, and either sticky or writable for its owner alone, and listens. An error says
+/// what was wrong with each. What servers that were killed have left in that parent is removed:
+/// sockets of ours that refuse connections, in directories of such a name.
+Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents);
+
+/// Removes a socket that was made so, and its directory.
+void remove_socket(const std::string& path);
+
+/// The same for one that a dead server left; true when it is gone. One that is alive, somebody
+/// else's, or not named as above stays.
+bool remove_dead_socket(const std::string& path);
+
+}  // namespace trainyard::link

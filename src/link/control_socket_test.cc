@@ -1,0 +1,178 @@
+#include "link/control_socket.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sys/test_directory.h"
+
+namespace trainyard::link {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+class ControlSocketTest : public ::testing::Test {
+ protected:
+  sys::TemporaryDirectory directory_;
+  const std::string& directory = directory_.path();
+};
+
+TEST_F(ControlSocketTest, IsInADirectoryThatOnlyItsUserCanEnter) {
+  const auto made = listen_in_one_of({directory});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(made->path, StartsWith(directory + "/trainyard-"));
+  const std::string parent = std::filesystem::path(made->path).parent_path();
+  struct stat status{};
+  ASSERT_EQ(::stat(parent.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0700U);
+  remove_socket(made->path);
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+}
+
+TEST_F(ControlSocketTest, HasAPath) {
+  // An empty one stands for any socket there is.
+  EXPECT_EQ(socket_address("").error().message, "a socket needs a path");
+  EXPECT_FALSE(remove_dead_socket(""));
+}
+
+TEST_F(ControlSocketTest, IsInTheFirstPlaceThatWillDo) {
+  std::ofstream(directory + "/file") << "not a directory";
+  const std::string deep = directory + "/" + std::string(100, 'd');
+  std::filesystem::create_directory(deep);
+  const auto made =
+      listen_in_one_of({"relative", directory + "/absent", directory + "/file", deep, directory});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_THAT(made->path, StartsWith(directory + "/trainyard-"));
+  EXPECT_TRUE(std::filesystem::is_empty(deep));
+}
+
+TEST_F(ControlSocketTest, SaysWhatIsWrongWithEveryPlace) {
+  const std::string deep = "/tmp/" + std::string(90, 'd');
+  const auto made = listen_in_one_of({"relative", directory + "/absent", deep});
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, StartsWith("no place for the control socket: 'relative' is not "
+                                               "an absolute path; cannot look at '" +
+                                               directory + "/absent': "));
+  EXPECT_THAT(made.error().message, HasSubstr("is too long for a socket"));
+  EXPECT_FALSE(listen_in_one_of({}));
+}
+
+TEST_F(ControlSocketTest, IsInNoPlaceWhereOthersMayRenameIt) {
+  for (const ::mode_t mode : {0777U, 0770U, 0702U}) {
+    ASSERT_EQ(::chmod(directory.c_str(), mode), 0);
+    const auto made = listen_in_one_of({directory});
+    ASSERT_FALSE(made) << mode;
+    EXPECT_EQ(made.error().message,
+              fmt::format("no place for the control socket: others may rename what is in '{}' "
+                          "(mode {:04o}: it is not sticky)",
+                          directory, mode));
+    EXPECT_TRUE(std::filesystem::is_empty(directory)) << mode;
+  }
+  ASSERT_EQ(::chmod(directory.c_str(), 01777), 0);
+  const auto made = listen_in_one_of({directory});
+  ASSERT_TRUE(made) << made.error().message;
+  remove_socket(made->path);
+}
+
+TEST_F(ControlSocketTest, GoesWhenItsServerIsDead) {
+  std::string path;
+  {
+    const auto made = listen_in_one_of({directory});
+    ASSERT_TRUE(made) << made.error().message;
+    path = made->path;
+    EXPECT_FALSE(remove_dead_socket(path)) << "it is alive";
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_TRUE(remove_dead_socket(path));
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+  EXPECT_FALSE(remove_dead_socket(path));
+}
+
+TEST_F(ControlSocketTest, RemovesWhatTheDeadHaveLeftBesideIt) {
+  const auto alive = listen_in_one_of({directory});
+  ASSERT_TRUE(alive) << alive.error().message;
+  // Left as by a server that was killed.
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(listen_in_one_of({directory}).has_value());
+  std::filesystem::create_directory(directory + "/trainyard-absent");
+  std::filesystem::create_directory(directory + "/trainyard-nobody");
+  std::ofstream(directory + "/trainyard-nobody/control") << "no socket";
+  const auto made = listen_in_one_of({directory});
+  ASSERT_TRUE(made) << made.error().message;
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    left.push_back(entry.path().string() + "/control");
+  }
+  EXPECT_THAT(left,
+              UnorderedElementsAre(alive->path, made->path, directory + "/trainyard-absent/control",
+                                   directory + "/trainyard-nobody/control"));
+  EXPECT_FALSE(remove_dead_socket(alive->path)) << "it is alive";
+}
+
+TEST_F(ControlSocketTest, IsNotConnectedToByThoseWhoLookWhetherItIsAlive) {
+  const auto alive = listen_in_one_of({directory});
+  ASSERT_TRUE(alive) << alive.error().message;
+  ASSERT_TRUE(listen_in_one_of({directory}).has_value());
+  EXPECT_FALSE(remove_dead_socket(alive->path));
+  EXPECT_EQ(::accept(alive->socket.get(), nullptr, nullptr), -1);
+  EXPECT_EQ(errno, EAGAIN) << "nobody waits to be let in";
+}
+
+/// Under the name that others look for it listens from the first moment on.
+TEST_F(ControlSocketTest, IsNeverTakenForDeadByOthersThatStart) {
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) {
+      if (auto made = listen_in_one_of({directory})) remove_socket(made->path);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    const auto made = listen_in_one_of({directory});
+    EXPECT_TRUE(made) << made.error().message;
+    if (!made) break;
+    EXPECT_TRUE(std::filesystem::exists(made->path)) << i;
+    remove_socket(made->path);
+  }
+  done = true;
+  other.join();
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+}
+
+TEST_F(ControlSocketTest, StaysWhenItIsNotNamedAsOneOfOurs) {
+  std::filesystem::create_directory(directory + "/mine");
+  std::ofstream(directory + "/mine/control") << "mine";
+  EXPECT_FALSE(remove_dead_socket(directory + "/mine/control"));
+  EXPECT_FALSE(remove_dead_socket(directory + "/mine"));
+  EXPECT_FALSE(remove_dead_socket(""));
+  EXPECT_FALSE(remove_dead_socket("/control"));
+  EXPECT_FALSE(remove_dead_socket(std::string(200, 'x') + "/control"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/mine/control"));
+}
+
+TEST_F(ControlSocketTest, LeavesAForeignFileInItsDirectoryAlone) {
+  std::filesystem::create_directory(directory + "/trainyard-mine");
+  std::ofstream(directory + "/trainyard-mine/notes") << "mine";
+  EXPECT_FALSE(remove_dead_socket(directory + "/trainyard-mine/control"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/trainyard-mine/notes"));
+}
+
+TEST(SocketParents, EndWithTheDirectoryThatIsAlwaysThere) {
+  EXPECT_EQ(socket_parents().back(), "/tmp");
+}
+
+}  // namespace
+}  // namespace trainyard::link

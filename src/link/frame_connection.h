@@ -1,0 +1,30 @@
+// What a frame server knows of one connection. Private to link/frame_server.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+#include "link/arena_exchange.h"
+#include "sys/descriptor.h"
+#include "sys/outgoing.h"
+#include "wire/control.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+
+namespace trainyard::link {
+
+struct Connection {
+  sys::Descriptor socket;
+  std::int64_t process = 0;
+  std::optional<Duration> deadline;  ///< It ends then, unless it says something before.
+  /// Of a stranger no more is read than of the most modest role.
+  wire::FrameReader reader{wire::kControlLimits};
+  wire::FrameLimits limits = wire::kControlLimits;
+  std::optional<wire::Role> role;  ///< Nothing before its hello.
+  bool may_be_silent = false;
+  sys::Outgoing unread;  ///< What it has not read yet.
+  ArenaExchange arenas;
+};
+
+}  // namespace trainyard::link

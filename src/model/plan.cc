@@ -1,0 +1,34 @@
+#include "model/plan.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "model/ids.h"
+
+namespace trainyard::model {
+
+PlanStart append(Plan& whole, const Plan& next) {
+  const PlanStart start{.group = static_cast<std::uint32_t>(whole.groups.size()),
+                        .shape = static_cast<std::uint32_t>(whole.shapes.size()),
+                        .task = static_cast<std::uint32_t>(whole.tasks.size())};
+  whole.groups.reserve(whole.groups.size() + next.groups.size());
+  for (PlannedGroup group : next.groups) {
+    for (GroupIndex& needed : group.needs) needed.value += start.group;
+    group.needs.insert(group.needs.end(), group.needs_earlier.begin(), group.needs_earlier.end());
+    group.needs_earlier.clear();
+    whole.groups.push_back(std::move(group));
+  }
+  whole.shapes.reserve(whole.shapes.size() + next.shapes.size());
+  for (Shape shape : next.shapes) {
+    shape.group.value += start.group;
+    whole.shapes.push_back(shape);
+  }
+  whole.tasks.reserve(whole.tasks.size() + next.tasks.size());
+  for (PlannedTask task : next.tasks) {
+    task.shape.value += start.shape;
+    whole.tasks.push_back(task);
+  }
+  return start;
+}
+
+}  // namespace trainyard::model

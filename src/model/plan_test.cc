@@ -1,0 +1,51 @@
+#include "model/plan.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/ids.h"
+
+namespace trainyard::model {
+namespace {
+
+Plan two_groups() {
+  Plan plan;
+  plan.groups.push_back({.name = "train", .directory = "train"});
+  plan.groups.push_back({.name = "test", .directory = "test", .needs = {GroupIndex{0}}});
+  plan.shapes.push_back({.group = {0}, .terms = {}});
+  plan.shapes.push_back({.group = {1}, .terms = {}});
+  plan.tasks = {{.shape = {0}}, {.shape = {0}, .first_attempt = 3}, {.shape = {1}}};
+  return plan;
+}
+
+TEST(Plan, KeepsItsNumbersWhenItIsTheFirstOfARun) {
+  Plan whole;
+  EXPECT_EQ(append(whole, two_groups()), PlanStart{});
+  ASSERT_EQ(whole.groups.size(), 2U);
+  EXPECT_EQ(whole.groups[1].needs, std::vector{GroupIndex{0}});
+  EXPECT_EQ(whole.shapes[1].group, GroupIndex{1});
+  ASSERT_EQ(whole.tasks.size(), 3U);
+  EXPECT_EQ(whole.tasks[2].shape, ShapeIndex{1});
+}
+
+TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
+  Plan whole = two_groups();
+  Plan next = two_groups();
+  next.groups[0].needs_earlier = {GroupIndex{1}};
+  EXPECT_EQ(append(whole, next), (PlanStart{.group = 2, .shape = 2, .task = 3}));
+  ASSERT_EQ(whole.groups.size(), 4U);
+  EXPECT_EQ(whole.groups[2].name, "train");
+  EXPECT_EQ(whole.groups[2].needs, std::vector{GroupIndex{1}}) << "of an earlier batch";
+  EXPECT_TRUE(whole.groups[2].needs_earlier.empty());
+  EXPECT_EQ(whole.groups[3].needs, std::vector{GroupIndex{2}}) << "of its own";
+  EXPECT_EQ(whole.shapes[2].group, GroupIndex{2});
+  EXPECT_EQ(whole.shapes[3].group, GroupIndex{3});
+  ASSERT_EQ(whole.tasks.size(), 6U);
+  EXPECT_EQ(whole.tasks[3].shape, ShapeIndex{2});
+  EXPECT_EQ(whole.tasks[4].first_attempt, 3U);
+  EXPECT_EQ(whole.tasks[5].shape, ShapeIndex{3});
+}
+
+}  // namespace
+}  // namespace trainyard::model

@@ -1,0 +1,30 @@
+// What ranks find in their environment: which one each is, of how many, and where they meet. Pure;
+// any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::model {
+
+/// Which of how many a process is.
+struct RankPosition {
+  int rank = 0;
+  int local_rank = 0;  ///< Among those of its machine.
+  int ranks = 1;
+};
+
+/// What is the same for all ranks of an attempt, and for a launcher that starts them, as
+/// NAME=value. A name alone is to be taken out: the numbers of ranks that whoever starts them has
+/// himself. They meet at `port`; 0: there is no MASTER_PORT.
+std::vector<std::string> common_rank_environment(int ranks, int port);
+
+/// By which a rank finds itself, and PyTorch and others do, as NAME=value.
+std::vector<std::string> rank_environment(const RankPosition& position);
+
+/// How many GPUs a list names that CUDA_VISIBLE_DEVICES has ("0,2", "GPU-8a5f,GPU-11d3"); none when
+/// it is empty, or "-1".
+int gpus_in(std::string_view visible_devices);
+
+}  // namespace trainyard::model

@@ -1,0 +1,59 @@
+// What a task asks for and how it is treated: one value, the same for the job file, the library and
+// the scheduler. Tasks of a group that have the same terms are one shape.
+#pragma once
+
+#include <compare>
+#include <optional>
+
+#include "base/time.h"
+#include "model/resources.h"
+
+namespace trainyard::model {
+
+/// A signal that comes a while before any TERM, so that a task can save what it has.
+struct EarlySignal {
+  int number = 0;  ///< 0: none.
+  Duration before{0};
+  friend auto operator<=>(const EarlySignal&, const EarlySignal&) = default;
+};
+
+/// How often a task is tried again. All are counts of *more* tries; what was not its fault (lost,
+/// interrupted for memory) is in none of them.
+struct Retries {
+  int failures = 0;  ///< After an exit code, a signal, or when it could not start.
+  /// After memory ran out, loading and training apart; nothing: as the settings say.
+  std::optional<int> out_of_memory;
+  bool after_time_limit = false;  ///< What took too long counts as a failure.
+  Duration delay{
+      0};  ///< Before the second try after a failure; doubled each time, at most an hour.
+
+  friend auto operator<=>(const Retries&, const Retries&) = default;
+};
+
+struct Terms {
+  Request request;
+  Duration time_limit{0};  ///< Of one attempt, waiting for a device left out; 0 is none.
+  /// The task loads first, says so, and waits for a device to train on. Else it trains from its
+  /// start.
+  bool two_phase = false;
+  /// How many processes the task has; 0: one, that of its command. Of several none trains again
+  /// when memory ran out, as the others wait for it: all of them start over.
+  int ranks = 0;
+  /// A task that takes more memory than it was promised is ended.
+  bool memory_hard = false;
+  /// The task may be interrupted, to be tried again, when the machine's memory runs short.
+  bool preemptible = true;
+  Retries retries;
+  EarlySignal early_signal;    ///< Its time is under the time limit, where there is one.
+  Duration load_expected{0};   ///< How long loading is expected to take; 0: nobody knows.
+  Duration train_expected{0};  ///< How long training is expected to take; 0: nobody knows.
+  /// Nobody said how much memory of the host the task needs: that is to be learned, too.
+  bool learns_memory = false;
+  /// What the task needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its
+  /// own.
+  bool learns_gpu_memory = false;
+
+  friend auto operator<=>(const Terms&, const Terms&) = default;
+};
+
+}  // namespace trainyard::model

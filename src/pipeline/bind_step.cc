@@ -1,0 +1,238 @@
+#include "pipeline/bind_step.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fnmatch.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/match.h"
+#include "base/nearest.h"
+#include "pipeline/bound_step.h"
+#include "pipeline/side_by_side.h"
+#include "trainyard/any_step.h"
+#include "trainyard/context.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+
+namespace trainyard::pipeline {
+namespace {
+
+using detail::StepKind;
+using detail::StepTree;
+
+/// Labels that pipelines have elsewhere: a pattern for one of them is not a mistake here.
+constexpr std::array<std::string_view, 4> kElsewhere{"standalone", "distributed", "async",
+                                                     "node.1"};
+
+bool matches(const std::string& pattern, const std::string& label) {
+  return fnmatch(pattern.c_str(), label.c_str(), 0) == 0;
+}
+
+StepError mistake(const std::string& step, const std::string& text) {
+  return {.step = step,
+          .message = text,
+          .error = std::make_exception_ptr(
+              std::invalid_argument(fmt::format("step '{}': {}", step, text)))};
+}
+
+std::optional<std::string> label_mistake(const std::string& pattern,
+                                         const Surroundings& surroundings) {
+  if (match_any({pattern}, surroundings.labels)) return std::nullopt;
+  if (pattern.starts_with("node.")) return std::nullopt;
+  for (const std::string_view label : kElsewhere) {
+    if (matches(pattern, std::string(label))) return std::nullopt;
+  }
+  std::vector<std::string_view> known(surroundings.labels.begin(), surroundings.labels.end());
+  known.insert(known.end(), std::begin(kElsewhere), std::end(kElsewhere));
+  const auto meant = nearest(pattern, known);
+  return fmt::format("no pipeline has a label that matches '{}'; this one has {}{}", pattern,
+                     fmt::join(surroundings.labels, ", "),
+                     meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
+}
+
+/// There is no other pipeline that could play them.
+std::optional<std::string> role_mistake(const std::vector<Role>& roles,
+                                        const Surroundings& surroundings) {
+  if (roles.empty()) return std::nullopt;
+  if (std::ranges::any_of(roles, [&](Role role) { return has_role(surroundings, role); }))
+    return {};
+  const auto names = [](const std::vector<Role>& of) {
+    std::vector<std::string_view> all;
+    std::ranges::transform(of, std::back_inserter(all), &Role::name);
+    return fmt::format("{}", fmt::join(all, ", "));
+  };
+  return fmt::format("it is for {}, and this pipeline is {}: nobody runs it", names(roles),
+                     names(surroundings.roles));
+}
+
+StepLock* lock_of(const StepOptions& options, const Surroundings& surroundings) {
+  return match(
+      options.lock, [](NoLock) -> StepLock* { return nullptr; },
+      [&](SharedLock) { return surroundings.shared_lock; }, [](StepLock* lock) { return lock; });
+}
+
+/// A part that runs on another thread than the group that holds its lock would wait for ever.
+/// `step` is around `group`, or is it.
+void check_locks(const BoundStep& step, const BoundStep& group, bool apart,
+                 std::vector<StepError>& mistakes) {
+  const bool beside = apart || group.kind == StepKind::Parallel;
+  for (const auto& part : group.parts) {
+    if (beside && part->lock != nullptr && part->lock == step.lock) {
+      mistakes.push_back(mistake(
+          part->path, fmt::format("its lock is held by '{}', which waits for it", step.path)));
+    }
+    check_locks(step, *part, beside, mistakes);
+  }
+}
+
+/// A group touches what its parts touch, unless it says so itself.
+void gather_touches(BoundStep& group) {
+  if (!group.touches_all) return;
+  group.touches_all = group.parts.empty() || std::ranges::any_of(group.parts, [](const auto& part) {
+                        return part->touches_all;
+                      });
+  if (group.touches_all) return;
+  for (const auto& part : group.parts) {
+    group.reads.insert(group.reads.end(), part->reads.begin(), part->reads.end());
+    group.writes.insert(group.writes.end(), part->writes.begin(), part->writes.end());
+  }
+}
+
+/// "serial<collect,2>"; nothing for a single step.
+std::string name_of_group(const StepTree& tree) {
+  if (tree.kind != StepKind::Serial && tree.kind != StepKind::Parallel) return {};
+  std::vector<std::string> parts;
+  parts.reserve(tree.parts.size());
+  for (const StepTree& part : tree.parts) {
+    parts.push_back(part.name.empty() ? std::to_string(parts.size() + 1) : part.name);
+  }
+  return fmt::format("{}<{}>", tree.kind == StepKind::Serial ? "serial" : "parallel",
+                     fmt::join(parts, ","));
+}
+
+bool overlap(const std::vector<Touch>& some, const std::vector<Touch>& others,
+             const Context& context) {
+  return std::ranges::any_of(some, [&](const Touch& one) {
+    return std::ranges::any_of(others, [&](const Touch& it) { return one.overlaps(it, context); });
+  });
+}
+
+bool conflict(const BoundStep& one, const BoundStep& other, const Context& context) {
+  return one.touches_all || other.touches_all || overlap(one.writes, other.writes, context) ||
+         overlap(one.writes, other.reads, context) || overlap(one.reads, other.writes, context);
+}
+
+}  // namespace
+
+bool match_any(const std::vector<std::string>& patterns, const std::vector<std::string>& labels) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return std::ranges::any_of(labels,
+                               [&](const std::string& label) { return matches(pattern, label); });
+  });
+}
+
+bool has_role(const Surroundings& surroundings, Role role) {
+  return surroundings.roles.empty() ||
+         std::ranges::find(surroundings.roles, role) != surroundings.roles.end();
+}
+
+std::unique_ptr<BoundStep> bind_step(StepTree tree, std::string path,
+                                     const Surroundings& surroundings,
+                                     std::vector<StepError>& mistakes) {
+  const std::size_t mistakes_before = mistakes.size();
+  for (const std::string& pattern : tree.options.where) {
+    if (auto text = label_mistake(pattern, surroundings)) mistakes.push_back(mistake(path, *text));
+  }
+  const bool here =
+      tree.options.where.empty() || match_any(tree.options.where, surroundings.labels);
+  if (here) {
+    if (auto text = role_mistake(tree.options.roles, surroundings))
+      mistakes.push_back(mistake(path, *text));
+  }
+  if (!here || mistakes.size() > mistakes_before) return nullptr;
+
+  auto bound = std::make_unique<BoundStep>();
+  bound->path = std::move(path);
+  bound->kind = tree.kind;
+  bound->node = std::move(tree.node);
+  bound->lock = lock_of(tree.options, surroundings);
+  bound->touches_all = tree.options.reads.empty() && tree.options.writes.empty();
+  bound->reads = std::move(tree.options.reads);
+  bound->writes = std::move(tree.options.writes);
+  bound->pipeline = surroundings.pipeline;
+  std::vector<std::string> names;
+  for (StepTree& part : tree.parts) {
+    if (part.name.empty()) part.name = std::to_string(names.size() + 1);
+    names.push_back(unused_name(part.name, part, names.size() + 1, names));
+    auto one = bind_step(std::move(part), fmt::format("{}/{}", bound->path, names.back()),
+                         surroundings, mistakes);
+    if (!one) continue;
+    one->around = bound.get();
+    one->is_part = true;
+    bound->parts.push_back(std::move(one));
+  }
+  if (!bound->node && bound->parts.empty()) return nullptr;
+  gather_touches(*bound);
+  if (bound->lock != nullptr) check_locks(*bound, *bound, false, mistakes);
+  if (bound->kind == StepKind::Parallel) {
+    bound->together = std::make_unique<SideBySide>(
+        bound->parts.size(), std::span<const std::pair<std::size_t, std::size_t>>{},
+        SideBySide::Order::Upward);
+    bound->part_errors.resize(bound->parts.size());
+  }
+  return bound;
+}
+
+void check_locks_of_callers(BoundStep& nested) {
+  std::vector<StepError> mistakes;
+  for (const BoundStep* step = nested.around; step != nullptr; step = step->around) {
+    if (step->lock != nullptr) check_locks(*step, nested, false, mistakes);
+  }
+  if (!mistakes.empty()) std::rethrow_exception(mistakes.front().error);
+}
+
+std::string unused_name(std::string name, const StepTree& tree, std::size_t number,
+                        const std::vector<std::string>& taken) {
+  if (name.empty()) name = tree.name;
+  if (name.empty()) name = name_of_group(tree);
+  if (name.empty()) name = fmt::format("step-{}", number);
+  std::string unused = name;
+  for (int copy = 2; std::ranges::find(taken, unused) != taken.end(); ++copy) {
+    unused = fmt::format("{}#{}", name, copy);
+  }
+  return unused;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> conflicts(
+    const std::vector<std::unique_ptr<BoundStep>>& steps, const Context& context) {
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  // What a step waits for anyway, by way of others, need not be said again.
+  std::vector<std::vector<bool>> follows(steps.size(), std::vector<bool>(steps.size()));
+  for (std::size_t later = 0; later < steps.size(); ++later) {
+    for (std::size_t earlier = later; earlier-- > 0;) {
+      if (follows[later][earlier] || !conflict(*steps[earlier], *steps[later], context)) continue;
+      pairs.emplace_back(earlier, later);
+      follows[later][earlier] = true;
+      for (std::size_t i = 0; i < earlier; ++i) {
+        if (follows[earlier][i]) follows[later][i] = true;
+      }
+    }
+  }
+  return pairs;
+}
+
+}  // namespace trainyard::pipeline

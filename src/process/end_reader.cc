@@ -1,0 +1,252 @@
+#include "process/end_reader.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "process/left_behind.h"
+#include "sys/descriptor.h"
+#include "sys/files.h"
+#include "sys/packing.h"
+#include "sys/passing.h"
+#include "sys/tail.h"
+#include "sys/terminal.h"
+#include "wire/memory_text.h"
+#include "wire/result_text.h"
+
+namespace trainyard::process {
+namespace {
+
+/// How many processes there may be that do not end.
+constexpr std::size_t kLeftMax = 16;
+constexpr std::size_t kPieceMax = wire::kResultBytesMax + wire::kErrorTailBytes + 4096;
+
+/// A plain file alone, as whatever stands there now was the task's to change.
+void write_at_end(const std::string& path, std::string_view text) {
+  const sys::Descriptor file(
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat about{};
+  if (!file.is_open() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return;
+  sys::write_text(file.get(), text);
+}
+
+void tell_of_rank(const EndReader::Question& question, std::string_view errors) {
+  constexpr std::size_t kLines = 10;
+  std::string text = fmt::format("trainyard ranks: {}\n", question.told);
+  if (question.told_path != question.errors_path && !errors.empty()) {
+    const std::size_t name = question.errors_path.rfind('/') + 1;
+    text += fmt::format("trainyard ranks: the end of {}:\n{}",
+                        std::string_view(question.errors_path).substr(name),
+                        sys::last_lines(errors, kLines));
+    if (!text.ends_with('\n')) text += '\n';
+  }
+  write_at_end(question.told_path, text);
+}
+
+LeftBehind read_what_is_left(const EndReader::Question& question) {
+  LeftBehind left;
+  Result<std::optional<std::string>> result = sys::read_plain_file(
+      question.result_path, Bytes{static_cast<std::int64_t>(wire::kResultBytesMax)},
+      sys::Links::Refuse);
+  if (!result) {
+    left.trouble = std::move(result.error().message);
+  } else {
+    left.result = std::move(*result);
+  }
+  if (!question.errors_path.empty()) {
+    left.errors =
+        sys::read_end_of_file(question.errors_path, wire::kErrorTailBytes, sys::Links::Refuse)
+            .value_or(std::string());
+  }
+  if (!question.told.empty()) tell_of_rank(question, left.errors);
+  return left;
+}
+
+std::string pack(const LeftBehind& left) {
+  sys::Packing packing;
+  packing.add(left.result.has_value());
+  packing.add(left.result.value_or(std::string()));
+  packing.add(left.trouble);
+  packing.add(left.errors);
+  return std::move(packing).take();
+}
+
+LeftBehind unpack(std::string_view piece) {
+  sys::Unpacking packed(piece);
+  const bool has_result = packed.number<bool>();
+  std::string result = packed.text();
+  LeftBehind left{.result = {}, .trouble = packed.text(), .errors = packed.text()};
+  if (has_result) left.result = std::move(result);
+  return left;
+}
+
+/// What the process does from its beginning to its end.
+void answer_questions(int socket) {
+  sys::PackedReader questions(kPieceMax);
+  for (;;) {
+    questions.wait_and_read(socket);
+    const std::optional<std::string> piece = questions.next();
+    if (!piece && questions.broken()) return;
+    if (!piece) continue;
+    sys::Unpacking packed(*piece);
+    EndReader::Question question;
+    question.result_path = packed.text();
+    question.errors_path = packed.text();
+    question.told = packed.text();
+    question.told_path = packed.text();
+    const LeftBehind left = read_what_is_left(question);
+    if (!sys::send_packed(socket, pack(left))) return;
+  }
+}
+
+/// It has nothing of what the keeper has but its socket, and ends with the keeper.
+// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+[[noreturn]] void become_reader(int socket, pid_t keeper) {
+  constexpr int kSocket = 3;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != keeper) ::_exit(0);
+  ::prctl(PR_SET_NAME, "trainyard-read");
+  ::setsid();
+  if (socket != kSocket) ::dup2(socket, kSocket);
+  ::close_range(kSocket + 1, ~0U, 0);
+  answer_questions(kSocket);
+  ::_exit(0);
+}
+
+}  // namespace
+
+EndReader::~EndReader() {
+  if (pid_ != 0) ::kill(pid_, SIGKILL);
+}
+
+bool EndReader::start() {
+  auto ends = sys::socket_pair();
+  if (!ends) return false;
+  const pid_t keeper = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return false;
+  if (pid == 0) become_reader(ends->second.get(), keeper);
+  pid_ = pid;
+  socket_ = std::move(ends->first);
+  answers_ = sys::PackedReader(kPieceMax);
+  busy_ = false;
+  options_.session(pid_, true);
+  const bool watched = options_.watch(socket_);
+  if (!watched) leave();
+  return watched;
+}
+
+void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
+  // Most commands leave no result, and then nobody has to be woken to say so.
+  if (question.errors_path.empty() && sys::is_known_to_be_absent(question.result_path)) {
+    return answer({});
+  }
+  waiting_.push_back({.question = std::move(question), .answer = std::move(answer)});
+  ask_next();
+}
+
+void EndReader::ask_next() {
+  if (busy_) return;
+  while (!waiting_.empty() && options_.has_room()) {
+    if (pid_ == 0 && (left_.size() >= kLeftMax || !start())) {
+      give_up_first("no process can be started to read it");
+      continue;
+    }
+    const Question& question = waiting_.front().question;
+    sys::Packing piece;
+    piece.add(question.result_path);
+    piece.add(question.errors_path);
+    piece.add(question.told);
+    piece.add(question.told_path);
+    // Whether it is still there is seen by its socket.
+    static_cast<void>(sys::send_packed(socket_.get(), std::move(piece).take()));
+    busy_ = true;
+    until_ = Clock::now() + answer_max_;
+    return;
+  }
+}
+
+void EndReader::about() {
+  if (pid_ == 0) return;  // It was left a moment ago.
+  answers_.read(socket_.get());
+  if (const std::optional<std::string> piece = answers_.next()) {
+    busy_ = false;
+    answer_max_ = kAnswerMax;
+    Asked first = std::move(waiting_.front());
+    waiting_.pop_front();
+    first.answer(unpack(*piece));
+    ask_next();
+  }
+  if (answers_.broken()) has_died();
+}
+
+/// The process is of no use any more. It may take its time to end: as long as the disk does.
+void EndReader::leave() {
+  socket_.close();
+  ::kill(pid_, SIGKILL);
+  left_.push_back(std::exchange(pid_, 0));
+  busy_ = false;
+  reap();
+}
+
+void EndReader::reap() {
+  std::erase_if(left_, [this](pid_t pid) {
+    if (::waitpid(pid, nullptr, WNOHANG) == 0) return false;
+    options_.session(pid, false);
+    return true;
+  });
+}
+
+void EndReader::has_died() {
+  const bool was_busy = busy_;
+  leave();
+  if (was_busy && ++waiting_.front().tries >= kTriesMax) {
+    give_up_first("the process that reads it was killed");
+  }
+  ask_next();
+}
+
+void EndReader::look_at_the_clock(Clock::time_point now) {
+  reap();
+  if (busy_ && now >= until_) {
+    // Those behind it may lie on a disk that answers.
+    leave();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(answer_max_);
+    answer_max_ = kNextAnswerMax;
+    give_up_first(fmt::format("its disk has not answered for {} s", seconds.count()));
+  }
+  ask_next();
+}
+
+std::optional<EndReader::Clock::time_point> EndReader::wake_at() const {
+  if (!busy_) return std::nullopt;
+  return until_;
+}
+
+void EndReader::give_up_first(const std::string& why) {
+  Asked asked = std::move(waiting_.front());
+  waiting_.pop_front();
+  asked.answer({.result = {},
+                .trouble = fmt::format("cannot read '{}': {}", asked.question.result_path, why),
+                .errors = {}});
+}
+
+}  // namespace trainyard::process

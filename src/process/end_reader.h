@@ -1,0 +1,96 @@
+// Reads what attempts have left behind, in a process of its own: results, and the end of what they
+// printed as errors. Tells people, where they will look, which rank of several failed. A disk that
+// does not answer holds up that process alone.
+//
+//   ask ──▶ waits ──▶ being read ──▶ its answer; or after kAnswerMax that there is none, and
+//             ▲           │          another process for those that wait
+//             └───────────┘ the process died: another one
+//
+// In the keeper only, one thread. One file at a time, and none while there is no room for what it
+// holds.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "process/left_behind.h"
+#include "sys/descriptor.h"
+#include "sys/packing.h"
+
+namespace trainyard::process {
+
+class EndReader {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// How long an answer may take, and how long when the one before it has not come: it may be the
+  /// same disk.
+  static constexpr std::chrono::milliseconds kAnswerMax{5'000};
+  static constexpr std::chrono::milliseconds kNextAnswerMax{1'000};
+  /// How many processes may die of the same question.
+  static constexpr int kTriesMax = 2;
+
+  struct Options {
+    /// Tells about() when the descriptor is readable, until it is closed.
+    std::function<bool(const sys::Descriptor&)> watch;
+    /// A session of ours that is there from now on, or no longer.
+    std::function<void(pid_t, bool)> session;
+    /// Whether there is room for another answer. Where there is none, go_on() is called later.
+    std::function<bool()> has_room;
+  };
+  explicit EndReader(Options options) : options_(std::move(options)) {}
+  EndReader(EndReader&&) = delete;
+  EndReader& operator=(EndReader&&) = delete;
+  ~EndReader();
+
+  struct Question {
+    std::string result_path;
+    std::string errors_path;  ///< Empty: not asked for.
+    /// Of a rank that failed: a line for people, written at the end of `told_path`, with the end of
+    /// its own log after it where that is another file. Empty: nothing is written.
+    std::string told;
+    std::string told_path;
+  };
+  /// `answer` is called once, from ask(), about() or look_at_the_clock().
+  void ask(Question question, std::move_only_function<void(LeftBehind)> answer);
+
+  /// There may be room again.
+  void go_on() { ask_next(); }
+  /// Something can be heard.
+  void about();
+  void look_at_the_clock(Clock::time_point now);
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+
+ private:
+  struct Asked {
+    Question question;
+    std::move_only_function<void(LeftBehind)> answer;
+    int tries = 0;  ///< Processes that died on it.
+  };
+
+  bool start();
+  void ask_next();
+  void leave();
+  void reap();
+  void has_died();
+  void give_up_first(const std::string& why);
+
+  Options options_;
+  pid_t pid_ = 0;  ///< 0: there is none yet.
+  sys::Descriptor socket_;
+  sys::PackedReader answers_{0};
+  std::deque<Asked> waiting_;  ///< The first has been asked if the process is busy.
+  bool busy_ = false;
+  Clock::time_point until_;  ///< While it is busy.
+  std::chrono::milliseconds answer_max_ = kAnswerMax;
+  std::vector<pid_t> left_;  ///< Processes of no use that have not ended yet.
+};
+
+}  // namespace trainyard::process

@@ -1,0 +1,146 @@
+// Results are read one after the other, each in its own time, and none that nobody has room for.
+#include "process/end_reader.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <gtest/gtest.h>
+
+#include "process/left_behind.h"
+#include "process/test_yard.h"
+#include "sys/descriptor.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::process {
+namespace {
+
+using Clock = EndReader::Clock;
+using std::chrono::seconds;
+
+/// A reader of results, and what it has answered.
+class Reading {
+ public:
+  Reading()
+      : reader_({.watch =
+                     [this](const sys::Descriptor& what) {
+                       socket_ = what.get();
+                       return watches;
+                     },
+                 .session =
+                     // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+                 [this](pid_t session, bool there) {
+                   // Stopped, it is as one whose disk does not answer.
+                   if (there && to_stop > 0) ::kill(session, SIGSTOP);
+                   if (there && to_stop > 0) --to_stop;
+                   if (there) sessions.push_back(session);
+                 },
+                 .has_room = [this] { return room; }}) {}
+
+  void ask(const std::string& name, const std::string& text) {
+    const std::string path = place_.path() + "/" + name;
+    ASSERT_TRUE(sys::write_file_atomically(path, text));
+    reader_.ask({.result_path = path, .errors_path = {}}, [this, name](const LeftBehind& left) {
+      answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
+    });
+  }
+
+  /// Hears until there are so many answers.
+  void hear(std::size_t count) {
+    while (answers.size() < count) {
+      pollfd about{.fd = socket_, .events = POLLIN, .revents = 0};
+      ASSERT_EQ(::poll(&about, 1, 30'000), 1) << "nothing is heard";
+      reader_.about();
+    }
+  }
+  void after(seconds time) { reader_.look_at_the_clock(Clock::now() + time); }
+  EndReader& reader() { return reader_; }
+
+  bool room = true;
+  bool watches = true;
+  int to_stop = 0;  ///< So many of the processes that are started next.
+  std::vector<pid_t> sessions;
+  std::vector<std::string> answers;
+
+ private:
+  static std::string tail_of(const std::string& trouble) {
+    return trouble.substr(trouble.rfind(": ") + 2);
+  }
+
+  sys::TemporaryDirectory place_;
+  int socket_ = -1;
+  EndReader reader_;
+};
+
+TEST(EndReader, GivesEachItsOwnTime) {
+  Reading reading;
+  reading.to_stop = 1;
+  reading.ask("a", "1");
+  reading.ask("b", "2");
+  reading.ask("c", "3");
+  reading.after(seconds(4));
+  EXPECT_TRUE(reading.answers.empty());
+  reading.after(seconds(6));
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5 s"});
+  reading.hear(3);
+  EXPECT_EQ(reading.answers[1], "b: 2");
+  EXPECT_EQ(reading.answers[2], "c: 3");
+  EXPECT_FALSE(reading.reader().wake_at());
+}
+
+TEST(EndReader, WaitsLessForTheNextOneOnADiskThatDoesNotAnswer) {
+  Reading reading;
+  reading.to_stop = 2;
+  reading.ask("a", "1");
+  reading.ask("b", "2");
+  reading.ask("c", "3");
+  reading.after(seconds(6));
+  reading.after(seconds(2));
+  reading.hear(3);
+  EXPECT_EQ(reading.answers,
+            (std::vector<std::string>{"a: its disk has not answered for 5 s",
+                                      "b: its disk has not answered for 1 s", "c: 3"}));
+  // One that answers has all its time again.
+  ::kill(reading.sessions.back(), SIGSTOP);
+  reading.ask("d", "4");
+  reading.after(seconds(4));
+  EXPECT_EQ(reading.answers.size(), 3U);
+  reading.after(seconds(6));
+  EXPECT_EQ(reading.answers.back(), "d: its disk has not answered for 5 s");
+}
+
+TEST(EndReader, ReadsNothingThatNobodyHasRoomFor) {
+  Reading reading;
+  reading.room = false;
+  reading.ask("a", "1");
+  EXPECT_FALSE(reading.reader().wake_at());
+  EXPECT_TRUE(reading.sessions.empty());
+  reading.after(seconds(60));
+  EXPECT_TRUE(reading.answers.empty()) << "it has all the time in the world";
+  reading.room = true;
+  reading.reader().go_on();
+  reading.hear(1);
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: 1"});
+}
+
+TEST(EndReader, AsksNobodyWhoCannotBeHeard) {
+  Reading reading;
+  reading.watches = false;
+  reading.ask("a", "1");
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: no process can be started to read it"});
+  reading.watches = true;
+  reading.ask("b", "2");
+  reading.hear(2);
+  EXPECT_EQ(reading.answers[1], "b: 2");
+}
+
+}  // namespace
+}  // namespace trainyard::process

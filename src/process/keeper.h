@@ -1,0 +1,149 @@
+// The keeper: a small process that starts and watches all task processes on the yard's behalf.
+//
+// It is forked off before SQLite, sockets and threads exist, so that no task inherits anything of
+// the yard. It is the subreaper of everything the tasks start; when the yard's end of its socket
+// closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes. Behind
+// it stands the guard (process/guard.h), so that the tasks do not outlive a keeper that is killed.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "process/left_behind.h"
+#include "sys/event_loop.h"
+
+namespace trainyard::process {
+
+/// What the keeper tells.
+struct ProcessStarted {
+  model::AttemptKey key;
+  std::int64_t pid = 0;              ///< Of several ranks that of rank 0.
+  std::vector<std::int64_t> others;  ///< Of the ranks from 1 on, in order.
+};
+/// Of an attempt that the keeper has started as several ranks: the first of them that failed. The
+/// others are being ended. Not told of an attempt that was told to end.
+struct RankFailed {
+  model::AttemptKey key;
+  int rank = 0;
+  model::End end;
+};
+struct ProcessEnded {
+  model::AttemptKey key;
+  model::End end;  ///< Of several ranks that of the first that failed.
+  /// From wait4: CPU time of all waited-for descendants, peak RSS of the largest one; of several
+  /// ranks that of all together.
+  model::Usage usage;
+  /// Of a launch with a place for a result; of an attempt that never ran nothing.
+  LeftBehind left;
+  model::RanksAtEnd ranks;
+};
+/// Something that people should know, in one line.
+struct KeeperNote {
+  std::string text;
+};
+/// It has not answered for Keeper::kSilenceMax, or answers again.
+struct KeeperHeard {
+  bool silent = false;
+};
+/// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
+struct KeeperGone {
+  std::string why;
+};
+using KeeperNews =
+    std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard, KeeperGone>;
+
+struct KeeperOptions {
+  /// What a launch that is `forked` does, in a process of its own that has all that this one has
+  /// when the keeper is forked. Returns the exit code; what it throws ends that process alone.
+  std::function<int(model::AttemptKey, const model::Launch&)> body;
+  /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
+  /// the locks that they hold are.
+  bool beside_threads = false;
+  /// How long a process that has imported for tasks stays when none of them is left.
+  Duration preload_idle_max{30'000};
+  /// Between TERM and KILL for the ranks of an attempt of which one has failed, and when the yard
+  /// is gone; half a second at most when the guard is.
+  Duration stop_grace{10'000};
+  /// The keeper keeps this program's standard input and output, for launches that print nowhere
+  /// else.
+  bool keeps_streams = false;
+};
+
+class Keeper {
+ public:
+  /// How long it may take to answer before it is said to be silent: it is stopped, or the machine
+  /// is in great need.
+  static constexpr Duration kSilenceMax{5'000};
+
+  /// Forks the guard and the keeper. Call it first thing: there must be no other thread, unless the
+  /// options say so. Tasks find the environment and the resource limits that this process has now.
+  static Result<Keeper> fork(KeeperOptions options);
+
+  Keeper(Keeper&&) noexcept;
+  Keeper& operator=(Keeper&&) noexcept;
+  /// Closes the socket, so that the keeper ends everything and goes, and waits for it, at most
+  /// twice the grace and 5 s. After that no process of a task is left, unless the kernel itself
+  /// cannot end it (one that waits for a dead network disk).
+  ~Keeper();
+
+  [[nodiscard]] std::int64_t pid() const;
+  /// Of the process behind it (process/guard.h).
+  [[nodiscard]] std::int64_t guard_pid() const;
+
+  /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
+  /// call. `loop` must outlive this, and the listener may not destroy it.
+  using Listener = std::move_only_function<void(std::span<const KeeperNews>)>;
+  void listen(sys::EventLoop& loop, Listener listener);
+
+  /// Starts a process in a session and process group of its own: makes the task directory (and
+  /// parents), removes an old result file, makes both log files anew (never through a link, and
+  /// plain files alone), standard input /dev/null, all descriptors closed, all signals default, and
+  /// exec. The process itself does all this: a disk that does not answer holds up nobody else, and
+  /// is told in a KeeperNote after 5 s. Answered by ProcessStarted then ProcessEnded, or by
+  /// ProcessEnded with NotStarted that says which of these steps failed and why. ProcessEnded comes
+  /// after every process of the attempt is gone: those that are in its session, or descend from it,
+  /// or have its TRAINYARD_TASK_DIR and TRAINYARD_ATTEMPT in their environment. Should some of them
+  /// outlive SIGKILL by 2 s (a dead network disk), it comes all the same; but while the process
+  /// that was started itself cannot be ended, nothing comes.
+  ///
+  /// Of a launch with ranks of its own so many processes are started, each in a session of its own,
+  /// with its number, its share of the GPUs and a port where they meet, which nobody else gets as
+  /// long as anything of them is there. When one fails, which is told by RankFailed, the others get
+  /// TERM, and KILL after the grace; ProcessEnded comes when all are gone.
+  ///
+  /// Sent in the next run_once(), together with everything else of that turn. Waits only when more
+  /// than 32 MiB have gathered.
+  void start(model::AttemptKey key, const model::Launch& launch);
+
+  /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
+  /// a second. It is asked when it is stopped, or waits for the kernel, and has then kSilenceMax;
+  /// one that looks asleep is woken by a question only every kSilenceMax.
+  void look();
+
+  /// Kills it: its guard ends everything at once. For one that is silent.
+  void kill();
+
+  /// Sends a signal to every process of the attempt, those in sessions of their own included. One
+  /// that has ended, or is not known, is left alone; one that waits to be forked ends of it.
+  void signal(model::AttemptKey key, int signal);
+
+ private:
+  struct State;
+  explicit Keeper(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard::process

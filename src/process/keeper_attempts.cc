@@ -1,0 +1,428 @@
+#include "process/keeper_attempts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "process/keeper.h"
+#include "process/keeper_spawn.h"
+#include "process/port_lease.h"
+#include "sys/descriptor.h"
+#include "sys/process_scan.h"
+
+namespace trainyard::process {
+namespace {
+
+/// How long we wait for the last processes of an attempt to die of SIGKILL before we say that it
+/// has ended. They can take longer: in a system call on a dead network disk, say.
+constexpr Duration kClearingMax{2000};
+/// How old the count of OOM kills may be that a new attempt starts from.
+constexpr Duration kOomCountAge{1000};
+
+/// The two variables that tell an attempt from all others, in the order of their names.
+std::string mark_from(std::span<const std::string_view> environment) {
+  std::string attempt;
+  std::string directory;
+  for (const std::string_view entry : environment) {
+    if (entry.starts_with("TRAINYARD_ATTEMPT=")) attempt = entry;
+    if (entry.starts_with("TRAINYARD_TASK_DIR=")) directory = entry;
+  }
+  return attempt.empty() || directory.empty() ? "" : attempt + '\n' + directory;
+}
+
+template <class Value>
+bool holds(const std::vector<Value>& values, const Value& value) {
+  return std::ranges::find(values, value) != values.end();
+}
+
+model::Usage usage_from(const rusage& used) {
+  const auto milliseconds = [](const timeval& time) {
+    return Duration(time.tv_sec * 1000 + time.tv_usec / 1000);
+  };
+  return {.memory_peak = kib(used.ru_maxrss),
+          .cpu_time = milliseconds(used.ru_utime) + milliseconds(used.ru_stime)};
+}
+
+}  // namespace
+
+void KeeperAttempts::prepare(Clock::time_point now) {
+  if (now - oom_read_at_ < kOomCountAge) return;
+  oom_kills_ = oom_.kills();
+  oom_read_at_ = now;
+}
+
+void KeeperAttempts::add(model::AttemptKey key, Spawned spawned) {
+  std::vector<Spawned> one;
+  one.push_back(std::move(spawned));
+  add_ranks(key, std::move(one), std::nullopt);
+}
+
+void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawned,
+                               std::optional<PortLease> lease) {
+  const Number number = next_number();
+  const model::Launch& launch = spawned.front().start->launch();
+  const std::vector<std::string_view> environment(launch.environment.begin(),
+                                                  launch.environment.end());
+  by_key_.insert_or_assign(packed(key), number);
+  attempts_.try_emplace(
+      number, Attempt{.key = key,
+                      .leaders = {},
+                      .pids = {},
+                      .not_started = {},
+                      .files = {.result_path = launch.result_path,
+                                .errors_path = launch.stderr_path,
+                                .told = {},
+                                .told_path = launch.stderr_path},
+                      .memory_group = std::move(spawned.front().group),
+                      .lease = std::move(lease),
+                      .mark = mark_from(environment),
+                      .oom_kills_before = oom_kills_,
+                      .kill_at = {},
+                      .ended = {.key = key, .end = model::ExitedWith{0}, .usage = {}, .left = {}},
+                      .tell_at_latest = {},
+                      .groups = {},
+                      .sessions = {}});
+  const bool several = spawned.size() > 1 || launch.ranks > 0;
+  for (std::size_t rank = 0; rank < spawned.size(); ++rank) {
+    add_leader(number, several ? std::optional(static_cast<int>(rank)) : std::nullopt,
+               std::move(spawned[rank]));
+  }
+}
+
+void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned spawned) {
+  const Number number = ++last_number_;
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+  const pid_t pid = spawned.start->pid();
+  Leader leader{.attempt = attempt,
+                .rank = rank,
+                .pid = pid,
+                .start = std::move(spawned.start),
+                .late_at = Clock::now() + Start::kLate,
+                .signal = {},
+                .not_started = {},
+                .errors_path = {},
+                .pidfd = std::move(spawned.pidfd)};
+  leader.errors_path = leader.start->launch().stderr_path;
+  by_pid_.insert_or_assign(pid, number);
+  on_their_way_.insert(number);
+  leaders_.try_emplace(number, std::move(leader));
+  Attempt& of = attempts_.at(attempt);
+  of.leaders.push_back(number);
+  of.pids.push_back(pid);
+  ++of.on_their_way;
+}
+
+void KeeperAttempts::give_up(Number attempt, std::string why) {
+  Attempt& of = attempts_.at(attempt);
+  of.not_started = std::move(why);
+  for (const Number number : of.leaders) ::kill(leaders_.at(number).pid, SIGKILL);
+}
+
+std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
+  if (!on_their_way_.contains(number)) return std::nullopt;
+  Leader& leader = leaders_.at(number);
+  const std::optional<Result<void>> outcome = leader.start->outcome();
+  if (!outcome) return std::nullopt;
+  on_their_way_.erase(number);
+  Attempt& attempt = attempts_.at(leader.attempt);
+  --attempt.on_their_way;
+  if (*outcome) {
+    leader.start.reset();
+    attempt.runs = true;
+    if (leader.signal) ::kill(-leader.pid, *leader.signal);
+  } else {
+    // It has told why, and may still be using the stack that it was given.
+    leader.not_started = outcome->error().message;
+  }
+  if (attempt.on_their_way > 0 || !attempt.runs) return std::nullopt;
+  return ProcessStarted{.key = attempt.key,
+                        .pid = attempt.pids.front(),
+                        .others = {attempt.pids.begin() + 1, attempt.pids.end()}};
+}
+
+const sys::Descriptor* KeeperAttempts::status_of(Number number) const {
+  if (!on_their_way_.contains(number)) return nullptr;
+  return &leaders_.at(number).start->status();
+}
+
+const sys::Descriptor* KeeperAttempts::process_of(Number number) const {
+  const auto found = leaders_.find(number);
+  return found != leaders_.end() ? &found->second.pidfd : nullptr;
+}
+
+void KeeperAttempts::end_those_on_their_way() {
+  for (const Number number : on_their_way_) ::kill(leaders_.at(number).pid, SIGKILL);
+}
+
+std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
+  std::vector<std::string> lines;
+  for (const Number number : on_their_way_) {
+    Leader& leader = leaders_.at(number);
+    if (now < leader.late_at) continue;
+    leader.late_at = Clock::time_point::max();
+    std::string line = fmt::format(
+        "a process has not begun for {} s: the disk of its files ('{}') or of its "
+        "program does not answer",
+        std::chrono::duration_cast<std::chrono::seconds>(Start::kLate).count(),
+        leader.start->launch().task_directory);
+    // The ranks of an attempt have the same directory.
+    if (!holds(lines, line)) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const {
+  std::optional<Clock::time_point> at;
+  for (const Number number : on_their_way_) {
+    const Clock::time_point late_at = leaders_.at(number).late_at;
+    if (late_at != Clock::time_point::max()) at = std::min(at.value_or(late_at), late_at);
+  }
+  return at;
+}
+
+std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
+  const auto found = leaders_.find(number);
+  if (found == leaders_.end()) return std::nullopt;
+  Attempt& attempt = attempts_.at(found->second.attempt);
+  const pid_t pid = found->second.pid;  // NOLINT(misc-include-cleaner): sys/types.h has it.
+  // While the leader is a zombie nobody else can have its number: what is left of its group is
+  // certainly its own.
+  ::kill(-pid, SIGKILL);
+  if (attempt.leaders.size() == 1) attempt.memory_group.kill();
+  int status = 0;
+  rusage used{};
+  const auto reaped = ::wait4(pid, &status, WNOHANG, &used);
+  if (reaped == 0) return std::nullopt;  // Not yet, after all: its event comes again.
+  const Leader leader = std::move(found->second);
+  leaders_.erase(found);
+  by_pid_.erase(pid);
+  std::erase(attempt.leaders, number);
+  attempt.groups.push_back(pid);
+  attempt.sessions.push_back(pid);
+  const model::Usage usage = usage_from(used);
+  attempt.ended.usage.memory_peak += usage.memory_peak;
+  attempt.ended.usage.cpu_time += usage.cpu_time;
+  std::optional<RankFailed> failed =
+      take_end(attempt, leader,
+               reaped < 0 ? model::End(model::Vanished{"somebody else has waited for it"})
+                          : how_it_ended(attempt, leader, status));
+  if (attempt.leaders.empty()) {
+    clearing_.push_back(leader.attempt);
+    partly_ended_.erase(leader.attempt);
+    attempt.tell_at_latest = now + kClearingMax;
+    return failed;
+  }
+  partly_ended_.insert(leader.attempt);
+  if (failed) {
+    attempt.kill_at = now + grace_;
+    signal_attempts({{leader.attempt, SIGTERM}});
+  }
+  return failed;
+}
+
+/// The end of an attempt is that of the first of its processes that failed. When it was told to end
+/// before, it is the fault of none of them.
+std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leader& leader,
+                                                   model::End end) {
+  if (!leader.rank) {
+    attempt.ended.end = std::move(end);
+    return std::nullopt;
+  }
+  model::RanksAtEnd& ranks = attempt.ended.ranks;
+  const bool first = attempt.ended.end == model::End(model::ExitedWith{0});
+  const bool well = end == model::End(model::ExitedWith{0});
+  if (well && first && !attempt.told_to_end) ranks.finished.push_back(*leader.rank);
+  if (well || !first) return std::nullopt;
+  attempt.ended.end = std::move(end);
+  attempt.files.errors_path = leader.errors_path;
+  if (attempt.told_to_end || !attempt.not_started.empty()) return std::nullopt;
+  ranks.failed = leader.rank;
+  attempt.files.told = model::to_text(*leader.rank, attempt.ended.end) + "; the others are ended";
+  return RankFailed{.key = attempt.key, .rank = *leader.rank, .end = attempt.ended.end};
+}
+
+model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& leader,
+                                        int status) const {
+  if (!attempt.not_started.empty()) return model::NotStarted{attempt.not_started};
+  if (!leader.not_started.empty()) return model::NotStarted{leader.not_started};
+  constexpr int kShellSaysKilled = 128 + SIGKILL;
+  const bool exited = WIFEXITED(status);
+  const bool killed =
+      exited ? WEXITSTATUS(status) == kShellSaysKilled : WTERMSIG(status) == SIGKILL;
+  const bool by_others = killed && !attempt.killed_by_us;
+  if (by_others && attempt.memory_group.is_over_limit()) {
+    return model::KilledBy{.signal = SIGKILL, .out_of_memory = true, .over_limit = true};
+  }
+  const bool out_of_memory = by_others && oom_.kills() > attempt.oom_kills_before;
+  if (out_of_memory) return model::KilledBy{.signal = SIGKILL, .out_of_memory = true};
+  if (exited) return model::ExitedWith{WEXITSTATUS(status)};
+  return model::KilledBy{.signal = WTERMSIG(status)};
+}
+
+void KeeperAttempts::look_around() {
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+  for (const pid_t pid : children_.read()) {
+    if (!by_pid_.contains(pid) && !orphans_.contains(pid)) adopt(pid);
+  }
+  if (!orphans_.empty()) {
+    reap_orphans();
+    find_owners();
+  }
+  for (const Number number : partly_ended_) forget_empty_groups(attempts_.at(number));
+}
+
+void KeeperAttempts::adopt(pid_t pid) {
+  // It is waited for by whoever has set it aside, and may not lead its session yet.
+  if (set_aside_.contains(pid)) return;
+  const std::optional<sys::ProcessStat> process = scan_.read(pid);
+  if (process && set_aside_.contains(static_cast<pid_t>(process->session))) {
+    // What one of those left behind.
+    static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
+    return;
+  }
+  const Number owner = process ? owner_of(*process) : 0;
+  orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
+  if (!process || owner == 0) return;
+  Attempt& attempt = attempts_.at(owner);
+  if (!holds(attempt.pids, process->session) && !holds(attempt.sessions, process->session)) {
+    attempt.sessions.push_back(process->session);
+  }
+}
+
+KeeperAttempts::Number KeeperAttempts::owner_of(const sys::ProcessStat& process) const {
+  const auto leader = by_pid_.find(static_cast<pid_t>(process.session));
+  if (leader != by_pid_.end()) return leaders_.at(leader->second).attempt;
+  for (const auto& [number, attempt] : attempts_) {
+    if (holds(attempt.sessions, process.session)) return number;
+  }
+  constexpr std::size_t kEnvironmentMax = std::size_t{1} << 20;
+  const std::string environment = scan_.read_text(process.pid, "environ", kEnvironmentMax);
+  std::vector<std::string_view> entries;
+  for (std::size_t at = 0; at < environment.size();) {
+    entries.emplace_back(environment.c_str() + at);
+    at += entries.back().size() + 1;
+  }
+  const std::string mark = mark_from(entries);
+  if (mark.empty()) return 0;
+  for (const auto& [number, attempt] : attempts_) {
+    if (attempt.mark == mark) return number;
+  }
+  return 0;
+}
+
+/// Signal 0 harms nobody, should the number have been given to somebody else by now. To be asked
+/// soon after the leader has ended: a number is taken again only when its group is empty.
+void KeeperAttempts::forget_empty_groups(Attempt& attempt) const {
+  std::erase_if(attempt.groups,
+                [this](pid_t group) { return by_pid_.contains(group) || ::kill(-group, 0) != 0; });
+}
+
+void KeeperAttempts::reap_orphans() {
+  for (auto it = orphans_.begin(); it != orphans_.end();) {
+    rusage used{};
+    if (::wait4(it->first, nullptr, WNOHANG, &used) == 0) {
+      ++it;
+      continue;
+    }
+    if (const auto owner = attempts_.find(it->second.owner); owner != attempts_.end()) {
+      owner->second.ended.usage.cpu_time += usage_from(used).cpu_time;
+    }
+    it = orphans_.erase(it);
+  }
+}
+
+/// One that hides whose it is belongs to an attempt that ran when it turned up. When only one of
+/// those is left it must be that one's; when none is left it has no business here.
+void KeeperAttempts::find_owners() {
+  for (auto& [pid, orphan] : orphans_) {
+    if (orphan.owner != 0) continue;
+    int suspects = 0;
+    for (const auto& [number, attempt] : attempts_) {
+      if (number > orphan.owner_at_most) continue;
+      ++suspects;
+      orphan.owner = number;
+    }
+    if (suspects > 1) orphan.owner = 0;
+    if (suspects == 0) ::kill(pid, SIGKILL);
+  }
+}
+
+bool KeeperAttempts::has_leftovers(Number number, Attempt& attempt) const {
+  forget_empty_groups(attempt);
+  if (!attempt.groups.empty()) return true;
+  if (attempt.memory_group.has_processes()) return true;
+  return std::ranges::any_of(orphans_,
+                             [number](const auto& it) { return it.second.owner == number; });
+}
+
+std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
+  std::vector<Over> told;
+  std::vector<Number> left;
+  for (const Number number : std::exchange(clearing_, {})) {
+    Attempt& attempt = attempts_.at(number);
+    const bool clear = !has_leftovers(number, attempt);
+    if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
+      attempt.told = true;
+      told.push_back({.ended = attempt.ended, .files = std::move(attempt.files)});
+    }
+    if (clear) {
+      forget(number);
+    } else {
+      left.push_back(number);
+    }
+  }
+  clearing_ = std::move(left);
+  // What hides whose it is may be nobody's now.
+  find_owners();
+  if (clearing_.empty() || !looked) return told;
+  signal_trees(
+      [this](const sys::ProcessStat& process) {
+        const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
+        return orphan != orphans_.end() && holds(clearing_, orphan->second.owner) ? 0
+                                                                                  : sys::kNoTree;
+      },
+      SIGKILL);
+  return told;
+}
+
+std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::clear_up_at() const {
+  std::optional<Clock::time_point> at;
+  for (const Number number : clearing_) {
+    const Attempt& attempt = attempts_.at(number);
+    if (!attempt.told) at = at ? std::min(*at, attempt.tell_at_latest) : attempt.tell_at_latest;
+  }
+  return at;
+}
+
+void KeeperAttempts::forget(Number number) {
+  const auto attempt = attempts_.find(number);
+  const auto by_key = by_key_.find(packed(attempt->second.key));
+  if (by_key != by_key_.end() && by_key->second == number) by_key_.erase(by_key);
+  attempts_.erase(attempt);
+}
+
+}  // namespace trainyard::process

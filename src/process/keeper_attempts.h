@@ -1,0 +1,205 @@
+// The processes that the keeper watches, by attempt: the one it has started, and everything that
+// came of it. Knows when an attempt is over: when the last of these is gone.
+//
+// Signals and reaps them, starts none. No sockets. In the keeper only, one thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "hardware/oom.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "process/end_reader.h"
+#include "process/keeper.h"
+#include "process/keeper_message.h"
+#include "process/keeper_spawn.h"
+#include "process/memory_group.h"
+#include "process/port_lease.h"
+#include "process/start.h"
+#include "sys/children.h"
+#include "sys/descriptor.h"
+#include "sys/process_scan.h"
+
+namespace trainyard::process {
+
+class KeeperAttempts {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Processes in the order in which they were started, from 1. That of the first process of an
+  /// attempt is the number of the attempt.
+  using Number = std::uint64_t;
+
+  /// One that is over, and the files in which it may have left something.
+  struct Over {
+    ProcessEnded ended;
+    EndReader::Question files;
+  };
+
+  /// `grace` is what ranks have between TERM and KILL when one of them has failed.
+  explicit KeeperAttempts(std::chrono::milliseconds grace) : grace_(grace) {}
+
+  /// Nothing is running and nothing is left over.
+  [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
+
+  /// How many descriptors they hold open: one each, and another one on the way to its program.
+  [[nodiscard]] std::size_t descriptors() const { return leaders_.size() + on_their_way_.size(); }
+
+  /// What the next process added will be called.
+  [[nodiscard]] Number next_number() const { return last_number_ + 1; }
+
+  /// Reads the counter of OOM kills unless that was done just now: where an attempt that is about
+  /// to be started counts from.
+  void prepare(Clock::time_point now);
+  void add(model::AttemptKey key, Spawned spawned);
+  /// The processes of an attempt of several ranks, in their order. `lease` is held as long as
+  /// anything of them is there.
+  void add_ranks(model::AttemptKey key, std::vector<Spawned> spawned,
+                 std::optional<PortLease> lease);
+  /// Not all ranks of an attempt could be started, which is why it ends: kills those that were.
+  void give_up(Number attempt, std::string why);
+
+  /// One may be a step further on its way to its program: what is to be told of its attempt, if all
+  /// of that run now. To be called when its status is readable, and before leader_ended().
+  std::optional<ProcessStarted> look_at_start(Number number);
+  /// By which one that is on its way tells of it; null when it is not.
+  [[nodiscard]] const sys::Descriptor* status_of(Number number) const;
+  /// Readable when its leader ends; null when that has been reaped.
+  [[nodiscard]] const sys::Descriptor* process_of(Number number) const;
+  /// Ends those that are on their way: they have nothing to save.
+  void end_those_on_their_way();
+  /// Which are on their way for so long that people should know, each once, in lines.
+  std::vector<std::string> late_starts(Clock::time_point now);
+  /// When late_starts() has something to say next.
+  [[nodiscard]] std::optional<Clock::time_point> late_at() const;
+
+  /// A process that we have started has ended, as its pidfd says. Kills what is left of its group.
+  /// Returns what is to be told of a rank that is the first to fail; the others of its attempt are
+  /// to end within the grace.
+  std::optional<RankFailed> leader_ended(Number number, Clock::time_point now);
+  /// Kills the ranks whose grace is over.
+  void kill_those_over_their_grace(Clock::time_point now);
+  /// When that has something to do next.
+  [[nodiscard]] std::optional<Clock::time_point> grace_ends_at() const;
+
+  /// The processes of this session are none of an attempt's, and left alone, until they are given
+  /// back.
+  void set_aside(pid_t session) { set_aside_.insert(session); }
+  void give_back(pid_t session) { set_aside_.erase(session); }
+
+  /// To be called after something has ended: takes in those whose parent is gone, and reaps.
+  void look_around();
+
+  /// Forgets the attempts that are over, kills what is left of those whose leader has ended, and
+  /// returns those of which the end is to be told now. `looked`: look_around() has just been
+  /// called.
+  std::vector<Over> clear_up(bool looked, Clock::time_point now);
+  [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
+  /// Something is being killed, of which nobody tells when it has gone: it may leave its group, or
+  /// have forked as it was killed. To be looked at again soon.
+  [[nodiscard]] bool has_remains() const {
+    return !clearing_.empty() || (attempts_.empty() && !orphans_.empty());
+  }
+
+  /// When clear_up() must be called at the latest.
+  [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
+
+  void signal(std::span<const SignalMessage> messages);
+  void signal_everything(int signal);
+
+ private:
+  /// One that we have started, until it has been reaped. It leads a session and a process group.
+  struct Leader {
+    Number attempt = 0;
+    std::optional<int> rank;  ///< Of an attempt of several ranks.
+    pid_t pid = 0;
+    std::unique_ptr<Start> start;  ///< Until its program runs.
+    Clock::time_point late_at;     ///< When people are told that it still is; max() once they were.
+    std::optional<int> signal;     ///< That it gets when its program runs.
+    std::string not_started;       ///< Why it never runs.
+    std::string errors_path;       ///< Where it prints its errors.
+    sys::Descriptor pidfd;
+  };
+
+  //   add              its programs run      last leader ends       nothing of it is left
+  //  ────▶ On its way ───────────────▶ Running ─────────▶ Clearing ─────────────▶ (forgotten)
+  //            └──────────── all have failed ───────────────┘ └─ 2 s over: told, ──┘
+  //                                                              and still watched
+  struct Attempt {
+    model::AttemptKey key;
+    std::vector<Number> leaders;     ///< Those that have not ended, in the order of their ranks.
+    std::vector<std::int64_t> pids;  ///< Of all that were started, in the same order.
+    std::size_t on_their_way = 0;    ///< How many of them.
+    bool runs = false;               ///< A program of it does, or did.
+    std::string not_started;         ///< Why not all ranks could be started.
+    EndReader::Question files;
+    MemoryGroup memory_group;  ///< Taken away with the attempt.
+    std::optional<PortLease> lease;
+    std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
+    std::int64_t oom_kills_before = 0;
+    bool told_to_end = false;
+    bool killed_by_us = false;
+    std::optional<Clock::time_point> kill_at;  ///< Those ranks that outlive one that has failed.
+    bool told = false;
+    ProcessEnded ended;
+    Clock::time_point tell_at_latest;
+    std::vector<pid_t> groups;  ///< Of leaders that have ended, where there may be somebody left.
+    std::vector<std::int64_t> sessions;  ///< Theirs, and others that its processes have made.
+  };
+
+  /// A process whose parent has died, so that it is our child now.
+  struct Orphan {
+    Number owner = 0;          ///< The attempt that it is of; 0 when it hides that.
+    Number owner_at_most = 0;  ///< The last attempt that had been started when it was first seen.
+  };
+
+  static std::uint64_t packed(model::AttemptKey key) {
+    return (std::uint64_t{key.task.value} << 32U) | key.attempt;
+  }
+  [[nodiscard]] model::End how_it_ended(const Attempt& attempt, const Leader& leader,
+                                        int status) const;
+  void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
+  std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
+  void signal_attempts(const std::unordered_map<Number, int>& signals);
+  void adopt(pid_t pid);
+  [[nodiscard]] Number owner_of(const sys::ProcessStat& process) const;
+  void forget_empty_groups(Attempt& attempt) const;
+  void reap_orphans();
+  void find_owners();
+  [[nodiscard]] bool has_leftovers(Number number, Attempt& attempt) const;
+  void forget(Number number);
+  /// Signals the processes of the trees that `own_tree` names.
+  void signal_trees(const std::function<int(const sys::ProcessStat&)>& own_tree, int signal);
+  void signal_those_outside_their_groups(const std::unordered_map<Number, int>& signals);
+
+  Number last_number_ = 0;
+  std::chrono::milliseconds grace_;
+  std::unordered_map<Number, Attempt> attempts_;
+  std::unordered_map<Number, Leader> leaders_;
+  std::unordered_map<pid_t, Number> by_pid_;  ///< The leaders.
+  std::set<Number> on_their_way_;             ///< Of the leaders.
+  std::set<Number> partly_ended_;             ///< Attempts of which some leaders have ended.
+  std::unordered_map<std::uint64_t, Number> by_key_;
+  std::unordered_map<pid_t, Orphan> orphans_;
+  std::set<pid_t> set_aside_;
+  std::vector<Number> clearing_;  ///< Those that are not running any more.
+
+  sys::ChildList children_;
+  sys::ProcessScan scan_;
+  hardware::OomWatch oom_;
+  std::int64_t oom_kills_ = 0;  ///< As of `oom_read_at_`.
+  Clock::time_point oom_read_at_;
+};
+
+}  // namespace trainyard::process

@@ -1,0 +1,289 @@
+// What tasks put in the place of their files, and disks that do not answer, hold up nobody else.
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/event.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+#include "process/test_yard.h"
+#include "sys/descriptor.h"
+#include "sys/files.h"
+#include "sys/process_scan.h"
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+
+namespace trainyard::process {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+
+/// Calls `test` in a process of its own whose mounts nobody else sees; its failures are this
+/// test's.
+void in_own_mounts(const std::function<void()>& test) {
+  const sys::TemporaryDirectory place;
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      ::_exit(2);
+    }
+    test();
+    ::_exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "may not mount here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+/// A file system of which nobody ever answers, as a network disk whose server is gone. Whoever asks
+/// it waits until he is killed.
+class DeadDisk {
+ public:
+  explicit DeadDisk(const std::string& directory)
+      : server_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)), directory_(directory) {
+    const std::string options =
+        fmt::format("fd={},rootmode=40000,user_id=0,group_id=0", server_.get());
+    mounted_ = server_.is_open() && sys::make_directories(directory) &&
+               ::mount("dead", directory.c_str(), "fuse", 0, options.c_str()) == 0;
+  }
+  DeadDisk(DeadDisk&&) = delete;
+  DeadDisk& operator=(DeadDisk&&) = delete;
+  ~DeadDisk() { ::umount2(directory_.c_str(), MNT_DETACH); }
+  [[nodiscard]] bool is_mounted() const { return mounted_; }
+
+ private:
+  sys::Descriptor server_;
+  std::string directory_;
+  bool mounted_ = false;
+};
+
+/// What people were told.
+std::vector<std::string> notes_of(const TestYard& yard) {
+  std::vector<std::string> notes;
+  for (const KeeperNews& news : yard.news) {
+    if (const auto* note = std::get_if<KeeperNote>(&news)) notes.push_back(note->text);
+  }
+  return notes;
+}
+
+TEST(KeeperDisk, StartsNothingWhoseLogIsNoPlainFile) {
+  TestYard yard;
+  const model::Launch launch = yard.launch({"true"});
+  ASSERT_TRUE(sys::make_directories(launch.task_directory));
+  const std::string elsewhere = yard.directory / "elsewhere";
+  const std::string refused = "': a pipe, a link or a device is in its place";
+  for (const std::string& log : {launch.stdout_path, launch.stderr_path}) {
+    ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
+    EXPECT_EQ(yard.refusal(launch), "cannot write '" + log + refused);
+    {
+      const sys::Descriptor reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+      EXPECT_EQ(yard.refusal(launch), "cannot write '" + log + refused) << "with a reader";
+    }
+    std::filesystem::remove(log);
+
+    ASSERT_TRUE(sys::write_file_atomically(elsewhere, "mine"));
+    std::filesystem::create_symlink(elsewhere, log);
+    EXPECT_EQ(yard.refusal(launch), "cannot write '" + log + refused);
+    EXPECT_EQ(sys::content_of(elsewhere), "mine");
+    std::filesystem::remove(log);
+
+    const sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    log.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
+    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)),
+              0);
+    EXPECT_EQ(yard.refusal(launch), "cannot write '" + log + refused);
+    std::filesystem::remove(log);
+  }
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+}
+
+TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0),
+                    yard.shell("echo '{\"a\": 1}' > task0/result.json; echo trouble >&2; exit 3"));
+  EXPECT_EQ(yard.wait_for_end().left,
+            (LeftBehind{.result = "{\"a\": 1}\n", .trouble = {}, .errors = "trouble\n"}));
+  // Of one that ended well nobody reads the errors; and an empty file is a file.
+  yard.keeper.start(TestYard::key(1), yard.shell(": > task1/result.json; echo warning >&2", 1));
+  EXPECT_EQ(yard.wait_for_end(1).left, (LeftBehind{.result = "", .trouble = {}, .errors = {}}));
+  yard.keeper.start(TestYard::key(2), yard.launch({"true"}, 2));
+  EXPECT_EQ(yard.wait_for_end(2).left, LeftBehind{});
+}
+
+TEST(KeeperDisk, ReadsNoResultThatIsNoPlainFile) {
+  TestYard yard;
+  const std::string secret = yard.directory / "secret";
+  ASSERT_TRUE(sys::write_file_atomically(secret, "{\"mine\": 1}"));
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"mkfifo", "' is not a plain file"},
+      {"mkdir", "' is a directory, not a file"},
+      {"ln -s " + secret, "' is a link, and not a plain file"}};
+  for (std::uint32_t i = 0; i < cases.size(); ++i) {
+    const model::Launch launch =
+        yard.shell(fmt::format("{} task{}/result.json", cases[i].first, i), i);
+    yard.keeper.start(TestYard::key(i), launch);
+    EXPECT_EQ(
+        yard.wait_for_end(i).left,
+        (LeftBehind{
+            .result = {}, .trouble = "'" + launch.result_path + cases[i].second, .errors = {}}));
+  }
+}
+
+TEST(KeeperDisk, GoesOnBesideATaskWhoseDiskDoesNotAnswer) {
+  in_own_mounts([] {
+    TestYard yard;
+    const DeadDisk disk(yard.directory / "dead");
+    // One of its own: whoever looks for a program in a directory keeps out, in the kernel, who
+    // makes one there, and who is kept out so cannot be killed.
+    const DeadDisk programs(yard.directory / "programs");
+    if (!disk.is_mounted() || !programs.is_mounted()) ::_exit(2);
+    model::Launch stuck = yard.launch({"true"}, 0);
+    stuck.task_directory = yard.directory / "dead/task";
+    yard.keeper.start(TestYard::key(0), stuck);
+    // So is one whose program, or current directory, is there.
+    yard.keeper.start(TestYard::key(1), yard.launch({yard.directory / "programs/train"}, 1));
+    model::Launch elsewhere = yard.launch({"true"}, 2);
+    elsewhere.working_directory = yard.directory / "dead";
+    yard.keeper.start(TestYard::key(2), elsewhere);
+    for (std::uint32_t i = 3; i < 20; ++i) {
+      yard.keeper.start(TestYard::key(i), yard.launch({"true"}, i));
+      EXPECT_EQ(yard.wait_for_end(i).end, model::End(model::ExitedWith{0}));
+    }
+    EXPECT_FALSE(yard.started(0) || yard.started(1) || yard.started(2));
+    EXPECT_TRUE(yard.wait([&] { return notes_of(yard).size() == 3; }));
+    EXPECT_THAT(notes_of(yard),
+                Contains("a process has not begun for 5 s: the disk of its files ('" +
+                         stuck.task_directory + "') or of its program does not answer"));
+    // It can be ended, and leaves the keeper to do its work.
+    yard.keeper.signal(TestYard::key(0), SIGTERM);
+    yard.keeper.signal(TestYard::key(0), SIGKILL);
+    EXPECT_EQ(yard.wait_for_end(0).end, model::End(model::KilledBy{.signal = SIGKILL}));
+    EXPECT_EQ(yard.run(yard.launch({"true"}, 0)), model::End(model::ExitedWith{0}));
+    EXPECT_TRUE(notes_of(yard).empty()) << "told once, all news since were cleared";
+  });
+}
+
+TEST(KeeperDisk, TellsOfAPreloadThatDoesNotBegin) {
+  in_own_mounts([] {
+    TestYard yard;
+    const DeadDisk disk(yard.directory / "dead");
+    if (!disk.is_mounted()) ::_exit(2);
+    model::Launch task = yard.launch({"/usr/bin/python3", "-c", "pass"});
+    task.preload = {.modules = {"json"},
+                    .interpreter = 1,
+                    .path = yard.directory.path(),
+                    .environment = {},
+                    .log_path = yard.directory / "dead/preload.log"};
+    yard.keeper.start(TestYard::key(0), task);
+    EXPECT_TRUE(yard.wait([&] { return !notes_of(yard).empty(); }));
+    EXPECT_THAT(
+        notes_of(yard),
+        ElementsAre("preload: the process that is to import json has not begun for 5 s: the "
+                    "disk of its log ('" +
+                    task.preload.log_path + "') or of its interpreter does not answer"));
+    yard.keeper.signal(TestYard::key(0), SIGKILL);
+    EXPECT_EQ(yard.wait_for_end(0).end, model::End(model::KilledBy{.signal = SIGKILL}));
+  });
+}
+
+TEST(KeeperDisk, HoldsOnlySoManyOnTheirWayAsItHasDescriptorsFor) {
+  in_own_mounts([] {
+    constexpr rlimit kFew{.rlim_cur = 64, .rlim_max = 64};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &kFew), 0);
+    TestYard yard;
+    const DeadDisk disk(yard.directory / "dead");
+    if (!disk.is_mounted()) ::_exit(2);
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      model::Launch stuck = yard.launch({"true"}, i);
+      stuck.working_directory = yard.directory / "dead";
+      yard.keeper.start(TestYard::key(i), stuck);
+    }
+    // A descriptor is free once one of those on their way is gone.
+    yard.keeper.start(TestYard::key(40), yard.launch({"true"}, 40));
+    for (std::uint32_t i = 0; i < 40; ++i) yard.keeper.signal(TestYard::key(i), SIGKILL);
+    EXPECT_EQ(yard.wait_for_end(40).end, model::End(model::ExitedWith{0}));
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      EXPECT_EQ(yard.wait_for_end(i).end, model::End(model::KilledBy{.signal = SIGKILL})) << i;
+    }
+  });
+}
+
+TEST(KeeperDisk, TellsTheEndOfATaskWhoseResultCannotBeRead) {
+  in_own_mounts([] {
+    TestYard yard;
+    ASSERT_EQ(::mkfifo((yard.directory / "gate").c_str(), 0600), 0);
+    const model::Launch launch = yard.shell("read line < gate; exit 1");
+    yard.keeper.start(TestYard::key(0), launch);
+    yard.wait_for_start();
+    const DeadDisk disk(launch.task_directory);
+    if (!disk.is_mounted()) ::_exit(2);
+    const sys::Descriptor gate(::open((yard.directory / "gate").c_str(), O_WRONLY | O_CLOEXEC));
+    ASSERT_EQ(::write(gate.get(), "\n", 1), 1);
+    // What comes after it is read by somebody else.
+    EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{1}));
+    EXPECT_EQ(yard.wait_for_end().left.trouble,
+              "cannot read '" + launch.result_path + "': its disk has not answered for 5 s");
+    yard.keeper.start(TestYard::key(1), yard.shell("echo '{}' > task1/result.json", 1));
+    EXPECT_EQ(yard.wait_for_end(1).left.result, "{}\n");
+  });
+}
+
+TEST(KeeperDisk, StartsAnotherReaderWhenTheOneIsKilled) {
+  TestYard yard;
+  const auto readers = [&] {
+    std::vector<std::int64_t> found;
+    for (const std::string& name : sys::names_in("/proc")) {
+      const std::string comm = sys::read_file("/proc/" + name + "/comm", mib(1)).value_or("");
+      const auto stat =
+          sys::parse_process_stat(sys::read_file("/proc/" + name + "/stat", mib(1)).value_or(""));
+      if (comm == "trainyard-read\n" && stat && stat->parent == yard.keeper.pid()) {
+        found.push_back(stat->pid);
+      }
+    }
+    return found;
+  };
+  EXPECT_EQ(yard.run(yard.shell("echo '{}' > task0/result.json")),
+            model::End(model::ExitedWith{0}));
+  const std::vector<std::int64_t> first = readers();
+  ASSERT_EQ(first.size(), 1U);
+  ::kill(static_cast<pid_t>(first[0]), SIGKILL);
+  ASSERT_TRUE(sys::eventually([&] { return !is_alive(first[0]); }));
+  yard.keeper.start(TestYard::key(1), yard.shell("echo '{}' > task1/result.json", 1));
+  EXPECT_EQ(yard.wait_for_end(1).left.result, "{}\n");
+  EXPECT_EQ(readers().size(), 1U);
+  EXPECT_NE(readers(), first);
+}
+
+}  // namespace
+}  // namespace trainyard::process

@@ -1,0 +1,85 @@
+// Tasks that are no command, but the program itself in a fork of the keeper.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "process/test_yard.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::process {
+namespace {
+
+using Body = std::function<int(model::AttemptKey, const model::Launch&)>;
+
+model::Launch forked(TestYard& yard) {
+  model::Launch launch = yard.launch({});
+  launch.forked = true;
+  launch.environment = {"TRAINYARD_TEST_FORKED=a=b", "PATH="};
+  return launch;
+}
+
+TEST(KeeperFork, GoesOnInAProcessOfItsOwnWithWhatTheProgramHad) {
+  const std::string loaded(1 << 20, 'x');
+  TestYard yard({.body = [&loaded](model::AttemptKey key, const model::Launch& launch) {
+    std::ofstream out(launch.result_path);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread.
+    out << loaded.size() << ' ' << key.attempt << ' ' << std::getenv("TRAINYARD_TEST_FORKED") << ' '
+        << (::getsid(0) == ::getpid()) << (::getpgrp() == ::getpid());
+    return 7;
+  }});
+  const model::Launch launch = forked(yard);
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{7}));
+  EXPECT_EQ(sys::content_of(launch.result_path), "1048576 1 a=b 11");
+}
+
+TEST(KeeperFork, WorksInTheTasksDirectoryAndPrintsIntoItsLogs) {
+  TestYard yard({.body = [](model::AttemptKey, const model::Launch&) {
+    std::puts(std::filesystem::current_path().c_str());
+    std::fputs("trouble\n", stderr);
+    return 0;
+  }});
+  const model::Launch launch = forked(yard);
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(launch.stdout_path), launch.task_directory + "\n");
+  EXPECT_EQ(sys::content_of(launch.stderr_path), "trouble\n");
+}
+
+TEST(KeeperFork, EndsThatProcessAloneWhenItThrows) {
+  TestYard yard({.body = [](model::AttemptKey key, const model::Launch&) -> int {
+    if (key.task.value == 0) throw std::runtime_error("no");
+    return 0;
+  }});
+  const model::Launch launch = forked(yard);
+  EXPECT_EQ(yard.run(launch), model::End(model::KilledBy{.signal = SIGABRT}));
+  EXPECT_NE(sys::content_of(launch.stderr_path).find("std::runtime_error"), std::string::npos);
+  yard.keeper.start(TestYard::key(1), launch);
+  EXPECT_EQ(yard.wait_for_end(1).end, model::End(model::ExitedWith{0}));
+}
+
+TEST(KeeperFork, EndsLikeAnyTaskWhenItIsToldTo) {
+  TestYard yard({.body = [](model::AttemptKey, const model::Launch&) {
+    for (;;) ::pause();
+    return 0;
+  }});
+  yard.keeper.start(TestYard::key(0), forked(yard));
+  static_cast<void>(yard.wait_for_start());
+  yard.keeper.signal(TestYard::key(0), SIGTERM);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
+}
+
+}  // namespace
+}  // namespace trainyard::process

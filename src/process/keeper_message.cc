@@ -1,0 +1,387 @@
+#include "process/keeper_message.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+
+namespace trainyard::process {
+namespace {
+
+enum class Kind : std::uint8_t {
+  Start = 1,
+  Signal = 2,
+  Started = 3,
+  Ended = 4,
+  Note = 5,
+  Pulse = 6,
+  RankFailed = 7
+};
+enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
+using Length = std::uint32_t;
+
+/// Writes one message; its length is filled in when it is complete.
+class Writer {
+ public:
+  Writer(std::string& bytes, Kind kind, model::AttemptKey key)
+      : bytes_(bytes), start_(bytes.size()) {
+    number(Length{0});
+    number(static_cast<std::uint8_t>(kind));
+    number(key.task.value);
+    number(key.attempt);
+  }
+
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  void number(Number value) {
+    const std::size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(value));
+    std::memcpy(bytes_.data() + at, &value, sizeof(value));
+  }
+  void text(std::string_view value) {
+    number(static_cast<Length>(value.size()));
+    bytes_.append(value);
+  }
+  void texts(const std::vector<std::string>& values) {
+    number(static_cast<Length>(values.size()));
+    for (const std::string& value : values) text(value);
+  }
+  template <class Number>
+  void numbers(const std::vector<Number>& values) {
+    number(static_cast<Length>(values.size()));
+    for (const Number value : values) number(value);
+  }
+  /// A rank, or none.
+  void rank(std::optional<int> value) { number(std::int32_t{value.value_or(-1)}); }
+  void finish() {
+    const auto length = static_cast<Length>(bytes_.size() - start_ - sizeof(Length));
+    std::memcpy(bytes_.data() + start_, &length, sizeof(length));
+  }
+
+ private:
+  std::string& bytes_;
+  std::size_t start_;
+};
+
+/// Reads the fields of one body. After a field that is not there all others are empty, and the
+/// whole is bad.
+class Reader {
+ public:
+  explicit Reader(std::string_view body) : rest_(body) {}
+
+  template <class Number>
+    requires std::is_arithmetic_v<Number>
+  Number number() {
+    Number value{};
+    const std::string_view bytes = take(sizeof(value));
+    if (!bytes.empty()) std::memcpy(&value, bytes.data(), sizeof(value));
+    return value;
+  }
+  std::string text() {
+    const auto length = number<Length>();
+    return std::string(take(length));
+  }
+  std::vector<std::string> texts() {
+    std::vector<std::string> values;
+    // Not reserved: the count may be a lie, each text costs its sender at least its length.
+    for (auto count = number<Length>(); count > 0 && !bad_; --count) values.push_back(text());
+    return values;
+  }
+  template <class Number>
+  std::vector<Number> numbers() {
+    std::vector<Number> values;
+    for (auto count = number<Length>(); count > 0 && !bad_; --count) {
+      values.push_back(number<Number>());
+    }
+    return values;
+  }
+  std::optional<int> rank() {
+    const auto value = number<std::int32_t>();
+    if (value < -1) refuse();
+    return value < 0 ? std::nullopt : std::optional<int>(value);
+  }
+  model::AttemptKey key() {
+    const auto task = number<std::uint32_t>();
+    return {.task = {task}, .attempt = number<std::uint32_t>()};
+  }
+  void refuse() { bad_ = true; }
+  /// Whether the fields made up the body, all of it.
+  [[nodiscard]] bool well() const { return !bad_ && rest_.empty(); }
+
+ private:
+  std::string_view take(std::size_t length) {
+    if (bad_ || length > rest_.size()) {
+      bad_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool bad_ = false;
+};
+
+model::Launch read_launch(Reader& reader) {
+  model::Launch launch;
+  launch.arguments = reader.texts();
+  launch.environment = reader.texts();
+  launch.environment_is_whole = reader.number<std::uint8_t>() != 0;
+  launch.working_directory = reader.text();
+  launch.task_directory = reader.text();
+  launch.stdout_path = reader.text();
+  launch.stderr_path = reader.text();
+  launch.result_path = reader.text();
+  launch.forked = reader.number<std::uint8_t>() != 0;
+  launch.preload.modules = reader.texts();
+  launch.preload.interpreter = reader.number<std::uint32_t>();
+  launch.preload.path = reader.text();
+  launch.preload.environment = reader.texts();
+  launch.preload.log_path = reader.text();
+  launch.memory_group = reader.text();
+  launch.memory_max = {reader.number<std::int64_t>()};
+  launch.ranks = reader.number<std::int32_t>();
+  if (reader.number<std::uint8_t>() != 0) {
+    model::OwnRanks& own = launch.own_ranks.emplace();
+    own.gpus = reader.number<std::int32_t>();
+    own.log_paths = reader.texts();
+    // One for each rank but the first, which prints where the launch says.
+    if (own.log_paths.size() + 1 != static_cast<std::size_t>(std::max(launch.ranks, 0)) ||
+        own.gpus < 0) {
+      reader.refuse();
+    }
+  }
+  if (launch.preload.interpreter > launch.arguments.size()) reader.refuse();
+  return launch;
+}
+
+model::End read_end(Reader& reader) {
+  // NOLINTNEXTLINE(*EnumCastOutOfRange): what is out of range is refused below.
+  switch (static_cast<EndKind>(reader.number<std::uint8_t>())) {
+    case EndKind::Exited:
+      return model::ExitedWith{reader.number<std::int32_t>()};
+    case EndKind::Killed: {
+      const auto signal = reader.number<std::int32_t>();
+      const bool out_of_memory = reader.number<std::uint8_t>() != 0;
+      return model::KilledBy{.signal = signal,
+                             .out_of_memory = out_of_memory,
+                             .over_limit = reader.number<std::uint8_t>() != 0};
+    }
+    case EndKind::NotStarted:
+      return model::NotStarted{reader.text()};
+    case EndKind::Vanished:
+      return model::Vanished{reader.text()};
+  }
+  reader.refuse();
+  return model::ExitedWith{};
+}
+
+model::RanksAtEnd read_ranks(Reader& reader) {
+  model::RanksAtEnd ranks;
+  ranks.failed = reader.rank();
+  ranks.finished = reader.numbers<int>();
+  return ranks;
+}
+
+KeeperMessage read_message(Reader& reader) {
+  // NOLINTNEXTLINE(*EnumCastOutOfRange): what is out of range is refused below.
+  const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
+  const model::AttemptKey key = reader.key();
+  switch (kind) {
+    case Kind::Start:
+      return StartMessage{.key = key, .launch = read_launch(reader)};
+    case Kind::Signal:
+      return SignalMessage{.key = key, .signal = reader.number<std::uint8_t>()};
+    case Kind::Started:
+      return ProcessStarted{.key = key,
+                            .pid = reader.number<std::int64_t>(),
+                            .others = reader.numbers<std::int64_t>()};
+    case Kind::Ended: {
+      model::End end = read_end(reader);
+      const auto memory = reader.number<std::int64_t>();
+      const auto cpu = reader.number<std::int64_t>();
+      LeftBehind left;
+      const bool has_result = reader.number<std::uint8_t>() != 0;
+      if (has_result) left.result = reader.text();
+      left.trouble = reader.text();
+      left.errors = reader.text();
+      return ProcessEnded{.key = key,
+                          .end = std::move(end),
+                          .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)},
+                          .left = std::move(left),
+                          .ranks = read_ranks(reader)};
+    }
+    case Kind::RankFailed:
+      return RankFailed{.key = key, .rank = reader.rank().value_or(0), .end = read_end(reader)};
+    case Kind::Note:
+      return KeeperNote{.text = reader.text()};
+    case Kind::Pulse:
+      return Pulse{};
+  }
+  reader.refuse();
+  return SignalMessage{};
+}
+
+void write_end(Writer& writer, const model::End& end) {
+  const auto kind = [&](EndKind it) { writer.number(static_cast<std::uint8_t>(it)); };
+  match(
+      end,
+      [&](const model::ExitedWith& it) {
+        kind(EndKind::Exited);
+        writer.number(std::int32_t{it.code});
+      },
+      [&](const model::KilledBy& it) {
+        kind(EndKind::Killed);
+        writer.number(std::int32_t{it.signal});
+        writer.number(static_cast<std::uint8_t>(it.out_of_memory));
+        writer.number(static_cast<std::uint8_t>(it.over_limit));
+      },
+      [&](const model::NotStarted& it) {
+        kind(EndKind::NotStarted);
+        writer.text(it.why);
+      },
+      [&](const model::Vanished& it) {
+        kind(EndKind::Vanished);
+        writer.text(it.why);
+      });
+}
+
+std::size_t size_of(const model::Launch& launch) {
+  const model::Preload& preload = launch.preload;
+  std::size_t size = 0;
+  const std::vector<std::string> none;
+  const std::vector<std::string>& logs = launch.own_ranks ? launch.own_ranks->log_paths : none;
+  for (const std::vector<std::string>* texts :
+       {&launch.arguments, &launch.environment, &preload.modules, &preload.environment, &logs}) {
+    for (const std::string& text : *texts) size += sizeof(Length) + text.size();
+  }
+  for (const std::string* text :
+       {&launch.working_directory, &launch.task_directory, &launch.stdout_path, &launch.stderr_path,
+        &launch.result_path, &launch.memory_group, &preload.path, &preload.log_path}) {
+    size += sizeof(Length) + text->size();
+  }
+  return size;
+}
+
+}  // namespace
+
+Result<void> append_start(std::string& bytes, model::AttemptKey key, const model::Launch& launch) {
+  constexpr std::size_t kOtherFields = 96;
+  if (size_of(launch) > kKeeperMessageMax - kOtherFields) {
+    return std::unexpected(
+        Error{fmt::format("the command and its environment have {}, at most {}",
+                          to_text(Bytes{static_cast<std::int64_t>(size_of(launch))}),
+                          to_text(Bytes{kKeeperMessageMax}))});
+  }
+  Writer writer(bytes, Kind::Start, key);
+  writer.texts(launch.arguments);
+  writer.texts(launch.environment);
+  writer.number(static_cast<std::uint8_t>(launch.environment_is_whole));
+  writer.text(launch.working_directory);
+  writer.text(launch.task_directory);
+  writer.text(launch.stdout_path);
+  writer.text(launch.stderr_path);
+  writer.text(launch.result_path);
+  writer.number(static_cast<std::uint8_t>(launch.forked));
+  writer.texts(launch.preload.modules);
+  writer.number(static_cast<std::uint32_t>(launch.preload.interpreter));
+  writer.text(launch.preload.path);
+  writer.texts(launch.preload.environment);
+  writer.text(launch.preload.log_path);
+  writer.text(launch.memory_group);
+  writer.number(launch.memory_max.count);
+  writer.number(std::int32_t{launch.ranks});
+  writer.number(static_cast<std::uint8_t>(launch.own_ranks.has_value()));
+  if (launch.own_ranks) {
+    writer.number(std::int32_t{launch.own_ranks->gpus});
+    writer.texts(launch.own_ranks->log_paths);
+  }
+  writer.finish();
+  return {};
+}
+
+void append_signal(std::string& bytes, const SignalMessage& message) {
+  Writer writer(bytes, Kind::Signal, message.key);
+  writer.number(static_cast<std::uint8_t>(message.signal));
+  writer.finish();
+}
+
+void append_started(std::string& bytes, const ProcessStarted& message) {
+  Writer writer(bytes, Kind::Started, message.key);
+  writer.number(message.pid);
+  writer.numbers(message.others);
+  writer.finish();
+}
+
+void append_ended(std::string& bytes, const ProcessEnded& message) {
+  Writer writer(bytes, Kind::Ended, message.key);
+  write_end(writer, message.end);
+  writer.number(message.usage.memory_peak.count);
+  writer.number(std::int64_t{message.usage.cpu_time.count()});
+  writer.number(static_cast<std::uint8_t>(message.left.result.has_value()));
+  if (message.left.result) writer.text(*message.left.result);
+  writer.text(message.left.trouble);
+  writer.text(message.left.errors);
+  writer.rank(message.ranks.failed);
+  writer.numbers(message.ranks.finished);
+  writer.finish();
+}
+
+void append_note(std::string& bytes, const KeeperNote& message) {
+  Writer writer(bytes, Kind::Note, {});
+  writer.text(message.text);
+  writer.finish();
+}
+
+void append_rank_failed(std::string& bytes, const RankFailed& message) {
+  Writer writer(bytes, Kind::RankFailed, message.key);
+  writer.rank(message.rank);
+  write_end(writer, message.end);
+  writer.finish();
+}
+
+void append_pulse(std::string& bytes) { Writer(bytes, Kind::Pulse, {}).finish(); }
+
+void KeeperMessageReader::add(std::string_view bytes) {
+  if (at_ > 0) bytes_.erase(0, std::exchange(at_, 0));
+  bytes_.append(bytes);
+}
+
+Result<std::optional<KeeperMessage>> KeeperMessageReader::next() {
+  const std::string_view left = std::string_view(bytes_).substr(at_);
+  Length length = 0;
+  if (left.size() < sizeof(length)) return std::nullopt;
+  std::memcpy(&length, left.data(), sizeof(length));
+  if (length > kKeeperMessageMax) {
+    return std::unexpected(Error{fmt::format("a message of {} bytes, more than any has", length)});
+  }
+  if (left.size() < sizeof(length) + length) return std::nullopt;
+  Reader reader(left.substr(sizeof(length), length));
+  KeeperMessage message = read_message(reader);
+  if (!reader.well()) return std::unexpected(Error{"a message that makes no sense"});
+  at_ += sizeof(length) + length;
+  return message;
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,69 @@
+// What the yard and its keeper say to each other, as bytes: a length, a kind, and the fields in the
+// machine's own byte order. Private to the two, which are one program: it has no version.
+//
+// No sockets here. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+
+namespace trainyard::process {
+
+/// From the yard.
+struct StartMessage {
+  model::AttemptKey key;
+  model::Launch launch;
+};
+struct SignalMessage {
+  model::AttemptKey key;
+  int signal = 0;
+};
+
+/// Asked for by the yard, and given back by the keeper: that it listens.
+struct Pulse {};
+
+/// In both directions. Who gets one that is not for it has a broken partner.
+using KeeperMessage = std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded,
+                                   KeeperNote, Pulse, RankFailed>;
+
+/// The longest body of a message.
+constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
+
+/// Each adds one message at the end of `bytes`. A launch that is too long is an error, and `bytes`
+/// stays as it was.
+Result<void> append_start(std::string& bytes, model::AttemptKey key, const model::Launch& launch);
+void append_signal(std::string& bytes, const SignalMessage& message);
+void append_started(std::string& bytes, const ProcessStarted& message);
+void append_ended(std::string& bytes, const ProcessEnded& message);
+void append_note(std::string& bytes, const KeeperNote& message);
+void append_pulse(std::string& bytes);
+void append_rank_failed(std::string& bytes, const RankFailed& message);
+
+/// Cuts a stream of bytes into messages.
+class KeeperMessageReader {
+ public:
+  /// Takes in bytes as they came. Holds at most one unfinished message and what came with it, if
+  /// next() is asked until it has no more before the next bytes are added.
+  void add(std::string_view bytes);
+
+  /// The next whole message; nothing while it is not there yet. An error means that the stream is
+  /// not one of ours, and nothing after it can be trusted.
+  Result<std::optional<KeeperMessage>> next();
+
+  /// Whether the stream would break off in the middle of a message if it ended now.
+  [[nodiscard]] bool holds_a_part() const { return at_ < bytes_.size(); }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;  ///< How much of them has been handed out.
+};
+
+}  // namespace trainyard::process

@@ -1,0 +1,109 @@
+// What the keeper does, in its own process: starts, watches and ends processes as it is told over a
+// socket, and ends them all when the other end of the socket is gone. See process/keeper.h.
+//
+// One thread, no Asio: it should be small. It waits in one place, wakes for nothing, and sends what
+// there is to tell in one piece.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "process/end_reader.h"
+#include "process/keeper.h"
+#include "process/keeper_attempts.h"
+#include "process/keeper_message.h"
+#include "process/keeper_spawn.h"
+#include "process/preloads.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+class KeeperProcess {
+ public:
+  /// Turns this process, which must be a fresh fork, into the keeper at the other end of `socket`.
+  /// `guard` is the process behind it: a descriptor that is readable when that has ended, or closed
+  /// when it has already.
+  KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options);
+
+  /// Returns when the yard has gone and every process has been ended.
+  void run();
+
+ private:
+  using Clock = KeeperAttempts::Clock;
+
+  [[nodiscard]] Preloads::Options preload_options();
+  [[nodiscard]] EndReader::Options reader_options();
+  void wait_for_events();
+  void read_socket();
+  void take_messages();
+  void take(KeeperMessage message);
+  void start(model::AttemptKey key, model::Launch launch);
+  Result<Spawned> start_one(model::AttemptKey key, model::Launch launch);
+  void start_ranks(model::AttemptKey key, model::Launch launch);
+  Result<Spawned> watched(Spawned spawned, KeeperAttempts::Number number);
+  void tell_not_started(model::AttemptKey key, std::string why);
+  void start_those_that_wait();
+  bool signal_one_that_waits(const SignalMessage& message);
+  void take_preloaded();
+  void has_been_born(model::AttemptKey key, Result<Spawned> spawned);
+  void tell_start(KeeperAttempts::Number number);
+  void look_at_the_newborn(Clock::time_point now);
+  void watch_start(KeeperAttempts::Number number);
+  void read_what_is_left(KeeperAttempts::Over over);
+  void tell_end(const ProcessEnded& ended);
+  void tell_note(std::string text);
+  void carry_out_signals();
+  void see_what_has_started();
+  void see_what_has_ended();
+  void look_at_the_clock(Clock::time_point now);
+
+  void yard_has_gone();
+  void guard_has_gone();
+  void end_everything();
+
+  void flush();
+  void watch_socket(bool for_writing);
+  [[nodiscard]] bool finished() const;
+  [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
+
+  KeeperOptions options_;
+  sys::Descriptor socket_;
+  sys::Descriptor guard_;
+  sys::Descriptor epoll_;
+  sys::Descriptor child_signals_;  ///< SIGCHLD: an orphan may have ended.
+  Spawner spawner_;
+  KeeperAttempts attempts_;
+  Preloads preloads_;
+  EndReader reader_of_ends_;
+
+  KeeperMessageReader reader_;
+  std::string outgoing_;
+  std::optional<Clock::time_point> flush_at_;  ///< When `outgoing_` must be sent.
+  bool waits_for_room_ = false;                ///< In the socket.
+
+  std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.
+  std::vector<SignalMessage> signals_;
+  struct Newborn {
+    KeeperAttempts::Number number;
+    Clock::time_point look_at;
+  };
+  std::deque<Newborn> newborn_;                 ///< Those whose way is not watched yet.
+  std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
+  std::vector<KeeperAttempts::Number> leaders_ended_;
+  bool look_ = false;  ///< Something has ended, or may have.
+  Clock::time_point looked_at_;
+  bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.
+
+  bool yard_gone_ = false;
+  Clock::time_point kill_at_;
+  Clock::time_point give_up_at_;
+  bool killing_ = false;
+};
+
+}  // namespace trainyard::process

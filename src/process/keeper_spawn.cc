@@ -1,0 +1,191 @@
+#include "process/keeper_spawn.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "model/launch.h"
+#include "process/memory_group.h"
+#include "process/start.h"
+#include "sys/descriptor.h"
+#include "sys/pidfd.h"
+
+namespace trainyard::process {
+namespace {
+
+std::string_view name_of(std::string_view name_and_value) {
+  return name_and_value.substr(0, name_and_value.find('='));
+}
+
+}  // namespace
+
+Spawner::Spawner() {
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    // When the yard is a task of another one, its tasks do not speak for it there.
+    const std::string_view name = name_of(*variable);
+    if (name == "TRAINYARD_SOCKET" || name == "TRAINYARD_TOKEN" || name == "TRAINYARD_RANK") {
+      continue;
+    }
+    environment_.emplace_back(*variable);
+  }
+  for (std::size_t i = 0; i < environment_.size(); ++i) names_.emplace(name_of(environment_[i]), i);
+  if (::getrlimit(RLIMIT_NOFILE, &files_of_tasks_) != 0) return;
+  files_of_ours_ = files_of_tasks_;
+  files_of_ours_.rlim_cur = files_of_ours_.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &files_of_ours_) != 0) files_of_ours_ = files_of_tasks_;
+}
+
+std::vector<char*> Spawner::environment_of(const model::Launch& launch) const {
+  std::vector<char*> pointers;
+  if (!launch.environment_is_whole) {
+    pointers = pointers_to(environment_);
+    pointers.pop_back();
+  }
+  const std::size_t inherited = pointers.size();
+  for (const std::string& entry : launch.environment) {
+    char* const text = const_cast<char*>(entry.c_str());
+    const std::string_view name = name_of(entry);
+    if (const auto found = names_.find(name); inherited > 0 && found != names_.end()) {
+      pointers[found->second] = text;
+      continue;
+    }
+    const auto added = pointers.begin() + static_cast<std::ptrdiff_t>(inherited);
+    const auto twice = std::find_if(added, pointers.end(),
+                                    [name](const char* other) { return name_of(other) == name; });
+    if (twice == pointers.end()) {
+      pointers.push_back(text);
+    } else {
+      *twice = text;
+    }
+  }
+  // A name alone is one that it is not to have.
+  std::erase_if(pointers, [](const char* entry) { return std::strchr(entry, '=') == nullptr; });
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+Result<Spawned> Spawner::start(model::Launch launch, const Extra& extra) {
+  Result<MemoryGroup> group = make_group(launch);
+  if (!group) return std::unexpected(std::move(group).error());
+  Result<Spawned> spawned = start_in(*group, std::move(launch), extra);
+  if (spawned) spawned->group = std::move(*group);
+  return spawned;
+}
+
+Result<Spawned> Spawner::start_in(const MemoryGroup& group, model::Launch launch,
+                                  const Extra& extra) {
+  if (launch.arguments.empty() || launch.arguments[0].empty()) {
+    return std::unexpected(Error{"cannot run a command that is empty"});
+  }
+  sys::Descriptor door;
+  if (group.is_there()) {
+    door = sys::Descriptor(::open(group.door().c_str(), O_WRONLY | O_CLOEXEC));
+    if (!door.is_open()) {
+      return std::unexpected(sys::system_error(
+          fmt::format("cannot join the control group '{}'", group.door()), errno));
+    }
+  }
+  auto kept = std::make_unique<const model::Launch>(std::move(launch));
+  std::vector<char*> environment = environment_of(*kept);
+  Result<std::unique_ptr<Start>> start = Start::program(
+      std::move(kept), {.environment = std::move(environment),
+                        .streams = {.in = extra.in, .third = extra.third, .door = door.get()},
+                        .files = files_of_tasks_,
+                        .adds_to_logs = extra.adds_to_logs});
+  if (!start) return std::unexpected(std::move(start).error());
+  return watch(std::move(*start));
+}
+
+Result<Spawned> Spawner::watch(std::unique_ptr<Start> start) {
+  sys::Descriptor pidfd = sys::open_pidfd(start->pid());
+  if (pidfd.is_open()) {
+    return Spawned{.pidfd = std::move(pidfd), .group = {}, .start = std::move(start)};
+  }
+  const int error = errno;
+  ::kill(start->pid(), SIGKILL);
+  static_cast<void>(::waitpid(start->pid(), nullptr, 0));
+  return std::unexpected(sys::system_error("cannot watch the process of the task", error));
+}
+
+Result<MemoryGroup> Spawner::make_group(const model::Launch& launch) {
+  if (launch.memory_group.empty()) return MemoryGroup();
+  return MemoryGroup::make(launch.memory_group, launch.memory_max);
+}
+
+void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& status) const {
+  ::setsid();
+  // The keeper is the only one who could see that it goes on without a yard.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "trainyard-task");
+  for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_DFL);
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  // Nothing of the keeper's stays open, however long its files take.
+  constexpr int kStatus = STDERR_FILENO + 1;
+  ::dup2(status.get(), kStatus);
+  ::close_range(kStatus + 1, ~0U, 0);
+  make_files_or_end(launch, kStatus);
+  // That is how it says that it has begun.
+  ::close(kStatus);
+  ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
+  // NOLINTBEGIN(concurrency-mt-unsafe): a fresh fork has one thread.
+  for (const std::string& entry : launch.environment) {
+    const std::string_view name = name_of(entry);
+    ::setenv(std::string(name).c_str(), entry.c_str() + std::min(name.size() + 1, entry.size()), 1);
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+  check(::chdir(launch.task_directory.c_str()) == 0, "a task's directory that was just made");
+}
+
+Result<Spawned> Spawner::fork(model::Launch launch,
+                              const std::function<int(const model::Launch&)>& body) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return std::unexpected(sys::system_error("cannot fork the process of the task", errno));
+  }
+  sys::Descriptor status(ends[0]);
+  const sys::Descriptor tell(ends[1]);
+  const pid_t keeper = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    return std::unexpected(sys::system_error("cannot fork the process of the task", errno));
+  if (pid == 0) {
+    become_task(launch, tell);
+    // The keeper may have died before it was watched.
+    if (::getppid() != keeper) ::_exit(EXIT_FAILURE);
+    // What is thrown must not unwind into what the program was doing when the keeper was forked.
+    const int code = [&]() noexcept { return body(launch); }();
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  auto kept = std::make_unique<const model::Launch>(std::move(launch));
+  return watch(std::make_unique<Start>(std::move(kept), pid, std::move(status)));
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,77 @@
+// Starts the processes of attempts, with the environment and the limits that all tasks have. In the
+// keeper only.
+//
+// Does not watch it. One thread.
+#pragma once
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "process/memory_group.h"
+#include "process/start.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+struct Spawned {
+  sys::Descriptor pidfd;         ///< Readable when it has ended.
+  MemoryGroup group;             ///< That it is in, if it has one of its own.
+  std::unique_ptr<Start> start;  ///< How far it is on its way; it leads a session and a group then.
+};
+
+/// What a process has beside its logs, for Spawner::start().
+struct Extra {
+  int in = -1;     ///< Its standard input; -1: as ours.
+  int third = -1;  ///< Its descriptor 3; -1: none.
+  bool adds_to_logs = false;
+};
+
+class Spawner {
+ public:
+  /// What tasks find is what this process has now: its environment, and its limit of open files,
+  /// which is then raised for our own use. Descriptor 0 must be /dev/null.
+  Spawner();
+
+  /// Begins all that Keeper::start() promises, and waits for none of it. The error is one sentence
+  /// for people.
+  Result<Spawned> start(model::Launch launch, const Extra& extra = {});
+  /// The same for one that is to be in the group of another process, which may be none.
+  Result<Spawned> start_in(const MemoryGroup& group, model::Launch launch, const Extra& extra = {});
+  /// The same for a launch that is `forked`: its process is a fork of this one, which calls `body`
+  /// and ends with the exit code that it returns, and does not outlive this one.
+  Result<Spawned> fork(model::Launch launch, const std::function<int(const model::Launch&)>& body);
+
+  /// How many descriptors this process may have open.
+  [[nodiscard]] std::uint64_t files_max() const { return files_of_ours_.rlim_cur; }
+
+  /// The group that a launch asks for; none where it asks for none.
+  static Result<MemoryGroup> make_group(const model::Launch& launch);
+
+  /// NAME=value of ours, less those that the launch has, then the launch's, then a null. Points
+  /// into both. What the launch only names is not in it.
+  [[nodiscard]] std::vector<char*> environment_of(const model::Launch& launch) const;
+
+ private:
+  static Result<Spawned> watch(std::unique_ptr<Start> start);
+  void become_task(const model::Launch& launch, const sys::Descriptor& status) const;
+
+  std::vector<std::string> environment_;
+  std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.
+  rlimit files_of_tasks_{};
+  rlimit files_of_ours_{};
+};
+
+}  // namespace trainyard::process

@@ -1,0 +1,266 @@
+// What a task finds when it starts, and what is said of one that cannot be started.
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/event.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "process/test_yard.h"
+#include "sys/descriptor.h"
+#include "sys/files.h"
+#include "sys/process_scan.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::process {
+namespace {
+
+TEST(KeeperStart, GivesAProcessASessionAndAGroupOfItsOwn) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "100"}));
+  const std::int64_t pid = yard.wait_for_start();
+  const auto process = sys::ProcessScan().read(pid);
+  ASSERT_TRUE(process);
+  EXPECT_EQ(process->session, pid);
+  EXPECT_EQ(process->group, pid);
+  EXPECT_EQ(process->parent, yard.keeper.pid());
+}
+
+TEST(KeeperStart, MakesTheDirectoryAndPutsWhatIsPrintedIntoTheLogs) {
+  TestYard yard;
+  model::Launch launch = yard.shell("echo out; echo err >&2; echo more");
+  launch.task_directory = yard.directory / "run/group/task";
+  launch.stdout_path = launch.task_directory + "/stdout.log";
+  launch.stderr_path = launch.task_directory + "/stderr.log";
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(launch.stdout_path), "out\nmore\n");
+  EXPECT_EQ(sys::content_of(launch.stderr_path), "err\n");
+  EXPECT_EQ(yard.news.size(), 2U);
+}
+
+TEST(KeeperStart, StartsWithFreshLogsAndWithoutAnOldResult) {
+  TestYard yard;
+  const model::Launch first = yard.shell("echo a long first line; echo '{}' > task0/result.json");
+  EXPECT_EQ(yard.run(first), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(first.result_path), "{}\n");
+  EXPECT_EQ(yard.run(yard.shell("echo short")), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(first.stdout_path), "short\n");
+  EXPECT_FALSE(std::filesystem::exists(first.result_path));
+}
+
+TEST(KeeperStart, RunsItInItsWorkingDirectoryWithAnEmptyStandardInput) {
+  TestYard yard;
+  EXPECT_EQ(yard.run(yard.shell("pwd; cat; readlink /proc/self/fd/0")),
+            model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(yard.directory / "task0/stdout.log"),
+            yard.directory.path() + "\n/dev/null\n");
+}
+
+TEST(KeeperStart, AddsToTheEnvironmentAndReplacesWhatWasThere) {
+  ASSERT_EQ(::setenv("TRAINYARD_TEST_OLD", "old", 1), 0);
+  ASSERT_EQ(::setenv("TRAINYARD_TEST_KEPT", "kept", 1), 0);
+  TestYard yard;
+  model::Launch launch = yard.shell("env | grep TRAINYARD_TEST | sort");
+  launch.environment = {"TRAINYARD_TEST_OLD=new", "TRAINYARD_TEST_ADDED=first",
+                        "TRAINYARD_TEST_ADDED=last", "TRAINYARD_TEST_EMPTY="};
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(launch.stdout_path),
+            "TRAINYARD_TEST_ADDED=last\nTRAINYARD_TEST_EMPTY=\nTRAINYARD_TEST_KEPT=kept\n"
+            "TRAINYARD_TEST_OLD=new\n");
+}
+
+TEST(KeeperStart, LooksForTheProgramOnThePathOfTheTask) {
+  TestYard yard;
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "mine", "#!/bin/sh\necho found\n"));
+  ASSERT_EQ(::chmod((yard.directory / "mine").c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"mine"})),
+            "cannot run 'mine': no such program on PATH; did you mean './mine'?");
+  model::Launch launch = yard.launch({"mine"});
+  launch.environment = {"PATH=/nowhere:" + yard.directory.path() + ":/usr/bin:/bin"};
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(launch.stdout_path), "found\n");
+  EXPECT_EQ(yard.run(yard.launch({"./mine"})), model::End(model::ExitedWith{0}));
+}
+
+TEST(KeeperStart, LetsItInheritNothing) {
+  // Something that a careless fork would hand on.
+  const sys::Descriptor open(::open("/dev/null", O_RDONLY));
+  ::signal(SIGUSR1, SIG_IGN);
+  TestYard yard;
+  const model::Launch launch =
+      yard.launch({"/usr/bin/python3", "-c",
+                   "import os\n"
+                   "status = open('/proc/self/status').read()\n"
+                   "def mask(name):\n"
+                   "  return int(status.split(name)[1].split()[0], 16)\n"
+                   "seen = [os.stat(f'/proc/self/fd/{i}') and i for i in range(3)]\n"
+                   "print(seen, len(os.listdir('/proc/self/fd')) - 1,\n"
+                   "      mask('SigBlk:'), mask('SigIgn:') & (1 << 9))\n"});
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  ::signal(SIGUSR1, SIG_DFL);
+  EXPECT_EQ(sys::content_of(launch.stdout_path), "[0, 1, 2] 3 0 0\n");
+}
+
+TEST(KeeperStart, GivesItTheLimitOfOpenFilesThatTheUserSet) {
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  rlimit small = old;
+  small.rlim_cur = 77;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  TestYard yard;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(yard.run(yard.shell("ulimit -n")), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(sys::content_of(yard.directory / "task0/stdout.log"), "77\n");
+}
+
+TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
+  TestYard yard;
+  EXPECT_EQ(yard.refusal(yard.launch({"./train"})),
+            "cannot run './train': no such file or directory");
+  EXPECT_EQ(yard.refusal(yard.launch({"/no/such/train"})),
+            "cannot run '/no/such/train': no such file or directory");
+  EXPECT_EQ(yard.refusal(yard.launch({"trainyard-no-such-program"})),
+            "cannot run 'trainyard-no-such-program': no such program on PATH");
+  EXPECT_EQ(yard.refusal(yard.launch({})), "cannot run a command that is empty");
+  EXPECT_EQ(yard.refusal(yard.launch({""})), "cannot run a command that is empty");
+}
+
+TEST(KeeperStart, SaysHowToMakeAScriptRun) {
+  TestYard yard;
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "train.py", "print(1)\n"));
+  EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
+            "cannot run './train.py': permission denied; is it executable? try 'chmod +x "
+            "./train.py' or 'python3 ./train.py'");
+  ASSERT_EQ(::chmod((yard.directory / "train.py").c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
+            "cannot run './train.py': exec format error; does it start with a line like "
+            "'#!/bin/sh'?");
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "bad", "#!/no/such/python\n"));
+  ASSERT_EQ(::chmod((yard.directory / "bad").c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"./bad"})),
+            "cannot run './bad': its first line names an interpreter that does not exist");
+  EXPECT_EQ(yard.refusal(yard.launch({"/tmp"})), "cannot run '/tmp': it is a directory");
+}
+
+TEST(KeeperStart, SaysWhichDirectoryOrFileStoodInTheWay) {
+  TestYard yard;
+  const std::string place = yard.directory.path();
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "file", ""));
+  ASSERT_TRUE(sys::make_directories(yard.directory / "full/inside"));
+
+  model::Launch launch = yard.launch({"true"});
+  launch.working_directory = place + "/none";
+  EXPECT_EQ(yard.refusal(launch),
+            "cannot enter the directory '" + place + "/none': no such file or directory");
+  launch.working_directory = place + "/file";
+  EXPECT_EQ(yard.refusal(launch),
+            "cannot enter the directory '" + place + "/file': not a directory");
+
+  launch = yard.launch({"true"});
+  launch.task_directory = place + "/file/task";
+  EXPECT_EQ(yard.refusal(launch),
+            "cannot make the directory '" + place + "/file/task': not a directory");
+  launch = yard.launch({"true"});
+  launch.stdout_path = place + "/full";
+  EXPECT_EQ(yard.refusal(launch), "cannot write '" + place + "/full': is a directory");
+  launch = yard.launch({"true"});
+  launch.stderr_path = place + "/none/stderr.log";
+  EXPECT_EQ(yard.refusal(launch),
+            "cannot write '" + place + "/none/stderr.log': no such file or directory");
+  launch = yard.launch({"true"});
+  launch.result_path = place + "/full";
+  EXPECT_EQ(yard.refusal(launch), "cannot remove the old '" + place + "/full': is a directory");
+}
+
+TEST(KeeperStart, SaysWhenACommandIsTooLongForTheSystemOrForUs) {
+  TestYard yard;
+  EXPECT_EQ(yard.refusal(yard.launch({"true", std::string(3'000'000, 'x')})),
+            "cannot run 'true': its arguments and environment are too long for the system");
+  EXPECT_EQ(yard.refusal(yard.launch({"true", std::string(17'000'000, 'x')})),
+            "the command and its environment have 17 MB, at most 16.8 MB");
+  EXPECT_EQ(yard.run(yard.launch({"true"})), model::End(model::ExitedWith{0}));
+}
+
+TEST(KeeperStart, SaysWhenTheDiskIsFullOrReadOnly) {
+  // In a process of its own, as it mounts file systems.
+  const sys::TemporaryDirectory place;
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
+    const std::string small = place / "small";
+    if (::unshare(CLONE_NEWNS) != 0 || !sys::make_directories(small) ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", small.c_str(), "tmpfs", 0, "nr_inodes=2,size=4k") != 0) {
+      ::_exit(2);
+    }
+    TestYard yard;
+    model::Launch launch = yard.launch({"true"});
+    launch.task_directory = small + "/task";
+    launch.stdout_path = small + "/task/stdout.log";
+    const std::string full = yard.refusal(launch);
+    bool right = full == "cannot write '" + launch.stdout_path + "': no space left on device";
+    ::mount("none", small.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr);
+    launch.task_directory = small + "/other";
+    const std::string read_only = yard.refusal(launch);
+    right = right &&
+            read_only == "cannot make the directory '" + small + "/other': read-only file system";
+    if (!right) ADD_FAILURE() << full << "; " << read_only;
+    ::umount2(small.c_str(), MNT_DETACH);
+    ::_exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "may not mount here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
+  const sys::TemporaryDirectory place;
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
+    TestYard yard;
+    yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "100"}, 0));
+    yard.wait_for_start(0);
+    // It does not expect this: what it had when it began is enough for all of them.
+    const rlimit tiny{.rlim_cur = 16, .rlim_max = 16};
+    ::prlimit(static_cast<pid_t>(yard.keeper.pid()), RLIMIT_NOFILE, &tiny, nullptr);
+    for (std::uint32_t i = 1; i < 20; ++i) {
+      yard.keeper.start(TestYard::key(i), yard.launch({"sleep", "100"}, i));
+    }
+    bool right = yard.wait([&] { return yard.ended(19).has_value(); });
+    int started = 0;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      if (yard.started(i)) ++started;
+      const auto end = yard.ended(i);
+      if (!end) continue;
+      const auto* refused = std::get_if<model::NotStarted>(&end->end);
+      right = right && refused != nullptr && refused->why.ends_with(": too many open files");
+    }
+    ::_exit(right && started > 0 && started < 20 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+}  // namespace trainyard::process

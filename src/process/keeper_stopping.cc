@@ -1,0 +1,57 @@
+// The part of the keeper's process by which all comes to its end: nobody stands before it any more,
+// or nobody behind it.
+#include <algorithm>
+#include <csignal>
+
+#include <sys/epoll.h>
+
+#include "base/time.h"
+#include "process/keeper_process.h"
+
+namespace trainyard::process {
+namespace {
+
+/// How long tasks have after SIGTERM when nobody stands behind us any more: we could be killed,
+/// too.
+constexpr Duration kUnguardedGrace{500};
+/// How long tasks have after SIGKILL when the yard is gone.
+constexpr Duration kGiveUpAfterKill{4000};
+
+}  // namespace
+
+void KeeperProcess::yard_has_gone() {
+  yard_gone_ = true;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+  outgoing_.clear();
+  flush_at_.reset();
+  kill_at_ = Clock::now() + options_.stop_grace;
+  waiting_.clear();
+  preloads_.end_all();
+  attempts_.end_those_on_their_way();
+  attempts_.signal_everything(SIGTERM);
+  look_ = true;
+}
+
+void KeeperProcess::guard_has_gone() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guard_.get(), nullptr);
+  guard_.close();
+  options_.stop_grace = std::min(options_.stop_grace, kUnguardedGrace);
+  if (!yard_gone_) yard_has_gone();
+  kill_at_ = std::min(kill_at_, Clock::now() + options_.stop_grace);
+  // The yard is told at once, so that it takes no task for one that failed.
+  socket_.close();
+}
+
+void KeeperProcess::end_everything() {
+  outgoing_.clear();
+  flush_at_.reset();
+  const Clock::time_point now = Clock::now();
+  if (!killing_ && now >= kill_at_) {
+    killing_ = true;
+    give_up_at_ = now + kGiveUpAfterKill;
+  }
+  // Each time something ends, as it may have left something behind.
+  if (killing_) attempts_.signal_everything(SIGKILL);
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,18 @@
+// What an attempt left in its files. A plain value.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace trainyard::process {
+
+/// Texts as they were found: nobody has looked at what is in them.
+struct LeftBehind {
+  std::optional<std::string> result;  ///< The whole file; nothing when there is none.
+  std::string trouble;                ///< Why it could not be read, for people.
+  std::string errors;                 ///< The end of its standard error, when it ended badly.
+
+  friend bool operator==(const LeftBehind&, const LeftBehind&) = default;
+};
+
+}  // namespace trainyard::process

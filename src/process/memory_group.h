@@ -1,0 +1,65 @@
+// The control group (version 2) of one attempt: the kernel keeps what all its processes take
+// together below a limit, and ends them all when they need more.
+//
+// Made in a directory that process/delegated_group.h has found. Any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace trainyard::process {
+
+class MemoryGroup {
+ public:
+  /// No group: it holds nobody, and has no limit.
+  MemoryGroup() = default;
+  MemoryGroup(MemoryGroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  MemoryGroup& operator=(MemoryGroup&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  /// Takes the group away, if nobody is in it any more.
+  ~MemoryGroup();
+
+  /// Makes the group at `path`. Its processes get `most`, and no swap beside it.
+  static Result<MemoryGroup> make(std::string path, Bytes most);
+
+  [[nodiscard]] bool is_there() const { return !path_.empty(); }
+
+  /// What a process writes "0" to that wants to be in it.
+  [[nodiscard]] std::string door() const { return path_ + "/cgroup.procs"; }
+
+  /// Takes in a process, but not the children that it has already, nor what it holds by now.
+  [[nodiscard]] Result<void> take_in(pid_t pid) const;
+
+  /// Whether its processes were ended because they needed more than the limit. Where the machine as
+  /// a whole has run out of memory that is not so.
+  [[nodiscard]] bool is_over_limit() const;
+
+  /// Whether a process is in it that has not ended.
+  [[nodiscard]] bool has_processes() const;
+
+  /// Ends all that are in it.
+  void kill() const;
+
+ private:
+  explicit MemoryGroup(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+/// Changes the limit of the group at `path`, which another process may have made. Where that cannot
+/// be done, as its processes have ended, it stays.
+void change_memory_limit(const std::string& path, Bytes most);
+
+/// Writes into a file of a control group, which takes all of it or nothing. Returns an errno, or 0.
+int write_control(const std::string& path, std::string_view text);
+/// The same, told as an error for people.
+Result<void> set_control(const std::string& path, std::string_view text);
+
+}  // namespace trainyard::process

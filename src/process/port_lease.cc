@@ -1,0 +1,88 @@
+#include "process/port_lease.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <expected>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "hardware/cgroup.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+namespace {
+
+constexpr mode_t kForAll = 0666;
+constexpr mode_t kLikeTmp = 01777;
+
+/// The last port that the kernel does not give to who asks for any.
+int below_ephemeral(int last) {
+  const std::string range = hardware::read_small_file("/proc/sys/net/ipv4/ip_local_port_range");
+  const int first = std::atoi(range.c_str());  // NOLINT(cert-err34-c): 0 when it is not there.
+  return first > 0 ? std::min(last, first - 1) : last;
+}
+
+bool is_free(int port) {
+  const sys::Descriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // What a group before has left in TIME_WAIT is no obstacle to who binds it next.
+  const int yes = 1;
+  ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  return ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+         ::listen(probe.get(), 1) == 0;
+}
+
+}  // namespace
+
+Result<PortLease> PortLease::take() {
+  Range range;
+  auto lease = take(range);
+  // A second ledger would give out again what is leased by the first.
+  if (lease || ::access(range.directory.c_str(), W_OK | X_OK) == 0) return lease;
+  // Somebody has made the directory for himself.
+  range.directory += fmt::format("-{}", ::geteuid());
+  return take(range);
+}
+
+Result<PortLease> PortLease::take(const Range& range) {
+  if (::mkdir(range.directory.c_str(), kLikeTmp) == 0) {
+    ::chmod(range.directory.c_str(), kLikeTmp);
+  } else if (errno != EEXIST) {
+    return std::unexpected(
+        sys::system_error(fmt::format("cannot make '{}'", range.directory), errno));
+  }
+  // Where the kernel gives out the whole range, a port may be gone before it is bound, all the
+  // same.
+  const int below = below_ephemeral(range.last);
+  const int last = below < range.first ? range.last : below;
+  for (int port = range.first; port <= last; ++port) {
+    const std::string path = fmt::format("{}/{}", range.directory, port);
+    // Without O_CREAT first: in a directory like this the kernel refuses it for others' files.
+    sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!file.is_open() && errno == ENOENT) {
+      file = sys::Descriptor(
+          ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kForAll));
+      if (file.is_open()) ::fchmod(file.get(), kForAll);
+    }
+    if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (is_free(port)) return PortLease(port, std::move(file));
+  }
+  return std::unexpected(Error{fmt::format("no port from {} to {} is free", range.first, last)});
+}
+
+}  // namespace trainyard::process

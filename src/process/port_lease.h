@@ -1,0 +1,37 @@
+// A TCP port that nobody else gets while it is leased, for programs that insist on one
+// (MASTER_PORT).
+//
+// To bind a port, close it and hand out its number would be a race. A leased port lies below those
+// that the kernel gives to who asks for any, and each has a file that is locked: no two leases have
+// the same, of whatever program of ours and user. One that some other program listens on is passed
+// over. Any thread.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+class PortLease {
+ public:
+  struct Range {
+    int first = 20'000;
+    int last = 29'999;
+    std::string directory = "/tmp/trainyard-ports";  ///< Made when it is missing, for all users.
+  };
+
+  /// An error when all are leased, or no file can be made for one.
+  static Result<PortLease> take(const Range& range);
+  static Result<PortLease> take();
+
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  PortLease(int port, sys::Descriptor lock) : port_(port), lock_(std::move(lock)) {}
+  int port_;
+  sys::Descriptor lock_;  ///< Of its file; the lock goes with it.
+};
+
+}  // namespace trainyard::process

@@ -1,0 +1,348 @@
+#include "process/start.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "process/start_failure.h"
+#include "sys/descriptor.h"
+#include "sys/raw_calls.h"
+
+namespace trainyard::process {
+
+/// Nothing in it changes once the process has begun, but the text of `directory`.
+class StartOrders {
+ public:
+  StartOrders(const model::Launch& launch, Start::Options options);
+
+  [[nodiscard]] std::span<const std::string> names() const { return names_; }
+
+  // Read by the process: pointers alone.
+  char* directory = nullptr;  ///< Is cut at its slashes, one after the other. Null: none.
+  const char* old_result = nullptr;
+  const char* out = nullptr;  ///< Null: it prints where the keeper does.
+  const char* err = nullptr;  ///< The same; the same pointer where it is the same log.
+  const char* working_directory = nullptr;
+  const char* const* programs = nullptr;  ///< Tried one by one; null comes after the last.
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  rlimit files{};
+  StartStreams streams;
+  bool adds_to_logs = false;
+  int status = -1;
+  std::byte* stack_end = nullptr;
+
+ private:
+  static constexpr std::size_t kStackSize = std::size_t{32} << 10;
+
+  // What they point to.
+  std::string directory_;
+  std::vector<std::string> names_;
+  std::vector<const char*> programs_;
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays): a vector would write all of it.
+  std::unique_ptr<std::byte[]> stack_ = std::make_unique_for_overwrite<std::byte[]>(kStackSize);
+};
+
+namespace {
+
+// A sanitizer keeps books of each process, which two in one memory would both write.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TRAINYARD_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TRAINYARD_SANITIZED 1
+#endif
+#endif
+#if defined(TRAINYARD_SANITIZED)
+constexpr bool kMayShareMemory = false;
+#else
+constexpr bool kMayShareMemory = sys::kCallsAreRaw;
+#endif
+
+/// The exit code of a process that has not become its program. Nobody is told it.
+constexpr int kNotStarted = 127;
+
+// From here on in the new process: raw calls and nothing else, as the memory is the keeper's, which
+// goes on.
+
+long make_directory(const char* path) {
+  return sys::raw_call(SYS_mkdirat, AT_FDCWD, sys::raw_argument(path), 0777);
+}
+
+/// Makes it and those above it that are missing. An errno, or 0.
+int make_all_directories(char* path) {
+  long made = make_directory(path);
+  if (made == -ENOENT) {
+    for (char* at = path + 1; *at != '\0'; ++at) {
+      if (*at != '/') continue;
+      *at = '\0';
+      made = make_directory(path);
+      *at = '/';
+      if (made < 0 && made != -EEXIST) return static_cast<int>(-made);
+    }
+    made = make_directory(path);
+  }
+  if (made != -EEXIST) return static_cast<int>(-made);
+  const long there = sys::raw_call(SYS_openat, AT_FDCWD, sys::raw_argument(path),
+                                   O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (there < 0) return static_cast<int>(-there);
+  sys::raw_call(SYS_close, there);
+  return 0;
+}
+
+/// Opens a log without waiting for anybody who reads it, and without following a link. A
+/// descriptor, or an error as a negative number.
+long open_log(const char* path, bool adds) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
+  const long file = sys::raw_call(SYS_openat, AT_FDCWD, sys::raw_argument(path), flags, 0644);
+  // A named pipe that nobody reads, and a link.
+  if (file == -ENXIO || file == -ELOOP) return -StartFailure::kNotPlain;
+  if (file < 0) return file;
+  struct statx about{};
+  const long seen = sys::raw_call(SYS_statx, file, sys::raw_argument(""), AT_EMPTY_PATH, STATX_TYPE,
+                                  sys::raw_argument(&about));
+  if (seen < 0) return seen;
+  if ((about.stx_mode & S_IFMT) != S_IFREG) return -StartFailure::kNotPlain;
+  if (!adds) {
+    const long emptied = sys::raw_call(SYS_ftruncate, file, 0);
+    if (emptied < 0) return emptied;
+  }
+  sys::raw_call(SYS_fcntl, file, F_SETFL, adds ? O_APPEND : 0);
+  return file;
+}
+
+/// What went wrong, or 0.
+int put_log_at(const char* path, bool adds, int standard) {
+  if (path == nullptr) return 0;
+  const long file = open_log(path, adds);
+  if (file < 0) return static_cast<int>(-file);
+  const long put = sys::raw_call(SYS_dup3, file, standard, 0);
+  sys::raw_call(SYS_close, file);
+  return put < 0 ? static_cast<int>(-put) : 0;
+}
+
+StartFailure make_files(const StartOrders& orders) {
+  if (orders.directory != nullptr) {
+    const int error = make_all_directories(orders.directory);
+    if (error != 0) return {.step = StartStep::Directory, .error = error};
+  }
+  if (orders.old_result != nullptr) {
+    const long gone =
+        sys::raw_call(SYS_unlinkat, AT_FDCWD, sys::raw_argument(orders.old_result), 0);
+    if (gone < 0 && gone != -ENOENT) {
+      return {.step = StartStep::OldResult, .error = static_cast<int>(-gone)};
+    }
+  }
+  int error = put_log_at(orders.out, orders.adds_to_logs, STDOUT_FILENO);
+  if (error != 0) return {.step = StartStep::Stdout, .error = error};
+  if (orders.err == orders.out && orders.err != nullptr) {
+    sys::raw_call(SYS_dup3, STDOUT_FILENO, STDERR_FILENO, 0);
+    return {};
+  }
+  error = put_log_at(orders.err, orders.adds_to_logs, STDERR_FILENO);
+  if (error != 0) return {.step = StartStep::Stderr, .error = error};
+  return {};
+}
+
+/// The keeper has handlers for none, and all that it does not ignore are as they are by default.
+void take_default_signals() {
+  // As the kernel has it: handler, flags, restorer and mask, all nothing.
+  const std::array<std::uint64_t, 4> by_default{};
+  constexpr long kMaskSize = 8;
+  for (const int signal : kIgnoredByKeeper) {
+    sys::raw_call(SYS_rt_sigaction, signal, sys::raw_argument(&by_default), 0, kMaskSize);
+  }
+  const std::uint64_t none = 0;
+  sys::raw_call(SYS_rt_sigprocmask, SIG_SETMASK, sys::raw_argument(&none), 0, kMaskSize);
+}
+
+/// Tries one file after the other as execvp() does. Returns the errno that says most.
+int become_program(const StartOrders& orders) {
+  int most = ENOENT;
+  for (const char* const* program = orders.programs; *program != nullptr; ++program) {
+    const long failed =
+        sys::raw_call(SYS_execve, sys::raw_argument(*program), sys::raw_argument(orders.arguments),
+                      sys::raw_argument(orders.environment));
+    switch (static_cast<int>(-failed)) {
+      case EACCES:
+        most = EACCES;
+        break;
+      case ENOENT:
+      case ENOTDIR:
+      case ESTALE:
+      case ENODEV:
+      case ETIMEDOUT:
+        break;
+      default:
+        return static_cast<int>(-failed);
+    }
+  }
+  return most;
+}
+
+/// Where the process has `status` while it is on its way.
+constexpr int kStatus = STDERR_FILENO + 2;
+constexpr int kThird = STDERR_FILENO + 1;
+
+/// Keeps what it needs of the keeper's descriptors, and none of the others: however long it takes,
+/// nobody waits for the end of one of these because of it.
+void keep_own_descriptors(const StartOrders& orders) {
+  // 3 is the keeper's socket, so that none of these is there, and there may be room for no more.
+  const StartStreams& streams = orders.streams;
+  if (streams.in >= 0) sys::raw_call(SYS_dup3, streams.in, STDIN_FILENO, 0);
+  if (streams.third >= 0) {
+    sys::raw_call(SYS_dup3, streams.third, kThird, 0);
+  } else {
+    sys::raw_call(SYS_close, kThird);
+  }
+  // Refused where it is there already, which is as good.
+  sys::raw_call(SYS_dup3, orders.status, kStatus, O_CLOEXEC);
+  sys::raw_call(SYS_close_range, kStatus + 1, ~0U, 0);
+}
+
+StartFailure follow(const StartOrders& orders) {
+  take_default_signals();
+  sys::raw_call(SYS_setsid);
+  const StartStreams& streams = orders.streams;
+  long joined = 0;
+  if (streams.door >= 0) {
+    const char zero = '0';
+    joined = sys::raw_call(SYS_write, streams.door, sys::raw_argument(&zero), 1);
+  }
+  keep_own_descriptors(orders);
+  if (joined < 0) return {.step = StartStep::Group, .error = static_cast<int>(-joined)};
+  const StartFailure failure = make_files(orders);
+  if (failure.error != 0) return failure;
+  sys::raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, sys::raw_argument(&orders.files));
+  const long entered = sys::raw_call(SYS_chdir, sys::raw_argument(orders.working_directory));
+  if (entered < 0)
+    return {.step = StartStep::WorkingDirectory, .error = static_cast<int>(-entered)};
+  return {.step = StartStep::Program, .error = become_program(orders)};
+}
+
+[[noreturn]] void end_with(int status, const StartFailure& failure) {
+  sys::raw_call(SYS_write, status, sys::raw_argument(&failure), sizeof(failure));
+  for (;;) sys::raw_call(SYS_exit_group, kNotStarted);
+}
+
+int be_started(void* argument) {
+  const StartOrders& orders = *static_cast<const StartOrders*>(argument);
+  end_with(kStatus, follow(orders));
+}
+
+/// In the keeper: a process of its own that begins with the orders. Its number, or the negative of
+/// an errno. One that joins a control group does not share the keeper's memory: were it to take too
+/// much before its program runs, the kernel would kill all that share it.
+// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+pid_t begin(StartOrders& orders) {
+  const bool shares = kMayShareMemory && orders.streams.door < 0;
+  const pid_t pid =
+      shares ? ::clone(be_started, orders.stack_end, CLONE_VM | SIGCHLD, &orders) : ::fork();
+  if (pid == 0) be_started(&orders);
+  return pid < 0 ? -errno : pid;
+}
+
+}  // namespace
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
+    : working_directory(launch.working_directory.c_str()),
+      files(options.files),
+      streams(options.streams),
+      adds_to_logs(options.adds_to_logs),
+      directory_(launch.task_directory),
+      arguments_(pointers_to(launch.arguments)),
+      environment_(std::move(options.environment)) {
+  if (!directory_.empty()) directory = directory_.data();
+  if (!launch.result_path.empty()) old_result = launch.result_path.c_str();
+  if (!launch.stdout_path.empty()) out = launch.stdout_path.c_str();
+  if (!launch.stderr_path.empty()) err = launch.stderr_path.c_str();
+  if (launch.stderr_path == launch.stdout_path) err = out;
+  if (!launch.arguments.empty()) names_ = places_of_program(launch.arguments[0], environment_);
+  for (const std::string& name : names_) programs_.push_back(name.c_str());
+  programs_.push_back(nullptr);
+  programs = programs_.data();
+  arguments = arguments_.data();
+  environment = environment_.data();
+  constexpr std::uintptr_t kAligned = 16;
+  std::byte* const end = stack_.get() + kStackSize;
+  stack_end = end - reinterpret_cast<std::uintptr_t>(end) % kAligned;
+}
+
+Start::Start(std::unique_ptr<const model::Launch> launch, pid_t pid, sys::Descriptor status)
+    : launch_(std::move(launch)), pid_(pid), status_(std::move(status)) {}
+Start::~Start() = default;
+
+Result<std::unique_ptr<Start>> Start::program(std::unique_ptr<const model::Launch> launch,
+                                              Options options) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return std::unexpected(
+        sys::system_error(fmt::format("cannot start '{}'", launch->arguments[0]), errno));
+  }
+  sys::Descriptor status(ends[0]);
+  const sys::Descriptor tell(ends[1]);
+  auto orders = std::make_unique<StartOrders>(*launch, std::move(options));
+  orders->status = tell.get();
+  const pid_t pid = begin(*orders);
+  if (pid < 0) {
+    return std::unexpected(
+        explain(*launch, orders->names(), {.step = StartStep::Process, .error = -pid}));
+  }
+  auto start = std::make_unique<Start>(std::move(launch), pid, std::move(status));
+  start->orders_ = std::move(orders);
+  return start;
+}
+
+std::optional<Result<void>> Start::outcome() const {
+  StartFailure failure;
+  const ssize_t got = ::read(status_.get(), &failure, sizeof(failure));
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+  if (got != sizeof(failure)) return Result<void>{};
+  const std::span<const std::string> places =
+      orders_ ? orders_->names() : std::span<const std::string>();
+  return std::unexpected(explain(*launch_, places, failure));
+}
+
+bool Start::is_on_its_way() const {
+  pollfd status{.fd = status_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&status, 1, 0) == 0;
+}
+
+void make_files_or_end(const model::Launch& launch, int status) {
+  const StartFailure failure = make_files(StartOrders(launch, {}));
+  if (failure.error != 0) end_with(status, failure);
+}
+
+}  // namespace trainyard::process

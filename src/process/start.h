@@ -1,0 +1,112 @@
+// One process on its way from its birth to its program: it makes its directory, opens its logs, and
+// becomes its program, and whoever started it waits for none of that. A disk that does not answer,
+// a named pipe in the place of a log, holds up that process alone.
+//
+// In the keeper only, one thread.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+/// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
+/// processes. All other signals do to it what they do by default.
+constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
+
+/// What a process has to do before its program runs, in this order. preload_server.py has the same
+/// numbers.
+enum class StartStep : std::int32_t {
+  Process = 0,    ///< There is none.
+  Group = 1,      ///< Joins the control group that it is to be in.
+  Directory = 2,  ///< Makes the task's directory and those above it.
+  OldResult = 3,  ///< Removes the result of an attempt before it.
+  Stdout = 4,     ///< Opens a log: made anew, never through a link, and a plain file.
+  Stderr = 5,
+  WorkingDirectory = 6,
+  Program = 7,
+};
+
+/// Why a process did not become its program, as it writes it down.
+struct StartFailure {
+  /// No errno has this number: what stands where a log belongs is no plain file.
+  static constexpr std::int32_t kNotPlain = 1000;
+
+  StartStep step = StartStep::Process;
+  std::int32_t error = 0;  ///< An errno, or kNotPlain; 0: nothing failed.
+};
+
+/// Descriptors that a process starts with beside its logs; -1: none, standard input as ours.
+struct StartStreams {
+  int in = -1;
+  int third = -1;  ///< Its descriptor 3.
+  int door = -1;   ///< Of its control group: written to by whoever wants to be in it.
+};
+
+/// Texts as execve() takes them: a pointer to each, and a null pointer at the end.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
+
+/// What the process needs to know, in a form that it can read without calling anything.
+class StartOrders;
+
+class Start {
+ public:
+  /// When people are told that one is still on its way.
+  static constexpr std::chrono::milliseconds kLate{5'000};
+
+  struct Options {
+    /// As execve() takes it. Points into the launch, or to what outlives the keeper's processes.
+    std::vector<char*> environment;
+    StartStreams streams;
+    rlimit files{};  ///< Its limit of open files.
+    /// Where it prints is added to, and not made anew.
+    bool adds_to_logs = false;
+  };
+
+  /// Starts a process that becomes the program of the launch, which has one.
+  static Result<std::unique_ptr<Start>> program(std::unique_ptr<const model::Launch> launch,
+                                                Options options);
+
+  /// For a process that somebody else has started, and that is no program yet: what it says of
+  /// itself comes through `status`.
+  Start(std::unique_ptr<const model::Launch> launch, pid_t pid, sys::Descriptor status);
+  ~Start();
+  Start(Start&&) = delete;
+  Start& operator=(Start&&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] const model::Launch& launch() const { return *launch_; }
+  /// Readable when outcome() has something to say.
+  [[nodiscard]] const sys::Descriptor& status() const { return status_; }
+
+  /// Nothing while it is on its way. Then whether its program runs (one that has died without a
+  /// word counts as that), or one sentence for people that says which step failed, and why.
+  [[nodiscard]] std::optional<Result<void>> outcome() const;
+  /// It has nothing to say, and leaves that to be said.
+  [[nodiscard]] bool is_on_its_way() const;
+
+ private:
+  std::unique_ptr<const model::Launch> launch_;
+  pid_t pid_ = 0;
+  sys::Descriptor status_;
+  /// What the process reads and writes in our memory until its program runs.
+  std::unique_ptr<StartOrders> orders_;
+};
+
+/// For a process that is a fork of ours: makes the files of the launch, and puts the logs in the
+/// place of its standard output and error. When that fails it says so through `status`, and ends.
+void make_files_or_end(const model::Launch& launch, int status);
+
+}  // namespace trainyard::process

@@ -1,0 +1,138 @@
+#include "process/start_failure.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "process/start.h"
+#include "sys/descriptor.h"
+#include "sys/files.h"
+
+namespace trainyard::process {
+namespace {
+
+constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
+
+bool is_program(const std::string& path) {
+  struct stat about{};
+  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+/// What would make a file that is there run: nothing to add when it is executable.
+std::string hint_for(const std::string& name, const std::string& file) {
+  if (::access(file.c_str(), X_OK) == 0) return "";
+  const std::string extension = std::filesystem::path(name).extension().string();
+  std::string hint = fmt::format("; is it executable? try 'chmod +x {}'", name);
+  if (extension == ".py") hint += fmt::format(" or 'python3 {}'", name);
+  if (extension == ".sh") hint += fmt::format(" or 'sh {}'", name);
+  return hint;
+}
+
+Error no_process(const std::string& name, int error) {
+  const std::string cannot = fmt::format("cannot run '{}'", name);
+  if (error != EAGAIN) return sys::system_error(cannot, error);
+  return {cannot + ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
+}
+
+/// The kernel only says that something on the way to the program did not work.
+Error explain_program(const model::Launch& launch, std::span<const std::string> places, int error) {
+  const std::string& name = launch.arguments[0];
+  const std::string& directory = launch.working_directory;
+  const std::string cannot = fmt::format("cannot run '{}'", name);
+  const auto seen = [&directory](const std::string& place) {
+    return sys::absolute_path(place, directory);
+  };
+  const auto found = std::ranges::find_if(
+      places, [&](const std::string& place) { return is_program(seen(place)); });
+  if (!name.contains('/') && found == places.end()) {
+    const bool near = is_there(seen(name));
+    return {fmt::format("{}: no such program on PATH{}", cannot,
+                        near ? fmt::format("; did you mean './{}'?", name) : "")};
+  }
+  const std::string here = seen(found == places.end() ? name : *found);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(here, ignored)) return {cannot + ": it is a directory"};
+  switch (error) {
+    case EACCES:
+      return {fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
+    case ENOENT:
+      if (!is_there(here)) break;
+      return {cannot + ": its first line names an interpreter that does not exist"};
+    case ENOEXEC:
+      return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
+    case E2BIG:
+      return {cannot + ": its arguments and environment are too long for the system"};
+    default:
+      break;
+  }
+  return no_process(name, error);
+}
+
+Error with_file(std::string_view cannot, const std::string& path, int error) {
+  if (error == StartFailure::kNotPlain) {
+    return {fmt::format("{} '{}': a pipe, a link or a device is in its place", cannot, path)};
+  }
+  return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
+}
+
+}  // namespace
+
+std::vector<std::string> places_of_program(const std::string& name,
+                                           std::span<const char* const> environment) {
+  if (name.contains('/')) return {name};
+  std::string_view path = kUsualPath;
+  for (const char* const entry : environment) {
+    if (entry == nullptr) continue;
+    const std::string_view text = entry;
+    if (text.starts_with("PATH=")) path = text.substr(5);
+  }
+  std::vector<std::string> places;
+  for (;;) {
+    const std::size_t colon = path.find(':');
+    const std::string_view place = path.substr(0, colon);
+    places.push_back(fmt::format("{}/{}", place.empty() ? "." : place, name));
+    if (colon == std::string_view::npos) return places;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+Error explain(const model::Launch& launch, std::span<const std::string> places,
+              const StartFailure& failure) {
+  switch (failure.step) {
+    case StartStep::Process:
+      return no_process(launch.arguments[0], failure.error);
+    case StartStep::Group:
+      return with_file("cannot join the control group", launch.memory_group, failure.error);
+    case StartStep::Directory:
+      return with_file("cannot make the directory", launch.task_directory, failure.error);
+    case StartStep::OldResult:
+      return with_file("cannot remove the old", launch.result_path, failure.error);
+    case StartStep::Stdout:
+      return with_file("cannot write", launch.stdout_path, failure.error);
+    case StartStep::Stderr:
+      return with_file("cannot write", launch.stderr_path, failure.error);
+    case StartStep::WorkingDirectory:
+      return with_file("cannot enter the directory", launch.working_directory, failure.error);
+    case StartStep::Program:
+      break;
+  }
+  return explain_program(launch, places, failure.error);
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,26 @@
+// Why a process did not become its program, in words. And where programs are looked for.
+//
+// In the keeper only: looks at files that the process has looked at a moment before.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/launch.h"
+#include "process/start.h"
+
+namespace trainyard::process {
+
+/// The files that may be meant by the name of a program, as execvp() looks for them with the PATH
+/// of this environment: seen from the working directory, in order. Looks at none of them.
+std::vector<std::string> places_of_program(const std::string& name,
+                                           std::span<const char* const> environment);
+
+/// One sentence for people that says which step failed, and why. `places`: where the program was
+/// looked for.
+Error explain(const model::Launch& launch, std::span<const std::string> places,
+              const StartFailure& failure);
+
+}  // namespace trainyard::process

@@ -1,0 +1,324 @@
+#include "report/dry_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "job/early_signal.h"
+#include "job/job.h"
+#include "job/retry_text.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "report/terminal_text.h"
+#include "schedule/gpu_room.h"
+#include "settings/configuration.h"
+#include "settings/machine_text.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string pretty(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+double as_number(model::Cpus cpus) { return static_cast<double>(cpus.milli) / 1000; }
+
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  words.reserve(arguments.size());
+  for (const std::string& argument : arguments) words.push_back(text::shell_word(argument));
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// Lines that a person can paste.
+struct CommandLines {
+  std::string command;  ///< With all values in their places.
+  std::string runs_as;  ///< What runs, where that is something else.
+};
+
+/// A preloaded command is started without a shell.
+std::optional<job::WrittenCommand> written_command(const job::Job& job, model::TaskIndex task,
+                                                   const model::Launch& launch) {
+  return launch.preload.modules.empty() ? job.written_command(task) : std::nullopt;
+}
+
+CommandLines command_lines(const model::Launch& launch,
+                           const std::optional<job::WrittenCommand>& written) {
+  const std::string runs = command_line(launch.arguments);
+  if (!written) return {.command = runs, .runs_as = ""};
+  std::string assigned;
+  for (const auto& [name, value] : written->variables) {
+    assigned += fmt::format("{}={} ", name, text::shell_word(value));
+  }
+  if (!written->arguments) return {.command = assigned + runs, .runs_as = ""};
+  return {.command = command_line(*written->arguments), .runs_as = assigned + runs};
+}
+
+std::string request_text(const model::Shape& shape) {
+  const model::Request& request = shape.terms.request;
+  std::string text =
+      fmt::format("{} CPU{}, {} of memory", as_number(request.cpus),
+                  request.cpus == model::cpus(1) ? "" : "s", to_text(request.memory));
+  if (request.gpus == 0) return text;
+  const std::string which =
+      request.gpu ? fmt::format("cuda:{}", request.gpu->value) : counted(request.gpus, "GPU");
+  if (shape.terms.learns_gpu_memory) {
+    return text + fmt::format(", {} with as much memory as its group is seen to need", which);
+  }
+  if (request.gpu_memory == Bytes{}) return text + fmt::format(", {} of its own", which);
+  return text + fmt::format(", {} on {}", to_text(request.gpu_memory), which);
+}
+
+std::string limits_text(const job::Job& job) {
+  const model::Policy policy = job.policy();
+  const model::Capacity& machine = job.capacity();
+  std::string text = settings::machine_text(machine, policy) + settings::gpus_text(machine, policy);
+  text += policy.processes_max > 0
+              ? fmt::format("at once: at most {}", counted(policy.processes_max, "task"))
+              : std::string("at once: as many tasks as their CPUs and memory allow");
+  if (machine.processes_max > 0) {
+    text += fmt::format(", and at most {} processes ({})", machine.processes_max,
+                        machine.processes_max_reason);
+  }
+  text += '\n';
+  return text;
+}
+
+std::string group_text(const job::Job& job, std::size_t number) {
+  const model::PlannedGroup& group = job.plan().groups[number];
+  std::vector<std::string> facts;
+  facts.reserve(group.needs.size() + 2);
+  for (const model::GroupIndex need : group.needs) {
+    facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].name));
+  }
+  if (group.parallel_max > 0)
+    facts.push_back(fmt::format("at most {} at once", group.parallel_max));
+  if (group.fail_fast) facts.emplace_back("ends with the first failure");
+  return facts.empty() ? fmt::format("group {}\n", group.name)
+                       : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
+}
+
+std::string ranks_text(const model::Shape& shape) {
+  const int ranks = shape.terms.ranks;
+  const int gpus = shape.terms.request.gpus;
+  if (gpus == 0) return fmt::format("{} processes", ranks);
+  if (gpus < ranks) return fmt::format("{} processes that share the GPUs", ranks);
+  const auto each = counted(gpus / ranks, "GPU");
+  return fmt::format("{} processes with {} each", ranks, each);
+}
+
+std::string task_text(const job::Job& job, model::AttemptKey key) {
+  const model::Launch launch = job.launch(key);
+  const model::Shape& shape = job.plan().shape_of(key.task);
+  std::string text = fmt::format("  task {}\n", job.task_id(key.task));
+  const auto line = [&text](std::string_view name, std::string_view value) {
+    text += fmt::format("    {:<12} {}\n", name, value);
+  };
+  if (key.attempt > 1) line("attempt", fmt::format("{}", key.attempt));
+  const CommandLines lines = command_lines(launch, written_command(job, key.task, launch));
+  line("command", lines.command);
+  if (!lines.runs_as.empty()) line("runs as", lines.runs_as);
+  line("directory", launch.working_directory);
+  line("asks for", request_text(shape));
+  if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
+  if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
+  if (!shape.terms.preemptible) line("preempt", "no: it is not interrupted when memory runs short");
+  if (shape.terms.train_expected > Duration{0}) {
+    line("expected", trainyard::to_text(shape.terms.train_expected));
+  }
+  line("time limit",
+       shape.terms.time_limit.count() == 0 ? "none" : trainyard::to_text(shape.terms.time_limit));
+  if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
+    line("retries", tries);
+  if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
+  if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
+  if (!launch.preload.modules.empty()) {
+    line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
+  }
+  line("stdout", launch.stdout_path);
+  line("stderr", launch.stderr_path);
+  line("result", launch.result_path);
+  std::string_view name = "environment";
+  for (const std::string& variable : launch.environment) {
+    const auto equals = variable.find('=');
+    line(name, variable.substr(0, equals + 1) + text::shell_word(variable.substr(equals + 1)));
+    name = "";
+  }
+  return text;
+}
+
+/// The next attempts of the tasks that have not finished before.
+struct ToRun {
+  std::vector<model::AttemptKey> shown;
+  std::size_t count = 0;
+};
+
+ToRun to_run(const model::Plan& plan, std::int64_t tasks_max) {
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, tasks_max));
+  ToRun found;
+  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].finished_before) continue;
+    ++found.count;
+    if (found.shown.size() == most) continue;
+    found.shown.push_back({.task = {i}, .attempt = plan.tasks[i].first_attempt});
+  }
+  return found;
+}
+
+Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
+  Json gpus = Json::array();
+  for (const model::Gpu& gpu : machine.gpus) {
+    gpus.push_back(
+        {{"number", gpu.number},
+         {"uuid", gpu.uuid},
+         {"name", gpu.name},
+         {"memory_bytes", gpu.memory.count},
+         {"memory_to_give_bytes", (gpu.memory - schedule::memory_kept_free(policy, gpu)).count}});
+  }
+  return gpus;
+}
+
+Json task_json(const job::Job& job, model::AttemptKey key) {
+  const model::Launch launch = job.launch(key);
+  const model::Shape& shape = job.plan().shape_of(key.task);
+  Json matrix = Json::object();
+  for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
+  Json environment = Json::object();
+  for (const std::string& variable : launch.environment) {
+    const auto equals = variable.find('=');
+    environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
+  Json values = Json::object();
+  if (written) {
+    for (const auto& [name, value] : written->variables) values[name] = value;
+  }
+  return {
+      {"group", job.plan().groups[shape.group.value].name},
+      {"id", job.task_id(key.task)},
+      {"attempt", key.attempt},
+      {"matrix", matrix},
+      {"command_line", command_lines(launch, written).command},
+      {"command", launch.arguments},
+      {"command_values", values},
+      {"working_directory", launch.working_directory},
+      {"task_directory", launch.task_directory},
+      {"environment", environment},
+      {"stdout", launch.stdout_path},
+      {"stderr", launch.stderr_path},
+      {"result", launch.result_path},
+      {"cpus", as_number(shape.terms.request.cpus)},
+      {"memory_bytes", shape.terms.request.memory.count},
+      {"gpus", shape.terms.request.gpus},
+      {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
+      {"gpu_memory_learned", shape.terms.learns_gpu_memory},
+      {"device", shape.terms.request.gpu
+                     ? Json(fmt::format("cuda:{}", shape.terms.request.gpu->value))
+                     : Json(nullptr)},
+      {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
+      {"preempt", shape.terms.preemptible},
+      {"duration_ms", shape.terms.train_expected.count() == 0
+                          ? Json(nullptr)
+                          : Json(shape.terms.train_expected.count())},
+      {"time_limit_ms", shape.terms.time_limit.count()},
+      {"retries", shape.terms.retries.failures},
+      {"oom_retries", shape.terms.retries.out_of_memory ? Json(*shape.terms.retries.out_of_memory)
+                                                        : Json(nullptr)},
+      {"retry_on",
+       shape.terms.retries.after_time_limit ? Json::array({"time-limit"}) : Json::array()},
+      {"retry_delay_ms", shape.terms.retries.delay.count()},
+      {"signal", shape.terms.early_signal.number == 0
+                     ? Json(nullptr)
+                     : Json(job::to_text(shape.terms.early_signal))},
+      {"two_phase", shape.terms.two_phase},
+      {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
+      {"preload", launch.preload.modules}};
+}
+
+}  // namespace
+
+std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+  const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
+  std::string text =
+      fmt::format("job {}: {} in {}\n", job.name(), counted(std::ssize(plan.tasks), "task"),
+                  counted(std::ssize(plan.groups), "group"));
+  text += fmt::format("job file: {}\n", job.paths().file);
+  text += fmt::format("run directory: {}\n", job.paths().run_directory);
+  text += limits_text(job);
+  for (const std::string& note : job.notes()) text += note + "\n";
+  if (resumed != nullptr) {
+    for (const std::string& note : resumed->notes) text += note + "\n";
+  }
+  std::size_t groups = 0;
+  const ToRun tasks = to_run(plan, tasks_max);
+  for (const model::AttemptKey key : tasks.shown) {
+    if (job.group_of(key.task).value >= groups) {
+      groups = job.group_of(key.task).value;
+      text += "\n" + group_text(job, groups);
+      ++groups;
+    }
+    text += task_text(job, key);
+  }
+  if (tasks.shown.size() < tasks.count) {
+    text +=
+        fmt::format("\nand {} more\n",
+                    counted(static_cast<std::int64_t>(tasks.count - tasks.shown.size()), "task"));
+  }
+  return text;
+}
+
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+  const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
+  const model::Policy policy = job.policy();
+  Json json{{"name", job.name()},
+            {"job_file", job.paths().file},
+            {"run_directory", job.paths().run_directory},
+            {"machine",
+             {{"cpus", as_number(job.capacity().cpus)},
+              {"memory_bytes", job.capacity().memory.count},
+              {"memory_to_give_bytes", settings::memory_to_give(policy, job.capacity()).count},
+              {"processes_max", job.capacity().processes_max},
+              {"gpus", gpus_json(job.capacity(), policy)}}},
+            {"tasks_max", policy.processes_max},
+            {"configuration", Json::parse(settings::show_json(job.configuration()))}};
+  Json groups = Json::array();
+  for (const model::PlannedGroup& group : job.plan().groups) {
+    Json needs = Json::array();
+    for (const model::GroupIndex need : group.needs)
+      needs.push_back(job.plan().groups[need.value].name);
+    groups.push_back({{"name", group.name},
+                      {"needs", needs},
+                      {"max_parallel", group.parallel_max},
+                      {"fail_fast", group.fail_fast}});
+  }
+  json["groups"] = groups;
+  const ToRun to_be_run = to_run(plan, tasks_max);
+  json["task_count"] = plan.tasks.size();
+  json["finished_before"] = plan.tasks.size() - to_be_run.count;
+  std::vector<std::string> notes = job.notes();
+  if (resumed != nullptr) std::ranges::copy(resumed->notes, std::back_inserter(notes));
+  json["notes"] = notes;
+  Json tasks = Json::array();
+  for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key));
+  json["tasks"] = tasks;
+  return pretty(json);
+}
+
+}  // namespace trainyard::report

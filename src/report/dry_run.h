@@ -1,0 +1,27 @@
+// What a run would do, without doing it: every task with its command, directory, environment and
+// request, and what the machine allows. Text for people, JSON for programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "job/job.h"
+#include "model/plan.h"
+
+namespace trainyard::report {
+
+/// What is different where a run is resumed.
+struct ResumedPlan {
+  model::Plan plan;                ///< The job's, with `finished_before` and `first_attempt`.
+  std::vector<std::string> notes;  ///< What is kept and what has changed, for people.
+};
+
+/// At most `tasks_max` tasks are written out, and none that has finished before; the rest is a
+/// count. `resumed` is for a run that is resumed.
+std::string dry_run_text(const job::Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr);
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr);
+
+}  // namespace trainyard::report

@@ -1,0 +1,192 @@
+// What --dry-run shows: everything that a run would do.
+#include "report/dry_run.h"
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/bytes.h"
+#include "job/job.h"
+#include "job/task_keys.h"
+#include "job/test_job.h"
+#include "job/test_task_keys.h"
+#include "model/resources.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::string_view kText =
+    "groups:\n"
+    "- {name: prepare, memory: 1GB, tasks: [{id: get, command: [./get, 'a b']}]}\n"
+    "- name: train\n"
+    "  matrix: {lr: [1e-3, 1e-4]}\n"
+    "  max-parallel: 2\n"
+    "  fail-fast: true\n"
+    "  memory: 500MB\n"
+    "  cpus: 2\n"
+    "  time-limit: 2h\n"
+    "  env: {NOTE: 'lr is {lr}'}\n"
+    "  tasks: [{command: './train --lr {lr}'}]\n";
+
+TEST(DryRun, ShowsEverythingOfEveryTask) {
+  EXPECT_EQ(dry_run_text(job::job_of(kText), 2),
+            "job sweep: 3 tasks in 2 groups\n"
+            "job file: /job/sweep.yaml\n"
+            "run directory: /job/runs/sweep\n"
+            "machine: 4 CPUs, 20 GB of memory, of which tasks may have 18 GB (2 GB stays free)\n"
+            "at once: as many tasks as their CPUs and memory allow\n"
+            "\n"
+            "group prepare\n"
+            "  task get\n"
+            "    command      ./get 'a b'\n"
+            "    directory    /job\n"
+            "    asks for     1 CPU, 1 GB of memory\n"
+            "    time limit   none\n"
+            "    stdout       /job/runs/sweep/prepare/get/stdout.log\n"
+            "    stderr       /job/runs/sweep/prepare/get/stderr.log\n"
+            "    result       /job/runs/sweep/prepare/get/result.json\n"
+            "    environment  TRAINYARD_TASK_ID=get\n"
+            "                 TRAINYARD_GROUP=prepare\n"
+            "                 TRAINYARD_RUN_DIR=/job/runs/sweep\n"
+            "                 TRAINYARD_TASK_DIR=/job/runs/sweep/prepare/get\n"
+            "                 TRAINYARD_RESULT=/job/runs/sweep/prepare/get/result.json\n"
+            "                 TRAINYARD_ATTEMPT=1\n"
+            "                 TRAINYARD_SEED=1543793850\n"
+            "                 OMP_NUM_THREADS=1\n"
+            "                 OPENBLAS_NUM_THREADS=1\n"
+            "                 MKL_NUM_THREADS=1\n"
+            "                 PYTHONUNBUFFERED=1\n"
+            "\n"
+            "group train: needs prepare, at most 2 at once, ends with the first failure\n"
+            "  task lr=1e-3\n"
+            "    command      /bin/sh -c './train --lr 1e-3'\n"
+            "    runs as      TRAINYARD_V1=1e-3 /bin/sh -c './train --lr \"$TRAINYARD_V1\"'\n"
+            "    directory    /job\n"
+            "    asks for     2 CPUs, 500 MB of memory\n"
+            "    time limit   2:00:00\n"
+            "    stdout       /job/runs/sweep/train/lr=1e-3/stdout.log\n"
+            "    stderr       /job/runs/sweep/train/lr=1e-3/stderr.log\n"
+            "    result       /job/runs/sweep/train/lr=1e-3/result.json\n"
+            "    environment  TRAINYARD_TASK_ID=lr=1e-3\n"
+            "                 TRAINYARD_GROUP=train\n"
+            "                 TRAINYARD_RUN_DIR=/job/runs/sweep\n"
+            "                 TRAINYARD_TASK_DIR=/job/runs/sweep/train/lr=1e-3\n"
+            "                 TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.json\n"
+            "                 TRAINYARD_ATTEMPT=1\n"
+            "                 TRAINYARD_SEED=1252252158\n"
+            "                 OMP_NUM_THREADS=2\n"
+            "                 OPENBLAS_NUM_THREADS=2\n"
+            "                 MKL_NUM_THREADS=2\n"
+            "                 PYTHONUNBUFFERED=1\n"
+            "                 NOTE='lr is 1e-3'\n"
+            "                 TRAINYARD_V1=1e-3\n"
+            "\n"
+            "and 1 task more\n");
+}
+
+TEST(DryRun, ShowsACommandThatCanBePastedAndThenWhatRuns) {
+  const auto lines_of = [](std::string_view command) {
+    const std::string text = dry_run_text(
+        job::job_of(fmt::format(
+            "groups: [{{matrix: {{v: [a b]}}, tasks: [{{id: x, command: {}}}]}}]", command)),
+        1);
+    const auto begin = text.find("    command");
+    return text.substr(begin, text.find("    directory") - begin);
+  };
+  EXPECT_EQ(lines_of(R"("echo '{v}' {v}")"),
+            R"(    command      /bin/sh -c 'echo '\''a b'\'' '\''a b'\'''
+    runs as      TRAINYARD_V1='a b' /bin/sh -c 'echo '\'''\''"${TRAINYARD_V1}"'\'''\'' "$TRAINYARD_V1"'
+)");
+  // No quotes keep a value from ending a document.
+  EXPECT_EQ(lines_of(R"("cat <<E\n{v}\nE")"),
+            "    command      TRAINYARD_V1='a b' /bin/sh -c 'cat <<E\n${TRAINYARD_V1}\nE'\n");
+  EXPECT_EQ(lines_of("echo"), "    command      /bin/sh -c echo\n");
+  EXPECT_EQ(lines_of("[echo, '{v}']"), "    command      echo 'a b'\n");
+  EXPECT_EQ(lines_of("'echo # {v}'"), "    command      /bin/sh -c 'echo # '\n");
+}
+
+TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
+  job::LoadOptions options = job::in_job_directory();
+  options.settings = {"scheduler.max-process=1"};
+  const job::Job job = job::job_of(kText, options,
+                                   {.memory = gb(20),
+                                    .cpus = model::cpus(4),
+                                    .processes_max = 90,
+                                    .processes_max_reason = "512 open files"});
+  EXPECT_THAT(dry_run_text(job, 0), HasSubstr(" stays free)\n"
+                                              "at once: at most 1 task, and at most 90 processes "
+                                              "(512 open files)\n"
+                                              "\nand 3 tasks more\n"));
+}
+
+TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
+  const job::Job job = job::job_of(kText);
+  ResumedPlan resumed{.plan = job.plan(), .notes = {"1 of 3 is kept", "task 'x' is new"}};
+  resumed.plan.tasks[0].finished_before = true;
+  resumed.plan.tasks[1].first_attempt = 3;
+  const std::string text = dry_run_text(job, 1, &resumed);
+  EXPECT_THAT(text, HasSubstr("\n1 of 3 is kept\ntask 'x' is new\n\ngroup train: needs prepare"));
+  EXPECT_THAT(text, HasSubstr("  task lr=1e-3\n    attempt      3\n"));
+  EXPECT_THAT(text, HasSubstr("/job/runs/sweep/train/lr=1e-3/stdout.3.log\n"));
+  EXPECT_THAT(text, HasSubstr("TRAINYARD_ATTEMPT=3\n"));
+  EXPECT_THAT(text, Not(HasSubstr("task get")));
+  EXPECT_THAT(text, HasSubstr("\nand 1 task more\n"));
+  const auto json = nlohmann::json::parse(dry_run_json(job, 2, &resumed));
+  EXPECT_EQ(json["task_count"], 3);
+  EXPECT_EQ(json["finished_before"], 1);
+  EXPECT_EQ(json["notes"][1], "task 'x' is new");
+  ASSERT_EQ(json["tasks"].size(), 2U);
+  EXPECT_EQ(json["tasks"][0]["attempt"], 3);
+  EXPECT_EQ(json["tasks"][1]["attempt"], 1);
+}
+
+TEST(DryRun, IsJsonForPrograms) {
+  const auto json = nlohmann::json::parse(dry_run_json(job::job_of(kText), 2));
+  EXPECT_EQ(json["name"], "sweep");
+  EXPECT_EQ(json["task_count"], 3);
+  EXPECT_EQ(json["machine"]["memory_to_give_bytes"], gb(18).count);
+  EXPECT_EQ(json["configuration"]["scheduler.interval"]["value"], "60");
+  EXPECT_EQ(
+      json["groups"][1],
+      nlohmann::json::parse(
+          R"({"name": "train", "needs": ["prepare"], "max_parallel": 2, "fail_fast": true})"));
+  ASSERT_EQ(json["tasks"].size(), 2U);
+  const auto& task = json["tasks"][1];
+  EXPECT_EQ(task["group"], "train");
+  EXPECT_EQ(task["id"], "lr=1e-3");
+  EXPECT_EQ(task["matrix"], nlohmann::json::parse(R"({"lr": "1e-3"})"));
+  EXPECT_EQ(task["command_line"], "/bin/sh -c './train --lr 1e-3'");
+  EXPECT_EQ(task["command"],
+            nlohmann::json::parse(R"(["/bin/sh", "-c", "./train --lr \"$TRAINYARD_V1\""])"));
+  EXPECT_EQ(task["command_values"], nlohmann::json::parse(R"({"TRAINYARD_V1": "1e-3"})"));
+  EXPECT_EQ(json["tasks"][0]["command_line"], "./get 'a b'");
+  EXPECT_EQ(json["tasks"][0]["command_values"], nlohmann::json::object());
+  EXPECT_EQ(task["environment"]["NOTE"], "lr is 1e-3");
+  EXPECT_EQ(task["environment"].size(), 13U);
+  EXPECT_EQ(task["working_directory"], "/job");
+  EXPECT_EQ(task["memory_bytes"], mb(500).count);
+  EXPECT_EQ(task["cpus"], 2);
+  EXPECT_EQ(task["time_limit_ms"], 7'200'000);
+}
+
+TEST(DryRun, ShowsEveryKeyOfTheTable) {
+  for (const job::TaskKeyInfo& info : job::task_keys()) {
+    const std::string without = job::job_text(job::needed_by(info.key), "");
+    const std::string with = job::job_text(job::needed_by(info.key) + job::said(info), "");
+    const job::Job before = job::job_of(without, job::in_job_directory(), job::examples_machine());
+    const job::Job after = job::job_of(with, job::in_job_directory(), job::examples_machine());
+    EXPECT_NE(dry_run_text(before, 1), dry_run_text(after, 1)) << info.name;
+    EXPECT_NE(dry_run_json(before, 1), dry_run_json(after, 1)) << info.name;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::report

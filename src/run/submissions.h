@@ -1,0 +1,77 @@
+// What is submitted to a run at work, on its way into it: read, written down a few thousand tasks
+// at a time between the turns of the loop, and answered when it has been committed. One at a time,
+// in the order in which they came.
+//
+// Belongs to the thread of its loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "journal/journal.h"
+#include "link/control_server.h"
+#include "model/event.h"
+#include "model/turn.h"
+#include "run/tasks.h"
+#include "sys/event_loop.h"
+#include "wire/control.h"
+
+namespace trainyard::run {
+
+class Submissions {
+ public:
+  /// How many may wait; one more is told to come back.
+  static constexpr std::size_t kWaitingMax = 64;
+  /// How many tasks one may have.
+  static constexpr std::size_t kTasksMax = 100'000;
+
+  using Add = std::move_only_function<void(model::BatchAdded)>;
+
+  /// All three must outlive it. `add` hands a batch to the loop; batches so far: `added`.
+  Submissions(sys::EventLoop& loop, journal::Journal& journal, Tasks& tasks, std::uint32_t added,
+              Add add);
+  Submissions(Submissions&&) = delete;
+  Submissions& operator=(Submissions&&) = delete;
+  /// Who still waits is told that the run is over.
+  ~Submissions();
+
+  /// Answers in a later turn of the loop.
+  void take(wire::Submit submission, link::Reply reply);
+  /// Nothing more is taken: the run was told to end.
+  void close() { closed_ = true; }
+  /// After every committed turn.
+  void see(const model::Turn& turn);
+  /// Whether something is on its way into the run.
+  [[nodiscard]] bool is_busy() const { return current_ != nullptr || !waiting_.empty(); }
+
+ private:
+  struct Waiting {
+    wire::Submit submission;
+    link::Reply reply;
+  };
+  struct Current {
+    Tasks::Accepted accepted;
+    link::Reply reply;
+  };
+
+  void begin_next();
+  void go_on();
+  void refuse(link::Reply& reply, std::string why);
+  void give_up(const Error& error);
+
+  sys::EventLoop& loop_;
+  journal::Journal& journal_;
+  Tasks& tasks_;
+  std::uint32_t added_;
+  Add add_;
+  std::deque<Waiting> waiting_;
+  std::unique_ptr<Current> current_;  ///< The one that is written down; nothing: none is.
+  bool closed_ = false;
+};
+
+}  // namespace trainyard::run

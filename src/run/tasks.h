@@ -1,0 +1,51 @@
+// Whose tasks a yard runs: what run/yard_run.h asks of the program that it works for. `trainyard
+// run` answers from job files, the library from objects of the program.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/journal.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/turn.h"
+#include "wire/control.h"
+#include "wire/task.h"
+
+namespace trainyard::run {
+
+/// All calls come from the thread that the yard runs on. Tasks are numbered over all batches.
+class Tasks {
+ public:
+  Tasks() = default;
+  Tasks(const Tasks&) = delete;
+  Tasks& operator=(const Tasks&) = delete;
+  virtual ~Tasks() = default;
+
+  /// Everything that is needed to start an attempt on these GPUs.
+  virtual model::Launch launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) = 0;
+  /// The task that people call so; nothing where there is none.
+  virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
+  /// What a task has sent to the program.
+  virtual void hear(model::AttemptKey key, const wire::Message& message) = 0;
+  /// Every turn once, in order, after it was committed and carried out.
+  virtual void see(const model::Turn& turn) = 0;
+  /// What people should know, in a line.
+  virtual void note(std::string_view line) = 0;
+
+  /// Reads what somebody submits, as the batch of that number. It must stay as it is until the run
+  /// is over, or drop_last() is called. An error says why it cannot be added, in words for whoever
+  /// submitted it.
+  struct Accepted {
+    journal::Batch batch;
+    std::string told;  ///< For whoever submitted it: what was added.
+  };
+  virtual Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) = 0;
+  /// What was accepted last is not added after all.
+  virtual void drop_last() = 0;
+};
+
+}  // namespace trainyard::run

@@ -1,0 +1,290 @@
+#include "run/yard_run.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "journal/reader.h"
+#include "link/control_server.h"
+#include "link/control_socket.h"
+#include "link/frame_server.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/turn.h"
+#include "process/delegated_group.h"
+#include "process/keeper.h"
+#include "process/process_table.h"
+#include "run/drive.h"
+#include "run/local_machine.h"
+#include "run/run_directory.h"
+#include "run/submissions.h"
+#include "run/tasks.h"
+#include "schedule/scheduler.h"
+#include "sys/clock.h"
+#include "sys/files.h"
+#include "sys/other_end.h"
+#include "sys/stop_watch.h"
+#include "sys/this_process.h"
+#include "wire/control.h"
+#include "wire/task.h"
+
+namespace trainyard::run {
+namespace {
+
+/// How long what the guard has left has between TERM and KILL.
+constexpr Duration kLeftoverGrace{5'000};
+
+bool has_a_hard_limit(const model::Plan& plan) {
+  return std::ranges::any_of(plan.shapes,
+                             [](const model::Shape& it) { return it.terms.memory_hard; });
+}
+
+std::string how(const Ending& ending) {
+  if (ending.gave_up) return "gave up: " + ending.gave_up->message;
+  if (ending.interrupted) return kInterrupted;
+  return ending.keeper_gone ? kKeeperDied : kEnded;
+}
+
+}  // namespace
+
+Result<void> clear_up(const std::string& run_directory) {
+  const Result<int> ended = process::end_processes_with(mark_of(run_directory), kLeftoverGrace);
+  if (!ended) return std::unexpected(Error(ended.error()).in("what the last run left"));
+  Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path(run_directory));
+  if (!reader) return {};
+  const auto executions = reader->executions();
+  if (executions && !executions->empty()) {
+    link::remove_dead_socket(executions->back().socket_path);
+  }
+  return {};
+}
+
+YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
+    : tasks_(tasks),
+      options_(std::move(options)),
+      keeper_(std::make_unique<process::Keeper>(std::move(parts.keeper))),
+      capacity_(std::move(parts.machine.reading)),
+      gpus_(std::move(parts.machine.gpus)) {}
+
+YardRun::~YardRun() = default;
+
+Result<void> YardRun::listen() {
+  Result<std::unique_ptr<link::FrameServer>> server =
+      link::FrameServer::listen(loop_, {.program = options_.program,
+                                        .parents = link::socket_parents(),
+                                        .on_trouble = [this](std::string_view what) {
+                                          tasks_.note(fmt::format("control socket: {}", what));
+                                        }});
+  if (!server) return std::unexpected(std::move(server.error()));
+  server_ = std::move(*server);
+  control_.emplace(*server_, link::ControlLimits{},
+                   [this](const wire::ControlRequest& request, link::Reply reply) {
+                     serve(request, std::move(reply));
+                   });
+  return {};
+}
+
+journal::Execution YardRun::execution() const {
+  return {.host = sys::host_name(),
+          .yard_pid = sys::own_pid(),
+          .keeper_pid = keeper_->pid(),
+          .socket_path = server_ ? server_->path() : std::string(),
+          .started_unix_ms = sys::unix_milliseconds(),
+          .gpus = capacity_.capacity.gpus};
+}
+
+Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& first,
+                            const journal::Execution& execution) {
+  Result<std::unique_ptr<journal::Journal>> journal =
+      journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
+  if (!journal) return std::unexpected(std::move(journal.error()));
+  journal_ = std::move(*journal);
+  batches_.push_back({.number = first.number, .plan = first.plan});
+  return {};
+}
+
+Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batches,
+                                        const journal::Execution& execution,
+                                        journal::JournalOptions options) {
+  Result<journal::Journal::Resumed> resumed =
+      journal::Journal::resume(journal_path(options_.directory), batches, execution, options);
+  if (!resumed) return std::unexpected(std::move(resumed.error()));
+  journal_ = std::move(resumed->journal);
+  at_ = resumed->at;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    batches_.push_back({.number = batches[i].number, .plan = resumed->plans[i]});
+  }
+  return Resumed{.plans = std::move(resumed->plans),
+                 .finished = resumed->finished,
+                 .changes = std::move(resumed->changes)};
+}
+
+/// True where the kernel keeps the limits of tasks that have a hard one.
+bool YardRun::open_group() {
+  const bool wanted = std::ranges::any_of(
+      batches_, [](const model::BatchAdded& it) { return has_a_hard_limit(*it.plan); });
+  if (!wanted || !options_.opens_control_group) return false;
+  group_ = process::find_delegated_group();
+  if (group_.path.empty()) return false;
+  const Result<void> opened = process::open_delegated_group(group_);
+  if (!opened) {
+    tasks_.note(fmt::format("machine: memory-limit: hard is kept by looking each second: {}",
+                            opened.error().message));
+  }
+  return opened.has_value();
+}
+
+void YardRun::make_machine() {
+  machine_ = std::make_unique<LocalMachine>(
+      loop_, *keeper_,
+      LocalMachine::Options{
+          .begins = at_,
+          .sample_every = options_.sample_every,
+          .launch =
+              [this](model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) {
+                return tasks_.launch(key, gpus);
+              },
+          .frames = server_.get(),
+          .on_message = [this](model::AttemptKey key,
+                               const wire::Message& message) { tasks_.hear(key, message); },
+          .on_note = [this](const std::string& text) { tasks_.note(text); },
+          .delegated_group = group_.path,
+          .more_to_come =
+              [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
+          .gpus = gpus_ ? &*gpus_ : nullptr});
+  submissions_ = std::make_unique<Submissions>(
+      loop_, *journal_, tasks_, batches_.back().number,
+      [this](model::BatchAdded batch) { machine_->add(std::move(batch)); });
+}
+
+Ending YardRun::run() {
+  model::Policy policy = options_.policy;
+  policy.kernel_keeps_limits = open_group();
+  make_machine();
+  for (model::BatchAdded& batch : batches_) machine_->add(std::move(batch));
+  if (options_.ends_on_signals) watch_signals();
+  const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
+  if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);
+  std::vector<Observer> observers;
+  schedule::Scheduler scheduler(policy, capacity_.capacity);
+  observers.emplace_back([&](const model::Turn& turn) { see(turn, scheduler.idle()); });
+  Result<void> driven =
+      drive(scheduler, *machine_, *journal_, observers,
+            {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
+  Ending ending{.interrupted = interrupted_, .keeper_gone = machine_->keeper_gone()};
+  if (!driven) ending.gave_up = std::move(driven.error());
+  // What is left of the tasks is ended before anything is said about them.
+  take_apart();
+  if (ending.keeper_gone) end_leftovers();
+  Result<void> closed = journal_->close(at_, how(ending));
+  journal_.reset();
+  if (!closed) ending.not_closed = std::move(closed.error());
+  return ending;
+}
+
+void YardRun::take_apart() {
+  let_go();
+  submissions_.reset();
+  machine_.reset();
+  keeper_.reset();
+  gpus_.reset();
+  control_.reset();
+  server_.reset();
+  // Nothing of ours runs any more: Ctrl-C ends what is left, which is telling what was.
+  if (options_.ends_on_signals) loop_.forget_signals({SIGINT, SIGTERM});
+}
+
+/// What the guard has left, when it was killed with the keeper.
+void YardRun::end_leftovers() {
+  const Result<int> ended =
+      process::end_processes_with(mark_of(options_.directory), kLeftoverGrace);
+  if (!ended) tasks_.note(ended.error().message);
+}
+
+void YardRun::see(const model::Turn& turn, bool all_ended) {
+  at_ = turn.events.back().at;
+  all_ended_ = all_ended;
+  submissions_->see(turn);
+  tasks_.see(turn);
+}
+
+void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
+  match(
+      request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
+      [&](const wire::Kill& kill) {
+        const std::optional<model::TaskIndex> task = tasks_.find(kill.group, kill.id);
+        if (!task || !machine_) {
+          reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
+          return;
+        }
+        this->kill(*task, [reply = std::move(reply)](bool done) mutable {
+          reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
+        });
+      },
+      [&](const wire::Submit& submit) {
+        if (submissions_) return submissions_->take(submit, std::move(reply));
+        reply({.outcome = wire::Outcome::Error,
+               .text = "the run is just beginning; try again in a moment"});
+      });
+}
+
+void YardRun::interrupt() {
+  interrupted_ = true;
+  // When the other end closes as well, that is no second wish, which would kill at once.
+  let_go();
+  submissions_->close();
+  machine_->ask_to_interrupt();
+}
+
+bool YardRun::kill(model::TaskIndex task, LocalMachine::KillReply reply) {
+  if (!machine_) return false;
+  machine_->ask_to_kill(task, std::move(reply));
+  return true;
+}
+
+void YardRun::watch_signals() {
+  // A lost terminal does not end the run, and neither does a reader of its output that goes away.
+  loop_.watch_signals({SIGINT, SIGTERM, SIGHUP, SIGPIPE}, [this](int signal) {
+    if (signal == SIGINT || signal == SIGTERM) interrupt();
+  });
+}
+
+void YardRun::watch_other_end(int descriptor) {
+  held_by_ = descriptor;
+  loop_.watch_readable(descriptor, [this, descriptor] {
+    if (!sys::is_other_end_closed(descriptor)) return;
+    let_go();
+    if (all_ended_ && !submissions_->is_busy()) return machine_->look_again();
+    interrupt();
+  });
+}
+
+void YardRun::let_go() {
+  if (const std::optional<int> descriptor = std::exchange(held_by_, std::nullopt)) {
+    loop_.unwatch(*descriptor);
+  }
+}
+
+void YardRun::tell_unwritten(const std::optional<Error>& why) {
+  tasks_.note(why ? fmt::format("journal: {}: nothing new starts until it can be written again, "
+                                "and after a minute of this the run ends",
+                                why->message)
+                  : "journal: it is written again");
+}
+
+}  // namespace trainyard::run

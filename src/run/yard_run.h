@@ -1,0 +1,149 @@
+// A yard, put together once: keeper, event loop, GPUs, socket, journal, machine, scheduler, and
+// what is done when one of them gives out. `trainyard run` and the library hand it their tasks and
+// keep what is theirs: how a job is read, what people see.
+//
+//   YardRun yard(tasks, std::move(parts), options);
+//   yard.listen();                        // its socket, by which its tasks and people reach it
+//   yard.begin(journal...);               // or go_on(): what is to be run is in the journal
+//   const Ending ending = yard.run();     // until all has ended, or the run is given up
+//
+// It does not lock the run directory, and forks nothing: both have been done when it is made.
+// Belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "hardware/this_machine.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "link/control_server.h"
+#include "link/frame_server.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "process/delegated_group.h"
+#include "process/keeper.h"
+#include "run/local_machine.h"
+#include "run/submissions.h"
+#include "run/tasks.h"
+#include "sys/event_loop.h"
+#include "wire/control.h"
+
+namespace trainyard::run {
+
+/// What must be forked before there are databases, sockets and threads.
+struct YardParts {
+  process::Keeper keeper;
+  hardware::ThisMachine machine;
+};
+
+struct YardRunOptions {
+  std::string directory;  ///< Of the run; absolute, there, and locked.
+  std::string program;    ///< Who answers at the socket: "trainyard 0.1.0".
+  model::Policy policy;   ///< For the machine of the parts.
+  Duration sample_every{1000};
+  /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
+  /// programs, not for libraries.
+  bool ends_on_signals = false;
+  /// A control group of our own is opened where a task has a hard limit: whoever is in ours is
+  /// moved. For programs, not for libraries, whose limits are kept by looking each second.
+  bool opens_control_group = false;
+  /// Ends the run gently, from whichever thread.
+  std::stop_token stop;
+  /// A pipe or a socket: the run lasts until nobody holds its other end. Until then it stays when
+  /// all has ended, and what has not ended then is ended as by INT.
+  std::optional<int> lasts_as_long_as;
+};
+
+/// What a dead execution of a run has left: its processes end, and its socket goes away. Before
+/// another one begins, with the directory locked.
+Result<void> clear_up(const std::string& run_directory);
+
+/// How an execution has ended.
+struct Ending {
+  bool interrupted = false;
+  bool keeper_gone = false;
+  std::optional<Error> gave_up;  ///< The journal could not be written for too long.
+  /// It could not be written at the very end; all else is as the journal says.
+  std::optional<Error> not_closed;
+};
+
+class YardRun {
+ public:
+  /// `tasks` must outlive it.
+  YardRun(Tasks& tasks, YardParts parts, YardRunOptions options);
+  YardRun(YardRun&&) = delete;
+  YardRun& operator=(YardRun&&) = delete;
+  ~YardRun();
+
+  /// An error says why nothing can reach it: tasks of two phases cannot run then, and neither do
+  /// kill and submit.
+  Result<void> listen();
+
+  /// What is known of this execution before it begins: processes, host, socket and GPUs. Whoever
+  /// runs it adds the rest.
+  [[nodiscard]] journal::Execution execution() const;
+
+  /// A run begins: with its first batch, in a journal that is made anew.
+  Result<void> begin(const std::string& job_name, const journal::Batch& first,
+                     const journal::Execution& execution);
+  /// An old run goes on, with all its batches.
+  struct Resumed {
+    std::vector<std::shared_ptr<const model::Plan>> plans;
+    int finished = 0;
+    std::vector<std::string> changes;
+  };
+  Result<Resumed> go_on(const std::vector<journal::Batch>& batches,
+                        const journal::Execution& execution, journal::JournalOptions options);
+
+  /// After begin() or go_on(), once: until all has ended. What is left of the tasks then is ended,
+  /// and the journal says how it was.
+  Ending run();
+
+  // For callbacks of run().
+
+  void interrupt();
+  /// As `trainyard kill` does. `reply` is told whether the task was running or waiting. False, and
+  /// no reply, where nothing runs yet.
+  bool kill(model::TaskIndex task, LocalMachine::KillReply reply);
+
+ private:
+  bool open_group();
+  void make_machine();
+  void serve(const wire::ControlRequest& request, link::Reply reply);
+  void watch_signals();
+  void watch_other_end(int descriptor);
+  void let_go();
+  void tell_unwritten(const std::optional<Error>& why);
+  void see(const model::Turn& turn, bool all_ended);
+  void take_apart();
+  void end_leftovers();
+
+  Tasks& tasks_;
+  YardRunOptions options_;
+  std::unique_ptr<process::Keeper> keeper_;
+  hardware::CapacityReading capacity_;
+  sys::EventLoop loop_;
+  std::optional<hardware::GpuWatch> gpus_;  ///< After the loop, which it must not outlive.
+  std::unique_ptr<link::FrameServer> server_;
+  std::optional<link::ControlServer> control_;
+  std::unique_ptr<journal::Journal> journal_;
+  std::unique_ptr<LocalMachine> machine_;
+  std::unique_ptr<Submissions> submissions_;
+  process::DelegatedGroup group_;  ///< For tasks that have limits of their own.
+  std::vector<model::BatchAdded> batches_;
+  Instant at_;  ///< The last thing that happened.
+  bool interrupted_ = false;
+  bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.
+  std::optional<int> held_by_;  ///< Somebody has the other end of it, and may submit more.
+};
+
+}  // namespace trainyard::run

@@ -1,0 +1,107 @@
+#include "schedule/another_try.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/terms.h"
+
+namespace trainyard::schedule {
+namespace {
+
+void add_one(std::uint8_t& count) {
+  if (count < std::numeric_limits<std::uint8_t>::max()) ++count;
+}
+
+/// The delay before the next try, after so many that failed. Doubled without overflow.
+Duration delay_after(int failed, Duration first) {
+  Duration delay = std::min(first, kRetryDelayMax);
+  for (int i = 1; i < failed && delay < kRetryDelayMax && delay > Duration{0}; ++i) {
+    delay = std::min(2 * delay, kRetryDelayMax);
+  }
+  return delay;
+}
+
+/// The try that comes where a task has a first one and `more`, and `gone` of them went wrong.
+std::optional<AnotherTry> one_of(int more, int gone, Duration delay = Duration{0}) {
+  const int most = std::min(more, kRetriesMax) + 1;
+  if (gone >= most) return std::nullopt;
+  return AnotherTry{.delay = delay, .number = gone + 1, .most = most};
+}
+
+}  // namespace
+
+void Tries::count(Setback setback, Stage stage) {
+  switch (setback) {
+    case Setback::OutOfMemory:
+      add_one(stage == Stage::Load ? load_out_of_memory : train_out_of_memory);
+      break;
+    case Setback::Failed:
+    case Setback::TimeLimit:
+      add_one(failed);
+      break;
+    case Setback::Lost:
+      add_one(lost);
+      break;
+    case Setback::Preempted:
+      add_one(preempted);
+      break;
+    case Setback::Final:
+      break;
+  }
+}
+
+int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy& policy) {
+  const int of_all = stage == Stage::Load ? policy.load_retries : policy.train_retries;
+  const auto& more = terms.retries.out_of_memory;
+  return std::min(more ? *more : of_all - 1, kRetriesMax) + 1;
+}
+
+std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries& tries,
+                                      const model::Terms& terms, const model::Policy& policy) {
+  const model::Retries& retries = terms.retries;
+  switch (setback) {
+    case Setback::OutOfMemory:
+      return one_of(memory_tries_max(stage, terms, policy) - 1,
+                    stage == Stage::Load ? tries.load_out_of_memory : tries.train_out_of_memory);
+    case Setback::TimeLimit:
+      if (!retries.after_time_limit) return std::nullopt;
+      [[fallthrough]];
+    case Setback::Failed:
+      return one_of(retries.failures, tries.failed, delay_after(tries.failed, retries.delay));
+    case Setback::Lost:
+      return one_of(kFaultlessTriesMax, tries.lost);
+    case Setback::Preempted:
+      return one_of(kFaultlessTriesMax, tries.preempted);
+    case Setback::Final:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::string delay_text(Duration delay) {
+  const std::int64_t milliseconds = delay.count();
+  if (milliseconds == 0) return "0 s";
+  if (milliseconds % 3'600'000 == 0) return fmt::format("{} h", milliseconds / 3'600'000);
+  if (milliseconds % 60'000 == 0) return fmt::format("{} min", milliseconds / 60'000);
+  if (milliseconds % 1000 == 0 && milliseconds < 60'000) {
+    return fmt::format("{} s", milliseconds / 1000);
+  }
+  return trainyard::to_text(delay);
+}
+
+std::string to_text(const AnotherTry& next) {
+  std::string text = fmt::format("try {} of {}", next.number, next.most);
+  if (next.delay > Duration{0}) text += " in " + delay_text(next.delay);
+  return text;
+}
+
+}  // namespace trainyard::schedule

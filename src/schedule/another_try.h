@@ -1,0 +1,70 @@
+// Whether a task is tried again: a function of how its attempt ended, how often that has happened
+// to it, and its terms. Pure; the scheduler asks it once for each attempt that did not end well.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/terms.h"
+
+namespace trainyard::schedule {
+
+/// How an attempt ended, as far as another try is concerned.
+enum class Setback : std::uint8_t {
+  OutOfMemory,  ///< Of the host or of a GPU. Loading and training are counted apart.
+  Failed,       ///< What the task did itself: an exit code, a signal, an exception, no start.
+  TimeLimit,    ///< It took longer than its time limit.
+  Lost,         ///< Nobody knows how it ended: not the task's fault.
+  Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
+  Final,        ///< Ended by a person, at its hard limit, with its group or with the run.
+};
+
+/// How often each of them has happened to a task.
+struct Tries {
+  std::uint8_t load_out_of_memory = 0;
+  std::uint8_t train_out_of_memory = 0;
+  std::uint8_t failed = 0;  ///< With those at the time limit, where these are tried again.
+  std::uint8_t lost = 0;
+  std::uint8_t preempted = 0;
+
+  /// One more. Stays at 255.
+  void count(Setback setback, Stage stage);
+};
+
+/// No count of more tries is larger: a task is tried 255 times at most for one cause, whatever its
+/// terms say, and that is as far as Tries count.
+constexpr int kRetriesMax = 254;
+
+/// So often a task is tried again after what was not its fault, whatever its terms say.
+constexpr int kFaultlessTriesMax = 5;
+
+/// No task waits longer for another try.
+constexpr Duration kRetryDelayMax{3'600'000};
+
+struct AnotherTry {
+  Duration delay{0};
+  int number = 2;  ///< The try that comes, of those that are counted with it: "try 2 of 3".
+  int most = 2;
+
+  friend bool operator==(const AnotherTry&, const AnotherTry&) = default;
+};
+
+/// `tries` has this setback counted. Nothing: it is not tried again.
+std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries& tries,
+                                      const model::Terms& terms, const model::Policy& policy);
+
+/// How many tries a stage has in all when memory runs out: fedflow `scheduler.load-nretry` and
+/// `scheduler.train-nretry`, unless the task's own `oom-retries` says how many more.
+int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy& policy);
+
+/// "30 s", "2 min", "1 h"; as other times are told where it is none of these.
+std::string delay_text(Duration delay);
+
+/// "try 2 of 3", "try 2 of 3 in 30 s".
+std::string to_text(const AnotherTry& next);
+
+}  // namespace trainyard::schedule

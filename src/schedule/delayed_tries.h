@@ -1,0 +1,47 @@
+// Tasks that wait for the time of their next try. They ask for nothing until then.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
+
+namespace trainyard::schedule {
+
+class DelayedTries {
+ public:
+  /// `memory` is what its next try asks for. A task is added once.
+  void add(model::TaskIndex task, Instant at, Bytes memory);
+
+  /// Whether it was here.
+  bool remove(model::TaskIndex task);
+
+  struct Due {
+    model::TaskIndex task;
+    Bytes memory;
+  };
+  /// Those whose time has come, the earliest first; they are here no more.
+  std::vector<Due> take_due(Instant now);
+
+  /// All tasks from `first` up to `last`, which is not one of them, in their order; they are here
+  /// no more.
+  std::vector<model::TaskIndex> take(model::TaskIndex first, model::TaskIndex last);
+
+  /// When the next one is due.
+  [[nodiscard]] std::optional<Instant> first() const;
+
+ private:
+  struct Waiting {
+    Instant at;
+    Bytes memory;
+  };
+  std::map<model::TaskIndex, Waiting> tasks_;
+  std::set<std::pair<Instant, model::TaskIndex>> order_;  ///< Of tasks_, by time.
+};
+
+}  // namespace trainyard::schedule

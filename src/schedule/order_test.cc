@@ -1,0 +1,63 @@
+// In which order the scheduler starts what waits, where it is known how long everything takes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "schedule/scheduler.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+
+constexpr Duration kSecond{1'000};
+
+/// Many short tasks with a few long ones behind them; one of each fits beside the other.
+model::Plan short_then_long(int shorts, int longs) {
+  model::Plan plan = PlanBuilder().tasks(shorts, gb(4)).tasks(longs, gb(6)).build();
+  plan.shapes[0].terms.train_expected = kSecond;
+  plan.shapes[1].terms.train_expected = kSecond * 1'000;
+  return plan;
+}
+
+TEST(Scheduler, LooksAheadOverFewTasks) {
+  const Yard yard(short_then_long(100, 10));
+  EXPECT_THAT(commands(yard.first), ElementsAre(EndsWith("with 6 GB"), EndsWith("with 4 GB")));
+}
+
+TEST(Scheduler, LooksAheadByShapeOverMoreTasksThanCanBePlayedOneByOne) {
+  const Yard yard(short_then_long(100'000, 100));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 100000#1 with 6 GB", "start 0#1 with 4 GB"));
+}
+
+TEST(Scheduler, LooksAheadOverABatchThatComesWhileManyTasksWait) {
+  model::Plan plan = PlanBuilder().tasks(100'000, gb(4)).build();
+  plan.shapes[0].terms.train_expected = kSecond;
+  Yard yard(plan);
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 1#1 with 4 GB"));
+  model::Plan more = PlanBuilder().tasks(100, gb(6)).build();
+  more.shapes[0].terms.train_expected = kSecond * 1'000;
+  EXPECT_THAT(commands(yard.add(more)), IsEmpty());
+  EXPECT_THAT(commands(yard.ran(0, at(1))), ElementsAre("start 100000#1 with 6 GB"));
+}
+
+TEST(Scheduler, GoesInTheOrderOfTheFileWhereTooManyTasksDiffer) {
+  PlanBuilder builder;
+  constexpr int kShapes = 5'001;
+  for (int i = 0; i < kShapes; ++i) builder.tasks(1, gb(4));
+  model::Plan plan = builder.tasks(1, gb(6)).build();
+  for (model::Shape& shape : plan.shapes) shape.terms.train_expected = kSecond;
+  plan.shapes.back().terms.train_expected = kSecond * 100'000;
+  const Yard yard(plan);
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 1#1 with 4 GB"));
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

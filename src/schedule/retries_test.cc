@@ -1,0 +1,167 @@
+// Tasks that are tried again after what they did themselves: how often, after how long, and what
+// is told of it.
+#include <cstdint>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/terms.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+PlanBuilder tasks_with(const model::Retries& retries, int count = 1, Duration time_limit = {}) {
+  return PlanBuilder().tasks(count, gb(1), {}, time_limit).retries(retries);
+}
+
+/// Its attempt starts and ends with this code.
+model::Decision fails(Yard& yard, std::uint32_t task, Instant when, std::uint32_t attempt,
+                      int code = 3) {
+  static_cast<void>(yard.started(task, when, attempt));
+  return yard.ended(task, when, model::ExitedWith{code}, {}, attempt);
+}
+
+TEST(Retries, StartATaskAgainAtOnceWithWhatItHadAndSayWhy) {
+  Yard yard(tasks_with({.failures = 2}));
+  const model::Decision again = fails(yard, 0, at(1), 1);
+  EXPECT_THAT(changes(again), ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3: ended with exit code 3",
+                                          "0#2 AVAILABLE"));
+  EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1 GB"));
+  EXPECT_THAT(
+      changes(fails(yard, 0, at(2), 2)),
+      ElementsAre("0#2 INTERRUPT EXIT: try 3 of 3: ended with exit code 3", "0#3 AVAILABLE"));
+  EXPECT_THAT(changes(fails(yard, 0, at(3), 3)),
+              ElementsAre("0#3 EXCEPTION FAILED EXIT: ended with exit code 3 (try 3 of 3)",
+                          "group 0 failed"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Retries, AreForSignalsAndForWhatCannotStartToo) {
+  Yard yard(tasks_with({.failures = 2}));
+  static_cast<void>(yard.started(0, at(1)));
+  EXPECT_THAT(changes(yard.ended(0, at(1), model::KilledBy{.signal = 11})),
+              ElementsAre("0#1 INTERRUPT KILLED: try 2 of 3: killed by signal 11 (SIGSEGV)",
+                          "0#2 AVAILABLE"));
+  EXPECT_THAT(changes(yard.ended(0, at(2), model::NotStarted{.why = "no such file"}, {}, 2)),
+              ElementsAre("0#2 INTERRUPT CANNOT_START: try 3 of 3: no such file", "0#3 AVAILABLE"));
+}
+
+TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase().retries({.failures = 1}));
+  static_cast<void>(yard.started(0, at(1)));
+  static_cast<void>(yard.says(0, at(1), model::Said::Loading));
+  static_cast<void>(yard.says(0, at(1), model::Said::Failed, "ValueError: no data"));
+  EXPECT_THAT(changes(yard.ended(0, at(2), model::ExitedWith{1})),
+              ElementsAre("0#1 INTERRUPT ERROR: try 2 of 2: ValueError: no data", "0#2 AVAILABLE"));
+}
+
+TEST(Retries, WaitTheirDelayTwiceAsLongEachTimeAndAskForNothingMeanwhile) {
+  Yard yard(tasks_with({.failures = 2, .delay = Duration{30'000}}));
+  EXPECT_THAT(changes(fails(yard, 0, at(10), 1)),
+              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in 30 s: ended with exit code 3"));
+  EXPECT_EQ(yard.wakeup(), at(40));
+  EXPECT_THAT(commands(yard.on(at(39), model::TimePassed{})), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(40), model::TimePassed{})), ElementsAre("start 0#2 with 1 GB"));
+  static_cast<void>(fails(yard, 0, at(50), 2));
+  EXPECT_EQ(yard.wakeup(), at(110));
+  EXPECT_FALSE(yard.over());
+}
+
+TEST(Retries, ThatWaitLetOthersRunInTheirPlace) {
+  Yard yard(PlanBuilder().tasks(2, gb(8)).retries({.failures = 1, .delay = Duration{60'000}}));
+  EXPECT_THAT(commands(fails(yard, 0, at(1), 1)), ElementsAre("start 1#1 with 8 GB"));
+  // It waits for room like others when its time has come.
+  EXPECT_THAT(changes(yard.on(at(61), model::TimePassed{})),
+              Contains(::testing::HasSubstr("shape 0")));
+  EXPECT_THAT(commands(yard.ran(1, at(70))), ElementsAre("start 0#2 with 8 GB"));
+}
+
+TEST(Retries, ThatWaitAreStoppedByAnInterruptAndEndedByAKill) {
+  Yard stopped(tasks_with({.failures = 1, .delay = Duration{60'000}}));
+  static_cast<void>(fails(stopped, 0, at(1), 1));
+  EXPECT_THAT(changes(stopped.on(at(2), model::InterruptAsked{})),
+              ElementsAre("0#1 INTERRUPT STOPPED: the run was interrupted", "group 0 stopped"));
+  EXPECT_TRUE(stopped.over());
+  EXPECT_EQ(stopped.wakeup(), std::nullopt);
+
+  Yard killed(tasks_with({.failures = 1, .delay = Duration{60'000}}));
+  static_cast<void>(fails(killed, 0, at(1), 1));
+  const model::Decision kill = killed.on(at(2), model::KillAsked{.task = {0}, .request = 7});
+  EXPECT_THAT(changes(kill), ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it "
+                                         "waited for another try",
+                                         "group 0 failed"));
+  EXPECT_THAT(commands(kill), ElementsAre("answer 7 done"));
+  EXPECT_EQ(killed.wakeup(), std::nullopt);
+}
+
+TEST(Retries, ThatWaitEndWithTheirGroupWhenAnotherOfItsTasksFails) {
+  Yard yard(PlanBuilder()
+                .group({.name = "g", .fail_fast = true})
+                .tasks(1, gb(1))
+                .retries({.failures = 1, .delay = Duration{60'000}})
+                .tasks(1, gb(1)));
+  static_cast<void>(fails(yard, 0, at(1), 1));
+  EXPECT_THAT(changes(fails(yard, 1, at(2), 1)),
+              ElementsAre("1#1 EXCEPTION FAILED EXIT: ended with exit code 3",
+                          "0#1 EXCEPTION FAILED KILLED: another task of its group failed "
+                          "(fail-fast)",
+                          "group 0 failed"));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(Retries, AreNotForWhatAPersonHasKilled) {
+  Yard yard(tasks_with({.failures = 5}));
+  static_cast<void>(yard.started(0, at(1)));
+  static_cast<void>(yard.on(at(1), model::KillAsked{.task = {0}, .request = 1}));
+  EXPECT_THAT(changes(yard.ended(0, at(2), model::KilledBy{.signal = 15})),
+              ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request", "group 0 failed"));
+}
+
+TEST(Retries, AreForTheTimeLimitOnlyWhereThatIsSaid) {
+  const auto late = [](bool said) {
+    Yard yard(tasks_with({.failures = 1, .after_time_limit = said}, 1, Duration{5'000}));
+    static_cast<void>(yard.started(0, at(0)));
+    static_cast<void>(yard.on(at(5), model::TimePassed{}));
+    return changes(yard.ended(0, at(6), model::KilledBy{.signal = 15}));
+  };
+  EXPECT_THAT(late(false),
+              ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 5.0 s",
+                          "group 0 failed"));
+  EXPECT_THAT(late(true), ElementsAre("0#1 INTERRUPT TIMEOUT: try 2 of 2: ran longer than its time "
+                                      "limit of 5.0 s",
+                                      "0#2 AVAILABLE"));
+}
+
+TEST(Retries, AreNotSpentByAnAttemptThatWasLost) {
+  Yard yard(tasks_with({.failures = 1}));
+  static_cast<void>(yard.started(0, at(1)));
+  EXPECT_THAT(changes(yard.ended(0, at(1), model::Vanished{.why = "nobody saw it end"})),
+              ElementsAre("0#1 INTERRUPT LOST: try 2 of 6: nobody saw it end", "0#2 AVAILABLE"));
+  EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
+              Contains("0#2 INTERRUPT EXIT: try 2 of 2: ended with exit code 3"));
+}
+
+TEST(Retries, AfterOutOfMemoryAreThoseOfTheTaskNotOfTheSettings) {
+  Yard yard(tasks_with({.out_of_memory = 1}));
+  static_cast<void>(yard.started(0, at(1)));
+  const model::KilledBy killed{.signal = 9, .out_of_memory = true};
+  EXPECT_THAT(commands(yard.ended(0, at(1), killed)), ElementsAre("start 0#2 with 1.2 GB"));
+  static_cast<void>(yard.started(0, at(2), 2));
+  EXPECT_THAT(changes(yard.ended(0, at(2), killed, {}, 2)),
+              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
+                          "(oom-retries), last with 1.2 GB",
+                          "group 0 failed"));
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

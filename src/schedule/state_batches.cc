@@ -1,0 +1,97 @@
+// The part of the scheduler by which a run grows.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/waiting.h"
+#include "schedule/group_book.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+#include "schedule/task_table.h"
+
+namespace trainyard::schedule {
+
+/// Everything that is numbered by group, by shape or by task grows here and nowhere else, all by
+/// the same plan. Ranks are the exception: a task without one comes last until tasks are put in
+/// order again, which the opening of a group asks for.
+void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out) {
+  const model::PlanStart start{.group = groups_.size(),
+                               .shape = static_cast<std::uint32_t>(shapes_.size()),
+                               .task = static_cast<std::uint32_t>(tasks.count())};
+  shapes_.reserve(shapes_.size() + plan.shapes.size());
+  for (model::Shape shape : plan.shapes) {
+    shape.group.value += start.group;
+    shapes_.push_back(shape);
+  }
+  tasks.reserve(plan.tasks.size());
+  for (model::PlannedTask task : plan.tasks) {
+    task.shape.value += start.shape;
+    tasks.add(task);
+  }
+  add_groups(plan, start);
+  reasons_.resize(shapes_.size());
+  noted_in_.resize(shapes_.size(), 0);
+  durations_.resize(groups_.size());
+  // A submission may have been on its way when the run was interrupted.
+  if (interrupts_ > 0) {
+    for (std::uint32_t index = start.group; index < groups_.size(); ++index) {
+      stop_blocked_group({index}, out);
+    }
+    return;
+  }
+  // Groups that ended in an earlier execution end again first, so that the others see it.
+  look_at_blocked_groups(out);
+  tell_who_is_blocked(start, out);
+}
+
+/// The tasks of a group stand together, in the order of the groups.
+void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStart& start) {
+  std::uint32_t next = 0;
+  for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
+    const std::uint32_t first = next;
+    std::uint32_t open = 0;
+    while (next < plan.tasks.size() && plan.shape_of(model::TaskIndex{next}).group.value == group) {
+      if (!plan.tasks[next].finished_before) ++open;
+      ++next;
+    }
+    members_.emplace_back(model::TaskIndex{start.task + first},
+                          model::TaskIndex{start.task + next});
+    model::PlannedGroup added = plan.groups[group];
+    for (model::GroupIndex& needed : added.needs) needed.value += start.group;
+    for (const model::GroupIndex earlier : std::exchange(added.needs_earlier, {})) {
+      check(earlier.value < start.group, "a group of an earlier batch");
+      added.needs.push_back(earlier);
+    }
+    groups_.add(std::move(added), open);
+  }
+  check(next == plan.tasks.size(), "the tasks of a plan come group by group");
+}
+
+void Scheduler::State::tell_who_is_blocked(const model::PlanStart& start, model::Decision& out) {
+  std::vector<bool> open(shapes_.size(), false);
+  for (model::TaskIndex task{start.task}; tasks.knows(task); ++task.value) {
+    if (tasks[task].verdict == model::Verdict::None) open[tasks[task].shape.value] = true;
+  }
+  for (std::uint32_t index = start.shape; index < shapes_.size(); ++index) {
+    const model::GroupIndex group = shapes_[index].group;
+    if (groups_.phase(group) != model::GroupPhase::Blocked || !open[index]) continue;
+    std::string names;
+    for (const model::GroupIndex needed : groups_.planned(group).needs) {
+      const model::GroupPhase phase = groups_.phase(needed);
+      if (phase != model::GroupPhase::Blocked && phase != model::GroupPhase::Running) continue;
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).shown());
+    }
+    set_reason({index}, {.cause = model::Cause::Group, .needs = {}, .groups = std::move(names)},
+               out);
+  }
+}
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,166 @@
+// Whether and with what a task is tried again: the part of the scheduler's state about another try.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/terms.h"
+#include "model/waiting.h"
+#include "schedule/another_try.h"
+#include "schedule/delayed_tries.h"
+#include "schedule/ending.h"
+#include "schedule/ledger.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+
+Setback Scheduler::State::setback_of(const Running& running, const Ending& ending,
+                                     bool over_limit) const {
+  // One that has trained is not trained again because its end went wrong.
+  const bool trained = tasks[running.key.task].status == Status::Finished;
+  if (trained || over_limit || running.for_good || ending.verdict != model::Verdict::Failed)
+    return Setback::Final;
+  if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
+  if (ending.failure == model::Failure::OutOfMemory) {
+    return running.cause == StopCause::Preempted ? Setback::Preempted : Setback::OutOfMemory;
+  }
+  return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
+}
+
+/// The try that comes after this setback, which is not counted yet.
+std::optional<AnotherTry> Scheduler::State::next_try(const Running& running,
+                                                     Setback setback) const {
+  if (interrupts_ > 0) return std::nullopt;
+  const model::TaskIndex task = running.key.task;
+  // On a copy: this is asked before it is decided what becomes of the setback.
+  Tries tries = tasks[task].tries;
+  tries.count(setback, running.stage);
+  return another_try(setback, running.stage, tries, shape_of(task).terms, policy_);
+}
+
+/// Why it is not tried again: fedflow's LoadNumbersExceed and TrainNumbersExceed, by which names a
+/// task with stages is told.
+std::string Scheduler::State::tries_text(const Running& running) const {
+  const model::TaskIndex task = running.key.task;
+  const bool load = running.stage == Stage::Load;
+  const bool stages = shape_of(task).terms.two_phase;
+  const std::string_view name = load ? "LoadNumbersExceed: " : "TrainNumbersExceed: ";
+  const Tries& tries = tasks[task].tries;
+  const model::Terms& terms = shape_of(task).terms;
+  const std::string key = terms.retries.out_of_memory
+                              ? "oom-retries"
+                              : fmt::format("scheduler.{}-nretry", load ? "load" : "train");
+  return fmt::format("{}out of memory {} {} of {} tries ({}), last with {}", stages ? name : "",
+                     load ? "while it loaded, in" : "in",
+                     load ? tries.load_out_of_memory : tries.train_out_of_memory,
+                     memory_tries_max(running.stage, terms, policy_), key,
+                     tried_with(running.lack, running.promise));
+}
+
+Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
+  if (!of_gpu) return Lack::HostMemory;
+  return running.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
+}
+
+std::string Scheduler::State::tried_with(Lack lack, const model::Request& promise) {
+  switch (lack) {
+    case Lack::HostMemory:
+      return to_text(promise.memory);
+    case Lack::GpuMemory:
+      return model::gpu_promise_text(promise);
+    case Lack::GpuNotGiven:
+      break;
+  }
+  return "no GPU of its own ('gpu-memory' asks for one)";
+}
+
+Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
+  return grown(running.promise.memory, peak,
+               capacity_.memory - memory_kept_free(policy_, capacity_));
+}
+
+/// Says that it is retried, and why. Its next attempt is somebody else's to arrange.
+void Scheduler::State::send_back(const Running& running, model::Failure failure,
+                                 std::string message, model::Decision& out) {
+  tasks.enter(running.key.task, Status::Interrupt);
+  out.changes.emplace_back(model::TaskChanged{.key = running.key,
+                                              .status = Status::Interrupt,
+                                              .failure = failure,
+                                              .stage = running.stage,
+                                              .message = std::move(message)});
+}
+
+std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running,
+                                                     const model::Usage& usage) {
+  const Bytes memory = running.promise.memory;
+  if (running.cause == StopCause::Preempted) {
+    // It did not fail, and asks for more only where it took more.
+    const Bytes most = capacity_.memory - memory_kept_free(policy_, capacity_);
+    const Bytes taken = std::max(memory, std::min(running.memory_peak, most));
+    return {taken, to_text(taken)};
+  }
+  switch (running.lack) {
+    case Lack::GpuMemory: {
+      model::Request again = running.promise;
+      // Kept by itself, as what a lane asks of GPUs is made anew of shape, learning and this.
+      again.gpu_memory = grown_gpu_request(running, usage.gpu_memory_peak);
+      grown_gpu_[running.key.task] = again.gpu_memory;
+      return {memory, tried_with(running.lack, again)};
+    }
+    case Lack::GpuNotGiven:
+      return {memory, tried_with(running.lack, running.promise)};
+    case Lack::HostMemory:
+      break;
+  }
+  const Bytes more = grown_request(running, usage.memory_peak);
+  return {more, to_text(more)};
+}
+
+void Scheduler::State::retry(const Running& running, const model::Usage& usage,
+                             const Ending& ending, const AnotherTry& next, Instant at,
+                             model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
+  const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
+  // One that was interrupted for want of memory is given what it took, however it ended then.
+  const bool grows = out_of_memory || running.cause == StopCause::Preempted;
+  const auto [memory, with] =
+      grows ? grow(running, usage) : std::pair(running.promise.memory, std::string());
+  send_back(running, ending.failure,
+            out_of_memory ? fmt::format("{}; retried with {}", ending.message, with)
+                          : fmt::format("{}: {}", to_text(next), ending.message),
+            out);
+  if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);
+  wait_for_room(task, memory);
+}
+
+void Scheduler::State::wait_for_room(model::TaskIndex task, Bytes memory) {
+  waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
+  fresh_lanes_ = true;
+}
+
+bool Scheduler::State::come_back(Instant at) {
+  const std::vector<DelayedTries::Due> due = delayed_.take_due(at);
+  for (const DelayedTries::Due& one : due) wait_for_room(one.task, one.memory);
+  return !due.empty();
+}
+
+std::vector<model::TaskIndex> Scheduler::State::take_waiting(model::GroupIndex group) {
+  std::vector<model::TaskIndex> taken = waiting_.clear(group);
+  const auto [first, last] = members_[group.value];
+  std::ranges::copy(delayed_.take(first, last), std::back_inserter(taken));
+  return taken;
+}
+
+}  // namespace trainyard::schedule

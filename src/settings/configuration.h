@@ -1,0 +1,157 @@
+// What is set for the whole program: fedflow's keys, where each value came from, and what they mean
+// on a given machine.
+//
+// The layers, later ones over earlier ones: the defaults; the configuration file (--config, else
+// ./trainyard.yaml); `config:` in the job file; --set. Immutable once loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "text/mistake.h"
+
+namespace trainyard::settings {
+
+/// Every key, in the order in which they are shown.
+enum class Setting : std::uint8_t {
+  Workdir,
+  Debug,
+  GpuPriorityStrategy,
+  GpuPriorityReverse,
+  OtherUsers,
+  UtilizationLimitCpu,
+  UtilizationLimitMemory,
+  UtilizationLimitCudaMemory,
+  RemainLimitMemory,
+  RemainLimitCudaMemory,
+  TaskDirectoryGrouping,
+  TaskAllowDuplicateId,
+  SchedulerDefaultMemory,
+  SchedulerDefaultCudaMemory,
+  SchedulerAutoAdjust,
+  SchedulerMaxWaiting,
+  SchedulerMaxProcess,
+  SchedulerInterval,
+  SchedulerLoadRetries,
+  SchedulerTrainRetries,
+  SmtpEnable,
+  SmtpServerHost,
+  SmtpServerPort,
+  SmtpUser,
+  SmtpPassword,
+  SmtpReceiver,
+  SmtpMinInterval,
+  SmtpMaxNumbers,
+};
+constexpr std::size_t kSettingCount = 28;
+
+/// What a value may be.
+enum class SettingKind : std::uint8_t {
+  Directory,   ///< A path, kept as an absolute one, or `auto`.
+  Flag,        ///< true or false.
+  NotYetFlag,  ///< The same, and what true would do is not there yet: only false.
+  OtherUsers,  ///< avoid or share.
+  Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
+  Share,       ///< Above 0 to 1, or above 0% to 100%.
+  Size,        ///< An amount of memory.
+  SizeOrAuto,  ///< The same, or `auto`.
+  Count,       ///< A whole number from 0.
+  Tries,       ///< A whole number from 1.
+  Port,        ///< 1 to 65535.
+  Seconds,     ///< A number of seconds, or a length of time with a unit.
+  Text,
+  Secret,  ///< A text that is never shown.
+};
+
+struct SettingInfo {
+  std::string_view key;  ///< "scheduler.max-process"
+  SettingKind kind = SettingKind::Text;
+  std::string_view fallback;     ///< The default.
+  std::string_view description;  ///< What it means, in one or more lines.
+};
+
+/// All keys by Setting.
+std::span<const SettingInfo> settings();
+
+class Configuration {
+ public:
+  /// The defaults.
+  Configuration();
+
+  /// The value as it was written. The others below read it as what the kind of the key says; it has
+  /// been checked when it was set.
+  [[nodiscard]] const std::string& text(Setting setting) const;
+  [[nodiscard]] bool flag(Setting setting) const;
+  [[nodiscard]] double share(Setting setting) const;
+  [[nodiscard]] int count(Setting setting) const;
+  [[nodiscard]] Duration duration(Setting setting) const;
+  [[nodiscard]] std::optional<Bytes> size(Setting setting) const;  ///< Nothing for `auto`.
+
+  /// Where the value came from: "default", "trainyard.yaml:3", "sweep.yaml:7", "--set".
+  [[nodiscard]] const std::string& origin(Setting setting) const;
+
+  /// A mistake in the value, told at the place where it was said.
+  [[nodiscard]] text::Mistake mistake(Setting setting, std::string message) const;
+
+  /// Where a value was said.
+  struct Origin {
+    std::string shown;      ///< As in origin().
+    text::Mistake mistake;  ///< At that place, with no message yet.
+  };
+
+  /// Sets a value that has been checked.
+  void set(Setting setting, std::string text, Origin origin);
+
+ private:
+  struct Value {
+    std::string text;
+    Origin origin;
+  };
+  std::vector<Value> values_;
+};
+
+struct ConfigurationSources {
+  std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
+  std::vector<std::string> settings;  ///< --set key=value, in order.
+  std::string current_directory;      ///< Absolute.
+};
+
+/// The configuration without a job file's, for `trainyard config show`.
+std::expected<Configuration, text::Mistakes> load_configuration(
+    const ConfigurationSources& sources);
+
+/// A configuration file with all keys, their defaults and what they mean: `trainyard config init`.
+std::string commented_default();
+
+/// Every key that is in force, as `key: value   # where it came from`, one a line. YAML that can be
+/// read again (but for the password, which is not shown).
+std::string show(const Configuration& configuration);
+
+/// The same as a JSON object: {"scheduler.max-process": {"value": "0", "from": "default"}, ...}.
+std::string show_json(const Configuration& configuration);
+
+/// What the keys come to on a machine.
+model::Policy policy(const Configuration& configuration, const model::Capacity& capacity);
+
+/// What tasks may take in all: the machine's memory less what the limits keep free.
+Bytes memory_to_give(const model::Policy& policy, const model::Capacity& capacity);
+
+/// What a task that says nothing about memory is promised: scheduler.default-memory, and for `auto`
+/// its CPUs' share of the memory that can be given, at most 2 GB for each CPU.
+Bytes default_memory(const Configuration& configuration, const model::Capacity& capacity,
+                     model::Cpus cpus);
+
+/// How often the machine is looked at: each second, or more often when scheduler.interval says so.
+Duration sample_interval(const Configuration& configuration);
+
+}  // namespace trainyard::settings

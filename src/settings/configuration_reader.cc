@@ -1,0 +1,231 @@
+#include "settings/configuration_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "settings/configuration.h"
+#include "settings/setting_value.h"
+#include "text/file_name.h"
+#include "text/mistake.h"
+#include "text/text_file.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::settings {
+namespace {
+
+/// How fedflow spelled it, in all its versions.
+constexpr std::string_view kOldStrategy = "gpu-priority.stratety";
+
+std::optional<Setting> find_setting(std::string_view key) {
+  if (key == kOldStrategy) return Setting::GpuPriorityStrategy;
+  const auto found = std::ranges::find(settings(), key, &SettingInfo::key);
+  if (found == settings().end()) return std::nullopt;
+  return static_cast<Setting>(found - settings().begin());
+}
+
+/// Whether keys start with it: "scheduler".
+bool is_section(std::string_view key) {
+  return std::ranges::any_of(settings(), [key](const SettingInfo& info) {
+    return info.key.starts_with(key) && info.key.substr(key.size()).starts_with('.');
+  });
+}
+
+std::string unknown_key(std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const SettingInfo& info : settings()) {
+    names.push_back(info.key);
+    const auto dot = info.key.find('.');
+    const std::string_view section = info.key.substr(0, dot);
+    if (dot != std::string_view::npos && names.end() == std::ranges::find(names, section)) {
+      names.push_back(section);
+    }
+  }
+  if (const auto meant = nearest(key, names)) {
+    return fmt::format("unknown key '{}', did you mean '{}'?", key, *meant);
+  }
+  // Somebody who wrote max-process meant scheduler.max-process.
+  for (const SettingInfo& info : settings()) {
+    const auto dot = info.key.find('.');
+    if (dot != std::string_view::npos && info.key.substr(dot + 1) == key) {
+      return fmt::format("unknown key '{}', did you mean '{}'?", key, info.key);
+    }
+  }
+  return fmt::format("unknown key '{}'", key);
+}
+
+/// One layer that is a file.
+class MappingReader {
+ public:
+  MappingReader(Configuration& configuration, const text::YamlDocument& document,
+                const std::string& directory, text::MistakeList& mistakes)
+      : configuration_(configuration),
+        document_(document),
+        directory_(directory),
+        mistakes_(mistakes) {}
+
+  void read(const text::YamlNode& node, const std::string& prefix) {
+    std::unordered_set<std::string_view> names;
+    const bool told_before = told_;
+    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      // One name twice in one mapping is a mistake of the YAML already.
+      told_ = told_before || !names.insert(node.items[i]->text).second;
+      read_key(*node.items[i], *node.items[i + 1], prefix + node.items[i]->text);
+    }
+    told_ = told_before;
+  }
+
+ private:
+  void complain(const text::YamlNode& node, std::string message) {
+    mistakes_.add(document_.mistake(node, std::move(message)));
+  }
+
+  void read_key(const text::YamlNode& key_node, const text::YamlNode& value,
+                const std::string& key) {
+    const auto setting = find_setting(key);
+    if (setting) {
+      check_twins(*setting, key_node, key);
+      read_value(*setting, value, key);
+    } else if (!is_section(key)) {
+      complain(key_node, unknown_key(key));
+    } else if (value.kind == text::YamlKind::Mapping) {
+      read(value, key + ".");
+    } else if (value.kind != text::YamlKind::Null) {
+      complain(value, fmt::format("'{}' wants keys of its own, as in {{{}: ...}}", key,
+                                  first_key_of(key)));
+    }
+  }
+
+  /// `scheduler: {max-process: 4}` and `scheduler.max-process: 5`: neither goes over the other.
+  void check_twins(Setting setting, const text::YamlNode& key_node, const std::string& key) {
+    const auto [first, fresh] = seen_.try_emplace(setting, Seen{.key = key, .node = &key_node});
+    if (fresh || told_) return;
+    const text::Mistake other = document_.mistake(*first->second.node, "");
+    const std::string& name = first->second.key;
+    complain(key_node,
+             fmt::format("the key '{}' is here twice; {} at {}:{}:{}", key,
+                         name == key ? "the first is" : fmt::format("as '{}' it is", name),
+                         other.file, other.line, other.column));
+  }
+
+  static std::string_view first_key_of(std::string_view section) {
+    const auto found = std::ranges::find_if(
+        settings(), [section](const SettingInfo& info) { return info.key.starts_with(section); });
+    return found->key.substr(section.size() + 1);
+  }
+
+  void read_value(Setting setting, const text::YamlNode& value, const std::string& key) {
+    const SettingInfo& info = settings()[static_cast<std::size_t>(setting)];
+    if (value.kind == text::YamlKind::List || value.kind == text::YamlKind::Mapping) {
+      complain(value, fmt::format("'{}' wants a single value", key));
+      return;
+    }
+    // A key without a value is what it was.
+    if (value.kind == text::YamlKind::Null) return;
+    Result<std::string> text = parse_setting(info.kind, value.text);
+    if (text && text::find_bad_byte(*text)) text = std::unexpected(Error{"the value is not text"});
+    if (!text) {
+      complain(value, fmt::format("{}: {}", key, text.error().message));
+      return;
+    }
+    if (info.kind == SettingKind::Directory && *text != "auto") {
+      *text = text::absolute_path(directory_, *text);
+    }
+    configuration_.set(setting, std::move(*text),
+                       {.shown = fmt::format("{}:{}", document_.file(), value.place.line),
+                        .mistake = document_.mistake(value, "")});
+  }
+
+  Configuration& configuration_;
+  const text::YamlDocument& document_;
+  const std::string& directory_;
+  text::MistakeList& mistakes_;
+
+  struct Seen {
+    std::string key;  ///< As it is written, in one.
+    const text::YamlNode* node = nullptr;
+  };
+  std::map<Setting, Seen> seen_;
+  bool told_ = false;  ///< What is being read is under a key that is known to be here twice.
+};
+
+}  // namespace
+
+void apply_mapping(Configuration& configuration, const text::YamlDocument& document,
+                   const text::YamlNode& node, const std::string& directory,
+                   text::MistakeList& mistakes) {
+  if (node.kind == text::YamlKind::Null) return;
+  if (node.kind != text::YamlKind::Mapping) {
+    mistakes.add(document.mistake(
+        node, "a configuration is keys with values, as in {scheduler: {max-process: 4}}"));
+    return;
+  }
+  MappingReader(configuration, document, directory, mistakes).read(node, "");
+}
+
+void apply_config_file(Configuration& configuration, const ConfigurationSources& sources,
+                       text::MistakeList& mistakes) {
+  const std::string name = sources.config_file.empty() ? "trainyard.yaml" : sources.config_file;
+  const std::string path = text::absolute_path(sources.current_directory, name);
+  std::error_code failed;
+  if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
+  const Result<std::string> text = text::read_text_file(path);
+  if (!text) {
+    mistakes.add({.file = name, .message = text.error().message});
+    return;
+  }
+  const text::YamlDocument document(*text, name);
+  mistakes.add(document.mistakes());
+  if (document.root() == nullptr) return;
+  apply_mapping(configuration, document, *document.root(),
+                std::filesystem::path(path).parent_path().string(), mistakes);
+}
+
+void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
+                    text::MistakeList& mistakes) {
+  for (const std::string& given : sources.settings) {
+    const text::Mistake here{.file = fmt::format("--set {}", given)};
+    const auto complain = [&](std::string message) {
+      mistakes.add({.file = here.file, .message = std::move(message)});
+    };
+    const auto equals = given.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      complain("wants a key and a value, as in --set scheduler.max-process=4");
+      continue;
+    }
+    const std::string key = given.substr(0, equals);
+    const auto setting = find_setting(key);
+    if (!setting) {
+      complain(is_section(key) ? fmt::format("'{}' has keys of its own; say which", key)
+                               : unknown_key(key));
+      continue;
+    }
+    const SettingInfo& info = settings()[static_cast<std::size_t>(*setting)];
+    const std::string value = given.substr(equals + 1);
+    Result<std::string> text = parse_setting(info.kind, value);
+    if (text && text::find_bad_byte(*text)) text = std::unexpected(Error{"the value is not text"});
+    if (!text) {
+      complain(text.error().message);
+      continue;
+    }
+    if (info.kind == SettingKind::Directory && *text != "auto") {
+      *text = text::absolute_path(sources.current_directory, *text);
+    }
+    configuration.set(*setting, std::move(*text), {.shown = "--set", .mistake = here});
+  }
+}
+
+}  // namespace trainyard::settings

@@ -1,0 +1,423 @@
+// fedflow's keys: their layers, their values, and what they come to on a machine.
+#include "settings/configuration.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "settings/configuration_reader.h"
+#include "settings/setting_value.h"
+#include "sys/test_directory.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::settings {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Configurations : public ::testing::Test {
+ protected:
+  void write(std::string_view name, std::string_view text) const { place_.write(name, text); }
+  [[nodiscard]] ConfigurationSources here() const { return {.current_directory = directory_}; }
+
+  sys::TemporaryDirectory place_;
+  const std::string& directory_ = place_.path();
+};
+
+std::vector<std::string> mistakes_of(const ConfigurationSources& sources) {
+  std::vector<std::string> lines;
+  const auto configuration = load_configuration(sources);
+  if (configuration) return lines;
+  for (const text::Mistake& mistake : configuration.error())
+    lines.push_back(text::to_text(mistake));
+  return lines;
+}
+
+/// What is wrong with a configuration file's text.
+std::vector<std::string> mistakes_in(std::string_view text) {
+  Configuration configuration;
+  text::MistakeList mistakes;
+  const text::YamlDocument document(text, "c.yaml");
+  mistakes.add(document.mistakes());
+  if (document.root() != nullptr) {
+    apply_mapping(configuration, document, *document.root(), "/etc", mistakes);
+  }
+  std::vector<std::string> lines;
+  for (const text::Mistake& mistake : std::move(mistakes).take())
+    lines.push_back(text::to_text(mistake));
+  return lines;
+}
+
+TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
+  const auto configuration = load_configuration(here());
+  ASSERT_TRUE(configuration.has_value());
+  EXPECT_EQ(show(*configuration),
+            "workdir: auto   # default\n"
+            "debug: false   # default\n"
+            "gpu-priority.strategy: BEST-FIT   # default\n"
+            "gpu-priority.reverse: false   # default\n"
+            "other-users: avoid   # default\n"
+            "utilization-limit.cpu: 0.8   # default\n"
+            "utilization-limit.memory: 1.0   # default\n"
+            "utilization-limit.cuda-memory: 1.0   # default\n"
+            "remain-limit.memory: auto   # default\n"
+            "remain-limit.cuda-memory: auto   # default\n"
+            "task.directory-grouping: true   # default\n"
+            "task.allow-duplicate-id: true   # default\n"
+            "scheduler.default-memory: auto   # default\n"
+            "scheduler.default-cuda-memory: 2GB   # default\n"
+            "scheduler.auto-adjust: true   # default\n"
+            "scheduler.max-waiting: 0   # default\n"
+            "scheduler.max-process: 0   # default\n"
+            "scheduler.interval: 60   # default\n"
+            "scheduler.load-nretry: 3   # default\n"
+            "scheduler.train-nretry: 3   # default\n"
+            "smtp.enable: false   # default\n"
+            "smtp.server-host: \"\"   # default\n"
+            "smtp.server-port: 25   # default\n"
+            "smtp.user: \"\"   # default\n"
+            "smtp.password: \"\"   # default\n"
+            "smtp.receiver: \"\"   # default\n"
+            "smtp.min-interval: 3600   # default\n"
+            "smtp.max-numbers: 10   # default\n");
+}
+
+TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
+  write("config.yaml", "other-users: share\n");
+  write("trainyard.yaml", "other-users: avoid\n");
+  ConfigurationSources sources = here();
+  sources.config_file = "config.yaml";
+  const auto configuration = load_configuration(sources);
+  ASSERT_TRUE(configuration.has_value());
+  EXPECT_EQ(configuration->origin(Setting::OtherUsers), "config.yaml:1");
+  EXPECT_EQ(configuration->text(Setting::OtherUsers), "share");
+  sources.config_file = "nowhere.yaml";
+  EXPECT_THAT(mistakes_of(sources),
+              ElementsAre("nowhere.yaml: cannot be read: No such file or directory"));
+  ASSERT_EQ(::mkfifo((directory_ + "/pipe.yaml").c_str(), 0600), 0);
+  sources.config_file = "pipe.yaml";
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("pipe.yaml: is a pipe and not a plain file"));
+}
+
+TEST_F(Configurations, TakeEveryKeyOfFedflow) {
+  write("config.yaml", R"(
+workdir: 'res'
+debug: false
+gpu-priority:
+  stratety: 'REMAIN-MEM'
+  reverse: true
+utilization-limit:
+  cpu: 0.7
+  memory: 0.8
+  cuda-memory: 0.9
+remain-limit:
+  memory: '4GB'
+  cuda-memory: '2GB'
+task:
+  directory-grouping: false
+  allow-duplicate-id: false
+scheduler:
+  default-memory: '2GB'
+  default-cuda-memory: '3GB'
+  auto-adjust: true
+  max-waiting: 10
+  max-process: 20
+  interval: 60  # seconds
+  load-nretry: 1
+  train-nretry: 2
+smtp:
+  enable: false
+  server-host: 'smtp.example.com'
+  server-port: 26
+  user: 'user@smtp.example.com'
+  password: 'open: sesame'
+  receiver: 'user@smtp.example.com'
+  min-interval: 360 # seconds
+  max-numbers: 11
+)");
+  ConfigurationSources sources = here();
+  sources.config_file = "config.yaml";
+  const auto configuration = load_configuration(sources);
+  ASSERT_TRUE(configuration.has_value());
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    if (setting == Setting::OtherUsers) continue;  // Fedflow has none.
+    EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
+  }
+  EXPECT_EQ(configuration->text(Setting::Workdir), directory_ + "/res");
+  EXPECT_EQ(configuration->text(Setting::GpuPriorityStrategy), "REMAIN-MEM");
+  EXPECT_EQ(configuration->size(Setting::RemainLimitMemory), gb(4));
+  EXPECT_EQ(configuration->share(Setting::UtilizationLimitCudaMemory), 0.9);
+  EXPECT_EQ(configuration->duration(Setting::SmtpMinInterval), Duration(360'000));
+  EXPECT_EQ(configuration->text(Setting::SmtpPassword), "open: sesame");
+  EXPECT_THAT(show(*configuration), HasSubstr("smtp.password: \"******\"   # config.yaml:31"));
+  EXPECT_THAT(show(*configuration), Not(HasSubstr("sesame")));
+  EXPECT_THAT(show_json(*configuration), Not(HasSubstr("sesame")));
+}
+
+TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {
+  write("trainyard.yaml", commented_default());
+  const auto configuration = load_configuration(here());
+  ASSERT_TRUE(configuration.has_value());
+  const Configuration defaults;
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    EXPECT_EQ(configuration->text(setting), defaults.text(setting)) << settings()[i].key;
+    EXPECT_NE(configuration->origin(setting), "default") << settings()[i].key;
+  }
+  EXPECT_THAT(commented_default(), HasSubstr("\nscheduler:\n  # The memory that is reserved"));
+}
+
+TEST_F(Configurations, AreShownAsYamlThatReadsBack) {
+  ConfigurationSources sources = here();
+  sources.settings = {"smtp.user=a \"b\" # c: d", "workdir=/x y/z", "smtp.receiver=null",
+                      "utilization-limit.cpu=50%"};
+  const auto first = load_configuration(sources);
+  ASSERT_TRUE(first.has_value());
+  write("trainyard.yaml", show(*first));
+  const auto second = load_configuration(here());
+  ASSERT_TRUE(second.has_value());
+  for (std::size_t i = 0; i < kSettingCount; ++i) {
+    const auto setting = static_cast<Setting>(i);
+    EXPECT_EQ(second->text(setting), first->text(setting)) << settings()[i].key;
+  }
+}
+
+TEST_F(Configurations, AreShownAsJson) {
+  const auto configuration = load_configuration(here());
+  const auto json = nlohmann::json::parse(show_json(*configuration));
+  EXPECT_EQ(json.size(), kSettingCount);
+  EXPECT_EQ(json["scheduler.interval"]["value"], "60");
+  EXPECT_EQ(json["scheduler.interval"]["from"], "default");
+}
+
+TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
+  ConfigurationSources sources = here();
+  sources.settings = {"scheduler.max-proces=4",
+                      "max-process=4",
+                      "scheduler=4",
+                      "debug",
+                      "=3",
+                      "debug=yes",
+                      "workdir=",
+                      "zzz=1",
+                      "scheduler.max-process=many"};
+  EXPECT_THAT(
+      mistakes_of(sources),
+      ElementsAre("--set scheduler.max-proces=4: unknown key 'scheduler.max-proces', did you mean "
+                  "'scheduler.max-process'?",
+                  "--set max-process=4: unknown key 'max-process', did you mean "
+                  "'scheduler.max-process'?",
+                  "--set scheduler=4: 'scheduler' has keys of its own; say which",
+                  "--set debug: wants a key and a value, as in --set scheduler.max-process=4",
+                  "--set =3: wants a key and a value, as in --set scheduler.max-process=4",
+                  "--set debug=yes: 'yes' is not false, and what true would do is not there yet; "
+                  "leave it out",
+                  "--set workdir=: the directory has no name; 'auto' is the usual one",
+                  "--set zzz=1: unknown key 'zzz'",
+                  "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
+                  "1000000000"));
+}
+
+TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
+  EXPECT_THAT(
+      mistakes_in("workdirr: x\n"
+                  "scheduler:\n"
+                  "  max-proces: 1\n"
+                  "  interval: fast\n"
+                  "  default-memory: 8gb\n"
+                  "  load-nretry: [1]\n"
+                  "utilization-limit: 0.8\n"
+                  "remain-limit: {memory: 4}\n"
+                  "gpu-priority: {strategy: TOTAL-MME}\n"
+                  "smtp: {server-port: 70000, enable: on}\n"
+                  "task: {directory-grouping: maybe}\n"
+                  "utilization-limit.cpu: 80\n"),
+      ElementsAre(
+          "c.yaml:1:1: unknown key 'workdirr', did you mean 'workdir'?",
+          "c.yaml:3:3: unknown key 'scheduler.max-proces', did you mean 'scheduler.max-process'?",
+          "c.yaml:4:13: scheduler.interval: 'fast' is not a length of time; write it as in '90s', "
+          "'2h30m' or '1:30:00'",
+          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits; did you mean '8GB'?",
+          "c.yaml:6:16: 'scheduler.load-nretry' wants a single value",
+          "c.yaml:7:20: 'utilization-limit' wants keys of its own, as in {cpu: ...}",
+          "c.yaml:8:24: remain-limit.memory: '4' has no unit and would be 4 bytes; did you mean "
+          "'4GB' or '4MB'?",
+          "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
+          "'TOTAL-MEM'?",
+          "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
+          "c.yaml:10:36: smtp.enable: 'on' is not false, and what true would do is not there yet; "
+          "leave it out",
+          "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
+          "c.yaml:12:24: utilization-limit.cpu: '80' is more than the whole; did you mean '80%'?"));
+}
+
+TEST(ConfigurationFile, PromisesNothingThatIsNotThere) {
+  EXPECT_THAT(mistakes_in("debug: true\nsmtp: {enable: true, server-host: mail}\n"),
+              ElementsAre("c.yaml:1:8: debug: 'true' is not false, and what true would do is not "
+                          "there yet; leave it out",
+                          "c.yaml:2:16: smtp.enable: 'true' is not false, and what true would do "
+                          "is not there yet; leave it out"));
+  EXPECT_THAT(mistakes_in("debug: false\nsmtp: {enable: false, server-host: mail}\n"), IsEmpty());
+}
+
+TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {
+  EXPECT_THAT(mistakes_in("other-users: Share\n"), IsEmpty());
+  EXPECT_THAT(mistakes_in("other-users: ignore\n"),
+              ElementsAre("c.yaml:1:14: other-users: 'ignore' is neither avoid nor share"));
+}
+
+TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
+  EXPECT_THAT(
+      mistakes_in("utilization-limit: {cpu: 0, memory: 0%, cuda-memory: 0.0}\n"
+                  "scheduler: {load-nretry: 0, train-nretry: 0}\n"),
+      ElementsAre(
+          "c.yaml:1:26: utilization-limit.cpu: with '0' no task could ever start; write a "
+          "share above 0, up to 1 or 100%",
+          "c.yaml:1:37: utilization-limit.memory: with '0%' no task could ever start; write "
+          "a share above 0, up to 1 or 100%",
+          "c.yaml:1:54: utilization-limit.cuda-memory: with '0.0' no task could ever start; "
+          "write a share above 0, up to 1 or 100%",
+          "c.yaml:2:26: scheduler.load-nretry: '0' is no try at all; a task is tried at "
+          "least once",
+          "c.yaml:2:43: scheduler.train-nretry: '0' is no try at all; a task is tried at "
+          "least once"));
+  EXPECT_THAT(commented_default(), HasSubstr("# How many tries a task has in all when it runs "
+                                             "out of memory; 1: it is not retried.\n"));
+}
+
+TEST(ConfigurationFile, HasEachKeyOnce) {
+  EXPECT_THAT(mistakes_in("scheduler: {max-process: 4}\n"
+                          "gpu-priority:\n"
+                          "  strategy: PCI\n"
+                          "  stratety: TOTAL-MEM\n"
+                          "scheduler.max-process: 5\n"),
+              ElementsAre("c.yaml:4:3: the key 'gpu-priority.stratety' is here twice; as "
+                          "'gpu-priority.strategy' it is at c.yaml:3:3",
+                          "c.yaml:5:1: the key 'scheduler.max-process' is here twice; the first is "
+                          "at c.yaml:1:13"));
+  EXPECT_THAT(mistakes_in("scheduler: {interval: 1}\n"
+                          "scheduler: {interval: 2, interval: 3}\n"
+                          "workdir: a\n"
+                          "workdir: b\n"),
+              ElementsAre("c.yaml:2:1: the key 'scheduler' is here twice; the first is in line 1",
+                          "c.yaml:2:26: the key 'interval' is here twice; the first is in line 2",
+                          "c.yaml:4:1: the key 'workdir' is here twice; the first is in line 3"));
+}
+
+TEST(SettingValue, SaysWhatAShareIs) {
+  EXPECT_EQ(parse_share("1"), 1.0);
+  EXPECT_EQ(parse_share("100%"), 1.0);
+  EXPECT_EQ(parse_share("0.5%"), 0.005);
+  EXPECT_EQ(parse_share("80").error().message, "'80' is more than the whole; did you mean '80%'?");
+  for (const std::string_view text : {"1.5", "101", "150%"}) {
+    EXPECT_EQ(parse_share(text).error().message,
+              fmt::format("'{}' is more than the whole; a share is at most 1 or 100%", text));
+  }
+  for (const std::string_view text : {"", "%", "-1", "half", "-5%"}) {
+    EXPECT_EQ(parse_share(text).error().message,
+              fmt::format("'{}' is not a share; write it as in '0.8' or '80%'", text));
+  }
+}
+
+TEST(ConfigurationFile, HasTextForValues) {
+  EXPECT_THAT(mistakes_in(R"({workdir: "a\0b", smtp: {user: "\e[2J"}})"),
+              ElementsAre("c.yaml:1:11: workdir: the value is not text",
+                          "c.yaml:1:32: smtp.user: the value is not text"));
+}
+
+TEST(ConfigurationFile, MustBeKeysWithValues) {
+  EXPECT_THAT(mistakes_in("- 1"),
+              ElementsAre("c.yaml:1:1: a configuration is keys with values, as in {scheduler: "
+                          "{max-process: 4}}"));
+  EXPECT_THAT(mistakes_in("scheduler:\ndebug:\n"), IsEmpty());
+}
+
+Configuration with(const std::vector<std::string>& set) {
+  auto configuration = load_configuration({.settings = set, .current_directory = "/nowhere"});
+  check(configuration.has_value(), "a good configuration");
+  return *configuration;
+}
+
+TEST(Policy, KeepATenthOfASmallMachineAndFourGigabytesOfALargeOneFree) {
+  const Configuration defaults;
+  EXPECT_EQ(policy(defaults, {.memory = gb(20), .cpus = model::cpus(4)}).memory_remain, gb(2));
+  EXPECT_EQ(policy(defaults, {.memory = gb(512), .cpus = model::cpus(64)}).memory_remain, gb(4));
+  EXPECT_EQ(memory_to_give(policy(defaults, {.memory = gb(20)}), {.memory = gb(20)}), gb(18));
+}
+
+TEST(Policy, AreTheStricterOfUtilizationAndRemain) {
+  const model::Capacity machine{.memory = gb(100), .cpus = model::cpus(4)};
+  const auto given = [&](const std::vector<std::string>& set) {
+    return memory_to_give(policy(with(set), machine), machine);
+  };
+  EXPECT_EQ(given({"utilization-limit.memory=75%"}), gb(75));
+  EXPECT_EQ(given({"utilization-limit.memory=0.99"}), gb(96));
+  EXPECT_EQ(given({"remain-limit.memory=0"}), gb(100));
+  EXPECT_EQ(given({"remain-limit.memory=1TB"}), gb(0));
+}
+
+TEST(Policy, HaveTheKeysOfTheScheduler) {
+  const model::Policy all = policy(
+      with({"utilization-limit.cpu=0.5", "scheduler.max-process=7", "scheduler.max-waiting=2",
+            "scheduler.load-nretry=1", "scheduler.train-nretry=2"}),
+      {.memory = gb(20), .cpus = model::cpus(4)});
+  EXPECT_EQ(all.cpu_utilization_max, 0.5);
+  EXPECT_EQ(all.memory_utilization_max, 1.0);
+  EXPECT_EQ(all.processes_max, 7);
+  EXPECT_EQ(all.waiting_max, 2);
+  EXPECT_EQ(all.load_retries, 1);
+  EXPECT_EQ(all.train_retries, 2);
+}
+
+TEST(DefaultMemory, IsTheShareOfATasksCpus) {
+  const Configuration defaults;
+  const model::Capacity small{.memory = gb(4), .cpus = model::cpus(4)};
+  EXPECT_EQ(default_memory(defaults, small, model::cpus(1)), mb(900));
+  EXPECT_EQ(default_memory(defaults, small, model::cpus(4)), mb(3600));
+  EXPECT_EQ(default_memory(defaults, small, model::Cpus{500}), mb(450));
+  EXPECT_EQ(default_memory(defaults, small, model::cpus(0)), mb(0));
+  const model::Capacity large{.memory = gb(512), .cpus = model::cpus(64)};
+  EXPECT_EQ(default_memory(defaults, large, model::cpus(1)), gb(2));
+  EXPECT_EQ(default_memory(defaults, small, model::cpus(400)), mb(3600));
+  EXPECT_EQ(default_memory(with({"scheduler.default-memory=5GB"}), small, model::cpus(1)), gb(5));
+}
+
+TEST(SampleInterval, IsASecondOrLess) {
+  EXPECT_EQ(sample_interval(Configuration()), Duration(1000));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=0.5"})), Duration(500));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=250ms"})), Duration(250));
+  EXPECT_EQ(sample_interval(with({"scheduler.interval=0"})), Duration(100));
+}
+
+TEST(SettingValue, ReadsNumbersOfCpus) {
+  EXPECT_EQ(parse_cpus("1")->milli, 1000);
+  EXPECT_EQ(parse_cpus("0.5")->milli, 500);
+  EXPECT_EQ(parse_cpus("0")->milli, 0);
+  EXPECT_EQ(parse_cpus("0.001")->milli, 1);
+  EXPECT_EQ(parse_cpus("-1").error().message, "'-1' is not a number of CPUs");
+  EXPECT_EQ(parse_cpus("two").error().message, "'two' is not a number of CPUs");
+  EXPECT_EQ(parse_cpus("0.0005").error().message, "'0.0005' has more than three decimals");
+  EXPECT_EQ(parse_cpus("nan").error().message, "'nan' is not a number of CPUs");
+}
+
+}  // namespace
+}  // namespace trainyard::settings

@@ -1,0 +1,32 @@
+#include "settings/machine_text.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "schedule/gpu_room.h"
+#include "settings/configuration.h"
+
+namespace trainyard::settings {
+
+std::string machine_text(const model::Capacity& machine, const model::Policy& policy) {
+  const Bytes given = memory_to_give(policy, machine);
+  return fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
+                     static_cast<double>(machine.cpus.milli) / 1000, to_text(machine.memory),
+                     to_text(given), to_text(machine.memory - given));
+}
+
+std::string gpus_text(const model::Capacity& machine, const model::Policy& policy) {
+  std::string text;
+  for (const model::Gpu& gpu : machine.gpus) {
+    text += fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.label(),
+                        gpu.name, to_text(gpu.memory),
+                        to_text(gpu.memory - schedule::memory_kept_free(policy, gpu)));
+  }
+  return text;
+}
+
+}  // namespace trainyard::settings

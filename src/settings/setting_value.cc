@@ -1,0 +1,227 @@
+#include "settings/setting_value.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/nearest.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/rank_share.h"
+#include "model/resources.h"
+#include "settings/configuration.h"
+
+namespace trainyard::settings {
+namespace {
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& byte : small) {
+    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
+  }
+  return small;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (text.empty() || status != std::errc{} || stop != end || !std::isfinite(number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+template <class T>
+Result<std::string> kept_as_written(const Result<T>& value, std::string_view text) {
+  if (!value) return std::unexpected(value.error());
+  return std::string(text);
+}
+
+Result<std::string> parse_strategy(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kStrategies{"PCI", "TOTAL-MEM", "REMAIN-MEM",
+                                                        "PERFORMANCE", "BEST-FIT"};
+  for (const std::string_view known : kStrategies) {
+    if (in_small_letters(text) == in_small_letters(known)) return std::string(known);
+  }
+  if (const auto meant = nearest(text, kStrategies)) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is no strategy, did you mean '{}'?", text, *meant)});
+  }
+  return std::unexpected(Error{fmt::format(
+      "'{}' is no strategy; there are PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE and BEST-FIT",
+      text)});
+}
+
+}  // namespace
+
+Result<bool> parse_flag(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  if (small == "true") return true;
+  if (small == "false") return false;
+  for (const std::string_view yes : {"yes", "on", "y", "1"}) {
+    if (small == yes) {
+      return std::unexpected(
+          Error{fmt::format("'{}' is neither true nor false; did you mean 'true'?", text)});
+    }
+  }
+  for (const std::string_view no : {"no", "off", "n", "0"}) {
+    if (small == no) {
+      return std::unexpected(
+          Error{fmt::format("'{}' is neither true nor false; did you mean 'false'?", text)});
+    }
+  }
+  return std::unexpected(Error{fmt::format("'{}' is neither true nor false", text)});
+}
+
+Result<double> parse_share(std::string_view text) {
+  const bool percent = text.ends_with('%');
+  const auto number = number_in(percent ? text.substr(0, text.size() - 1) : text);
+  if (!number || *number < 0) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a share; write it as in '0.8' or '80%'", text)});
+  }
+  const double share = *number / (percent ? 100 : 1);
+  if (share == 0) {
+    return std::unexpected(Error{fmt::format(
+        "with '{}' no task could ever start; write a share above 0, up to 1 or 100%", text)});
+  }
+  // 80 is a percentage; what 1.5 is, nobody knows.
+  constexpr double kSurelyPercent = 10;
+  if (!percent && share >= kSurelyPercent && share <= 100) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is more than the whole; did you mean '{}%'?", text, text)});
+  }
+  if (share > 1) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is more than the whole; a share is at most 1 or 100%", text)});
+  }
+  return share;
+}
+
+Result<int> parse_count(std::string_view text) {
+  constexpr int kMost = 1'000'000'000;
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  if (text.empty() || status != std::errc{} || stop != end || number < 0 || number > kMost) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a whole number from 0 to {}", text, kMost)});
+  }
+  return number;
+}
+
+Result<int> parse_ranks(std::string_view text) {
+  const Result<int> number = parse_count(text);
+  if (number && *number >= 1 && *number <= model::kRanksMax) return *number;
+  return std::unexpected(
+      Error{fmt::format("'{}' is not a whole number from 1 to {}", text, model::kRanksMax)});
+}
+
+Result<Duration> parse_seconds(std::string_view text) {
+  const auto number = number_in(text);
+  if (!number) return parse_duration(text);
+  return parse_duration(fmt::format("{}s", text));
+}
+
+Result<model::Cpus> parse_cpus(std::string_view text) {
+  constexpr double kMost = 100'000;
+  const auto number = number_in(text);
+  if (!number || *number < 0 || *number > kMost) {
+    return std::unexpected(Error{fmt::format("'{}' is not a number of CPUs", text)});
+  }
+  const double milli = *number * 1000;
+  if (std::abs(milli - std::round(milli)) > 1e-6) {
+    return std::unexpected(Error{fmt::format("'{}' has more than three decimals", text)});
+  }
+  return model::Cpus{static_cast<std::int64_t>(std::llround(milli))};
+}
+
+Result<GpuMemory> parse_gpu_memory(std::string_view text) {
+  if (in_small_letters(text) == "auto") return GpuMemory{.learned = true, .bytes = {}};
+  const Result<Bytes> bytes = parse_bytes(text);
+  if (!bytes) return std::unexpected(bytes.error());
+  return GpuMemory{.learned = false, .bytes = *bytes};
+}
+
+Result<bool> parse_memory_limit(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  if (small == "hard") return true;
+  if (small == "none") return false;
+  return std::unexpected(
+      Error{fmt::format("'{}' is neither hard nor none; how much is said by 'memory'", text)});
+}
+
+Result<DeviceWish> parse_device(std::string_view text) {
+  const std::string small = in_small_letters(text);
+  if (small == "cpu") return DeviceWish{.cpu = true, .gpu = {}};
+  if (small == "cuda") return DeviceWish{};
+  constexpr std::string_view kCuda = "cuda:";
+  if (small.starts_with(kCuda)) {
+    const Result<int> index = parse_count(std::string_view(small).substr(kCuda.size()));
+    if (index)
+      return DeviceWish{.cpu = false, .gpu = model::GpuIndex{static_cast<std::uint32_t>(*index)}};
+  }
+  return std::unexpected(Error{
+      fmt::format("'{}' is no device; there are cpu, cuda (any GPU) and cuda:<index>", text)});
+}
+
+Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
+  switch (kind) {
+    case SettingKind::Flag:
+      return kept_as_written(parse_flag(text), text);
+    case SettingKind::NotYetFlag:
+      if (parse_flag(text) == false) return std::string(text);
+      return std::unexpected(Error{fmt::format(
+          "'{}' is not false, and what true would do is not there yet; leave it out", text)});
+    case SettingKind::OtherUsers: {
+      std::string small = in_small_letters(text);
+      if (small == "avoid" || small == "share") return small;
+      return std::unexpected(Error{fmt::format("'{}' is neither avoid nor share", text)});
+    }
+    case SettingKind::Share:
+      return kept_as_written(parse_share(text), text);
+    case SettingKind::Count:
+      return kept_as_written(parse_count(text), text);
+    case SettingKind::Tries:
+      if (parse_count(text) == 0) {
+        return std::unexpected(Error{"'0' is no try at all; a task is tried at least once"});
+      }
+      return kept_as_written(parse_count(text), text);
+    case SettingKind::Seconds:
+      return kept_as_written(parse_seconds(text), text);
+    case SettingKind::Size:
+      return kept_as_written(parse_bytes(text), text);
+    case SettingKind::SizeOrAuto:
+      if (text == "auto") return std::string(text);
+      return kept_as_written(parse_bytes(text), text);
+    case SettingKind::Port: {
+      const auto number = parse_count(text);
+      if (number && *number >= 1 && *number <= 65'535) return std::string(text);
+      return std::unexpected(Error{fmt::format("'{}' is no port; there are 1 to 65535", text)});
+    }
+    case SettingKind::Strategy:
+      return parse_strategy(text);
+    case SettingKind::Directory:
+      if (text.empty())
+        return std::unexpected(Error{"the directory has no name; 'auto' is the usual one"});
+      return std::string(text);
+    case SettingKind::Text:
+    case SettingKind::Secret:
+      break;
+  }
+  return std::string(text);
+}
+
+}  // namespace trainyard::settings

@@ -1,0 +1,54 @@
+// How values are read that are neither an amount of memory nor a length of time with a unit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "settings/configuration.h"
+
+namespace trainyard::settings {
+
+/// `true` or `false`. The error for `yes`, `on` and the like says which was meant.
+Result<bool> parse_flag(std::string_view text);
+
+/// Above 0 to 1, or above 0% to 100%.
+Result<double> parse_share(std::string_view text);
+
+/// A whole number from 0 to 1,000,000,000.
+Result<int> parse_count(std::string_view text);
+/// How many processes a task is: from 1 to model::kRanksMax.
+Result<int> parse_ranks(std::string_view text);
+
+/// A bare number is seconds; else as parse_duration().
+Result<Duration> parse_seconds(std::string_view text);
+
+/// A number of CPUs from 0 to 100,000 with at most three decimals.
+Result<model::Cpus> parse_cpus(std::string_view text);
+
+/// Of a GPU: an amount, or `auto`, which is to be learned.
+struct GpuMemory {
+  bool learned = false;
+  Bytes bytes;
+};
+Result<GpuMemory> parse_gpu_memory(std::string_view text);
+
+/// `hard` or `none`: whether a task that takes more memory than it was promised is ended.
+Result<bool> parse_memory_limit(std::string_view text);
+
+/// What a task wants to train on: `cpu`, `cuda` or `cuda:<index>`.
+struct DeviceWish {
+  bool cpu = false;                    ///< Else a GPU,
+  std::optional<model::GpuIndex> gpu;  ///< and this one.
+};
+Result<DeviceWish> parse_device(std::string_view text);
+
+/// Reads a value of a kind; what comes back is how it is kept. The error says what would be right.
+Result<std::string> parse_setting(SettingKind kind, std::string_view text);
+
+}  // namespace trainyard::settings

@@ -1,0 +1,49 @@
+// A file descriptor with an owner, and the words for what went wrong with one.
+//
+// Not a file or a socket: it knows nothing of what it refers to. Any thread, one at a time.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.h"
+
+namespace trainyard::sys {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      close();
+      value_ = std::exchange(other.value_, -1);
+    }
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  [[nodiscard]] int get() const { return value_; }
+  [[nodiscard]] bool is_open() const { return value_ >= 0; }
+  /// Hands the descriptor to somebody who will close it.
+  [[nodiscard]] int release() { return std::exchange(value_, -1); }
+  void close();
+
+ private:
+  int value_ = -1;
+};
+
+/// Opens /dev/null in the place of whichever of standard input, output and error is closed. The
+/// next file or socket would have its number otherwise, and what is printed would go there. For the
+/// beginning of a program.
+void open_standard_descriptors();
+
+/// What an errno means, as the end of a sentence: "no such file or directory".
+std::string error_text(int error_number);
+
+/// "cannot read '/x': no such file or directory", for `what` "cannot read '/x'" and the errno.
+Error system_error(std::string_view what, int error_number);
+
+}  // namespace trainyard::sys

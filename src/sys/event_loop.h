@@ -1,0 +1,69 @@
+// Waiting for things to happen on one thread: timers, descriptors, signals. The only place where
+// Boost.Asio shows; its headers stay in event_loop.cc and the .cc files of io/.
+//
+// Not a thread pool, and not thread-safe: everything runs on the thread that calls run_once().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+
+namespace trainyard::sys {
+
+class EventLoop {
+ public:
+  using Callback = std::move_only_function<void()>;
+  using SignalCallback = std::move_only_function<void(int signal)>;
+
+  EventLoop();
+  ~EventLoop();
+  EventLoop(EventLoop&&) = delete;
+  EventLoop& operator=(EventLoop&&) = delete;
+
+  /// Waits until at least one callback is ready, or `timeout` has passed, and runs all that are
+  /// ready, each at most once for a descriptor: one that floods us starves nobody. Blocks at most
+  /// once, so it costs one wake-up of the thread, however many callbacks it runs.
+  void run_once(std::optional<Duration> timeout);
+
+  /// Runs `callback` each time `descriptor` can be read (or has hung up), until unwatch(). The
+  /// descriptor stays the caller's, and is made non-blocking. Level-triggered: what is not read is
+  /// told again in the next run_once(). Must be something that can be waited for: not a plain file.
+  void watch_readable(int descriptor, Callback callback);
+  /// Runs `callback` once, when `descriptor` can be written.
+  void when_writable(int descriptor, Callback callback);
+  /// Call it before the descriptor is closed. Allowed in a callback, its own included.
+  void unwatch(int descriptor);
+
+  /// Names a timer of this loop; no two have the same.
+  using TimerId = std::uint64_t;
+  /// Runs `callback` once, when `delay` has passed.
+  TimerId after(Duration delay, Callback callback);
+  /// The callback of this timer will not run any more. One that has run already is no error.
+  void cancel(TimerId timer);
+
+  /// Runs `callback` once, in the next run_once(), which then does not block.
+  void post(Callback callback);
+
+  /// Runs `callback` once, at the start of the next run_once(), which goes on to wait as ever: for
+  /// what was gathered during a turn and is sent in one piece at its end.
+  void before_waiting(Callback callback);
+
+  /// Takes these signals of the process over until the loop ends. One call a loop. Changes
+  /// process-wide state: for programs, not for libraries.
+  void watch_signals(const std::vector<int>& signals, SignalCallback callback);
+  /// Lets go of some of them: they do again what they do by default.
+  void forget_signals(const std::vector<int>& signals);
+
+  /// Monotonic, since an arbitrary moment.
+  [[nodiscard]] static Duration now();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace trainyard::sys

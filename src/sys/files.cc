@@ -1,0 +1,360 @@
+#include "sys/files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+namespace {
+
+Error too_large(const std::string& path, Bytes at_most) {
+  return {fmt::format("'{}' is larger than {}", path, to_text(at_most))};
+}
+
+Result<std::string> read_to_end(const Descriptor& file, const std::string& path, Bytes at_most) {
+  constexpr std::size_t kChunk = std::size_t{64} << 10;
+  const auto most = static_cast<std::size_t>(at_most.count);
+  std::string text;
+  for (;;) {
+    const std::size_t had = text.size();
+    // One byte more than allowed, to see whether there is more.
+    text.resize(std::min(had + kChunk, most + 1));
+    const ssize_t got = ::read(file.get(), text.data() + had, text.size() - had);
+    if (got < 0 && errno == EINTR) {
+      text.resize(had);
+      continue;
+    }
+    if (got < 0) return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+    text.resize(had + static_cast<std::size_t>(got));
+    if (got == 0) return text;
+    if (text.size() > most) return std::unexpected(too_large(path, at_most));
+  }
+}
+
+/// So that the name of a new file is on disk as well as what is in it.
+Result<void> sync_directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const std::string where = directory.empty() ? "." : directory;
+  const Descriptor opened(::open(where.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory (EINVAL); there is nothing to be done about it.
+  if (!opened.is_open() || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
+    return std::unexpected(system_error(fmt::format("cannot write to '{}'", where), errno));
+  }
+  return {};
+}
+
+std::string lock_path(const std::string& run_directory) { return run_directory + "/lock"; }
+
+/// Without waiting for anybody, whatever stands there. An error when it is no plain file.
+Result<Descriptor> open_lock(const std::string& path, int flags) {
+  Descriptor file(
+      ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644));
+  const int error = errno;
+  struct stat about{};
+  const bool plain = file.is_open() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
+  if (plain) return file;
+  if (file.is_open() || error == ELOOP || error == ENXIO) {
+    return std::unexpected(Error{fmt::format(
+        "'{}' is no plain file: remove it, if no run of trainyard is at work there", path)});
+  }
+  return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
+}
+
+/// A lock of the open file, not of the process (F_OFD_*): it is not lost when something else in
+/// this process opens and closes the same file, and it can be asked about without being taken.
+struct flock whole_file_lock() {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+std::int64_t pid_in(const Descriptor& file) {
+  std::array<char, 24> text{};
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+  std::int64_t pid = 0;
+  if (got > 0) std::from_chars(text.data(), text.data() + got, pid);
+  return pid;
+}
+
+}  // namespace
+
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(file.get(), text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Result<std::string> read_file(const std::string& path, Bytes at_most) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  return read_to_end(file, path, at_most);
+}
+
+namespace {
+
+/// Closed, with errno, when it cannot be opened. Not blocking, as opening a fifo waits for a
+/// writer.
+Descriptor open_without_waiting(const std::string& path, Links links) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  return Descriptor(::open(path.c_str(), links == Links::Refuse ? flags | O_NOFOLLOW : flags));
+}
+
+Error cannot_read(const std::string& path, Links links, int error) {
+  if (error == ELOOP && links == Links::Refuse) {
+    return {fmt::format("'{}' is a link, and not a plain file", path)};
+  }
+  return system_error(fmt::format("cannot read '{}'", path), error);
+}
+
+/// How large it is.
+Result<std::int64_t> size_of_plain(const Descriptor& file, const std::string& path) {
+  struct stat about{};
+  if (::fstat(file.get(), &about) != 0) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
+  }
+  if (S_ISDIR(about.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is a directory, not a file", path)});
+  }
+  if (!S_ISREG(about.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
+  }
+  return about.st_size;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
+                                                   Links links) {
+  const Descriptor file = open_without_waiting(path, links);
+  if (!file.is_open()) {
+    if (errno == ENOENT) return std::nullopt;
+    return std::unexpected(cannot_read(path, links, errno));
+  }
+  const Result<std::int64_t> count = size_of_plain(file, path);
+  if (!count) return std::unexpected(count.error());
+  if (*count > at_most.count) {
+    const Bytes size{*count};
+    return std::unexpected(Error{fmt::format("'{}' has {}, more than the {} it may have", path,
+                                             to_text(size, at_most), to_text(at_most, size))});
+  }
+  return read_to_end(file, path, at_most);
+}
+
+bool is_known_to_be_absent(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  const long file = ::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how));
+  const int error = errno;
+  if (file >= 0) ::close(static_cast<int>(file));
+  return file < 0 && error == ENOENT;
+}
+
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {
+  const Descriptor file = open_without_waiting(path, links);
+  if (!file.is_open()) return std::unexpected(cannot_read(path, links, errno));
+  const Result<std::int64_t> count = size_of_plain(file, path);
+  if (!count) return std::unexpected(count.error());
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
+  const std::size_t from = size - std::min(size, at_most);
+  std::string text(size - from, '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+Result<FreshFile> FreshFile::make(const std::string& path) {
+  const std::string fresh = path + ".new";
+  // What is left of another try; and what would not be a file of ours, as a pipe or a link.
+  static_cast<void>(::unlink(fresh.c_str()));
+  Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file.is_open()) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
+  }
+  return FreshFile(path, std::move(file));
+}
+
+FreshFile::~FreshFile() {
+  if (file_.is_open()) static_cast<void>(::unlink(fresh().c_str()));
+}
+
+Result<void> FreshFile::write(std::string_view text) {
+  constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+  buffer_ += text;
+  return buffer_.size() < kAtOnce ? Result<void>{} : flush();
+}
+
+Result<void> FreshFile::flush() { return write_all(file_, std::exchange(buffer_, {}), fresh()); }
+
+Result<void> FreshFile::put_in_place(Lasting lasting) {
+  Result<void> written = flush();
+  const bool on_disk = lasting == Lasting::ThroughCrash;
+  if (written && on_disk && ::fsync(file_.get()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh()), errno));
+  }
+  if (written && ::rename(fresh().c_str(), path_.c_str()) != 0) {
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", path_), errno));
+  }
+  if (!written) return written;
+  file_.close();
+  return on_disk ? sync_directory_of(path_) : written;
+}
+
+namespace {
+
+Result<void> replace(const std::string& path, std::string_view text, FreshFile::Lasting lasting) {
+  Result<FreshFile> file = FreshFile::make(path);
+  if (!file) return std::unexpected(std::move(file).error());
+  Result<void> written = file->write(text);
+  return written ? file->put_in_place(lasting) : written;
+}
+
+}  // namespace
+
+Result<void> write_file_atomically(const std::string& path, std::string_view text) {
+  return replace(path, text, FreshFile::Lasting::ThroughCrash);
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text) {
+  return replace(path, text, FreshFile::Lasting::WhileWeRun);
+}
+
+Result<void> make_directories(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return {};
+  int error = errno;
+  if (error == ENOENT) {
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (!parent.empty() && parent != path) {
+      if (Result<void> made = make_directories(parent); !made) return made;
+      if (::mkdir(path.c_str(), 0777) == 0) return {};
+      error = errno;
+    }
+  }
+  struct stat about{};
+  if (error == EEXIST && ::stat(path.c_str(), &about) == 0) {
+    if (S_ISDIR(about.st_mode)) return {};
+    error = ENOTDIR;
+  }
+  return std::unexpected(system_error(fmt::format("cannot make the directory '{}'", path), error));
+}
+
+Result<std::string> make_private_directory(std::string_view prefix) {
+  std::error_code error;
+  std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  if (error) parent = "/tmp";
+  return make_private_directory_in(parent.string(), prefix);
+}
+
+Result<std::string> make_private_directory_in(const std::string& parent, std::string_view prefix) {
+  std::string path = fmt::format("{}/{}XXXXXX", parent, prefix);
+  if (::mkdtemp(path.data()) == nullptr) {
+    return std::unexpected(
+        system_error(fmt::format("cannot make a directory in '{}'", parent), errno));
+  }
+  return path;
+}
+
+std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  // Not a range-for: its step throws where reading fails in the middle, as /proc does when a
+  // process goes away.
+  const std::filesystem::directory_iterator end;
+  while (!error && entry != end) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  return names;
+}
+
+std::string absolute_path(std::string_view path, const std::string& base) {
+  std::string result = (std::filesystem::path(base) / path).lexically_normal().string();
+  if (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
+
+Result<std::string> current_directory() {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::current_path(error);
+  if (error)
+    return std::unexpected(system_error("cannot find the current directory", error.value()));
+  return path.string();
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+Result<RunLock> RunLock::take(const std::string& run_directory) {
+  const std::string path = lock_path(run_directory);
+  Result<Descriptor> opened = open_lock(path, O_RDWR | O_CREAT);
+  if (!opened) return std::unexpected(std::move(opened).error());
+  Descriptor file = std::move(*opened);
+  struct flock lock = whole_file_lock();
+  if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
+    const int error = errno;
+    if (error != EAGAIN && error != EACCES) {
+      return std::unexpected(system_error(fmt::format("cannot lock '{}'", path), error));
+    }
+    const std::int64_t pid = pid_in(file);
+    const std::string who = pid > 0 ? fmt::format("process {}", pid) : "another process";
+    return std::unexpected(Error{fmt::format("'{}' is in use by {}", run_directory, who)});
+  }
+  const std::string pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(file.get(), 0) != 0) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  }
+  if (Result<void> written = write_all(file, pid, path); !written) {
+    return std::unexpected(std::move(written).error());
+  }
+  return RunLock(std::move(file));
+}
+
+std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
+  const Result<Descriptor> file = open_lock(lock_path(run_directory), O_RDONLY);
+  if (!file) return std::nullopt;
+  struct flock lock = whole_file_lock();
+  // Whether a lock for reading could be had: for writing, the file would have to be writable.
+  lock.l_type = F_RDLCK;
+  if (::fcntl(file->get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return pid_in(*file);
+}
+
+}  // namespace trainyard::sys

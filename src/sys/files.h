@@ -1,0 +1,115 @@
+// Files and directories: whole small files in and out, the lock of a run directory, and paths.
+//
+// Not for data sets or logs: nothing here streams. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+/// Whether a file may be somebody else's by a symbolic link in its place.
+enum class Links : std::uint8_t { Follow, Refuse };
+
+/// The last bytes of a plain file, at most so many. Waits for nobody who would write it.
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most,
+                                     Links links = Links::Follow);
+
+/// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file. A larger
+/// one is an error, and no more of it than that is read.
+Result<std::string> read_file(const std::string& path, Bytes at_most);
+
+/// The same for a file that somebody we do not trust left: it must be a plain file, so that reading
+/// it neither waits nor has an effect. Nothing when there is no such file.
+Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
+                                                   Links links = Links::Follow);
+
+/// True when the kernel knows, without asking the disk, that there is no such file. Never waits;
+/// false where it would have to, and before Linux 5.12.
+bool is_known_to_be_absent(const std::string& path);
+
+/// Writes all of it where the file stands. `path` is for the error.
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
+
+/// A file that takes the place of another one once it is whole; until then it is <path>.new, made
+/// anew whatever stands there. Is taken away again when it is not put in its place.
+class FreshFile {
+ public:
+  /// For whom it is whole at every moment: for who reads it meanwhile, or also after a crash of the
+  /// machine, which costs ten times as much.
+  enum class Lasting : std::uint8_t { WhileWeRun, ThroughCrash };
+
+  static Result<FreshFile> make(const std::string& path);
+  FreshFile(FreshFile&&) noexcept = default;
+  FreshFile& operator=(FreshFile&&) = delete;
+  ~FreshFile();
+
+  Result<void> write(std::string_view text);
+  Result<void> put_in_place(Lasting lasting);
+
+ private:
+  FreshFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  [[nodiscard]] std::string fresh() const { return path_ + ".new"; }
+  Result<void> flush();
+
+  std::string path_;
+  Descriptor file_;  ///< Closed when it is in its place.
+  std::string buffer_;
+};
+
+/// Puts `text` in the place of whatever is at `path`: after a crash of the machine at any moment,
+/// either the old or the new is there, whole. Writes <path>.new first.
+Result<void> write_file_atomically(const std::string& path, std::string_view text);
+
+/// The same for whoever reads it meanwhile, but not for a crash of the machine, after which it may
+/// be empty: a tenth of the time.
+Result<void> replace_file(const std::string& path, std::string_view text);
+
+/// Makes the directory and those above it that are missing. One that is there already is fine.
+Result<void> make_directories(const std::string& path);
+
+/// Makes an empty directory that nobody but us may look into, in $TMPDIR or /tmp. `prefix` starts
+/// its name.
+Result<std::string> make_private_directory(std::string_view prefix);
+
+/// The same, in `parent`.
+Result<std::string> make_private_directory_in(const std::string& parent, std::string_view prefix);
+
+/// The names of what is in a directory, in any order, as far as they can be read: none when it
+/// cannot be opened.
+std::vector<std::string> names_in(const std::string& directory);
+
+/// `path` seen from `base` (absolute), without `.`, `..` and a slash at the end. Follows no links.
+std::string absolute_path(std::string_view path, const std::string& base);
+
+Result<std::string> current_directory();
+
+/// "localhost" when the machine has no name.
+std::string host_name();
+
+/// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
+/// The file <run-dir>/lock stays.
+class RunLock {
+ public:
+  /// The directory must be there. An error says which process holds it.
+  static Result<RunLock> take(const std::string& run_directory);
+
+  /// Which process holds it now; nothing when none does. 0 for one that cannot be named: it took
+  /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.
+  static std::optional<std::int64_t> holder(const std::string& run_directory);
+
+ private:
+  explicit RunLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
+};
+
+}  // namespace trainyard::sys

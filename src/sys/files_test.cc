@@ -1,0 +1,242 @@
+// Whole files in and out, directories, paths, and who holds the lock of a run directory.
+#include "sys/files.h"
+
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+
+namespace trainyard::sys {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+TEST(Files, ReadsAWholeFileUpToItsBound) {
+  const TemporaryDirectory place;
+  const std::string text(100'000, 'x');
+  ASSERT_TRUE(write_file_atomically(place / "a", text));
+  EXPECT_EQ(read_file(place / "a", Bytes{100'000}).value(), text);
+  EXPECT_EQ(read_file(place / "a", Bytes{99'999}).error().message,
+            "'" + place.path() + "/a' is larger than 100 kB");
+  EXPECT_EQ(read_file(place / "b", mib(1)).error().message,
+            "cannot read '" + place.path() + "/b': no such file or directory");
+  EXPECT_THAT(read_file(place.path(), mib(1)).error().message, EndsWith("is a directory"));
+}
+
+TEST(Files, ReadsAFileWithoutASizeAndNoMoreOfItThanAllowed) {
+  EXPECT_THAT(read_file("/proc/self/status", mib(1)).value(), HasSubstr("Pid:"));
+  EXPECT_EQ(read_file("/dev/zero", kib(64)).error().message, "'/dev/zero' is larger than 66 kB");
+}
+
+TEST(Files, TakesOnlyAPlainFileFromATask) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(read_plain_file(place / "a", mib(1)).value(), std::nullopt);
+  ASSERT_TRUE(write_file_atomically(place / "a", "{}"));
+  EXPECT_EQ(read_plain_file(place / "a", mib(1)).value(), "{}");
+
+  // A fifo that nobody writes to would be waited for.
+  ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(read_plain_file(place / "fifo", mib(1)).error().message,
+            "'" + place.path() + "/fifo' is not a plain file");
+  EXPECT_EQ(read_plain_file(place.path(), mib(1)).error().message,
+            "'" + place.path() + "' is a directory, not a file");
+  EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message, HasSubstr("not a plain file"));
+}
+
+TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "a", "mine"));
+  std::filesystem::create_symlink(place / "a", place / "link");
+  std::filesystem::create_symlink(place / "none", place / "broken");
+  EXPECT_EQ(read_plain_file(place / "link", mib(1)).value(), "mine");
+  EXPECT_EQ(read_plain_file(place / "broken", mib(1)).value(), std::nullopt);
+  EXPECT_EQ(read_end_of_file(place / "link", 2).value(), "ne");
+  for (const std::string name : {"link", "broken"}) {
+    const std::string refused =
+        "'" + place.path() + "/" + name + "' is a link, and not a plain file";
+    EXPECT_EQ(read_plain_file(place / name, mib(1), Links::Refuse).error().message, refused);
+    EXPECT_EQ(read_end_of_file(place / name, 2, Links::Refuse).error().message, refused);
+  }
+}
+
+TEST(Files, WritesAnewWhateverStandsInTheWay) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
+  ASSERT_EQ(::mkfifo((place / "a.new").c_str(), 0600), 0);
+  std::filesystem::create_symlink(place / "mine", place / "b.new");
+  ASSERT_EQ(::mkfifo((place / "b").c_str(), 0600), 0);
+  for (const std::string name : {"a", "b"}) {
+    ASSERT_TRUE(replace_file(place / name, "new"));
+    EXPECT_EQ(content_of(place / name), "new");
+  }
+  EXPECT_EQ(content_of(place / "mine"), "mine");
+
+  // One that is given up leaves what was there.
+  {
+    auto file = FreshFile::make(place / "a").value();
+    ASSERT_TRUE(file.write(std::string(1'000'000, 'x')));
+  }
+  EXPECT_EQ(content_of(place / "a"), "new");
+  EXPECT_THAT(names_in(place.path()), UnorderedElementsAre("a", "b", "mine"));
+}
+
+TEST(RunLock, WaitsForNobodyWhateverStandsInItsPlace) {
+  const TemporaryDirectory place;
+  const std::string told = "'" + place.path() +
+                           "/lock' is no plain file: remove it, if no run of trainyard is at work "
+                           "there";
+  ASSERT_EQ(::mkfifo((place / "lock").c_str(), 0600), 0);
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  std::filesystem::remove(place / "lock");
+  std::filesystem::create_symlink(place / "elsewhere", place / "lock");
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
+  std::filesystem::remove(place / "lock");
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(Files, RefusesAHugeFileWithoutReadingIt) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "huge", ""));
+  std::filesystem::resize_file(place / "huge", 1'000'000'000'000);
+  EXPECT_EQ(read_plain_file(place / "huge", mib(1)).error().message,
+            "'" + place.path() + "/huge' has 1 TB, more than the 1 MB it may have");
+  std::filesystem::resize_file(place / "huge", mib(1).count + 1);
+  EXPECT_EQ(
+      read_plain_file(place / "huge", mib(1)).error().message,
+      "'" + place.path() + "/huge' has 1048577 bytes, more than the 1048576 bytes it may have");
+}
+
+TEST(Files, ReplacesAFileAsAWhole) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "a", "old"));
+  ASSERT_TRUE(write_file_atomically(place / "a", "new"));
+  EXPECT_EQ(content_of(place / "a"), "new");
+  EXPECT_FALSE(std::filesystem::exists(place / "a.new"));
+
+  // What cannot be replaced is left as it was, and so is the directory.
+  ASSERT_TRUE(make_directories(place / "d/e"));
+  EXPECT_FALSE(write_file_atomically(place / "d", "text"));
+  EXPECT_TRUE(std::filesystem::is_directory(place / "d/e"));
+  EXPECT_FALSE(std::filesystem::exists(place / "d.new"));
+}
+
+TEST(Files, MakesADirectoryWithThoseAboveIt) {
+  const TemporaryDirectory place;
+  EXPECT_TRUE(make_directories(place / "a/b/c"));
+  EXPECT_TRUE(make_directories(place / "a/b/c"));
+  EXPECT_TRUE(std::filesystem::is_directory(place / "a/b/c"));
+  ASSERT_TRUE(write_file_atomically(place / "file", ""));
+  EXPECT_EQ(make_directories(place / "file").error().message,
+            "cannot make the directory '" + place.path() + "/file': not a directory");
+  EXPECT_THAT(make_directories(place / "file/x").error().message, EndsWith("not a directory"));
+}
+
+TEST(Files, MakesADirectoryThatOnlyWeMayEnter) {
+  const TemporaryDirectory place;
+  struct stat about{};
+  ASSERT_EQ(::stat(place.path().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777U, 0700U);
+}
+
+/// A file system that keeps in mind what was looked for and not found.
+bool remembers_absence(const std::string& directory) {
+  constexpr long kExt4 = 0xEF53;
+  constexpr long kXfs = 0x58465342;
+  struct statfs about{};
+  return ::statfs(directory.c_str(), &about) == 0 &&
+         (about.f_type == kExt4 || about.f_type == kXfs);
+}
+
+TEST(Files, KnowsWithoutTheDiskThatAFileIsAbsentOnlyIfItWasLookedFor) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "there", "{}"));
+  ASSERT_EQ(::symlink("gone", (place / "link").c_str()), 0);
+  ASSERT_EQ(::mkfifo((place / "pipe").c_str(), 0600), 0);
+  for (const std::string name : {"there", "link", "pipe"}) {
+    EXPECT_FALSE(is_known_to_be_absent(place / name)) << name;
+  }
+  if (!remembers_absence(place.path()))
+    GTEST_SKIP() << place.path() << " forgets what is not there";
+  ASSERT_EQ(::unlink((place / "there").c_str()), 0);
+  EXPECT_TRUE(is_known_to_be_absent(place / "there"));
+}
+
+TEST(Files, NamesWhatIsInADirectoryAsFarAsItCanBeRead) {
+  const TemporaryDirectory place;
+  EXPECT_THAT(names_in(place.path()), IsEmpty());
+  ASSERT_TRUE(write_file_atomically(place / "b", ""));
+  ASSERT_TRUE(make_directories(place / "a"));
+  EXPECT_THAT(names_in(place.path()), UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(names_in(place / "b"), IsEmpty());
+  EXPECT_THAT(names_in(place / "c"), IsEmpty());
+}
+
+TEST(Files, MakesPathsAbsoluteAndShort) {
+  EXPECT_EQ(absolute_path("a/b", "/base"), "/base/a/b");
+  EXPECT_EQ(absolute_path("./a/../b/", "/base"), "/base/b");
+  EXPECT_EQ(absolute_path("/x//y/.", "/base"), "/x/y");
+  EXPECT_EQ(absolute_path("../..", "/base"), "/");
+  EXPECT_EQ(absolute_path(".", "/base/"), "/base");
+  EXPECT_EQ(absolute_path("", "/base"), "/base");
+  EXPECT_EQ(current_directory().value(), std::filesystem::current_path().string());
+  EXPECT_FALSE(host_name().empty());
+}
+
+TEST(RunLock, IsHeldByOneAndSaysByWhom) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  {
+    const auto lock = RunLock::take(place.path());
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(RunLock::holder(place.path()), ::getpid());
+    const auto second = RunLock::take(place.path());
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().message,
+              "'" + place.path() + "' is in use by process " + std::to_string(::getpid()));
+  }
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, GoesWithAProcessThatIsKilled) {
+  const TemporaryDirectory place;
+  const pid_t holder = ::fork();
+  if (holder == 0) {
+    const auto lock = RunLock::take(place.path());
+    while (lock) ::pause();
+    ::_exit(1);
+  }
+  EXPECT_TRUE(eventually([&] { return RunLock::holder(place.path()) == holder; }));
+  EXPECT_FALSE(RunLock::take(place.path()));
+  ::kill(holder, SIGKILL);
+  ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
+  EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
+  EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, NeedsADirectory) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(RunLock::take(place / "none").error().message,
+            "cannot write '" + place.path() + "/none/lock': no such file or directory");
+}
+
+}  // namespace
+}  // namespace trainyard::sys

@@ -1,0 +1,36 @@
+// What waits to be sent over a socket: bytes, and descriptors that go with some of them.
+//
+// Does not bound itself: who adds looks at size(). One thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+class Outgoing {
+ public:
+  /// The descriptors go with the first of the bytes. They are copied.
+  void add(std::string_view bytes, const std::vector<int>& descriptors);
+
+  /// As much as the socket takes now. When nobody is there any more, all is dropped.
+  void send_some(int socket);
+
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+
+ private:
+  struct Attached {
+    std::size_t at = 0;  ///< With which of the bytes.
+    std::vector<Descriptor> descriptors;
+  };
+  std::string bytes_;
+  std::deque<Attached> attached_;
+};
+
+}  // namespace trainyard::sys

@@ -1,0 +1,33 @@
+// Unix sockets: bytes, and with the first of them descriptors (SCM_RIGHTS).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+/// As many descriptors as Linux passes with one message.
+constexpr std::size_t kPassedMax = 253;
+
+/// Two connected ends of a stream.
+Result<std::pair<Descriptor, Descriptor>> socket_pair();
+
+/// As send(2) with these flags, and the descriptors with the first byte; at most
+/// wire::kDescriptorsMax. They stay open here.
+ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags);
+
+/// As recv(2). Descriptors that came are added to `descriptors`; they are closed on exec. Some may
+/// be lost when this process has no room for them. A socket among them does not linger any more:
+/// whoever closes it waits for nobody, whatever its sender has asked for.
+ssize_t receive_with(int socket, std::span<char> bytes, std::vector<Descriptor>& descriptors,
+                     int flags);
+
+}  // namespace trainyard::sys

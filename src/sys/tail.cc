@@ -1,0 +1,70 @@
+#include "sys/tail.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+
+Error cannot_tail(const std::string& path, int code) {
+  return system_error(fmt::format("cannot read '{}'", path), code);
+}
+
+}  // namespace
+
+std::string_view last_lines(std::string_view text, std::size_t lines_max) {
+  std::size_t start = text.size();
+  for (std::size_t lines = 0; start > 0; --start) {
+    if (text[start - 1] == '\n' && start != text.size() && ++lines == lines_max) break;
+  }
+  return text.substr(start);
+}
+
+Result<std::string> Tail::read_more() {
+  const Descriptor file(
+      open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
+  if (!file.is_open()) {
+    if (errno == ENOENT) return std::string{};
+    if (errno == ELOOP) {
+      return std::unexpected(Error{fmt::format("'{}' is a link, and not a plain file", path_)});
+    }
+    return std::unexpected(cannot_tail(path_, errno));
+  }
+  struct stat facts{};
+  if (fstat(file.get(), &facts) != 0) return std::unexpected(cannot_tail(path_, errno));
+  if (!S_ISREG(facts.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is no plain file", path_)});
+  }
+  if (facts.st_size < offset_) offset_ = 0;
+  const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(end_ - offset_, 0));
+  std::string piece(std::min<std::uint64_t>(kPiece, left), '\0');
+  const ssize_t got = pread(file.get(), piece.data(), piece.size(), offset_);
+  if (got < 0) return std::unexpected(cannot_tail(path_, errno));
+  piece.resize(static_cast<std::size_t>(got));
+  offset_ += got;
+  return piece;
+}
+
+void Tail::stop_at_present() {
+  struct stat facts{};
+  end_ = lstat(path_.c_str(), &facts) == 0 ? facts.st_size : 0;
+  if (end_ < offset_) offset_ = 0;
+}
+
+}  // namespace trainyard::sys

@@ -1,0 +1,39 @@
+// Reading a file that grows: what is new since the last look.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace trainyard::sys {
+
+/// The last lines of a text, at most so many.
+std::string_view last_lines(std::string_view text, std::size_t lines_max);
+
+/// A file that need not be there yet. What is no plain file is not read: whoever writes there might
+/// have put a link to something else in its place. One that became shorter is read from its
+/// beginning again.
+class Tail {
+ public:
+  explicit Tail(std::string path) : path_(std::move(path)) {}
+
+  /// The next piece, at most 64 KiB; empty when there is nothing new, or when all has been read
+  /// that was there at the last stop_at_present().
+  Result<std::string> read_more();
+
+  /// Lets read_more() come to an end, however fast the file grows.
+  void stop_at_present();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::int64_t offset_ = 0;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
+};
+
+}  // namespace trainyard::sys

@@ -1,0 +1,51 @@
+#include "sys/terminal.h"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <string_view>
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace trainyard::sys {
+
+namespace {
+
+std::string_view variable(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment of this program.
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+}  // namespace
+
+bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+
+bool can_redraw(int descriptor) { return is_terminal(descriptor) && variable("TERM") != "dumb"; }
+
+bool takes_colour(int descriptor) { return can_redraw(descriptor) && variable("NO_COLOR").empty(); }
+
+int terminal_width(int descriptor) {
+  winsize size{};
+  constexpr int kUsual = 80;
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
+  return size.ws_col;
+}
+
+void write_text(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+      continue;
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return;
+    pollfd wait{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    if (poll(&wait, 1, -1) < 0 && errno != EINTR) return;
+  }
+}
+
+}  // namespace trainyard::sys

@@ -1,0 +1,29 @@
+// The terminal at the other end of a descriptor, if there is one.
+//
+// Not a user interface: it knows how wide it is and takes text. Any thread.
+#pragma once
+
+#include <string_view>
+
+namespace trainyard::sys {
+
+constexpr int kStandardInput = 0;
+constexpr int kStandardOutput = 1;
+constexpr int kStandardError = 2;
+
+bool is_terminal(int descriptor);
+
+/// A terminal that can go back over what it shows: none with TERM=dumb, as an editor's.
+bool can_redraw(int descriptor);
+
+/// One that may be coloured as well: NO_COLOR (no-color.org) is not set, or empty.
+bool takes_colour(int descriptor);
+
+/// Columns; 80 when nobody can say.
+int terminal_width(int descriptor);
+
+/// Writes all of it, waiting where it must. A reader that has gone away is no error of ours: the
+/// rest is dropped.
+void write_text(int descriptor, std::string_view text);
+
+}  // namespace trainyard::sys

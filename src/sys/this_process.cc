@@ -1,0 +1,106 @@
+#include "sys/this_process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+namespace {
+
+struct Area {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+/// Where the kernel reads the command line from: two fields of /proc/self/stat.
+Area command_line() {
+  constexpr int kAfterName = 3;  // The first field behind the name, counted as proc(5) does.
+  constexpr int kBegin = 48;
+  std::array<char, 4096> text{};
+  const Descriptor file(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+  const ssize_t got = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
+  std::string_view rest(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const std::size_t name_end = rest.rfind(") ");
+  if (name_end == std::string_view::npos) return {};
+  rest.remove_prefix(name_end + 2);
+  for (int field = kAfterName; field < kBegin; ++field) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return {};
+    rest.remove_prefix(space + 1);
+  }
+  Area area;
+  const char* const end = rest.data() + rest.size();
+  const auto [next, error] = std::from_chars(rest.data(), end, area.begin);
+  if (next != end) std::from_chars(next + 1, end, area.end);
+  return area;
+}
+
+}  // namespace
+
+Result<std::string> own_program() {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return std::unexpected(Error{"cannot find out which program this is: " + error.message()});
+  }
+  return self.string();
+}
+
+void rename_process(const std::string& name) {
+  ::prctl(PR_SET_NAME, name.c_str());
+  const Area area = command_line();
+  if (area.begin == 0 || area.end <= area.begin) return;
+  // The memory is ours: argv lies there, and nobody in a fresh fork reads that again.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number.
+  char* const text = reinterpret_cast<char*>(area.begin);
+  const std::size_t size = area.end - area.begin;
+  std::memset(text, 0, size);
+  std::ranges::copy(std::string_view(name).substr(0, size - 1), text);
+}
+
+std::int64_t own_pid() { return ::getpid(); }
+
+Result<Descriptor> open_log(const std::string& path, IfThere if_there) {
+  const int flags = if_there == IfThere::Empty ? O_TRUNC : O_EXCL;
+  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644));
+  if (log.is_open() || (errno == EEXIST && if_there == IfThere::Refuse)) return log;
+  return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+}
+
+void print_to(const Descriptor& log) {
+  ::dup2(log.get(), STDOUT_FILENO);
+  ::dup2(log.get(), STDERR_FILENO);
+}
+
+void end_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
+Error become(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return system_error(fmt::format("cannot run '{}'", command[0]), errno);
+}
+
+}  // namespace trainyard::sys

@@ -1,0 +1,42 @@
+// This process: its number and its program, and what it does to itself: what it is called, where it
+// prints, when it ends, and which program it becomes.
+//
+// What changes it is for the main thread, while there is no other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+std::int64_t own_pid();
+
+/// The path of the program that runs, for starting it again as something else.
+Result<std::string> own_program();
+
+/// Puts `name` (at most 15 bytes) in the place of the program's name and of its whole command line,
+/// which `ps`, `top` and `pkill` show. For a fresh fork that is not the program any more: what the
+/// command line was is lost.
+void rename_process(const std::string& name);
+
+/// What becomes of a log that is there already.
+enum class IfThere : std::uint8_t { Empty, Refuse };
+
+/// A log to be added to. Closed when there is one already and it is not to be emptied.
+Result<Descriptor> open_log(const std::string& path, IfThere if_there);
+
+/// Standard output and standard error go there from now on.
+void print_to(const Descriptor& log);
+
+/// This process is killed when its parent has ended. Not when the parent has already.
+void end_with_parent();
+
+/// Becomes the program, looked up on PATH, with its arguments; keeps no descriptor that is closed
+/// by exec. Returns only when it cannot, with the reason.
+Error become(const std::vector<std::string>& command);
+
+}  // namespace trainyard::sys

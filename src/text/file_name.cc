@@ -1,0 +1,43 @@
+#include "text/file_name.h"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/utf8.h"
+#include "text/text_file.h"
+
+namespace trainyard::text {
+
+std::optional<std::string> why_unsafe(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name == "." || name == "..") return "is not a name of its own";
+  if (name.size() > kFileNameMax) {
+    return fmt::format("has {} bytes, at most {} are possible", name.size(), kFileNameMax);
+  }
+  if (name.contains('/')) return "has a '/'";
+  if (find_bad_byte(name)) return "is not UTF-8 text";
+  for (std::size_t at = 0; at < name.size();) {
+    const Utf8Character character = utf8_character(name.substr(at));
+    at += character.bytes;
+    if (acts_on_a_terminal(character.code_point)) return "has a control character";
+    if (is_invisible(character.code_point)) {
+      return fmt::format("has the character U+{:04X}, which cannot be seen", character.code_point);
+    }
+  }
+  if (name.front() == '-') return "starts with '-', which commands take for an option";
+  if (name.front() == ' ' || name.back() == ' ') return "starts or ends with a space";
+  return std::nullopt;
+}
+
+std::string absolute_path(const std::string& directory, const std::string& path) {
+  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
+  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
+  return result;
+}
+
+}  // namespace trainyard::text

@@ -1,0 +1,69 @@
+#include "text/key_reader.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "text/mistake.h"
+#include "text/placeholder.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::text {
+
+void Complainer::complain(const YamlNode& node, std::string_view message) const {
+  mistakes_.add(document_.mistake(node, fmt::format("{}{}", where_, message)));
+}
+
+Complainer Complainer::within(std::string_view part) const {
+  return {document_, mistakes_, fmt::format("{}{}: ", where_, part)};
+}
+
+void check_keys(const Complainer& to, const YamlNode& mapping,
+                std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere) {
+  for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
+    const YamlNode& key = *mapping.items[i];
+    if (std::ranges::find(known, key.text) != known.end()) continue;
+    const auto other = std::ranges::find(elsewhere, key.text, &Elsewhere::key);
+    if (other != elsewhere.end()) {
+      to.complain(key, other->message);
+    } else if (const auto meant = nearest(key.text, known)) {
+      to.complain(key, fmt::format("unknown key '{}', did you mean '{}'?", key.text, *meant));
+    } else {
+      to.complain(key, fmt::format("unknown key '{}'", key.text));
+    }
+  }
+}
+
+std::optional<std::string> read_single(const Complainer& to, const YamlNode& node,
+                                       std::string_view key) {
+  switch (node.kind) {
+    case YamlKind::Text:
+      return node.text;
+    case YamlKind::Null:
+      to.complain(node, fmt::format("'{}' has no value", key));
+      break;
+    case YamlKind::List:
+      to.complain(node, fmt::format("'{}' wants a single value, and this is a list", key));
+      break;
+    case YamlKind::Mapping:
+      // {lr} without quotes is a mapping to YAML, and was meant as a placeholder.
+      if (node.items.size() == 2 && node.items[1]->kind == YamlKind::Null &&
+          is_identifier(node.items[0]->text)) {
+        to.complain(node, fmt::format("'{}' wants a single value; a text that starts with a "
+                                      "placeholder needs quotes: \"{{{}}}\"",
+                                      key, node.items[0]->text));
+      } else {
+        to.complain(node, fmt::format("'{}' wants a single value, and this is a mapping", key));
+      }
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainyard::text

@@ -1,0 +1,73 @@
+// How mistakes are told: sorted, once each, and not without end.
+#include "text/mistake.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/utf8.h"
+
+namespace trainyard::text {
+namespace {
+
+using ::testing::ElementsAre;
+
+Mistake at(int line, int column, std::string message, std::string file = "a.yaml") {
+  return {.file = std::move(file), .line = line, .column = column, .message = std::move(message)};
+}
+
+TEST(Mistake, NamesFileLineAndColumn) {
+  EXPECT_EQ(to_text(at(12, 5, "unknown key")), "a.yaml:12:5: unknown key");
+  EXPECT_EQ(to_text({.file = "a.yaml", .message = "is empty"}), "a.yaml: is empty");
+}
+
+TEST(Mistake, IsOneLineThatIsSafeToShow) {
+  EXPECT_EQ(to_text(at(1, 2, "the id 'a\nb\t\r' and '\x1b[2J\x7f'")),
+            "a.yaml:1:2: the id 'a\\nb\\t\\r' and '\\x1b[2J\\x7f'");
+  EXPECT_EQ(to_text(at(1, 2, std::string("\0", 1))), "a.yaml:1:2: \\x00");
+  std::string hidden;
+  for (const std::uint32_t code : {0x9BU, 0x202EU, 0x2066U, 0x2028U}) {
+    append_utf8(hidden, code);
+  }
+  EXPECT_EQ(to_text(at(1, 2, hidden)), "a.yaml:1:2: \\x9b\\u202e\\u2066\\u2028");
+  EXPECT_EQ(to_text(at(1, 2, "ok", "\x1b\xff.yaml")), "\\x1b\\xff.yaml:1:2: ok");
+  EXPECT_EQ(to_text(at(1, 2, "ä€ '\\n' \U0001F600")), "a.yaml:1:2: ä€ '\\n' \U0001F600");
+}
+
+TEST(MistakeList, SortsByPlaceAndTellsEachOnce) {
+  MistakeList list;
+  EXPECT_TRUE(list.empty());
+  list.add(at(9, 1, "x"));
+  list.add(at(2, 7, "y"));
+  list.add(at(2, 7, "y"));
+  list.add(at(2, 3, "z"));
+  EXPECT_EQ(list.count(), 4U);
+  EXPECT_THAT(std::move(list).take(), ElementsAre(at(2, 3, "z"), at(2, 7, "y"), at(9, 1, "x")));
+}
+
+TEST(MistakeList, KeepsTheOrderInWhichFilesWereRead) {
+  MistakeList list;
+  list.add(at(1, 1, "x", "z.yaml"));
+  list.add(at(5, 1, "x", "a.yaml"));
+  list.add(at(3, 1, "x", "a.yaml"));
+  EXPECT_THAT(std::move(list).take(), ElementsAre(at(1, 1, "x", "z.yaml"), at(3, 1, "x", "a.yaml"),
+                                                  at(5, 1, "x", "a.yaml")));
+}
+
+TEST(MistakeList, ShowsAHundredAndCountsTheRest) {
+  MistakeList list;
+  constexpr int kMany = 20'000;
+  for (int line = 1; line <= kMany; ++line) list.add(at(line, 1, "x"));
+  const Mistakes shown = std::move(list).take();
+  ASSERT_EQ(shown.size(), MistakeList::kShownMax + 1);
+  EXPECT_EQ(shown[99], at(100, 1, "x"));
+  EXPECT_EQ(to_text(shown.back()), "a.yaml: and 19900 more mistakes");
+  EXPECT_EQ(count(shown), 20'000U);
+}
+
+}  // namespace
+}  // namespace trainyard::text

@@ -1,0 +1,203 @@
+#include "text/placeholder.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/nearest.h"
+#include "text/second_reader.h"
+#include "text/shell_quote.h"
+#include "text/shell_reader.h"
+
+namespace trainyard::text {
+namespace {
+
+bool starts_identifier(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+bool continues_identifier(char byte) {
+  return starts_identifier(byte) || (byte >= '0' && byte <= '9') || byte == '-';
+}
+
+std::string_view leading_identifier(std::string_view text) {
+  if (text.empty() || !starts_identifier(text.front())) return {};
+  const auto end = std::ranges::find_if_not(text, continues_identifier);
+  return text.substr(0, static_cast<std::size_t>(end - text.begin()));
+}
+
+/// What stands at one place of a text: some text as it is to come out, or a placeholder.
+struct Piece {
+  std::size_t length = 1;  ///< How much of the text it is.
+  std::string_view literal;
+  std::string_view name;  ///< Of a placeholder; empty for text.
+};
+
+Piece piece_at(std::string_view text) {
+  if (text.starts_with("${")) return {.length = 2, .literal = text.substr(0, 2)};
+  if (text.starts_with("{{")) {
+    const std::string_view name = leading_identifier(text.substr(2));
+    if (!name.empty() && text.substr(2 + name.size()).starts_with("}}")) {
+      return {.length = name.size() + 4, .literal = text.substr(1, name.size() + 2)};
+    }
+    return {.length = 2, .literal = text.substr(0, 1)};
+  }
+  if (text.starts_with('{')) {
+    const std::string_view name = leading_identifier(text.substr(1));
+    if (!name.empty() && text.substr(1 + name.size()).starts_with('}')) {
+      return {.length = name.size() + 2, .literal = {}, .name = name};
+    }
+  }
+  return {.length = 1, .literal = text.substr(0, 1)};
+}
+
+std::string unknown_placeholder(std::string_view name, const Template::Names& names) {
+  const auto meant = nearest(name, names.names);
+  if (meant) {
+    return fmt::format("unknown placeholder '{{{}}}', did you mean '{{{}}}'?", name, *meant);
+  }
+  return fmt::format("unknown placeholder '{{{}}}'; write '{{{{{}}}}}' for the text itself", name,
+                     name);
+}
+
+/// What a mistake says as the cure, with the placeholder in the place of `{v}`.
+std::string cure_for(std::string_view cure, std::string_view name) {
+  std::string text(cure);
+  constexpr std::string_view kAny = "{v}";
+  for (auto at = text.find(kAny); at != std::string::npos; at = text.find(kAny, at + name.size())) {
+    text.replace(at + 1, kAny.size() - 2, name);
+  }
+  return text;
+}
+
+/// What kind of place it is. The error says why no value can stand there, and what to do instead.
+std::expected<ShellContext, std::string> context_of(const Piece& piece, std::string_view after,
+                                                    ShellReader& shell,
+                                                    const Template::Names& names) {
+  if (!names.in_shell) return ShellContext{};
+  auto context = shell.value_here();
+  if (!context) {
+    const ShellRefusal& why = context.error();
+    return std::unexpected(fmt::format("'{{{}}}' stands {}; {}", piece.name, why.where,
+                                       cure_for(why.cure, piece.name)));
+  }
+  // Written out, `{n}>file` would redirect the descriptor n.
+  if (after.starts_with('<') || after.starts_with('>')) context->quoted = true;
+  return *context;
+}
+
+}  // namespace
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && leading_identifier(text).size() == text.size();
+}
+
+Template::Read Template::read(std::string_view text, const Names& names) {
+  Read result;
+  ShellReader shell;
+  std::string& literal = result.text.literal_;
+  std::size_t part_start = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Piece piece = piece_at(text.substr(at));
+    std::string_view as_text = piece.literal;
+    if (!piece.name.empty()) {
+      const auto found = std::ranges::find(names.names, piece.name);
+      if (found == names.names.end()) {
+        result.problems.push_back(unknown_placeholder(piece.name, names));
+      } else if (const auto context =
+                     context_of(piece, text.substr(at + piece.length), shell, names);
+                 !context) {
+        result.problems.push_back(context.error());
+      } else {
+        result.text.parts_.push_back(
+            {.text_before = static_cast<std::uint32_t>(literal.size() - part_start),
+             .slot = static_cast<std::uint16_t>(found - names.names.begin()),
+             .in_shell = names.in_shell,
+             .context = *context});
+        part_start = literal.size();
+        at += piece.length;
+        continue;
+      }
+      as_text = text.substr(at, piece.length);
+    }
+    literal += as_text;
+    if (names.in_shell) shell.read(as_text);
+    at += piece.length;
+  }
+  return result;
+}
+
+Template Template::plain(std::string text) {
+  Template made;
+  made.literal_ = std::move(text);
+  return made;
+}
+
+std::string Template::fill(const Bindings& bindings) const {
+  std::string filled;
+  filled.reserve(literal_.size() + (parts_.size() * 16));
+  std::size_t at = 0;
+  for (const Part& part : parts_) {
+    filled.append(literal_, at, part.text_before);
+    at += part.text_before;
+    const std::optional<std::string>& value = bindings[part.slot];
+    if (!value) continue;
+    if (part.in_shell) {
+      filled += shell_quoted(*value, part.context);
+    } else {
+      filled += *value;
+    }
+  }
+  filled.append(literal_, at);
+  return filled;
+}
+
+Template::Command Template::command(const Bindings& bindings) const {
+  Command command;
+  std::vector<std::size_t> slots;  // Of the variables, in their order.
+  std::size_t at = 0;
+  for (const Part& part : parts_) {
+    check(part.in_shell, "a command for the shell");
+    command.text.append(literal_, at, part.text_before);
+    at += part.text_before;
+    // Nothing reads a comment, so its value need not be there.
+    if (part.context.quoting == Quoting::Comment) continue;
+    const auto known = std::ranges::find(slots, part.slot);
+    const auto number = known - slots.begin() + 1;
+    std::string name = fmt::format("TRAINYARD_V{}", number);
+    command.text += shell_variable(name, part.context.quoting);
+    if (known != slots.end()) continue;
+    slots.push_back(part.slot);
+    command.variables.emplace_back(std::move(name), bindings[part.slot].value_or(""));
+  }
+  command.text.append(literal_, at);
+  return command;
+}
+
+bool Template::fills_here_document() const {
+  return std::ranges::any_of(parts_, [](const Part& part) {
+    return part.in_shell && part.context.quoting == Quoting::HereDocument;
+  });
+}
+
+std::optional<std::size_t> Template::missing(const Bindings& bindings) const {
+  for (const Part& part : parts_) {
+    if (!bindings[part.slot]) return part.slot;
+  }
+  return std::nullopt;
+}
+
+bool Template::uses(std::size_t slot) const {
+  return std::ranges::any_of(parts_, [slot](const Part& part) { return part.slot == slot; });
+}
+
+}  // namespace trainyard::text

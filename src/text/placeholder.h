@@ -1,0 +1,97 @@
+// Text with placeholders: `train.py --lr {lr} --out {task_dir}`, read once and filled in for each
+// task.
+//
+// What counts: `{identifier}` alone. `${` is left alone, with what follows it. `{{` stands for one
+// `{`, and `{{identifier}}` for `{identifier}`; a `}` anywhere else stands for itself. So JSON,
+// `awk '{print $1}'`, `${HOME}` and `find -exec ls {} +` can be written as they are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/shell_quote.h"
+
+namespace trainyard::text {
+
+/// The placeholders that every task has. Their slots come first, those of its matrix after them.
+constexpr std::array<std::string_view, 4> kOwnPlaceholders{"task_dir", "run_dir", "task_id",
+                                                           "group"};
+
+/// A letter or `_`, then letters, digits, `_` and `-`. What a key of a matrix must be.
+bool is_identifier(std::string_view text);
+
+/// The values that placeholders stand for, by slot. A slot without a value is one that this
+/// combination of a matrix does not have.
+using Bindings = std::vector<std::optional<std::string>>;
+
+/// Small: text without a placeholder costs no more than its string.
+class Template {
+ public:
+  Template() = default;
+
+  /// What came out of reading one. A placeholder that is a problem is left as text.
+  struct Read;
+
+  /// `names` are those that placeholders may use; the slot of each is its index. With `in_shell`
+  /// the text is a command for sh -c.
+  struct Names {
+    std::span<const std::string_view> names;
+    bool in_shell = false;
+  };
+  static Read read(std::string_view text, const Names& names);
+  /// Text as it is, braces and all.
+  static Template plain(std::string text);
+
+  /// The text with all values in their places; a slot without a value is left empty (missing()
+  /// has been asked before). In a command for the shell they are quoted for where they stand: this
+  /// is what people are shown and what fingerprints are of, never what runs.
+  [[nodiscard]] std::string fill(const Bindings& bindings) const;
+
+  /// What runs of a command for the shell.
+  struct Command;
+  [[nodiscard]] Command command(const Bindings& bindings) const;
+
+  /// Whether a value stands in a here-document, where a line of it that is the document's end
+  /// cannot be quoted: only command() is right for any value.
+  [[nodiscard]] bool fills_here_document() const;
+
+  /// The first slot it needs and the bindings do not have.
+  [[nodiscard]] std::optional<std::size_t> missing(const Bindings& bindings) const;
+
+  [[nodiscard]] bool uses_any() const { return !parts_.empty(); }
+  [[nodiscard]] bool uses(std::size_t slot) const;
+
+  /// The text, where it has no placeholder.
+  [[nodiscard]] const std::string& text() const { return literal_; }
+
+ private:
+  struct Part {
+    std::uint32_t text_before = 0;  ///< How much of literal_ comes before it, after the last part.
+    std::uint16_t slot = 0;
+    bool in_shell = false;
+    ShellContext context;
+  };
+
+  std::string literal_;  ///< All the text between the placeholders, in one piece.
+  std::vector<Part> parts_;
+};
+
+struct Template::Command {
+  std::string text;  ///< The same for all values: they are in the variables.
+  /// TRAINYARD_V1, TRAINYARD_V2, ... with their values, one for each placeholder.
+  std::vector<std::pair<std::string, std::string>> variables;
+};
+
+struct Template::Read {
+  Template text;
+  std::vector<std::string> problems;  ///< "unknown placeholder '{le}', did you mean '{lr}'?"
+};
+
+}  // namespace trainyard::text

@@ -1,0 +1,32 @@
+// A command that runs a script in Python, taken apart: so that what it would run can be run by a
+// process that has imported for it.
+//
+// Knows as much of the shell as such a command needs: words and quotes. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::text {
+
+struct PythonCommand {
+  std::vector<std::string> arguments;
+  std::size_t interpreter = 0;  ///< How many of them are the interpreter's: python3 -u.
+  /// Where its imports look first, seen from its current directory; empty: wherever that is.
+  std::string directory;
+};
+
+/// Reads a program with its arguments, or one text for the shell that is nothing but words. What
+/// runs is a script, -m module or -c text. The error is the end of a sentence that starts with the
+/// command: "has a '|', which is for the shell".
+Result<PythonCommand> read_python_command(std::vector<std::string> arguments);
+Result<PythonCommand> read_python_command(std::string_view text);
+
+/// Whether a text is the name of a module: torch.nn.
+bool is_python_module(std::string_view name);
+
+}  // namespace trainyard::text

@@ -1,0 +1,248 @@
+#include "text/second_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace trainyard::text {
+namespace {
+
+/// What an operand is: a word that is neither an option nor the value of one.
+enum class Operand : std::uint8_t {
+  Script,    ///< The first is a file with the program; the others are the program's own.
+  Code,      ///< The first is the program.
+  Host,      ///< What comes after the first is the program.
+  Command,   ///< All of them up to one that begins with `:::` are the program.
+  Anything,  ///< Options may come after it.
+};
+
+/// These start the program that is among their arguments.
+constexpr std::array<std::string_view, 16> kStarters{
+    "env",  "nohup", "nice", "ionice", "timeout", "setsid",  "stdbuf", "sudo",
+    "doas", "xargs", "srun", "mpirun", "taskset", "numactl", "chroot", "unshare"};
+
+constexpr ShellRefusal kInProgram{.where = "in a text that is read as a program",
+                                  .cure = "hand it over as an argument behind that text"};
+constexpr std::string_view kArgumentOfShell =
+    "hand it over as an argument: sh -c '... \"$1\"' sh {v}";
+
+}  // namespace
+
+struct SecondReader::Program {
+  std::array<std::string_view, 8> names;
+  std::string_view code;        ///< Letters of the options that a program follows.
+  std::string_view with_value;  ///< Those that are followed by a value.
+  std::string_view instead;     ///< Those after which no program comes.
+  std::string_view code_word;   ///< The long form of `code`.
+  bool code_is_operand =
+      false;  ///< What `-c` means is the first operand, not the rest of its word.
+  Operand operand = Operand::Script;
+  bool anywhere = false;  ///< Its name with such options means it in any place of a command.
+  bool input = true;      ///< Without a program it reads its input.
+  ShellRefusal refusal;
+};
+
+namespace {
+
+constexpr std::array<SecondReader::Program, 9> kPrograms{{
+    {.names = {"source"},
+     .code = {},
+     .with_value = {},
+     .instead = {},
+     .code_word = {},
+     .input = false,
+     .refusal = {}},
+    {.names = {"node", "nodejs"},
+     .code = "ep",
+     .with_value = "rC",
+     .instead = {},
+     .code_word = "--eval",
+     .anywhere = true,
+     .refusal = kInProgram},
+    {.names = {"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"},
+     .code = "c",
+     .with_value = "oO",
+     .instead = {},
+     .code_word = {},
+     .code_is_operand = true,
+     .anywhere = true,
+     .refusal = {.where = "in the text that 'sh -c' reads as a command", .cure = kArgumentOfShell}},
+    {.names = {"python", "pypy", "ipython"},
+     .code = "c",
+     .with_value = "WX",
+     .instead = "m",
+     .code_word = {},
+     .anywhere = true,
+     .refusal = {.where = "in the text that 'python -c' reads as a program",
+                 .cure = "hand it over as an argument: python3 -c '... sys.argv[1]' {v}"}},
+    {.names = {"perl", "ruby", "Rscript", "lua", "julia"},
+     .code = "eE",
+     .with_value = "I",
+     .instead = {},
+     .code_word = "--eval",
+     .anywhere = true,
+     .refusal = kInProgram},
+    {.names = {"awk", "gawk", "mawk", "nawk"},
+     .code = "e",
+     .with_value = "Fv",
+     .instead = "f",
+     .code_word = "--source",
+     .operand = Operand::Code,
+     .input = false,
+     .refusal = {.where = "in the text that awk reads as a program",
+                 .cure = "hand it over as a variable: V={v} awk '... ENVIRON[\"V\"]'"}},
+    {.names = {"su", "runuser", "flock", "script"},
+     .code = "c",
+     .with_value = "sgGwE",
+     .instead = {},
+     .code_word = "--command",
+     .operand = Operand::Anything,
+     .refusal = {.where = "in the text that 'su -c' reads as a command",
+                 .cure = "hand it over as an argument: su USER -c '... \"$1\"' sh {v}"}},
+    {.names = {"ssh"},
+     .code = {},
+     .with_value = "BbcDEeFIiJLlmOopQRSWw",
+     .instead = {},
+     .code_word = {},
+     .operand = Operand::Host,
+     .refusal = {.where = "in what 'ssh' has a shell on the other machine read",
+                 .cure = "send it: printf '%s\\n' {v} | ssh HOST 'read -r v; ... \"$v\"'"}},
+    {.names = {"parallel", "sem", "watch"},
+     .code = {},
+     .with_value = "aCdEIjLlNnPSs",
+     .instead = {},
+     .code_word = {},
+     .operand = Operand::Command,
+     .input = false,
+     .refusal = {.where = "in the command that 'parallel' or 'watch' has a shell read",
+                 .cure = "hand it over in a variable: V={v} parallel 'train \"$V\"' ::: 1 2"}},
+}};
+
+/// "python" of /opt/venv/bin/python3.12.
+std::string_view name_of(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);
+  return program.substr(0, program.find_last_not_of("0123456789.") + 1);
+}
+
+/// What a program reads when it is told to read this file is its input.
+bool is_input(std::string_view file) {
+  constexpr std::array<std::string_view, 4> kInputs{"-", "/dev/stdin", "/dev/fd/0",
+                                                    "/proc/self/fd/0"};
+  return is_in(file, kInputs);
+}
+
+const SecondReader::Program* program_named(std::string_view word) {
+  const std::string_view name = word == "." ? "source" : name_of(word);
+  if (name.empty()) return nullptr;
+  const auto found = std::ranges::find_if(
+      kPrograms, [name](const auto& program) { return is_in(name, program.names); });
+  return found == kPrograms.end() ? nullptr : &*found;
+}
+
+bool has(std::string_view letters, char letter) {
+  return letters.find(letter) != std::string_view::npos;
+}
+
+}  // namespace
+
+void SecondReader::take(std::string_view word) {
+  if (skipped_ > 0) {
+    --skipped_;
+  } else if (state_ == State::Options) {
+    const bool option = word.size() > 1 && (word[0] == '-' || word[0] == '+');
+    if (code_is_next_ && !program_->code_is_operand) {
+      code_is_next_ = false;
+      if (program_->operand == Operand::Script) state_ = State::Operands;
+    } else if (option) {
+      take_option(word);
+    } else {
+      take_operand(word);
+    }
+  } else if (state_ == State::Operands) {
+    find(word);
+  }
+  first_ = false;
+}
+
+void SecondReader::find(std::string_view word) {
+  if (first_) starts_others_ = is_in(name_of(word), kStarters);
+  const Program* const program = program_named(word);
+  if (program == nullptr || (!first_ && !starts_others_ && !program->anywhere)) return;
+  program_ = program;
+  state_ = State::Options;
+  reads_input_ = program->input;
+  code_is_next_ = false;
+}
+
+void SecondReader::take_option(std::string_view option) {
+  if (option.starts_with("--")) {
+    if (option == program_->code_word) code_is_next_ = true;
+    // Of bash.
+    if (option == "--rcfile" || option == "--init-file") skipped_ = 1;
+    return;
+  }
+  for (std::size_t at = 1; at < option.size(); ++at) {
+    const bool last = at + 1 == option.size();
+    if (has(program_->code, option[at])) {
+      reads_input_ = false;
+      code_is_next_ = program_->code_is_operand || last;
+      // Else it is the rest of the word.
+      if (!program_->code_is_operand) return;
+    } else if (has(program_->with_value, option[at])) {
+      skipped_ = last ? 1 : 0;
+      return;
+    } else if (has(program_->instead, option[at])) {
+      reads_input_ = false;
+      state_ = State::Operands;
+      return;
+    }
+  }
+}
+
+void SecondReader::take_operand(std::string_view operand) {
+  switch (program_->operand) {
+    case Operand::Script:
+      // What comes after the text of `sh -c` is its `$0`.
+      if (code_is_next_) skipped_ = 1;
+      reads_input_ = !code_is_next_ && is_input(operand);
+      code_is_next_ = false;
+      state_ = State::Operands;
+      break;
+    case Operand::Code:
+      state_ = State::Operands;
+      break;
+    case Operand::Host:
+      state_ = State::Code;
+      break;
+    case Operand::Command:
+      if (operand.starts_with(":::")) state_ = State::Operands;
+      break;
+    case Operand::Anything:
+      break;
+  }
+}
+
+bool SecondReader::takes_a_script() const {
+  return program_ != nullptr && program_->operand == Operand::Script && state_ == State::Options &&
+         skipped_ == 0 && !code_is_next_;
+}
+
+ShellRefusal SecondReader::refusal(std::string_view begun) const {
+  if (program_ == nullptr || state_ == State::Operands || skipped_ > 0) return {};
+  const bool option = begun.starts_with('-');
+  bool code = state_ == State::Code || code_is_next_;
+  code = code || (program_->operand == Operand::Code && !option);
+  code = code || (program_->operand == Operand::Command && !option);
+  if (option && begun.starts_with("--")) {
+    code = code || (!program_->code_word.empty() && begun.starts_with(program_->code_word));
+  } else if (option && !program_->code_is_operand) {
+    const auto letter = begun.find_first_of(program_->code, 1);
+    const auto value = begun.find_first_of(program_->with_value, 1);
+    code = code || letter < value;
+  }
+  return code ? program_->refusal : ShellRefusal{};
+}
+
+}  // namespace trainyard::text

@@ -1,0 +1,67 @@
+// The programs that read one of their arguments, or their input, as a program once more: sh -c,
+// python -c, awk, ssh. A value that stands in such a text is a part of that program, whatever the
+// quotes around it.
+//
+// Knows the usual ones by their names, and not what they are called by: `$SHELL -c` is not seen.
+// Pure.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+namespace trainyard::text {
+
+/// Whether a word is one of those.
+bool is_in(std::string_view word, const auto& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Why no value can stand at a place of a command, and what to do; both empty where one can.
+struct ShellRefusal {
+  std::string_view where;  ///< As in "within '${...}'".
+  std::string_view cure;   ///< With `{v}` for the placeholder.
+
+  [[nodiscard]] bool refuses() const { return !where.empty(); }
+};
+
+/// Where a value would be a part of a program that is read from standard input.
+constexpr ShellRefusal kProgramAsInput{
+    .where = "in a text that is read from standard input as a program",
+    .cure = "hand it over as an argument: sh -s {v} <<'EOF', python3 - {v} <<'EOF'"};
+
+/// Follows one simple command.
+class SecondReader {
+ public:
+  /// Takes its next word, the name of the command first; neither `a=b` before it nor redirections.
+  void take(std::string_view word);
+
+  /// What reads the word that comes now, of which this much is known, as a program.
+  [[nodiscard]] ShellRefusal refusal(std::string_view begun) const;
+
+  /// Whether its input is read as a program.
+  [[nodiscard]] bool reads_input() const { return program_ != nullptr && reads_input_; }
+
+  /// Whether the file that it is given next is read as a program.
+  [[nodiscard]] bool takes_a_script() const;
+
+  /// One of the programs; the table is in the source.
+  struct Program;
+
+ private:
+  enum class State : std::uint8_t { Options, Operands, Code };
+
+  void find(std::string_view word);
+  void take_option(std::string_view option);
+  void take_operand(std::string_view operand);
+
+  const Program* program_ = nullptr;  ///< The last one that was seen.
+  State state_ = State::Operands;
+  int skipped_ = 0;             ///< So many words are values of an option, or `$0`.
+  bool code_is_next_ = false;   ///< `-c` was there.
+  bool reads_input_ = false;    ///< No script, no -c.
+  bool first_ = true;           ///< No word has been taken.
+  bool starts_others_ = false;  ///< As `nohup` and `timeout 5` do.
+};
+
+}  // namespace trainyard::text

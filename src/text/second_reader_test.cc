@@ -1,0 +1,183 @@
+// Which words of a command are read once more, so that no value may stand in them.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "text/placeholder.h"
+
+namespace trainyard::text {
+namespace {
+
+constexpr std::array<std::string_view, 1> kOnlyLr{"lr"};
+
+/// The mistake that the first placeholder is; empty when all are fine.
+std::string mistake_in(std::string_view command) {
+  const Template::Read read = Template::read(command, {.names = kOnlyLr, .in_shell = true});
+  return read.problems.empty() ? "" : read.problems.front();
+}
+
+TEST(SecondReader, IsAShellThatIsGivenACommandAsText) {
+  for (const std::string_view command :
+       {"sh -c 'train {lr}'", "sh -c \"train {lr}\"", "sh -c {lr}", "bash -ec 'x {lr}'",
+        "sh -c train' '{lr}", "/usr/bin/bash -o pipefail -c 'x {lr}'", "A=1 nohup sh -c 'x {lr}'",
+        "bash --norc -c 'x {lr}'", "find . -exec sh -c 'x {lr}' \\;",
+        "docker run img bash -lc 'x {lr}'", "\"sh\" -c \"{lr}\"", "sh -c \"$(echo {lr})\"",
+        "if true; then sh -c '{lr}'; fi", "sh >log -c 'x {lr}'", "sh 2> log -c 'x {lr}'",
+        "s\\h -c 'x {lr}'", "sh -c 'x' sh 1; sh -c '{lr}'", "exec bash -c 'x {lr}'",
+        "dash -c 'x '\"{lr}\""}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in the text that 'sh -c' reads as a command; hand it over as an "
+              "argument: sh -c "
+              "'... \"$1\"' sh {lr}")
+        << command;
+  }
+  for (const std::string_view command :
+       {"sh -c 'x \"$1\"' sh {lr}", "sh train.sh -c {lr}", "bash -o {lr} x", "sh -c 'x' >{lr}",
+        "sh -c 'x' > {lr}/log", "sh train.sh {lr}; echo -c {lr}", "{lr} -c {lr}",
+        "python train.py -c {lr}", "sh -c 'x'; echo {lr}", "sh -c 'x' 2>&1 | tee {lr}",
+        "./sh.py -c {lr}", "sh -c 'x \"$@\"' -- sh {lr}"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, IsAnInterpreterThatIsGivenItsProgramAsText) {
+  for (const std::string_view command :
+       {"python -c 'print({lr})'", "python3.12 -uc \"print({lr})\"",
+        "/opt/venv/bin/python -W error -c '{lr}'", "python3 -c'print({lr})'",
+        "CUDA_VISIBLE_DEVICES=0 python -c 'x({lr})'", "time pypy3 -c '{lr}'"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in the text that 'python -c' reads as a program; hand it over as an "
+              "argument: python3 "
+              "-c '... sys.argv[1]' {lr}")
+        << command;
+  }
+  for (const std::string_view command :
+       {"perl -ne 'print {lr}' f", "node -e \"{lr}\"", "node --eval {lr}", "ruby -e'{lr}'"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in a text that is read as a program; hand it over as an argument "
+              "behind that text")
+        << command;
+  }
+  for (const std::string_view command :
+       {"python -c 'import sys' {lr}", "python -m fit -c {lr}", "python -u fit.py -c {lr} -e {lr}",
+        "python -W {lr} fit.py", "perl -I {lr} x.pl -e {lr}", "python fit.py --cfg=-c {lr}",
+        "torchrun -e {lr} -c {lr}"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, IsAwkAndSuAndSsh) {
+  for (const std::string_view command :
+       {"awk '$1 > {lr}' f", "awk -F: \"{lr}\"", "gawk -e '{lr}'", "x | awk {lr}"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in the text that awk reads as a program; hand it over as a variable: "
+              "V={lr} awk '... "
+              "ENVIRON[\"V\"]'")
+        << command;
+  }
+  for (const std::string_view command : {"su -c 'x {lr}'", "su bob -c \"{lr}\"",
+                                         "su --command='{lr}' bob", "sudo su - bob -c {lr}"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in the text that 'su -c' reads as a command; hand it over as an "
+              "argument: su USER -c "
+              "'... \"$1\"' sh {lr}")
+        << command;
+  }
+  for (const std::string_view command : {"ssh host train {lr}", "ssh -p 22 -o A=b host 'x {lr}'",
+                                         "timeout 5 ssh host \"{lr}\"", "ssh host x >log {lr}"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in what 'ssh' has a shell on the other machine read; send it: printf "
+              "'%s\\n' {lr} | ssh "
+              "HOST 'read -r v; ... \"$v\"'")
+        << command;
+  }
+  for (const std::string_view command :
+       {"awk '{print $1}' {lr}", "awk -v x={lr} 'x'", "awk -f prog {lr}", "su bob -c 'x \"$1\"' sh",
+        "ssh {lr} train", "ssh -i {lr} host x", "ssh host x > {lr}/log", "ssh host x >\"{lr}\"",
+        "rsync -ave ssh {lr} host:{lr}", "V={lr} awk '{print ENVIRON[\"V\"]}'",
+        "printf '%s\\n' {lr} | ssh host 'read -r v'", "echo awk {lr}"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {
+  for (const std::string_view command : {"sh <<EOF\nx {lr}\nEOF",
+                                         "python3 - <<EOF\n{lr}\nEOF",
+                                         "python3 <<'EOF'\n{lr}\nEOF",
+                                         "ssh host <<EOF\n{lr}\nEOF",
+                                         "bash -s <<-EOF\n{lr}\nEOF",
+                                         "sh<<EOF\n{lr}\nEOF",
+                                         "sudo bash <<EOF\n{lr}\nEOF",
+                                         "bash <<< \"x {lr}\"",
+                                         "ssh host bash <<EOF\n{lr}\nEOF",
+                                         "su bob <<EOF\n{lr}\nEOF",
+                                         "sh >log <<EOF\n{lr}\nEOF",
+                                         "cat <<EOF | sh\n{lr}\nEOF",
+                                         "<<EOF sh\n{lr}\nEOF",
+                                         "cat <<EOF | tee log | ssh host\n{lr}\nEOF",
+                                         "{ sh; } <<EOF\n{lr}\nEOF",
+                                         "(sh) <<EOF\n{lr}\nEOF",
+                                         "( cd x; sh ) <<EOF\n{lr}\nEOF",
+                                         "while true; do sh; done <<EOF\n{lr}\nEOF",
+                                         "if true; then bash -s; fi <<EOF\n{lr}\nEOF",
+                                         "rbash <<EOF\n{lr}\nEOF"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in a text that is read from standard input as a program; hand it over "
+              "as an argument: sh "
+              "-s {lr} <<'EOF', python3 - {lr} <<'EOF'")
+        << command;
+  }
+  for (const std::string_view command :
+       {"cat <<EOF\n{lr}\nEOF", "python3 fit.py <<EOF\n{lr}\nEOF", "sh -c 'cat' <<EOF\n{lr}\nEOF",
+        "sh -s {lr} <<'EOF'\nx\nEOF", "python3 - {lr} <<'EOF'\nx\nEOF",
+        "awk '{print $1}' <<EOF\n{lr}\nEOF", "cat <<<{lr}", "sh train.sh <<EOF\n{lr}\nEOF",
+        "cat <<EOF >conf && python3 fit.py conf\n{lr}\nEOF", "{ cat; } <<EOF\n{lr}\nEOF",
+        "while read -r x; do sh x.sh; done <<EOF\n{lr}\nEOF", "cat <<EOF | train\n{lr}\nEOF"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, IsGivenWhatASubstitutionPrints) {
+  for (const std::string_view command :
+       {"source <(echo {lr})", ". <(echo \"x={lr}\")", "bash <(echo 'x {lr}')",
+        "python3 -u <(printf %s {lr})", "source <(a; (b); echo $(echo {lr}))"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in a command that prints what is read as a program; write the program "
+              "to a file, with the value as an argument of it")
+        << command;
+  }
+  for (const std::string_view command :
+       {"source <(conda shell.bash hook); train {lr}", "diff <(echo {lr}) <(echo b)",
+        "python3 fit.py <(echo {lr})", "source <(a; (b)); train {lr}"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, IsWhatRunsACommandManyTimes) {
+  for (const std::string_view command :
+       {"parallel train {lr} ::: 1 2", "parallel -j 4 'train {lr}' ::: 1",
+        "seq 3 | parallel echo {lr}", "watch -n 5 \"ls {lr}\"", "sem -j 2 train {lr}"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in the command that 'parallel' or 'watch' has a shell read; hand it "
+              "over in a variable: V={lr} parallel 'train \"$V\"' ::: 1 2")
+        << command;
+  }
+  for (const std::string_view command :
+       {"parallel train ::: {lr}", "parallel -j {lr} train ::: 1", "echo parallel {lr}",
+        "V={lr} parallel 'train \"$V\"' ::: 1", "parallel train <{lr}"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+TEST(SecondReader, IsNotSeenWhereItHasAnotherName) {
+  // The documentation says so; here is what that means.
+  for (const std::string_view command :
+       {"$SHELL -c 'x {lr}'", "x=eval; $x {lr}", "echo {lr} | sh", "env -S \"sh -c {lr}\""}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::text

@@ -1,0 +1,485 @@
+#include "text/shell_reader.h"
+
+#include <algorithm>
+#include <expected>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "text/here_document.h"
+#include "text/second_reader.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::text {
+namespace {
+
+bool is_one_of(char byte, std::string_view set) { return set.find(byte) != std::string_view::npos; }
+
+/// `$$` is the number of the shell. The second dollar opens nothing, though bash looks for the end
+/// of
+/// `$$(` as if it did.
+constexpr char kTwoDollars = '\x01';
+
+bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
+
+bool starts_name(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+bool continues_name(char byte) { return starts_name(byte) || (byte >= '0' && byte <= '9'); }
+
+constexpr std::string_view kOtherWay =
+    "hand the value over in a variable of 'env', or write the command as a list";
+constexpr std::string_view kOtherBraces = "give it a name first: x={v}; echo \"${U:-$x}\"";
+constexpr ShellRefusal kInBraces{.where = "within '${...}'", .cure = kOtherBraces};
+constexpr ShellRefusal kInArithmetic{
+    .where = "in arithmetic, which would read its value as a formula",
+    .cure = "make a number of it first: n=$(printf %d {v}); echo $((n + 1))"};
+constexpr ShellRefusal kInBackticks{.where = "in backticks", .cure = "write $(...) for them"};
+constexpr ShellRefusal kAfterBackslash{
+    .where = "right after a backslash, which would quote only the first character of its value",
+    .cure = "take the backslash away: the value is quoted"};
+constexpr ShellRefusal kAfterName{
+    .where = "right after the name of a variable, which its value would go on with",
+    .cure = "write the name in braces: ${x}{v}"};
+constexpr ShellRefusal kInHereWord{.where = "in the word that ends a here-document",
+                                   .cure = kOtherWay};
+constexpr ShellRefusal kInHere{.where = "in an expansion in a here-document, or after one",
+                               .cure = "give it a name before the document: x={v}"};
+constexpr ShellRefusal kInQuotedHere{
+    .where = "in a here-document whose word is quoted, in which the shell puts no values",
+    .cure = "write <<EOF without quotes, and \\$ for a dollar"};
+constexpr ShellRefusal kInTabbedHere{
+    .where = "in a '<<-' document, of whose lines the shell takes the tabs", .cure = "write <<EOF"};
+constexpr ShellRefusal kAfterCase{.where = "after a 'case' in '$(...)'", .cure = kOtherWay};
+constexpr ShellRefusal kAfterQuoteInBraces{.where = "after a quote within \"${...}\"",
+                                           .cure = kOtherWay};
+constexpr ShellRefusal kAfterOther{
+    .where =
+        "after what shells do not agree about ('$[', '$$(', or a quote after '$' or in "
+        "arithmetic)",
+    .cure = kOtherWay};
+constexpr ShellRefusal kAfterHere{
+    .where = "after a here-document of which shells do not agree where it ends", .cure = kOtherWay};
+constexpr ShellRefusal kAfterSign{
+    .where = "after ')#' or '(#', of which shells do not agree whether they start a comment",
+    .cure = "write a blank before a comment, and quotes around '#' elsewhere"};
+constexpr ShellRefusal kAfterInteger{
+    .where = "after 'declare -i' or '-n', which make what a variable is given later a formula",
+    .cure =
+        "write the command as a list, in which no shell reads it; a variable of 'env' would be "
+        "run here as well"};
+
+}  // namespace
+
+void ShellReader::read(std::string_view text) {
+  for (const char byte : text) read_byte(byte);
+}
+
+/// What would run the value, or what a substitution prints that has it.
+ShellRefusal ShellReader::read_again_here() const {
+  if (!in_here_ && comment_) return {};
+  for (const Frame& frame : frames_) {
+    if (frame.inside == Inside::Arithmetic) return kInArithmetic;
+    const ShellRefusal formula = frame.words.formula();
+    if (formula.refuses()) return formula;
+  }
+  return {};
+}
+
+/// The value would go on with the name of a variable, or would be one.
+bool ShellReader::joins_a_name() const {
+  const Inside inside = frames_.back().inside;
+  if (in_here_) return variable_ || before_ == '$';
+  if (comment_ || inside == Inside::Single) return false;
+  return before_ == '$' || (variable_ && inside == Inside::Double);
+}
+
+ShellRefusal ShellReader::why_not_here() const {
+  if (given_up_.refuses()) return given_up_;
+  if (frames_.back().inside == Inside::Backticks) return kInBackticks;
+  if (backslash_) return kAfterBackslash;
+  if (reading_ != Reading::Nothing) return kInHereWord;
+  if (in_here_) {
+    const HereEnd& document = here_wanted_.front();
+    if (document.is_code) return kProgramAsInput;
+    if (document.tabs_stripped) return kInTabbedHere;
+    if (document.quoted) return kInQuotedHere;
+    if (lost_in_here_ || !here_closers_.empty()) return kInHere;
+  }
+  const ShellRefusal again = read_again_here();
+  if (again.refuses()) return again;
+  if (!in_here_ && !comment_) {
+    // Quotes belong to what they stand in; a substitution is a command of its own.
+    for (const Frame& frame : frames_ | std::views::reverse) {
+      if (frame.inside == Inside::Braces) return kInBraces;
+      if (frame.inside == Inside::Single || frame.inside == Inside::Double) continue;
+      const ShellRefusal name = frame.words.name();
+      if (name.refuses()) return name;
+      break;
+    }
+  }
+  return joins_a_name() ? kAfterName : ShellRefusal{};
+}
+
+std::expected<ShellContext, ShellRefusal> ShellReader::value_here() {
+  const ShellRefusal why = why_not_here();
+  if (why.refuses()) return std::unexpected(why);
+  ShellContext context;
+  const Inside inside = frames_.back().inside;
+  if (in_here_) {
+    context.quoting = Quoting::HereDocument;
+  } else if (comment_) {
+    context.quoting = Quoting::Comment;
+  } else if (inside == Inside::Single) {
+    context.quoting = Quoting::SingleQuotes;
+  } else if (inside == Inside::Double) {
+    context.quoting = Quoting::DoubleQuotes;
+  }
+  context.quoted = context.quoting == Quoting::Word && (variable_ || words().at_command_start());
+  // Whatever the value is, this line is not the end of a document.
+  if (in_here_) {
+    here_line_ += '\n';
+    here_joined_ += '\n';
+  }
+  if (!in_here_ && !comment_) words().add('v');
+  variable_ = false;
+  remember('v');
+  return context;
+}
+
+void ShellReader::give_up(const ShellRefusal& why) {
+  if (!given_up_.refuses()) given_up_ = why;
+}
+
+void ShellReader::remember(char byte) {
+  before_that_ = std::exchange(before_, byte == '$' && before_ == '$' ? kTwoDollars : byte);
+}
+
+/// Those of the command that quotes and braces stand in.
+ShellWords& ShellReader::words() {
+  const auto holds = [](const Frame& frame) {
+    return frame.inside != Inside::Single && frame.inside != Inside::Double &&
+           frame.inside != Inside::Braces;
+  };
+  return std::ranges::find_if(frames_ | std::views::reverse, holds)->words;
+}
+
+bool ShellReader::at_word_start() const { return is_one_of(before_, " \t\n;|&()`"); }
+
+void ShellReader::read_byte(char byte) {
+  if (in_here_) return step_here(byte);
+  if (std::exchange(backslash_, false)) {
+    // The end of a line after a backslash is as good as not there; anything else means itself.
+    if (byte == '\n') {
+      variable_ = variable_before_;
+      if (!here_wanted_.empty()) give_up(kAfterHere);
+      return;
+    }
+    if (!comment_) words().add(byte);
+    return remember('x');
+  }
+  variable_before_ = variable_;
+  variable_ = (variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte));
+  in_word_ = false;
+  step(byte);
+  // What comes before a backslash may yet join with what comes after it.
+  if (!backslash_) remember(in_word_ ? 'x' : byte);
+}
+
+void ShellReader::step(char byte) {
+  if (frames_.back().inside == Inside::Backticks) {
+    // They end with the next backtick, in quotes or not. No value can stand in them, so nothing
+    // else matters.
+    backslash_ = byte == '\\';
+    if (byte != '`') return;
+    frames_.pop_back();
+    in_word_ = true;
+    return;
+  }
+  if (reading_ != Reading::Nothing && step_here_word(byte)) return;
+  if (comment_) {
+    if (byte != '\n') return;
+    comment_ = false;
+  }
+  const Inside inside = frames_.back().inside;
+  if (inside != Inside::Single && before_ == kTwoDollars && is_one_of(byte, "({['\"")) {
+    give_up(kAfterOther);
+  }
+  switch (inside) {
+    case Inside::Single:
+      variable_ = false;
+      if (byte == '\'') frames_.pop_back();
+      if (byte != '\'') words().add(byte);
+      break;
+    case Inside::Double:
+      step_double(byte);
+      break;
+    case Inside::Braces:
+      step_braces(byte);
+      break;
+    default:
+      step_plain(byte);
+      break;
+  }
+}
+
+void ShellReader::step_double(char byte) {
+  if (byte == '\\') backslash_ = true;
+  if (byte == '"') {
+    frames_.pop_back();
+    return;
+  }
+  words().add(byte);
+  if (byte == '`') frames_.push_back({.inside = Inside::Backticks});
+  if (before_ == '$') open_after_dollar(byte);
+}
+
+void ShellReader::step_braces(char byte) {
+  if (byte == '\\') backslash_ = true;
+  if (byte == '`') frames_.push_back({.inside = Inside::Backticks});
+  if (byte == '\'' || byte == '"') {
+    if (frames_.back().in_double) give_up(kAfterQuoteInBraces);
+    step_quote(byte);
+  }
+  if (byte == '}') {
+    frames_.pop_back();
+  } else if (before_ == '$') {
+    open_after_dollar(byte);
+  }
+}
+
+void ShellReader::step_quote(char byte) {
+  const bool unclear = frames_.back().inside == Inside::Arithmetic;
+  if (unclear || (before_ == '$' && byte == '\'')) give_up(kAfterOther);
+  frames_.push_back({.inside = byte == '"' ? Inside::Double : Inside::Single});
+}
+
+/// `$(` and `${`.
+void ShellReader::open_after_dollar(char byte) {
+  const Frame& top = frames_.back();
+  const bool in_double = top.inside == Inside::Double || top.in_double;
+  if (byte == '(') frames_.push_back({.inside = Inside::Parentheses});
+  if (byte == '{') frames_.push_back({.inside = Inside::Braces, .in_double = in_double});
+  if (byte == '[') give_up(kAfterOther);
+}
+
+void ShellReader::step_plain(char byte) {
+  follow_words(byte);
+  switch (byte) {
+    case '\\':
+      backslash_ = true;
+      break;
+    case '\'':
+    case '"':
+      step_quote(byte);
+      break;
+    case '`':
+      frames_.push_back({.inside = Inside::Backticks});
+      break;
+    case '(':
+      open_parenthesis();
+      break;
+    case ')':
+      close_parenthesis();
+      break;
+    case '{':
+    case '[':
+      if (before_ == '$') open_after_dollar(byte);
+      break;
+    case '#':
+      step_sign();
+      break;
+    case '<':
+      step_arrow();
+      break;
+    case '\n':
+      step_line_end();
+      break;
+    default:
+      break;
+  }
+}
+
+/// A comment starts with a word. To bash `<(x)#`, `x=(a)#` and `@(a)#` are one word.
+void ShellReader::step_sign() {
+  if (frames_.back().inside == Inside::Arithmetic) return;
+  const bool pattern = before_ == '(' && is_one_of(before_that_, "@?*+!");
+  if (before_ == ')' || pattern) give_up(kAfterSign);
+  comment_ = at_word_start();
+}
+
+/// Watches for what only a word that stands alone is: commands, and `case`, whose patterns end with
+/// a parenthesis that nothing opens.
+void ShellReader::follow_words(char byte) {
+  Frame& frame = frames_.back();
+  if (is_one_of(byte, "\\'\"")) return frame.words.quote();
+  // As in `cat <<EOF | sh` and `<<EOF sh`: whoever reads the document comes after its `<<`.
+  if (is_one_of(byte, "\n;|&()") && !here_wanted_.empty() && frame.words.reads_input()) {
+    for (HereEnd& end : here_wanted_) end.is_code = true;
+  }
+  const std::string word = frame.words.read(byte);
+  if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
+  if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
+}
+
+/// `<<` starts a here-document. `<<<` is a string and not a document; in arithmetic the arrows are
+/// a shift.
+void ShellReader::step_arrow() {
+  if (before_ != '<' || before_that_ == '<') return;
+  if (frames_.back().inside == Inside::Arithmetic) return;
+  reading_ = Reading::AfterArrows;
+  here_word_ = {.is_code = words().reads_input(), .depth = frames_.size()};
+}
+
+void ShellReader::step_line_end() {
+  in_here_ = !here_wanted_.empty();
+  const auto of_this_line = [this](const HereEnd& end) { return end.depth == frames_.size(); };
+  if (!std::ranges::all_of(here_wanted_, of_this_line)) give_up(kAfterHere);
+}
+
+void ShellReader::open_parenthesis() {
+  Frame& frame = frames_.back();
+  if (before_ == '$') return open_after_dollar('(');
+  const bool twice = before_ == '(' && frame.inside != Inside::Arithmetic;
+  if (twice && before_that_ == '$' && frame.inside == Inside::Parentheses &&
+      frame.parentheses == 0) {
+    frame.inside = Inside::Arithmetic;
+    ++frame.parentheses;
+  } else if (twice && frame.parentheses > 0) {
+    // `((...))` is arithmetic to bash.
+    --frame.parentheses;
+    frames_.push_back({.inside = Inside::Arithmetic, .parentheses = 1});
+  } else {
+    ++frame.parentheses;
+  }
+}
+
+void ShellReader::close_parenthesis() {
+  Frame& frame = frames_.back();
+  if (frame.parentheses > 0) {
+    --frame.parentheses;
+  } else if (frame.inside == Inside::Parentheses || frame.inside == Inside::Arithmetic) {
+    frames_.pop_back();
+    in_word_ = true;
+  }
+  // Else it ends a pattern of `case`.
+}
+
+bool ShellReader::step_here_word(char byte) {
+  switch (reading_) {
+    case Reading::AfterArrows:
+      if (byte == '<') {
+        reading_ = Reading::Nothing;
+        follow_words(byte);
+        return true;
+      }
+      if (byte == '-' && before_ == '<') {
+        here_word_.tabs_stripped = true;
+        return true;
+      }
+      if (is_blank(byte)) return true;
+      reading_ = Reading::Word;
+      return step_here_word(byte);
+    case Reading::Word:
+      // Here, and in the quotes of the word, some shells go on with the next line.
+      if (byte == '\n' && before_ == '\\') give_up(kAfterHere);
+      if (byte == '\'' || byte == '"') {
+        reading_ = byte == '"' ? Reading::WordDouble : Reading::WordSingle;
+        here_word_.quoted = true;
+        return true;
+      }
+      if (byte == '\\') {
+        here_word_.quoted = true;
+        return true;
+      }
+      if (is_blank(byte) || is_one_of(byte, "\n;|&()<>")) {
+        reading_ = Reading::Nothing;
+        if (!here_word_.word.empty() || here_word_.quoted) here_wanted_.push_back(here_word_);
+        return false;
+      }
+      here_word_.word += byte;
+      return true;
+    case Reading::WordSingle:
+    case Reading::WordDouble:
+      if (byte == '\n') give_up(kAfterHere);
+      if (byte == (reading_ == Reading::WordDouble ? '"' : '\'')) {
+        reading_ = Reading::Word;
+      } else {
+        here_word_.word += byte;
+      }
+      return true;
+    case Reading::Nothing:
+      break;
+  }
+  return false;
+}
+
+void ShellReader::step_here(char byte) {
+  const bool escaped = std::exchange(backslash_, false);
+  const bool raw = here_wanted_.front().quoted;
+  if (byte == '\n' && escaped) {
+    here_joined_.pop_back();
+    here_line_.clear();
+    variable_ = variable_before_;
+    return;
+  }
+  if (byte == '\n') {
+    end_here_line();
+    return;
+  }
+  here_line_ += byte;
+  here_joined_ += byte;
+  if (raw) return;
+  backslash_ = byte == '\\' && !escaped;
+  variable_before_ = variable_;
+  variable_ =
+      !escaped && ((variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte)));
+  step_here_expansion(byte, escaped);
+  if (!backslash_) remember(escaped ? 'x' : byte);
+}
+
+/// A command or a variable in the document: known to end only where it is simple.
+void ShellReader::step_here_expansion(char byte, bool escaped) {
+  if (here_closers_.empty()) {
+    if (escaped) return;
+    if (before_ == kTwoDollars && is_one_of(byte, "({[")) lost_in_here_ = true;
+    if (byte == '`' || (before_ == '$' && byte == '[')) lost_in_here_ = true;
+    if (before_ != '$' || !is_one_of(byte, "({")) return;
+    here_closers_.assign(1, byte == '(' ? ')' : '}');
+    here_expansion_.clear();
+    return;
+  }
+  here_expansion_ += byte;
+  if (escaped || is_one_of(byte, "\\`'\"#\n")) lost_in_here_ = true;
+  if (byte == '(') here_closers_ += ')';
+  if (byte == '{') here_closers_ += '}';
+  if (byte != ')' && byte != '}') return;
+  if (here_closers_.back() != byte) lost_in_here_ = true;
+  here_closers_.pop_back();
+  if (here_expansion_.find("case") != std::string::npos) lost_in_here_ = true;
+}
+
+void ShellReader::end_here_line() {
+  const HereEnd& end = here_wanted_.front();
+  const bool ends = end.is_ended_by(here_line_);
+  const bool surely = ends && end.is_ended_by(here_joined_);
+  const bool perhaps = end.may_be_ended_by(here_line_) || end.may_be_ended_by(here_joined_);
+  if (perhaps && !surely) give_up(kAfterHere);
+  here_line_.clear();
+  here_joined_.clear();
+  variable_ = false;
+  remember('\n');
+  if (!ends) {
+    if (!here_closers_.empty()) lost_in_here_ = true;
+    return;
+  }
+  if (!here_closers_.empty()) give_up(kAfterHere);
+  here_closers_.clear();
+  lost_in_here_ = false;
+  here_wanted_.erase(here_wanted_.begin());
+  in_here_ = !here_wanted_.empty();
+}
+
+}  // namespace trainyard::text

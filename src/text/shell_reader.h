@@ -1,0 +1,101 @@
+// Where in a shell command a value would stand, and where none can: where what it says would be
+// read once more (arithmetic, subscripts, `eval`, `sh -c`), and wherever shells do not agree about
+// where a quote or a substitution ends. In doubt it says no.
+//
+// The shell is given values as variables, so a place that is taken for another one shows a wrong
+// text or several words. Only what reads a text once more can run it: that is what matters here.
+//
+// Knows POSIX sh as far as that needs it, and what bash does otherwise. Not a checker of commands:
+// one that no shell takes is read to its end as well. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/here_document.h"
+#include "text/second_reader.h"
+#include "text/shell_quote.h"
+#include "text/shell_words.h"
+
+namespace trainyard::text {
+
+/// Reads a command from left to right and knows where it is.
+class ShellReader {
+ public:
+  /// Reads on. The text of a command in pieces, with values between them.
+  void read(std::string_view text);
+
+  /// Where a value would stand now, and tells the reader that one does; or why none can.
+  std::expected<ShellContext, ShellRefusal> value_here();
+
+ private:
+  enum class Inside : std::uint8_t {
+    Plain,
+    Parentheses,
+    Arithmetic,
+    Backticks,
+    Braces,
+    Single,
+    Double
+  };
+  struct Frame {
+    Inside inside = Inside::Plain;
+    int parentheses = 0;     ///< Open ones that are no substitution.
+    bool in_double = false;  ///< Of braces: they stand in double quotes.
+    ShellWords words;        ///< Of what no quotes or braces hold.
+  };
+  /// The end of a here-document while it is read: `<<` was seen, and its word is not over.
+  enum class Reading : std::uint8_t { Nothing, AfterArrows, Word, WordSingle, WordDouble };
+
+  void read_byte(char byte);
+  void step(char byte);
+  void step_plain(char byte);
+  void step_double(char byte);
+  void step_braces(char byte);
+  void step_quote(char byte);
+  void step_arrow();
+  void step_sign();
+  void step_line_end();
+  bool step_here_word(char byte);
+  void step_here(char byte);
+  void step_here_expansion(char byte, bool escaped);
+  void end_here_line();
+  void open_after_dollar(char byte);
+  void open_parenthesis();
+  void close_parenthesis();
+  void follow_words(char byte);
+  void remember(char byte);
+  void give_up(const ShellRefusal& why);
+  [[nodiscard]] bool at_word_start() const;
+  [[nodiscard]] ShellWords& words();
+  [[nodiscard]] ShellRefusal why_not_here() const;
+  [[nodiscard]] ShellRefusal read_again_here() const;
+  [[nodiscard]] bool joins_a_name() const;
+
+  std::vector<Frame> frames_{Frame{}};
+  ShellRefusal given_up_;  ///< Why nobody knows where it is; nothing while it does.
+  char before_ = '\n';     ///< The character before, for `$(`, `<<` and the start of words.
+  char before_that_ = '\n';
+  bool in_word_ = false;  ///< The character that is being read ends a part of a word.
+  bool backslash_ = false;
+  bool comment_ = false;
+  bool variable_ = false;         ///< In the name of `$name`.
+  bool variable_before_ = false;  ///< Before the backslash that was read last.
+
+  // Here-documents.
+  Reading reading_ = Reading::Nothing;
+  HereEnd here_word_;
+  std::vector<HereEnd> here_wanted_;  ///< Their documents start with the next line.
+  bool in_here_ = false;
+  std::string here_line_;
+  std::string here_joined_;     ///< The same, with the lines before it that a backslash continues.
+  std::string here_closers_;    ///< What closes the expansions that are open in the document.
+  std::string here_expansion_;  ///< What stands in them.
+  bool lost_in_here_ = false;   ///< Until the document ends.
+};
+
+}  // namespace trainyard::text

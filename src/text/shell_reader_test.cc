@@ -1,0 +1,256 @@
+// Where in a command no value can stand.
+#include "text/shell_reader.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/Assertions.h>
+#include <rapidcheck/Check.h>
+#include <rapidcheck/gen/Container.h>
+#include <rapidcheck/gen/Select.h>
+
+#include "text/placeholder.h"
+
+namespace trainyard::text {
+namespace {
+
+constexpr std::array<std::string_view, 1> kOneName{"v"};
+
+/// Where the first placeholder that is refused stands, in the words of the mistake; empty when all
+/// are fine.
+std::string refused(std::string_view command) {
+  const Template::Read read = Template::read(command, {.names = kOneName, .in_shell = true});
+  if (read.problems.empty()) return "";
+  const std::string& problem = read.problems.front();
+  const std::string_view before = "'{v}' stands ";
+  return problem.substr(before.size(), problem.find(';') - before.size());
+}
+
+TEST(ShellReader, RefusesValuesWithinBraces) {
+  for (const std::string_view command :
+       {"echo ${U:-{v}}", "echo \"${U:-{v}}\"", "echo ${U:-'{v}'}", "echo ${U:-\"{v}\"}",
+        "echo \"${V#{v}}\"", "echo ${{v}}", "echo \"$(echo ${U:-{v}})\""}) {
+    EXPECT_EQ(refused(command), "within '${...}'") << command;
+  }
+  EXPECT_EQ(refused("echo ${U} \"${U}\" {v} \"{v}\" ${U:-$(echo {v})}"), "");
+}
+
+TEST(ShellReader, RefusesWhatIsReadAsAFormula) {
+  for (const std::string_view command :
+       {"echo $(( {v} + 1 ))", "echo \"$(({v}))\"", "echo $(((1) + {v}))", "((x = {v}))",
+        "for ((i = 0; i < {v}; i++)); do :; done", "echo $((1 << {v}))",
+        "echo $(( $(wc -l < {v}) + 1 ))"}) {
+    EXPECT_EQ(refused(command), "in arithmetic, which would read its value as a formula")
+        << command;
+  }
+  EXPECT_EQ(refused("echo $((1 + (2))) {v} $((x << 2)) {v}"), "");
+}
+
+TEST(ShellReader, RefusesWhatItCannotFollow) {
+  EXPECT_EQ(refused("echo \"${U:-\"{v}\"}\""), "after a quote within \"${...}\"");
+  EXPECT_EQ(refused("echo \"${U:-it's}\" {v}"), "after a quote within \"${...}\"");
+  for (const std::string_view command :
+       {"echo `echo {v}`", "echo `echo '{v}'`", "x=\"`echo \\\"{v}\\\"`\"",
+        "echo `echo \\`echo {v}\\``", "echo `cat <<E\n{v}\nE\n`", "x=`eval {v}`"}) {
+    EXPECT_EQ(refused(command), "in backticks") << command;
+  }
+  for (const std::string_view command :
+       {"echo $(case x in x) echo {v};; esac)", "echo \"$(case x in (x) :;; esac)\" {v}"}) {
+    EXPECT_EQ(refused(command), "after a 'case' in '$(...)'") << command;
+  }
+  for (const std::string_view command : {"echo $'a\\'' {v}", "echo $[{v} + 1]", "echo \"$[1]{v}\"",
+                                         "echo $(( '1' )) {v}", "echo \"$$(x\" {v}"}) {
+    EXPECT_EQ(refused(command).substr(0, 36), "after what shells do not agree about") << command;
+  }
+}
+
+TEST(ShellReader, GoesOnAfterBackticks) {
+  EXPECT_EQ(refused("x=\"`echo \\\"it's\\\"`\"; echo {v} '{v}'"), "");
+  EXPECT_EQ(refused("echo `echo '` {v} # '"), "");
+}
+
+TEST(ShellReader, RefusesWhatWouldLengthenTheNameOfAVariable) {
+  const std::string_view why =
+      "right after the name of a variable, which its value would go on with";
+  EXPECT_EQ(refused("echo \"$x{v}\""), why);
+  EXPECT_EQ(refused("cat <<E\n$x{v}\nE"), why);
+  EXPECT_EQ(refused("echo \"$x\\\n{v}\""), why);
+  EXPECT_EQ(refused("cat <<E\n$x\\\n{v}\nE"), why);
+  EXPECT_EQ(refused("echo \"$\\\n{v}\""), why);
+  EXPECT_EQ(refused("echo $\\\n{v}"), why);
+  EXPECT_EQ(refused("echo \"$x\\\n/{v} \\$\\\n{v}\" $x\\\n{v}"), "");
+  EXPECT_EQ(refused("echo $x{v} \"${x}{v} $x/{v} \\$x{v} $1{v}\" '$x{v}' # $x{v}"), "");
+}
+
+TEST(ShellReader, RefusesValuesInTheExpansionsOfAHereDocument) {
+  for (const std::string_view command :
+       {"cat <<E\n$(echo {v})\nE", "cat <<E\n${U:-{v}}\nE", "cat <<E\n`echo {v}`\nE",
+        "cat <<E\n$(echo \")\" {v})\nE", "cat <<E\n$(case x in x) echo {v};; esac)\nE",
+        "cat <<E\n$(echo\n{v})\nE"}) {
+    EXPECT_EQ(refused(command), "in an expansion in a here-document, or after one") << command;
+  }
+  EXPECT_EQ(refused("cat <<{v}\n"), "in the word that ends a here-document");
+  EXPECT_EQ(refused("cat <<E\n$(date +%F) ${HOME} \\$(x {v}\nE\necho {v}"), "");
+  EXPECT_EQ(refused("cat <<'E'\n$(echo x)\n`x`\nE\necho {v}"), "");
+}
+
+TEST(ShellReader, RefusesEverythingAfterAHereDocumentWhoseEndIsUnsure) {
+  for (const std::string_view command :
+       {"cat <<E\na\\\nE\necho {v}", "echo $(cat <<E\na\nE)\n{v}", "cat <<E $(\necho {v})\nE\n"}) {
+    EXPECT_EQ(refused(command), "after a here-document of which shells do not agree where it ends")
+        << command;
+  }
+}
+
+TEST(ShellReader, RefusesEverythingAfterAHereDocumentWhoseWordMayGoOn) {
+  for (const std::string_view command :
+       {"cat <<'EOF'\\\n; echo {v}\nEOF", "cat <<E\\\nOF\n{v}\nEOF", "cat <<\\\nE\n{v}\nE",
+        "cat <<\"E\\\nF\"\n{v}\nEF", "cat <<E | \\\nsort\n{v}\nE", "cat <<'E\nF'\n{v}\nF"}) {
+    EXPECT_EQ(refused(command), "after a here-document of which shells do not agree where it ends")
+        << command;
+  }
+  EXPECT_EQ(refused("cat \\\n<<E\n{v}\nE\necho \\\n{v}"), "");
+}
+
+TEST(ShellReader, RefusesDocumentsInWhichTheShellPutsNoValues) {
+  EXPECT_EQ(refused("cat <<-E\n\t{v}\nE"),
+            "in a '<<-' document, of whose lines the shell takes the tabs");
+  for (const std::string_view command :
+       {"cat <<'E'\n{v}\nE", "cat <<\"E\"\n{v}\nE", "cat <<\\E\n{v}\nE", "cat <<E''\n{v}\nE"}) {
+    EXPECT_EQ(refused(command),
+              "in a here-document whose word is quoted, in which the shell puts no values")
+        << command;
+  }
+  EXPECT_EQ(refused("cat <<-E {v}\n\tx\nE\ncat <<'E' {v}\nx\nE\necho {v}"), "");
+}
+
+TEST(ShellReader, RefusesWhatOneShellTakesForACommentAndAnotherDoesNot) {
+  const std::string_view why =
+      "after ')#' or '(#', of which shells do not agree whether they start a comment";
+  for (const std::string_view command :
+       {"cat <(x)#{v}", "echo x | tee >(cat)#{v}", "x=(a b)#{v}", "echo @(a)#{v}", "echo @(#{v})",
+        "(echo x)# a comment\necho {v}"}) {
+    EXPECT_EQ(refused(command), why) << command;
+  }
+  EXPECT_EQ(refused("(echo x) # {v}\n$(x)#{v} $((1))#{v} {v}#{v}"), "");
+}
+
+TEST(ShellReader, RefusesSubscripts) {
+  for (const std::string_view command :
+       {"x[{v}]=1", "x[1 + {v}]=1", "echo a; x[\"{v}\"]=1", "x=([{v}]=1)", "unset x[{v}]",
+        "x[$(echo {v})]=1", "if x[\\\n{v}]=1; then :; fi", "x[y[0]+{v}]=1"}) {
+    EXPECT_EQ(refused(command), "in a subscript, which bash would read as a formula") << command;
+  }
+  EXPECT_EQ(refused("[ {v} = 1 ] && echo x[1] {v} [a-z]{v} \"x[{v}]\""), "");
+}
+
+TEST(ShellReader, RefusesWhatIsTested) {
+  for (const std::string_view command :
+       {"[[ {v} -eq 0 ]]", "[[ -v {v} ]]", "if [[ a && (x ||\n{v}) ]]; then :; fi",
+        "[[ \"$(echo \"{v}\")\" -eq 0 ]]", "! [[ '{v}' == a ]]"}) {
+    EXPECT_EQ(refused(command), "in '[[ ... ]]', which may run what a value says") << command;
+  }
+  EXPECT_EQ(refused("[[ a ]] && echo {v}; [[ b ]]\necho {v}; echo [[ {v} ]]"), "");
+}
+
+TEST(ShellReader, RefusesWhatIsReadAgain) {
+  for (const std::string_view command :
+       {"let x={v}", "let \"x = {v}\"", "if let {v}; then :; fi", "a=1 let {v}", "l\\\net {v}",
+        "let \"$(echo {v})\"", "\"let\" {v}"}) {
+    EXPECT_EQ(refused(command), "after 'let', which would read its value as a formula") << command;
+  }
+  for (const std::string_view command :
+       {"eval \"echo {v}\"", "eval \"$(cat <<E\n{v}\nE\n)\"", "trap 'rm {v}' EXIT", ">log eval {v}",
+        "2>/dev/null eval {v}", "2> log eval {v}", "<in >&2 eval {v}", "eval 2>&1 {v}",
+        "eval &>log {v}", "eval >|log {v}", "function f { eval {v}; }", "command -p eval {v}",
+        "\\eval {v}", "e\\val {v}", "coproc C { eval {v}; }", ">&- eval {v}"}) {
+    EXPECT_EQ(refused(command), "after 'eval' or 'trap', which read its value as a command")
+        << command;
+  }
+  EXPECT_EQ(refused("let x=1; echo {v}\neval true && echo {v} let {v} eval {v}"), "");
+  EXPECT_EQ(refused("eval true & echo {v}; eval x >log 2>&1; >eval echo {v}; > eval echo {v}"), "");
+}
+
+TEST(ShellReader, RefusesWhatBashReadsTwice) {
+  for (const std::string_view command : {"x >&{v}", "x >&\"{v}\"", "x >& {v}", "x >& out-{v}.log",
+                                         "x 1>&'{v}'", "x >&a{v}", "x>&{v}", "x>&'{v}'"}) {
+    EXPECT_EQ(refused(command), "after '>&', of which bash reads the file's name twice") << command;
+  }
+  for (const std::string_view command :
+       {"RANDOM={v}", "export RANDOM={v}", "readonly \"OPTIND={v}\"", "SECONDS+={v}", "PS4={v}"}) {
+    EXPECT_EQ(refused(command), "in a variable of bash that it reads as a formula or as a command")
+        << command;
+  }
+  for (const std::string_view command :
+       {"declare -a \"A=({v})\"", "declare -a 'A=({v})'", "local \"A=([k]={v})\""}) {
+    EXPECT_EQ(refused(command), "in a list of values within quotes, which bash reads again")
+        << command;
+  }
+  for (const std::string_view command :
+       {"for RANDOM in {v}; do :; done", "read RANDOM <<< {v}", "alias a={v}", "compgen -W {v}"}) {
+    EXPECT_NE(refused(command), "") << command;
+  }
+  EXPECT_EQ(refused("x 2>&1 {v} &>{v} >{v}; MY_RANDOM={v} y $RANDOM {v}; x >&2 {v}"), "");
+}
+
+TEST(ShellReader, RefusesWhatIsGivenToVariablesThatAreNumbers) {
+  for (const std::string_view command :
+       {"declare -i x={v}", "declare -i x; x={v}", "f() { local -xi x; }\nx={v}",
+        "typeset -n x=y; echo {v}", "readonly \"-i\" x={v}"}) {
+    EXPECT_EQ(refused(command),
+              "after 'declare -i' or '-n', which make what a variable is given later a formula")
+        << command;
+  }
+  EXPECT_EQ(refused("declare -a x=({v}); local y={v} -r \"z={v}\"; export X={v}; echo -i {v}"), "");
+  for (const std::string_view command :
+       {"declare x={v}", "declare \"x={v}\"", "typeset -A x={v}", "declare -a x={v}",
+        "f() { local -a x={v}; }", "readonly -a \"x={v}\""}) {
+    EXPECT_EQ(refused(command),
+              "after 'declare', which in bash may read its value as a list of words")
+        << command;
+  }
+  EXPECT_EQ(refused("x={v}; declare -r x; local -a y; z={v}"), "");
+}
+
+TEST(ShellReader, RefusesProgramsThatAShellReadsInOtherWays) {
+  for (const std::string_view command :
+       {"bash --rcfile f -c 'train {v}'", "bash --init-file f -c 'train {v}'", "node -p '{v}'",
+        "flock f -c 'train {v}'", "script -qc 'train {v}' log", ". /dev/stdin <<EOF\nX={v}\nEOF",
+        "source /dev/fd/0 <<EOF\nX={v}\nEOF", "sh /dev/stdin <<EOF\ntrain {v}\nEOF"}) {
+    EXPECT_NE(refused(command), "") << command;
+  }
+  EXPECT_EQ(refused(". ./setup.sh {v}; bash --rcfile f run.sh {v}; sh train.sh <<EOF\n{v}\nEOF\n"),
+            "");
+}
+
+TEST(ShellReader, RefusesNamesOfVariables) {
+  for (const std::string_view command :
+       {"declare {v}", "local \"{v}=1\"", "unset {v}", "read -r {v}", "printf -v {v} x",
+        "test -v {v}", "[ -v \"{v}\" ]", "readarray {v}"}) {
+    EXPECT_EQ(refused(command),
+              "where the name of a variable belongs, in which bash may run what a value says")
+        << command;
+  }
+  EXPECT_EQ(refused("read x <<<{v}; read y < {v}; printf {v}; grep -v {v}; test -n {v}"), "");
+}
+
+TEST(ShellReader, TakesAnyText) {
+  const bool holds = rc::check("a reader takes any text", [] {
+    const auto command = *rc::gen::container<std::string>(
+        rc::gen::elementOf(std::string("ab '\"\\$`(){}[]<>;#\n-E")));
+    ShellReader reader;
+    reader.read(command);
+    const auto first = reader.value_here();
+    reader.read(command);
+    // What is given up is given up for good.
+    if (!first && first.error().where.starts_with("after ")) {
+      RC_ASSERT(!reader.value_here().has_value());
+    }
+  });
+  EXPECT_TRUE(holds);
+}
+
+}  // namespace
+}  // namespace trainyard::text

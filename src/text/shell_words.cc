@@ -1,0 +1,256 @@
+#include "text/shell_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "text/second_reader.h"
+
+namespace trainyard::text {
+namespace {
+
+/// More of a word says nothing new.
+constexpr std::size_t kWordMax = 64;
+
+bool is_name(std::string_view word) {
+  const auto is_letter = [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           (byte >= '0' && byte <= '9');
+  };
+  return !word.empty() && std::ranges::all_of(word, is_letter);
+}
+
+/// Before the first word of a command.
+bool is_prefix(std::string_view word) {
+  constexpr std::array<std::string_view, 14> kPrefixes{
+      "if", "then", "else", "elif", "while",   "until",   "do",
+      "!",  "{",    "time", "exec", "command", "builtin", "coproc"};
+  return is_in(word, kPrefixes) || word.find('=') != std::string_view::npos;
+}
+
+constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
+constexpr std::array<std::string_view, 5> kNameTakers{"unset", "read", "mapfile", "readarray",
+                                                      "getopts"};
+/// With or without the file that it names: `2>log`, `>`.
+bool is_redirection(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  return word.starts_with('<') || word.starts_with('>');
+}
+
+/// `>&file`, or the `>&` before it. `2>&1` has a number on its left, or on its right alone.
+bool is_joint_redirection(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  return word.starts_with(">&") || word.starts_with("<&");
+}
+
+bool is_number(std::string_view word) {
+  return word.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// The word that ends a here-document is none of ours.
+bool names_its_file(std::string_view redirection) {
+  if (redirection.ends_with("<<") && !redirection.ends_with("<<<")) return true;
+  return std::string_view("<>&|").find(redirection.back()) == std::string_view::npos;
+}
+
+/// Variables of bash whose values it reads as formulas, or as commands, whoever gives them.
+constexpr std::array<std::string_view, 10> kReadAgain{
+    "RANDOM", "SRANDOM", "SECONDS",        "OPTIND", "HISTCMD",
+    "LINENO", "PS4",     "PROMPT_COMMAND", "ENV",    "BASH_ENV"};
+bool gives_to_one_read_again(std::string_view word) {
+  std::string_view name = word.substr(0, word.find('='));
+  if (name.ends_with('+')) name.remove_suffix(1);
+  return is_in(name, kReadAgain);
+}
+
+constexpr std::array<std::string_view, 5> kEvaluators{"eval", "trap", "alias", "compgen",
+                                                      "complete"};
+
+/// They end several commands at once: what is redirected there is so for each of them.
+constexpr std::array<std::string_view, 5> kGroupEnds{"}", "done", "fi", "esac", ""};
+
+constexpr ShellRefusal kPrintsProgram{
+    .where = "in a command that prints what is read as a program",
+    .cure = "write the program to a file, with the value as an argument of it"};
+constexpr std::string_view kNumber =
+    "make a number of it first: n=$(printf %d {v}); echo $((n + 1))";
+constexpr std::string_view kName =
+    "give it a name first, x={v}, and write \"$x\" there, in single quotes";
+constexpr std::string_view kList =
+    "write the command as a list, in which no shell reads it; a variable of 'env' would be run "
+    "here as well";
+
+/// With `-v`.
+constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
+
+}  // namespace
+
+void ShellWords::add(char byte) {
+  // In quotes they redirect nothing.
+  append(byte == '<' || byte == '>' ? 'x' : byte);
+}
+
+void ShellWords::append(char byte) {
+  command_start_ = false;
+  if (word_.size() < kWordMax) word_ += byte;
+}
+
+std::string ShellWords::read(char byte) {
+  follow_brackets(byte);
+  follow_script(byte);
+  // `&>log` is no end of the command before it.
+  const std::string sent_away = std::exchange(sent_away_, {});
+  if (byte == '>' && word_.empty() && command_.empty()) command_ = sent_away;
+  // As in `train>log`; `2>log` is one word.
+  const bool redirects = (byte == '<' || byte == '>') && bracket_ == Bracket::None;
+  if (redirects && !is_redirection(word_) && !is_number(word_)) {
+    end_word();
+    word_.clear();
+  }
+  const bool blank = byte == ' ' || byte == '\t';
+  // As in `2>&1`, `>|log`.
+  const bool arrow =
+      (byte == '&' || byte == '|') && is_redirection(word_) && !names_its_file(word_);
+  if (arrow || (!blank && std::string_view("\n;|&()").find(byte) == std::string_view::npos)) {
+    append(byte);
+    // Quotes there hurt nobody.
+    if (arrow) command_start_ = true;
+    return {};
+  }
+  end_word();
+  if (byte == '&') sent_away_ = command_;
+  // Within `[[ ]]` these are no end.
+  if (!blank && command_ != "[[") end_command();
+  return std::exchange(word_, {});
+}
+
+void ShellWords::follow_brackets(char byte) {
+  if (byte == '\n') bracket_ = Bracket::None;
+  if (byte == ']' && (bracket_ != Bracket::Subscript || --brackets_ == 0)) bracket_ = Bracket::None;
+  if (bracket_ == Bracket::Word && (byte == ' ' || byte == '\t')) bracket_ = Bracket::None;
+  if (byte != '[') return;
+  if (bracket_ == Bracket::Subscript) ++brackets_;
+  if (bracket_ != Bracket::None) return;
+  brackets_ = 1;
+  // `x[1 + 2]=3`, and `x=([1]=2)`.
+  if (is_name(word_)) bracket_ = Bracket::Subscript;
+  if (word_.empty()) bracket_ = Bracket::Word;
+}
+
+/// `source <(...)`, `bash <(...)`: what is printed in the parentheses is read as a program.
+void ShellWords::follow_script(char byte) {
+  if (byte == ')' && script_depth_ > 0) --script_depth_;
+  if (byte != '(') return;
+  if (script_depth_ > 0 || (word_ == "<" && second_.takes_a_script())) ++script_depth_;
+}
+
+void ShellWords::end_word() {
+  if (word_.empty()) return;
+  const bool redirects = is_redirection(word_) || stands_after_arrow();
+  // As in `for RANDOM in`, `read RANDOM`: what comes then is given to it.
+  if (is_in(word_, kReadAgain)) values_are_formulas_ = true;
+  if (command_ == "[[") {
+    if (word_ == "]]") command_ = "]]";
+  } else if (word_ == "{") {
+    // What is in the braces begins anew, as in `coproc NAME { ...; }`.
+    command_.clear();
+  } else if (command_.empty()) {
+    find_command();
+  } else if (is_in(command_, kDeclarers) && (word_[0] == '-' || word_[0] == '+')) {
+    // -i is a number, -n another name.
+    if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
+    if (word_.find_first_of("aA") != std::string::npos) declares_lists_ = true;
+  }
+  if (!command_.empty() && !redirects) second_.take(word_);
+  last_ = word_;
+}
+
+/// The command comes after what is no word of it.
+void ShellWords::find_command() {
+  if (std::exchange(skips_, false)) return;
+  if (is_redirection(word_)) {
+    skips_ = !names_its_file(word_);
+  } else if (word_ == "function") {
+    skips_ = true;
+  } else if (word_[0] != '-' && !is_prefix(word_)) {
+    // What begins with a dash is an option of a prefix, as in `command -p`.
+    command_ = word_;
+  }
+}
+
+void ShellWords::end_command() {
+  group_reads_input_ = group_reads_input_ || second_.reads_input();
+  command_.clear();
+  declares_lists_ = false;
+  second_ = {};
+  skips_ = false;
+  last_.clear();
+  command_start_ = true;
+}
+
+/// The word is the file of the redirection before it.
+bool ShellWords::stands_after_arrow() const {
+  return is_redirection(last_) && !names_its_file(last_);
+}
+
+bool ShellWords::reads_input() const {
+  SecondReader with_this = second_;
+  // As in `sh<<EOF`.
+  const bool is_word = !word_.empty() && !is_redirection(word_) && !stands_after_arrow();
+  if (is_word) with_this.take(word_);
+  if (with_this.reads_input()) return true;
+  const std::string& command = command_.empty() && is_word ? word_ : command_;
+  return group_reads_input_ && is_in(command, kGroupEnds);
+}
+
+ShellRefusal ShellWords::formula() const {
+  if (bracket_ != Bracket::None) {
+    return {.where = "in a subscript, which bash would read as a formula", .cure = kNumber};
+  }
+  if (script_depth_ > 0) return kPrintsProgram;
+  if (command_ == "[[") {
+    return {.where = "in '[[ ... ]]', which may run what a value says", .cure = "write [ ... ]"};
+  }
+  if (command_ == "let") {
+    return {.where = "after 'let', which would read its value as a formula", .cure = kNumber};
+  }
+  if (is_in(command_, kEvaluators)) {
+    return {.where = "after 'eval' or 'trap', which read its value as a command", .cure = kName};
+  }
+  if (gives_to_one_read_again(word_)) {
+    return {.where = "in a variable of bash that it reads as a formula or as a command",
+            .cure = kList};
+  }
+  if (is_in(command_, kDeclarers) && word_.contains("=(")) {
+    return {.where = "in a list of values within quotes, which bash reads again", .cure = kName};
+  }
+  // A value in parentheses is a list where the variable is one, be it since long.
+  const bool lists = declares_lists_ || command_ == "declare" || command_ == "typeset";
+  if (is_in(command_, kDeclarers) && lists && word_.contains('=')) {
+    return {.where = "after 'declare', which in bash may read its value as a list of words",
+            .cure = "give it its value first: x={v}; declare -r x"};
+  }
+  if (is_joint_redirection(word_) || (is_joint_redirection(last_) && !names_its_file(last_))) {
+    return {.where = "after '>&', of which bash reads the file's name twice",
+            .cure = "write >{v} 2>&1"};
+  }
+  if (is_redirection(word_) || stands_after_arrow()) {
+    const bool text = word_.starts_with("<<<") || last_.starts_with("<<<");
+    return text && second_.reads_input() ? kProgramAsInput : ShellRefusal{};
+  }
+  return second_.refusal(word_);
+}
+
+ShellRefusal ShellWords::name() const {
+  if (is_redirection(word_) || is_redirection(last_)) return {};
+  const bool declared = is_in(command_, kDeclarers) && word_.find('=') == std::string::npos;
+  const bool tested = is_in(command_, kNameTesters) && last_ == "-v";
+  if (!declared && !tested && !is_in(command_, kNameTakers)) return {};
+  return {.where = "where the name of a variable belongs, in which bash may run what a value says",
+          .cure = kList};
+}
+
+}  // namespace trainyard::text

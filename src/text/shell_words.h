@@ -1,0 +1,72 @@
+// The words of one simple command after the other, as far as they say what becomes of a value:
+// which command it is, and whether a shell would read the value as a formula or as a name. Bash
+// runs what stands in the subscripts of both: `let x[$(id)]`.
+//
+// Not where quotes and substitutions are: ShellReader finds that, and has words for each
+// substitution. In doubt it says that a value is read so. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "text/second_reader.h"
+
+namespace trainyard::text {
+
+class ShellWords {
+ public:
+  /// Reads a character outside of quotes. The word that ends with it; empty when none does.
+  std::string read(char byte);
+
+  /// Adds a character to the word, whatever it would be elsewhere: one in quotes, or of a value.
+  void add(char byte);
+
+  /// What starts or ends a quote: part of a word, and no character of it.
+  void quote() { command_start_ = false; }
+
+  /// The next word is the first of a command.
+  [[nodiscard]] bool at_command_start() const { return command_start_; }
+
+  /// What would read a value here, and all that is printed here, as a formula or as a command.
+  [[nodiscard]] ShellRefusal formula() const;
+
+  /// What would read a value here as the name of a variable.
+  [[nodiscard]] ShellRefusal name() const;
+
+  /// Whether the input of this command is read as a program, as far as its words are known.
+  [[nodiscard]] bool reads_input() const;
+
+  /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
+  /// is read as a formula or as a name.
+  [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
+
+ private:
+  /// Of what a square bracket is open.
+  enum class Bracket : std::uint8_t { None, Word, Subscript };
+
+  void append(char byte);
+  void follow_brackets(char byte);
+  void follow_script(char byte);
+  void end_word();
+  void find_command();
+  void end_command();
+  [[nodiscard]] bool stands_after_arrow() const;
+
+  std::string word_;
+  std::string last_;       ///< The word before it.
+  std::string command_;    ///< The first word of the command that is neither `if` nor `a=b`.
+  std::string sent_away_;  ///< The same of the command that an `&` has just ended.
+  bool command_start_ = true;
+  bool skips_ = false;  ///< The next word is a file's name or a function's, and no command.
+  Bracket bracket_ = Bracket::None;
+  int brackets_ = 0;  ///< How many are open in a subscript.
+  bool values_are_formulas_ = false;
+  bool declares_lists_ = false;     ///< The command is `local -a`, or the like.
+  SecondReader second_;             ///< Of what the command does with its words.
+  bool group_reads_input_ = false;  ///< Of all commands before: one reads its input as a program.
+  /// How many parentheses are open in a `<(...)` that prints a program; 0 outside of it.
+  int script_depth_ = 0;
+};
+
+}  // namespace trainyard::text

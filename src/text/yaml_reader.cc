@@ -1,0 +1,337 @@
+#include "text/yaml_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <yaml-cpp/anchor.h>
+#include <yaml-cpp/emitterstyle.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include "text/mistake.h"
+#include "text/text_file.h"
+
+namespace trainyard::text {
+namespace {
+
+/// Leaves the library's parser when going on makes no sense. Does not leave this file.
+struct Refused {
+  YAML::Mark mark;
+  std::string message;
+};
+
+Place place_of(const YAML::Mark& mark) {
+  return {.line = mark.line + 1, .column = mark.column + 1};
+}
+
+std::string quoted_name(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  if (text.size() <= kShown) return fmt::format("'{}'", text);
+  return fmt::format("'{}...'", text.substr(0, kShown));
+}
+
+}  // namespace
+
+const YamlNode* YamlNode::find(std::string_view key) const {
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (items[i]->text == key) return items[i + 1];
+  }
+  return nullptr;
+}
+
+/// Hears what the library's parser finds, and makes the tree of it.
+class YamlBuilder final : public YAML::EventHandler {
+ public:
+  explicit YamlBuilder(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override { document_start_ = last_ = mark; }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    YamlNode& node = make(mark, YamlKind::Null);
+    node.text = null_text(mark);
+    // The library says where the next thing starts; what a person looks for is the key.
+    const bool of_key = !open_.empty() && open_.back().node->kind == YamlKind::Mapping &&
+                        open_.back().node->items.size() % 2 == 1;
+    if (node.text.empty() && of_key) node.place = open_.back().node->items.back()->place;
+    add_leaf(node, anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check_tag(mark, tag);
+    YamlNode& node = make(mark, YamlKind::Text);
+    node.text = value;
+    node.quoted = tag != "?" && !tag.empty();
+    add_leaf(node, anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end())
+      throw Refused{.mark = mark, .message = "an alias to what it is itself a part of"};
+    count(mark, found->second.nodes);
+    attach_alias(mark, *found->second.node, found->second.height);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    check_tag(mark, tag);
+    open(make(mark, YamlKind::List), anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    check_tag(mark, tag);
+    open(make(mark, YamlKind::Mapping), anchor);
+  }
+  void OnMapEnd() override {
+    check_keys(*open_.back().node);
+    follow_merge_keys(*open_.back().node);
+    close();
+  }
+
+  [[nodiscard]] YAML::Mark last() const { return last_; }
+  [[nodiscard]] YAML::Mark document_start() const { return document_start_; }
+
+ private:
+  struct Open {
+    YamlNode* node = nullptr;
+    YAML::anchor_t anchor = 0;
+    std::size_t nodes_before = 0;
+    std::size_t height = 1;
+  };
+  struct Anchored {
+    const YamlNode* node = nullptr;
+    std::size_t nodes = 0;   ///< With its own aliases written out.
+    std::size_t height = 1;  ///< How deep it goes.
+  };
+
+  YamlNode& make(const YAML::Mark& mark, YamlKind kind) {
+    last_ = mark;
+    count(mark, 1);
+    YamlNode& node = document_.nodes_.emplace_back();
+    node.kind = kind;
+    node.place = place_of(mark);
+    return node;
+  }
+
+  void count(const YAML::Mark& mark, std::size_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ <= YamlDocument::kNodesMax) return;
+    throw Refused{.mark = mark,
+                  .message = fmt::format("the file has more than {} parts when its aliases are "
+                                         "written out; it is far too large",
+                                         YamlDocument::kNodesMax)};
+  }
+
+  void open(YamlNode& node, YAML::anchor_t anchor) {
+    open_.push_back({.node = &node, .anchor = anchor, .nodes_before = nodes_ - 1});
+    check_depth(last_, 0);
+  }
+
+  void close() {
+    const Open done = open_.back();
+    open_.pop_back();
+    remember(done.anchor,
+             {.node = done.node, .nodes = nodes_ - done.nodes_before, .height = done.height});
+    attach(*done.node, done.height);
+  }
+
+  void add_leaf(YamlNode& node, YAML::anchor_t anchor) {
+    remember(anchor, {.node = &node, .nodes = 1});
+    attach(node, 1);
+  }
+
+  void remember(YAML::anchor_t anchor, const Anchored& what) {
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = what;
+  }
+
+  void attach_alias(const YAML::Mark& mark, const YamlNode& node, std::size_t height) {
+    check_depth(mark, height);
+    attach(node, height);
+  }
+
+  void check_depth(const YAML::Mark& mark, std::size_t height) const {
+    if (open_.size() + height <= YamlDocument::kDepthMax) return;
+    throw Refused{.mark = mark,
+                  .message = fmt::format("nested more than {} deep", YamlDocument::kDepthMax)};
+  }
+
+  void attach(const YamlNode& node, std::size_t height) {
+    if (open_.empty()) {
+      document_.root_ = &node;
+      return;
+    }
+    open_.back().node->items.push_back(&node);
+    open_.back().height = std::max(open_.back().height, height + 1);
+  }
+
+  void complain(const YamlNode& node, std::string message) {
+    if (document_.mistakes_.size() >= MistakeList::kKeptMax) return;
+    document_.mistakes_.push_back(document_.mistake(node, std::move(message)));
+  }
+
+  static void check_tag(const YAML::Mark& mark, const std::string& tag) {
+    const bool known =
+        tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
+    if (!known) {
+      throw Refused{.mark = mark,
+                    .message = fmt::format("the tag {} means nothing here", quoted_name(tag))};
+    }
+  }
+
+  void check_keys(YamlNode& mapping) {
+    std::unordered_map<std::string_view, const YamlNode*> seen;
+    for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
+      const YamlNode& key = *mapping.items[i];
+      if (key.kind != YamlKind::Text) {
+        complain(key, "a key must be a word");
+        continue;
+      }
+      const auto [first, fresh] = seen.emplace(key.text, &key);
+      if (fresh || key.text == "<<") continue;
+      complain(key, fmt::format("the key {} is here twice; the first is in line {}",
+                                quoted_name(key.text), first->second->place.line));
+    }
+    // What is not a word is complained about once, here, and nobody else need think of it.
+    for (std::size_t i = 0; i + 1 < mapping.items.size();) {
+      const auto at = mapping.items.begin() + static_cast<std::ptrdiff_t>(i);
+      if (mapping.items[i]->kind == YamlKind::Text) {
+        i += 2;
+      } else {
+        mapping.items.erase(at, at + 2);
+      }
+    }
+  }
+
+  void follow_merge_keys(YamlNode& mapping) {
+    const auto is_merge = [](const YamlNode& key) { return key.text == "<<" && !key.quoted; };
+    std::vector<const YamlNode*> own;
+    std::vector<const YamlNode*> merged;
+    for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
+      auto& where = is_merge(*mapping.items[i]) ? merged : own;
+      where.push_back(mapping.items[i]);
+      where.push_back(mapping.items[i + 1]);
+    }
+    if (merged.empty()) return;
+    mapping.items = std::move(own);
+    std::unordered_set<std::string_view> has;
+    for (std::size_t i = 0; i < mapping.items.size(); i += 2) has.insert(mapping.items[i]->text);
+    for (std::size_t i = 0; i < merged.size(); i += 2) {
+      const YamlNode& from = *merged[i + 1];
+      if (from.kind == YamlKind::List) {
+        for (const YamlNode* one : from.items) merge(mapping, has, *one, *merged[i]);
+      } else {
+        merge(mapping, has, from, *merged[i]);
+      }
+    }
+  }
+
+  void merge(YamlNode& into, std::unordered_set<std::string_view>& has, const YamlNode& from,
+             const YamlNode& key) {
+    if (from.kind != YamlKind::Mapping) {
+      complain(key, "'<<' wants a mapping, as in '<<: *defaults'");
+      return;
+    }
+    for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
+      if (!has.insert(from.items[i]->text).second) continue;
+      into.items.push_back(from.items[i]);
+      into.items.push_back(from.items[i + 1]);
+    }
+  }
+
+  /// The library does not say what stood there, and `null` as a value of a matrix is a word.
+  [[nodiscard]] std::string null_text(const YAML::Mark& mark) const {
+    constexpr std::array<std::string_view, 4> kWords{"null", "Null", "NULL", "~"};
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= document_.text_.size()) return "";
+    const std::string_view rest =
+        std::string_view(document_.text_).substr(static_cast<std::size_t>(mark.pos));
+    for (const std::string_view word : kWords) {
+      if (rest.starts_with(word)) return std::string(word);
+    }
+    return "";
+  }
+
+  YamlDocument& document_;
+  YAML::Mark last_;
+  YAML::Mark document_start_;
+  std::size_t nodes_ = 0;
+  std::vector<Open> open_;
+  std::unordered_map<YAML::anchor_t, Anchored> anchors_;
+};
+
+YamlDocument::YamlDocument(std::string_view text, std::string file)
+    : text_(text), file_(std::move(file)) {
+  if (text_.size() > kTextFileMax) {
+    mistakes_.push_back({.file = file_, .message = "is larger than 16 MiB"});
+    return;
+  }
+  line_starts_.push_back(0);
+  for (std::size_t at = text_.find('\n'); at != std::string::npos; at = text_.find('\n', at + 1)) {
+    line_starts_.push_back(at + 1);
+  }
+  if (const auto bad = find_bad_byte(text_)) {
+    const auto after = std::ranges::upper_bound(line_starts_, bad->offset);
+    const std::size_t column = bad->offset - *std::prev(after);
+    mistakes_.push_back(mistake({.line = static_cast<int>(after - line_starts_.begin()),
+                                 .column = static_cast<int>(column) + 1},
+                                bad->why));
+    return;
+  }
+  parse();
+}
+
+void YamlDocument::parse() {
+  YamlBuilder builder(*this);
+  const auto refuse = [this](const YAML::Mark& mark, const std::string& message) {
+    root_ = nullptr;
+    mistakes_.push_back(mistake(place_of(mark), message));
+  };
+  try {
+    std::istringstream stream(text_);
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder)) return;
+    const YamlNode* const first = root_;
+    if (parser.HandleNextDocument(builder)) {
+      refuse(builder.document_start(), "a second document ('---') starts here; a file holds one");
+      return;
+    }
+    root_ = first;
+  } catch (const Refused& refused) {
+    refuse(refused.mark, refused.message);
+  } catch (const YAML::Exception& wrong) {
+    refuse(wrong.mark, fmt::format("not valid YAML: {}", wrong.msg));
+  } catch (const std::exception& wrong) {
+    // Nothing else is known to come out of the library; should it, the file is refused all the
+    // same.
+    refuse(builder.last(), fmt::format("cannot be read as YAML: {}", wrong.what()));
+  }
+}
+
+Mistake YamlDocument::mistake(Place place, std::string message) const {
+  if (place.line < 1 || line_starts_.empty()) return {.file = file_, .message = std::move(message)};
+  const std::size_t index = std::min(static_cast<std::size_t>(place.line), line_starts_.size()) - 1;
+  const std::string_view before = std::string_view(text_).substr(
+      line_starts_[index], static_cast<std::size_t>(std::max(place.column, 1) - 1));
+  return {.file = file_,
+          .line = place.line,
+          .column = static_cast<int>(count_characters(before)) + 1,
+          .message = std::move(message)};
+}
+
+}  // namespace trainyard::text

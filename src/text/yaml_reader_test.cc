@@ -1,0 +1,161 @@
+// YAML with places, as typed, and with its bounds.
+#include "text/yaml_reader.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "text/mistake.h"
+#include "text/text_file.h"
+
+namespace trainyard::text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> mistakes_in(std::string_view text) {
+  const YamlDocument document(text, "f.yaml");
+  std::vector<std::string> lines;
+  for (const Mistake& mistake : document.mistakes()) lines.push_back(to_text(mistake));
+  return lines;
+}
+
+/// The tree in one line: [a, {k: v}], "quoted", null as (typed).
+std::string shape(const YamlNode& node) {
+  std::string text;
+  switch (node.kind) {
+    case YamlKind::Null:
+      return "(" + node.text + ")";
+    case YamlKind::Text:
+      return node.quoted ? '"' + node.text + '"' : node.text;
+    case YamlKind::List:
+      for (const YamlNode* item : node.items) text += (text.empty() ? "" : ", ") + shape(*item);
+      return "[" + text + "]";
+    case YamlKind::Mapping:
+      for (std::size_t i = 0; i < node.items.size(); i += 2) {
+        text +=
+            (text.empty() ? "" : ", ") + shape(*node.items[i]) + ": " + shape(*node.items[i + 1]);
+      }
+      return "{" + text + "}";
+  }
+  return text;
+}
+
+std::string shape_of(std::string_view text) {
+  const YamlDocument document(text, "f.yaml");
+  EXPECT_THAT(document.mistakes(), IsEmpty());
+  return document.root() == nullptr ? "nothing" : shape(*document.root());
+}
+
+TEST(YamlDocument, KeepsValuesAsTyped) {
+  EXPECT_EQ(shape_of("lr: [1e-3, 0.10, 007, 1_000, yes, 0x1F, '5', \"6\", 1:30:00]"),
+            "{lr: [1e-3, 0.10, 007, 1_000, yes, 0x1F, \"5\", \"6\", 1:30:00]}");
+  EXPECT_EQ(shape_of("- null\n- ~\n- \n- Null\n- NULL"), "[(null), (~), (), (Null), (NULL)]");
+  EXPECT_EQ(shape_of("a: |\n  one\n  two\n"), "{a: \"one\ntwo\n\"}");
+  EXPECT_EQ(shape_of(""), "nothing");
+  EXPECT_EQ(shape_of("# only a comment\n"), "nothing");
+}
+
+TEST(YamlDocument, KnowsWhereThingsAre) {
+  const YamlDocument document("name: x\ngroups:\n  - max-paralel: 2\n", "f.yaml");
+  const YamlNode& group = *document.root()->find("groups")->items[0];
+  const YamlNode& key = *group.items[0];
+  EXPECT_EQ(to_text(document.mistake(key, "unknown")), "f.yaml:3:5: unknown");
+  EXPECT_EQ(to_text(document.mistake(*group.items[1], "2")), "f.yaml:3:18: 2");
+}
+
+TEST(YamlDocument, CountsColumnsInCharacters) {
+  const YamlDocument document("größe: [ä, b]\n", "f.yaml");
+  const YamlNode& list = *document.root()->items[1];
+  EXPECT_EQ(to_text(document.mistake(*list.items[1], "b")), "f.yaml:1:12: b");
+}
+
+TEST(YamlDocument, FindsPlacesAfterWindowsLineEnds) {
+  const YamlDocument document("a: 1\r\nb:\r\n  c: 2\r\n", "f.yaml");
+  ASSERT_NE(document.root(), nullptr);
+  const YamlNode& inner = *document.root()->find("b");
+  EXPECT_EQ(to_text(document.mistake(*inner.items[0], "c")), "f.yaml:3:3: c");
+  EXPECT_EQ(document.root()->find("a")->text, "1");
+}
+
+TEST(YamlDocument, FollowsAliasesAndMergeKeys) {
+  EXPECT_EQ(shape_of("a: &x [1, 2]\nb: *x"), "{a: [1, 2], b: [1, 2]}");
+  EXPECT_EQ(shape_of("- &d {m: 1, n: 2}\n- {<<: *d, n: 3}\n"), "[{m: 1, n: 2}, {n: 3, m: 1}]");
+  EXPECT_EQ(shape_of("- &d {m: 1}\n- &e {m: 2, o: 3}\n- {<<: [*d, *e]}\n"),
+            "[{m: 1}, {m: 2, o: 3}, {m: 1, o: 3}]");
+  EXPECT_EQ(shape_of("{\"<<\": 5}"), "{\"<<\": 5}");
+  EXPECT_THAT(mistakes_in("a: {<<: 5}"),
+              ElementsAre("f.yaml:1:5: '<<' wants a mapping, as in '<<: *defaults'"));
+}
+
+TEST(YamlDocument, RefusesKeysThatAreThereTwice) {
+  EXPECT_THAT(mistakes_in("a: 1\nb: 2\na: 3\nb: 4\n"),
+              ElementsAre("f.yaml:3:1: the key 'a' is here twice; the first is in line 1",
+                          "f.yaml:4:1: the key 'b' is here twice; the first is in line 2"));
+}
+
+TEST(YamlDocument, RefusesKeysThatAreNoWords) {
+  EXPECT_THAT(mistakes_in("{[1]: 2, x: {~: 1}}"),
+              ElementsAre("f.yaml:1:14: a key must be a word", "f.yaml:1:2: a key must be a word"));
+}
+
+TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
+  EXPECT_THAT(mistakes_in("a: [1, 2\nb: 3\n"), ElementsAre(HasSubstr("not valid YAML: ")));
+  EXPECT_THAT(mistakes_in("a:\n\t- 1\n"), ElementsAre(HasSubstr("f.yaml:2:2: not valid YAML: ")));
+  EXPECT_THAT(mistakes_in("a: *nowhere"), ElementsAre(HasSubstr("not valid YAML: ")));
+  EXPECT_THAT(mistakes_in("a: 1\n---\nb: 2\n"),
+              ElementsAre("f.yaml:2:1: a second document ('---') starts here; a file holds one"));
+  EXPECT_THAT(mistakes_in("a: !include other.yaml"),
+              ElementsAre("f.yaml:1:4: the tag '!include' means nothing here"));
+}
+
+TEST(YamlDocument, RefusesWhatIsNoText) {
+  EXPECT_THAT(mistakes_in("a: 1\nb: \xFF\n"), ElementsAre("f.yaml:2:4: is not UTF-8 text"));
+  EXPECT_THAT(mistakes_in(std::string_view("a: \0", 4)),
+              ElementsAre("f.yaml:1:4: the control character 0x00 is not allowed"));
+  EXPECT_THAT(mistakes_in("a: \x04"),
+              ElementsAre("f.yaml:1:4: the control character 0x04 is not allowed"));
+}
+
+TEST(YamlDocument, RefusesAnAliasBomb) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    text += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i,
+                        i - 1);
+  }
+  EXPECT_THAT(mistakes_in(text),
+              ElementsAre(HasSubstr("more than 2000000 parts when its aliases are written out")));
+}
+
+TEST(YamlDocument, RefusesAnAliasToItself) {
+  EXPECT_THAT(mistakes_in("a: &a [1, *a]"),
+              ElementsAre("f.yaml:1:11: an alias to what it is itself a part of"));
+}
+
+TEST(YamlDocument, RefusesDeepNests) {
+  const auto nest = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_THAT(mistakes_in(nest(64)), IsEmpty());
+  EXPECT_THAT(mistakes_in(nest(65)), ElementsAre(HasSubstr("nested more than 64 deep")));
+  EXPECT_THAT(mistakes_in(nest(100'000)), ElementsAre(HasSubstr("nested more than 64 deep")));
+  EXPECT_THAT(mistakes_in("a: &a " + nest(40) + "\nb: " + std::string(30, '[') + "*a" +
+                          std::string(30, ']')),
+              ElementsAre(HasSubstr("nested more than 64 deep")));
+}
+
+TEST(YamlDocument, RefusesMoreThanSixteenMebibytes) {
+  EXPECT_THAT(mistakes_in(std::string(kTextFileMax + 1, ' ')),
+              ElementsAre("f.yaml: is larger than 16 MiB"));
+  EXPECT_THAT(mistakes_in(std::string(kTextFileMax, ' ')), IsEmpty());
+}
+
+}  // namespace
+}  // namespace trainyard::text

@@ -1,0 +1,341 @@
+"""Every block of a page that a reader may copy is tried as it stands there: jobs run or are shown by a dry run,
+scripts run in a yard, programs are compiled with the headers that they name, and those that are whole run.
+
+A test says which blocks it tries by `tries`; the last test here says that none is left out.
+"""
+import re
+import shutil
+import sqlite3
+import tempfile
+import unittest
+
+from pages import DOCS, ROOT, TRIED, blocks, pages
+from yard import CLIENT, YardTest, json, os, pathlib, subprocess
+
+BUILD = os.environ.get("TRAINYARD_BUILD", "")
+JOBS, JOURNAL, PROTOCOL, RANKS = (DOCS / f"{name}.md" for name in ("job-file", "journal", "protocol", "ranks"))
+LIBRARY, PIPELINE, SETTINGS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "configuration"))
+# What test_docs.py tries: the README's story, the programs in Python, and the queries of the journal.
+TRIED_ELSEWHERE = {(ROOT / "README.md", language, 0) for language in ("yaml", "python", "sh", "console")}
+TRIED_ELSEWHERE |= {(JOURNAL, "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(3)}
+tried = set()
+
+
+def tries(page, language, *numbers):
+    """Marks a test: it tries these blocks of a page, counted from 0."""
+    tried.update((page, language, number) for number in numbers)
+    return lambda test: test
+
+
+class BlockTest(YardTest):
+    def setUp(self):
+        super().setUp()
+        bin = self.directory / "bin"
+        bin.mkdir()
+        (bin / "trainyard").symlink_to(os.environ["TRAINYARD"])
+        for name in ("python", "python3"):
+            (bin / name).symlink_to("/usr/bin/python3")
+        self.environment.update(PATH=f"{bin}:{os.environ['PATH']}", PYTHONPATH=str(CLIENT))
+
+    def shell(self, script, **options):
+        done = subprocess.run(["sh", "-ec", script], cwd=self.directory, env=self.environment, capture_output=True,
+                              text=True, timeout=240, **{"stdin": subprocess.DEVNULL, **options})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def yaml(self, number):
+        return blocks(JOBS, "yaml")[number]
+
+    def shown(self, text, machine=""):
+        """The tasks of a job as a dry run shows them: {id: task}."""
+        self.job(text + machine)
+        whole = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+        self.assertEqual([note for note in whole["notes"] if "can never run" not in note], [])
+        return {task["id"]: task for task in whole["tasks"]}
+
+    def run_job(self, text, words):
+        self.job("name: job\n" + text)
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words(), words, done.stderr)
+        return {row["id"]: row["result"] for row in self.status()["tasks"]}
+
+
+class Jobs(BlockTest):
+    @tries(JOBS, "yaml", 0)
+    def test_the_first_one_is_what_its_page_says(self):
+        tasks = self.shown(self.yaml(0))
+        self.assertEqual(len(tasks), 19)
+        self.assertEqual(tasks["fetch"]["command"], ["/bin/sh", "-c", "./fetch.sh"])
+        self.assertIn("lr=1e-2,hidden=32,seed=0", tasks)
+        self.assertEqual(tasks["lr=1e-3,hidden=128,seed=2"]["time_limit_ms"], 30 * 60 * 1000)
+
+    @tries(JOBS, "yaml", 1)
+    def test_anchors_and_merge_keys_work(self):
+        tasks = self.shown(self.yaml(1))
+        self.assertEqual({id: (task["memory_bytes"], task["cpus"], task["command"][-1]) for id, task in tasks.items()},
+                         {"plain": (2 * 10**9, 2, "./train"), "large": (6 * 10**9, 2, "./train")})
+
+    @tries(JOBS, "yaml", 2)
+    def test_retries_are_read(self):
+        (task,) = self.shown(self.yaml(2)).values()
+        self.assertEqual((task["retries"], task["retry_on"], task["retry_delay_ms"], task["time_limit_ms"]),
+                         (2, ["time-limit"], 30_000, 6 * 3_600_000))
+
+    @tries(JOBS, "yaml", 3)
+    def test_ranks_run_where_there_are_two_cpus(self):
+        self.write("train.py", "import os, pathlib\n"
+                   "pathlib.Path(os.environ['TRAINYARD_TASK_DIR'], os.environ['RANK']).touch()\n")
+        self.run_job(self.yaml(3).replace("8GB", "8MB"), {"train/ddp": "FINISHED"})
+        self.assertLessEqual({"0", "1", "2", "3"}, set(os.listdir(self.directory / "runs/job/train/ddp")))
+
+    @tries(JOBS, "yaml", 4)
+    def test_preload_names_modules_beside_the_script(self):
+        tasks = self.shown(self.yaml(4))
+        self.assertEqual(len(tasks), 200)
+        self.assertEqual(tasks["lr=1e-2,seed=0"]["preload"], ["numpy", "mydata"])
+
+    @tries(JOBS, "yaml", 5)
+    def test_a_matrix_has_its_lists_and_ranges(self):
+        self.job(self.yaml(5))
+        self.assertEqual(json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+                         ["task_count"], 3 * 100 * 5)
+
+    @tries(JOBS, "yaml", 6)
+    def test_include_makes_the_tasks_that_the_page_lists(self):
+        text = JOBS.read_text()
+        (listed,) = re.findall(r"^makes six tasks: (.*?)\.$", text, re.S | re.M)
+        self.assertEqual(list(self.shown(self.yaml(6))), re.findall(r"`([^`]+)`", listed))
+
+    @tries(JOBS, "yaml", 7)
+    def test_a_request_may_come_from_the_matrix(self):
+        tasks = self.shown(self.yaml(7))
+        self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
+                         {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
+
+    @tries(SETTINGS, "yaml", 0)
+    def test_settings_are_nested_or_in_one(self):
+        (text,) = blocks(SETTINGS, "yaml")
+        self.write("trainyard.yaml", text)
+        shown = json.loads(self.trainyard("config", "show", "--json", expect=0).stdout)
+        self.assertEqual({key: value["value"] for key, value in shown.items() if value["from"] != "default"},
+                         {"scheduler.max-process": "4", "remain-limit.memory": "8GB"})
+
+
+class Scripts(BlockTest):
+    TASK = "groups: [{{name: g, tasks: [{{id: a, two-phase: true, memory: 200MB, cpus: 0, command: {}}}]}}]\n"
+    MINE = "def load(): return [0.5]\ndef fit(data, device): return data[0]\n"
+
+    @tries(JOBS, "python", 0, 1)
+    def test_in_python_wait_for_a_device_and_leave_a_result(self):
+        for number, text in enumerate(blocks(JOBS, "python")[:2]):
+            with self.subTest(number):
+                self.write("train.py", self.MINE + text)
+                results = self.run_job(self.TASK.format("[python3, train.py]"), {"g/a": "FINISHED"})
+                self.assertEqual(results, {"a": {"acc": 0.5}})
+                # By hand the same script trains at once.
+                self.assertIn("0.5", self.shell("python3 train.py"))
+                shutil.rmtree(self.directory / "runs")
+
+    @tries(JOBS, "sh", 0)
+    def test_for_the_shell_do_the_same(self):
+        text = blocks(JOBS, "sh")[0]
+        for name in ("load.sh", "train.sh"):
+            self.write(name, "#!/bin/sh\nexit 0\n", mode=0o755)
+        self.write("task.sh", text)
+        self.assertEqual(self.run_job(self.TASK.format("[sh, -eu, task.sh]"), {"g/a": "FINISHED"}), {"a": {"acc": 0.98}})
+        self.assertIn('{"acc":0.98}', self.shell("sh -eu task.sh"))
+
+    @tries(JOBS, "python", 2)
+    def test_a_preloaded_module_renews_its_own_generator(self):
+        self.write("mydata.py", blocks(JOBS, "python")[2])
+        self.write("train.py", "import json, os, mydata\n"
+                   "json.dump({'drawn': mydata.rng.random()}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
+        results = self.run_job("groups: [{name: g, preload: [mydata], matrix: {n: 0..3}, memory: 100MB, "
+                               "tasks: [{id: '{n}', command: [python3, train.py]}]}]\n",
+                               {f"g/{n}": "FINISHED" for n in range(4)})
+        self.assertEqual(len({result["drawn"] for result in results.values()}), 4)
+
+    @tries(JOBS, "sh", 1)
+    @tries(PROTOCOL, "python", 0)
+    def test_submit_adds_and_the_client_of_the_protocol_page_kills(self):
+        self.job("name: mnist\ngroups: [{name: train, tasks: [{id: a, memory: 10MB, cpus: 0, command: [sleep, 1000]}]}]\n")
+        self.write("more.yaml", "groups: [{name: more, tasks: [{command: 'true', memory: 10MB}]}]\n")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/mnist/train/a/stdout.log")
+        said = self.shell(blocks(JOBS, "sh")[1])
+        self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["submission 2", "submission 3"])
+        with sqlite3.connect(f"file:{self.directory}/runs/mnist/journal.db?mode=ro", uri=True) as journal:
+            ((path,),) = journal.execute("SELECT socket_path FROM executions").fetchall()
+        self.write("kill.py", blocks(PROTOCOL, "python")[0])
+        self.assertIn("'outcome': 'done'", self.shell(f"python3 kill.py '{path}' train a"))
+        self.end_of(yard, expect=1)
+
+    @tries(JOURNAL, "sh", 0)
+    def test_the_journal_is_opened_read_only(self):
+        self.job("name: mnist\ngroups: [{name: g, tasks: [{id: a, memory: 10MB, command: 'true'}]}]\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        (text,) = blocks(JOURNAL, "sh")
+        (queries,) = blocks(JOURNAL, "sql")
+        self.assertIn("a|", self.shell(text, stdin=None, input=queries))
+
+
+# What a reader has, and the pages do not: it stands behind the headers that a block names.
+MINE = {
+    (LIBRARY, 0): """#include <vector>
+using Data = std::vector<double>;
+Data read_fold(int k) { return {0.5 + k}; }
+double fit(const Data& data, const trainyard::Device&) { return data[0]; }
+""",
+    (PIPELINE, 0): """struct Trajectory {};
+struct Learner {
+  float learn(const std::vector<Trajectory>& from) { return 1.0F / static_cast<float>(from.size()); }
+};
+auto collect = [](auto& context) { context.trajectories.resize(2); context.env_step += 1'000; };
+""",
+    (PIPELINE, 1): """#include <vector>
+struct Train : trainyard::Context {
+  int step = 0;
+  std::vector<int> trajectories;
+  float loss = 0;
+  static constexpr auto kept = trainyard::keep<&Train::step>;
+};
+auto collect = [](Train&) {}; auto learn = collect; auto store = collect; auto publish = collect;
+""",
+    (PIPELINE, 2): "",
+    (PIPELINE, 3): """struct Train : trainyard::Context {
+  float loss = 0;
+  static constexpr auto kept = trainyard::keep<&Train::loss>;
+};
+void add_steps(trainyard::Pipeline<Train>&);
+""",
+    (RANKS, 0): "",
+    (RANKS, 1): "",
+}
+# Makes the components of a file in two ranks and has them execute one task.
+COMPONENTS = """
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include "trainyard/rank_executor.h"
+#include "trainyard/rank_program.h"
+using namespace trainyard;
+struct Huber : Component {};
+struct Watcher : Component {};
+struct Trainer : Executor {
+  explicit Trainer(const Arguments& given)
+      : rate(given.get<double>("rate")), huber(given.component<Huber>("loss")),
+        watcher(given.component<Watcher>("watcher")) {}
+  Shareable execute(std::string_view, const Shareable&, RankContext&, std::stop_token) override {
+    Shareable reply;
+    reply.set("made", rate == 0.1 && huber != nullptr && watcher != nullptr);
+    return reply;
+  }
+  double rate;
+  std::shared_ptr<Huber> huber;
+  std::shared_ptr<Watcher> watcher;
+};
+int main(int, char** words) {
+  ComponentRegistry registry;
+  registry.add<Huber>("huber", {argument("delta", 2.0)});
+  registry.add<Watcher>("watcher");
+  registry.add<Trainer>("trainer", {argument<double>("rate"), component("loss"), component("watcher")});
+  if (const auto code = run_as_rank(registry)) return *code;
+  RankExecutor executor({.ranks = 2, .executor = "trainer", .components_file = words[1]}, registry);
+  RankContext context;
+  Shareable task;
+  task.set_buffer("weights", executor.alloc(DType::Float32, {8}).value());
+  const Shareable reply = executor.execute("train", task, context);
+  std::cout << to_text(reply.code()) << ' ' << reply.message() << reply.values() << '\\n';
+  if (const Buffer* made = reply.buffer("gradients")) std::cout << made->as<float>()[7] << '\\n';
+}
+"""
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(pages LANGUAGES CXX)
+add_compile_options(-Wall -Werror)
+add_executable(folds folds.cc)
+{library}
+add_executable(cartpole cartpole.cc)
+{pipeline}
+add_executable(trainer trainer.cc)
+add_executable(components components.cc)
+find_package(trainyard REQUIRED COMPONENTS ranks)
+target_link_libraries(trainer PRIVATE trainyard::ranks)
+target_link_libraries(components PRIVATE trainyard::ranks)
+add_library(others OBJECT {others})
+target_link_libraries(others PRIVATE trainyard::trainyard)
+"""
+
+
+@unittest.skipUnless(BUILD, "needs a build of the library without a sanitizer")
+class Programs(BlockTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-blocks-"))
+        cls.addClassCleanup(shutil.rmtree, cls.place)
+        whole = {(LIBRARY, 0): "folds", (PIPELINE, 0): "cartpole", (RANKS, 0): "trainer"}
+        others = []
+        for (page, number), mine in MINE.items():
+            name = whole.get((page, number), f"{page.stem}_{number}") + ".cc"
+            if (page, number) not in whole:
+                others.append(name)
+            (cls.place / name).write_text(cls.with_mine(blocks(page, "cpp")[number], mine))
+        (cls.place / "components.cc").write_text(COMPONENTS)
+        (cls.place / "CMakeLists.txt").write_text(PROJECT.format(
+            library=blocks(LIBRARY, "cmake")[0], pipeline=blocks(PIPELINE, "cmake")[0], others=" ".join(others)))
+        for words in (["--install", BUILD, "--prefix", cls.place / "prefix"],
+                      ["-G", "Ninja", "-S", cls.place, "-B", cls.place / "build",
+                       f"-DCMAKE_PREFIX_PATH={cls.place / 'prefix'}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}"],
+                      ["--build", cls.place / "build", "-j2"]):
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True, timeout=600)
+            assert done.returncode == 0, done.stdout + done.stderr
+
+    @staticmethod
+    def with_mine(block, mine):
+        """The block, with what is the reader's behind the last header that it includes itself."""
+        head, last, rest = block.rpartition("#include ")
+        line, _, body = rest.partition("\n")
+        return f"{head}{last}{line}\n{mine}{body}"
+
+    def output_of(self, name, *words):
+        self.write("trainyard.yaml", "utilization-limit: {cpu: 100%}\n")
+        done = subprocess.run([self.place / "build" / name, *words], cwd=self.directory, env=self.environment,
+                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return done.stdout
+
+    @tries(PIPELINE, "cpp", 1, 2, 3)
+    @tries(RANKS, "cpp", 1)
+    def test_name_the_headers_of_all_that_they_use(self):
+        """They have been compiled above, each by itself."""
+
+    @tries(LIBRARY, "cpp", 0)
+    @tries(LIBRARY, "cmake", 0)
+    def test_of_the_library_run(self):
+        self.assertEqual(self.output_of("folds").splitlines(), [f'fold-{k} {{"acc":{k + 0.5}}}' for k in range(10)])
+
+    @tries(PIPELINE, "cpp", 0)
+    @tries(PIPELINE, "cmake", 0)
+    def test_of_pipelines_run(self):
+        self.assertEqual(self.output_of("cartpole"), "")
+
+    @tries(RANKS, "cpp", 0)
+    def test_of_ranks_run_where_there_are_fewer_cpus_than_ranks(self):
+        self.assertEqual(self.output_of("trainer"), "mean of four: 0.3\n")
+
+    @tries(RANKS, "yaml", 0)
+    def test_components_are_made_as_they_are_configured(self):
+        self.write("components.yaml", blocks(RANKS, "yaml")[0])
+        self.assertEqual(self.output_of("components", "components.yaml"), 'ok {"made":true}\n')
+
+    @tries(RANKS, "yaml", 1)
+    @tries(RANKS, "python", 0)
+    def test_ranks_in_python_are_a_class_of_a_script(self):
+        self.write("components.yaml", blocks(RANKS, "yaml")[1])
+        self.write("trainer.py", blocks(RANKS, "python")[0])
+        self.assertEqual(self.output_of("components", "components.yaml"), 'ok {"loss":0.1}\n0.1\n')
+
+
+class Blocks(unittest.TestCase):
+    def test_are_all_tried_or_say_why_not(self):
+        there = {(page, language, number) for page in pages() for language in TRIED
+                 for number in range(len(blocks(page, language)))}
+        self.assertEqual(there, tried | TRIED_ELSEWHERE)

@@ -1,0 +1,157 @@
+"""The components of the installed package, where the libraries are not that a component does not need.
+
+What is hidden lies in an overlay of /usr, in a mount namespace that ends with the command.
+"""
+import pathlib
+import re
+import shutil
+import tempfile
+import unittest
+
+from yard import os, subprocess
+
+BUILD = os.environ.get("TRAINYARD_BUILD", "")
+CMAKE = """cmake_minimum_required(VERSION 3.25)
+project(program LANGUAGES CXX)
+{find}
+add_executable(program main.cc)
+target_link_libraries(program PRIVATE {target})
+"""
+PIPELINE = """
+#include <cstdio>
+#include "trainyard/event_bus.h"
+#include "trainyard/pipeline.h"
+struct Loop : trainyard::Context {
+  int step = 0;
+  static constexpr auto kept = trainyard::keep<&Loop::step>;
+};
+int main() {
+  trainyard::Pipeline<Loop> loop;
+  int sum = 0;
+  loop.use("count", [](Loop& context) { ++context.step; });
+  loop.use("sum", [&](Loop& context) { sum += context.step; });
+  if (!loop.run({.max_steps = 4})) return 1;
+  std::printf("%d\\n", sum);
+}
+"""
+RANKS = """
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include "trainyard/rank_executor.h"
+#include "trainyard/rank_program.h"
+struct Adder : trainyard::Executor {
+  explicit Adder(const trainyard::Arguments& given) : by(given.get<double>("by")) {}
+  trainyard::Shareable execute(std::string_view, const trainyard::Shareable&, trainyard::RankContext& context,
+                               std::stop_token) override {
+    trainyard::Shareable reply;
+    reply.set("sum", by + context.rank().value());
+    return reply;
+  }
+  double by;
+};
+int main() {
+  trainyard::ComponentRegistry registry;
+  registry.add<Adder>("adder", {trainyard::argument("by", 1.0)});
+  if (const auto code = trainyard::run_as_rank(registry)) return *code;
+  trainyard::RankExecutor adder({.ranks = 2, .executor = "adder",
+                                 .components = "[{id: adder, type: adder, args: {by: 40.0}}]",
+                                 .result = trainyard::RankResult::All}, registry);
+  trainyard::RankContext context;
+  for (const trainyard::Shareable& reply : adder.execute_all("add", {}, context)) {
+    std::printf("%s %s\\n", reply.message().c_str(), reply.values().dump().c_str());
+  }
+}
+"""
+# Takes away what is named first, then does the rest.
+WITHOUT = """set -e
+mount -t tmpfs none "$1"
+mkdir "$1/changed" "$1/work"
+mount -t overlay overlay -o "lowerdir=/usr,upperdir=$1/changed,workdir=$1/work" /usr
+for name in $2; do
+  rm -rf /usr/include/$name* /usr/lib/*/lib$name* /usr/lib/*/cmake/$name* /usr/share/cmake/$name*
+done
+shift 2
+exec "$@"
+"""
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-package-"))
+        cls.addClassCleanup(shutil.rmtree, cls.prefix)
+        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], capture_output=True, text=True,
+                              timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-program-"))
+        self.addCleanup(shutil.rmtree, self.directory)
+        (self.directory / "overlay").mkdir()
+
+    def without(self, libraries, *words):
+        alone = ["unshare", "--mount", "--propagation", "private"] + (["--map-root-user"] if os.geteuid() else [])
+        return subprocess.run([*alone, "sh", "-c", WITHOUT, "sh", self.directory / "overlay", " ".join(libraries), *words],
+                              capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+
+    def configure(self, libraries, find, target="trainyard::trainyard", program=""):
+        (self.directory / "main.cc").write_text(program)
+        (self.directory / "CMakeLists.txt").write_text(CMAKE.format(find=find, target=target))
+        return self.without(libraries, "cmake", "-G", "Ninja", "-S", self.directory, "-B", self.directory / "build",
+                            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}")
+
+    def output_of(self, libraries, find, target, program):
+        """What the program prints that was built and runs where the libraries are not."""
+        configured = self.configure(libraries, find, target, program)
+        self.assertEqual(configured.returncode, 0, configured.stdout + configured.stderr)
+        built = self.without(libraries, "cmake", "--build", self.directory / "build")
+        self.assertEqual(built.returncode, 0, built.stdout + built.stderr)
+        ran = self.without(libraries, self.directory / "build/program")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        return ran.stdout
+
+    def libraries_of_the_program(self):
+        shown = subprocess.run(["readelf", "-d", self.directory / "build/program"], capture_output=True, text=True,
+                               check=True).stdout
+        return {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[(.*)\]", shown)}
+
+    def test_a_pipeline_is_built_and_runs_where_neither_sqlite_nor_yaml_cpp_nor_fmt_is(self):
+        output = self.output_of(["sqlite3", "yaml-cpp", "fmt"], "find_package(trainyard REQUIRED COMPONENTS pipeline)",
+                                "trainyard::pipeline", PIPELINE)
+        self.assertEqual(output, "10\n")
+        self.assertLessEqual(self.libraries_of_the_program(), {"libstdc++", "libm", "libgcc_s", "libc"})
+
+    def test_ranks_are_built_and_run_where_neither_sqlite_nor_fmt_is(self):
+        output = self.output_of(["sqlite3", "fmt"], "find_package(trainyard REQUIRED COMPONENTS ranks)",
+                                "trainyard::ranks", RANKS)
+        self.assertEqual(output, ' {"sum":40.0}\n {"sum":41.0}\n')
+        self.assertLessEqual(self.libraries_of_the_program(),
+                             {"libyaml-cpp", "libstdc++", "libm", "libgcc_s", "libc"})
+
+    def test_the_library_which_is_the_default_is_not_found_where_sqlite_is_not(self):
+        for find in ("find_package(trainyard REQUIRED)", "find_package(trainyard REQUIRED COMPONENTS library)"):
+            done = self.configure(["sqlite3"], find)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("SQLite3", done.stderr)
+
+    def test_ranks_are_not_found_where_yaml_cpp_is_not(self):
+        done = self.configure(["yaml-cpp"], "find_package(trainyard REQUIRED COMPONENTS pipeline ranks)")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("yaml-cpp", done.stderr)
+
+    def test_a_component_that_is_not_there_is_named_with_those_that_are(self):
+        done = self.configure([], "find_package(trainyard REQUIRED COMPONENTS pipelines)")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("there is no component 'pipelines' of trainyard, there are: pipeline, ranks, library",
+                      " ".join(done.stderr.split()))
+
+    def test_one_that_is_only_wished_for_is_left_out(self):
+        done = self.configure([], "find_package(trainyard REQUIRED COMPONENTS pipeline OPTIONAL_COMPONENTS pipelines)\n"
+                                  'message(NOTICE "found: ${trainyard_pipeline_FOUND}, ${trainyard_pipelines_FOUND}.")',
+                              "trainyard::pipeline")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("found: TRUE, FALSE.", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,395 @@
+"""Programs in Python that run their own tasks: the yard of the package `trainyard`."""
+from yard import CLIENT, TRAINYARD, YardTest, alive, json, os, signal, subprocess
+
+PYTHON = "/usr/bin/python3"
+PRELUDE = f"""
+import json, os, signal, subprocess, sys, threading
+sys.path.insert(0, {str(CLIENT)!r})
+import trainyard
+def yard(directory="run", **more):
+    return trainyard.Yard(directory, settings={{"utilization-limit": {{"cpu": "100%"}}}}, program={TRAINYARD!r}, **more)
+def group(name, tasks, **more):
+    return trainyard.TaskGroup(name, tasks, **dict({{"memory": "20MB", "cpus": 0}}, **more))
+def note(text):
+    with open(os.path.join({{place!r}}, "notes"), "a") as notes:
+        notes.write(text + "\\n")
+def at_gate():
+    open(os.path.join({{place!r}}, "gate")).close()
+"""
+
+
+class PythonYard(YardTest):
+    def program(self, text, name="program.py"):
+        self.write(name, (PRELUDE + text).replace("{place!r}", repr(str(self.directory))))
+        return name
+
+    def start_program(self, text, *words):
+        process = subprocess.Popen([PYTHON, *(words or [self.program(text)])], cwd=self.directory,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True, env=self.environment)
+        self.started.append(process)
+        return process
+
+    def run_program(self, text, *words, expect=0):
+        output, errors = self.end_of(self.start_program(text, *words), expect=expect)
+        return json.loads(output) if output else errors
+
+    def notes(self):
+        path = self.directory / "notes"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def executions(self):
+        return self.status("run", tasks=False)["execution"]["number"]
+
+    ROUNDS = """
+class Client(trainyard.Task):
+    def __init__(self, number, weight):
+        super().__init__(id="client-%d" % number)
+        self.number, self.weight = number, weight
+    def load(self):
+        self.data = self.number + 1
+    def train(self, device):
+        note("%s %g" % (self.id, self.weight))
+        return {"weight": self.weight + self.data, "device": device}
+if __name__ == "__main__":
+    weight, told = 0.0, []
+    with yard() as flow:
+        for turn in range(3):
+            clients = flow.run(group("round-%d" % turn, [Client(number, weight) for number in range(4)]))
+            weight = sum(client.result["weight"] for client in clients) / len(clients)
+            told.append([weight, sorted({client.status for client in clients})])
+    print(json.dumps(told))
+"""
+
+    def test_leaves_the_run_of_a_job_file_alone(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: t, command: 'false'}]}]\n")
+        self.trainyard("run", "job.yaml", "--run-dir", "run", expect=1)
+        errors = self.run_program("""
+if __name__ == "__main__":
+    with yard() as flow:
+        flow.run(group("g", [trainyard.Task(id="t")]))
+""", expect=1)
+        self.assertIn("run' has the run of a job file", errors)
+        self.assertEqual((self.words("run"), self.executions()), ({"g/t": "EXIT 1"}, 1))
+
+    def test_a_loop_of_rounds_reads_results_between_them_and_is_one_run(self):
+        told = self.run_program(self.ROUNDS)
+        self.assertEqual(told, [[2.5, ["FINISHED"]], [5.0, ["FINISHED"]], [7.5, ["FINISHED"]]])
+        words = self.words("run")
+        self.assertEqual(len(words), 12)
+        self.assertEqual(set(words.values()), {"FINISHED"})
+        shown = self.status("run")
+        self.assertEqual([row["name"] for row in shown["groups"]], ["round-0", "round-1", "round-2"])
+        self.assertEqual((shown["execution"]["number"], shown["execution"]["how"]), (1, "ended"))
+        self.assertTrue((self.directory / "run/reports/index.html").exists())
+
+    def test_tasks_that_fail_are_told_and_the_others_go_on(self):
+        told = self.run_program("""
+class Raises(trainyard.Task):
+    def train(self, device):
+        trainyard.result(early=1)
+        raise ValueError("no such data")
+class Exits(trainyard.Task):
+    def load(self):
+        os._exit(3)
+class Good(trainyard.Task):
+    def train(self, device):
+        return {"directory": os.getcwd(), "id": self.id}
+if __name__ == "__main__":
+    with yard() as flow:
+        tasks = flow.run(group("g", [Raises(), Exits(id="exits"), Good(id=7)])).tasks
+        after = flow.run(Good())
+    print(json.dumps([[task.id, task.status, task.message, task.result, task.task_dir] for task in tasks + [after]]))
+    print(tasks[0].traceback, file=sys.stderr)
+""")
+        place = str(self.directory / "run")
+        self.assertEqual(told[0], ["task-1", "ERROR", "ValueError: no such data", {"early": 1}, f"{place}/g/task-1"])
+        self.assertEqual(told[1][:2], ["exits", "EXIT 3"])
+        self.assertEqual(told[2], ["7", "FINISHED", "", {"directory": f"{place}/g/7", "id": "7"}, f"{place}/g/7"])
+        again = f"{place}/submissions/2/default/task-1"
+        self.assertEqual(told[3], ["task-1", "FINISHED", "", {"directory": again, "id": "task-1"}, again])
+
+    def test_tasks_are_tried_again_after_out_of_memory_and_as_often_as_they_say(self):
+        told = self.run_program("""
+class Large(trainyard.Task):
+    tries = 0
+    def train(self, device):
+        self.tries += 1
+        if self.tries == 1:
+            raise MemoryError()
+        return {"tries": self.tries}
+class Flaky(trainyard.Task):
+    def train(self, device):
+        if os.environ["TRAINYARD_ATTEMPT"] == "1":
+            raise OSError("the network")
+        return {"attempt": os.environ["TRAINYARD_ATTEMPT"]}
+if __name__ == "__main__":
+    with yard() as flow:
+        tasks = flow.run(group("g", [Large(id="large"), Flaky(id="flaky", retries=1), Flaky(id="once")]))
+    print(json.dumps({task.id: [task.status, task.result] for task in tasks}))
+""")
+        self.assertEqual(told, {"large": ["FINISHED", {"tries": 2}], "flaky": ["FINISHED", {"attempt": "2"}],
+                                "once": ["ERROR", {}]})
+
+    def test_classes_of_modules_and_of_a_program_started_as_a_module_work(self):
+        self.write("package/__init__.py", "")
+        self.write("package/folds.py", "import trainyard\nclass Other(trainyard.Task):\n"
+                   "    def train(self, device): return {'of': type(self).__module__}\n")
+        self.program("""
+from package.folds import Other
+class Mine(trainyard.Task):
+    def train(self, device):
+        import heavy
+        return {"of": type(self).__module__, "argument": sys.argv[1], "heavy": heavy.PID != os.getpid()}
+if __name__ == "__main__":
+    with yard() as flow:
+        tasks = flow.run(group("g", [Mine(), Other()], preload=["heavy"]))
+    print(json.dumps([task.result for task in tasks]))
+""", "package/program.py")
+        self.write("package/heavy.py", "import os\nPID = os.getpid()\n")
+        self.environment["PYTHONPATH"] = str(self.directory / "package")
+        # What is of no __main__ does not need it again, and so no guard.
+        told = self.run_program("""
+import datetime
+from package.folds import Other
+print(json.dumps(yard("other").run(Other(id="{lr}", time_limit=datetime.timedelta(minutes=9))).result))
+""")
+        self.assertEqual(told, {"of": "package.folds"})
+        self.assertEqual(self.words("other"), {"default/{lr}": "FINISHED"})
+        self.assertEqual(self.run_program("", "-m", "package.program", "word"), [
+            {"of": "__mp_main__", "argument": "word", "heavy": True}, {"of": "package.folds"}])
+
+    def test_a_script_without_a_guard_is_told_of_it(self):
+        told = self.run_program("""
+class Fold(trainyard.Task):
+    def train(self, device):
+        return {}
+with yard() as flow:
+    task = flow.run(Fold())
+print(json.dumps([task.status, task.message]))
+""")
+        self.assertEqual(told[0], "ERROR")
+        self.assertIn('if __name__ == "__main__":', told[1])
+
+    WAITS = """
+class Waits(trainyard.Task):
+    def train(self, device):
+        note("%s %d" % (self.id, os.getpid()))
+        at_gate()
+        return {"pid": os.getpid()}
+if __name__ == "__main__":
+    with yard() as flow:
+        flow.run(group("g", [Waits(id="a"), Waits(id="b")]))
+"""
+
+    def waiting(self, text=None):
+        """A program whose two tasks wait at the gate; and their processes."""
+        os.mkfifo(self.directory / "gate")
+        program = self.start_program(text or self.WAITS)
+        self.until("two tasks", lambda: len(self.notes()) == 2)
+        return program, [int(line.split()[1]) for line in self.notes()]
+
+    def gone(self, tasks):
+        self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
+        self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
+        self.assertEqual(self.status("run")["execution"]["how"], "interrupted")
+        self.assertEqual(set(self.words("run").values()), {"STOPPED"})
+
+    def test_all_ends_when_the_program_is_killed(self):
+        program, tasks = self.waiting()
+        program.kill()
+        self.gone(tasks)
+
+    def test_all_ends_by_ctrl_c(self):
+        program, tasks = self.waiting()
+        program.send_signal(signal.SIGINT)
+        _, errors = self.end_of(program, expect=-signal.SIGINT)
+        self.assertTrue(errors.endswith("KeyboardInterrupt\n"), errors)
+        self.gone(tasks)
+
+    def test_a_fork_of_the_program_does_not_hold_its_run(self):
+        os.mkfifo(self.directory / "other")
+        program, tasks = self.waiting(self.WAITS.replace("    with yard() as flow:\n", """    with yard() as flow:
+        flow.run(Waits.Empty(id="begins"))
+        if os.fork() == 0:
+            os.closerange(0, 3)
+            open("other").close()
+            os._exit(0)
+""").replace("    def train(self, device):\n        note", """    class Empty(trainyard.Task):
+        def train(self, device):
+            return {}
+    def train(self, device):
+        note"""))
+        program.kill()
+        self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
+        self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
+        with open(self.directory / "other", "w"):
+            pass  # The fork was there until now.
+
+    def test_it_goes_on_where_it_was_killed_and_keeps_what_has_finished(self):
+        os.mkfifo(self.directory / "gate")
+        held = self.ROUNDS.replace("        note(", """
+        if self.id == "client-3" and self.weight == 2.5 and os.path.exists(os.path.join({place!r}, "held")):
+            note("held")
+            at_gate()
+        note(""")
+        self.write("held", "")
+        program = self.start_program(held)
+        self.until("the second round", lambda: len(self.notes()) == 8 and "held" in self.notes())
+        self.until("three of four", lambda: list(self.words("run").values()).count("FINISHED") == 7)
+        program.kill()
+        self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
+        (self.directory / "held").unlink()
+        told = self.run_program(held)
+        self.assertEqual([weight for weight, _ in told], [2.5, 5.0, 7.5])
+        notes = [line for line in self.notes() if line != "held"]
+        self.assertEqual(len(notes), 12, "each has trained once")
+        self.assertEqual(len(set(notes)), 12)
+        self.assertEqual(self.executions(), 2)
+        self.assertEqual(len(self.words("run")), 12)
+
+    def test_a_group_that_has_grown_runs_what_is_new_when_it_goes_on(self):
+        text = """
+class Counts(trainyard.Task):
+    def train(self, device):
+        note(self.id)
+        return {"id": self.id}
+if __name__ == "__main__":
+    with yard() as flow:
+        for name in "ab":
+            tasks = flow.run(group(name, [Counts(id="%s%d" % (name, number)) for number in range(COUNT)]))
+            print(json.dumps([task.result["id"] for task in tasks]), file=sys.stderr)
+"""
+        for count in (1, 2, 2):
+            self.run_program(text.replace("COUNT", str(count)))
+        self.assertEqual(self.notes(), ["a0", "b0", "a1", "b1"])
+        self.assertEqual(self.words("run"), {"a/a0": "FINISHED", "b/b0": "FINISHED", "a/a1": "FINISHED",
+                                             "b (3)/b1": "FINISHED"})
+
+    def test_one_task_is_cancelled_and_the_others_go_on(self):
+        os.mkfifo(self.directory / "cancel")
+        program, _ = self.waiting(self.WAITS.replace("""
+    with yard() as flow:
+        flow.run(group("g", [Waits(id="a"), Waits(id="b")]))
+""", """
+    tasks = [Waits(id="a"), Waits(id="b"), Waits(id="later")]
+    def cancel():
+        open("cancel").close()
+        print(json.dumps([flow.cancel(tasks[2]), flow.cancel(tasks[1]), flow.cancel(tasks[1])]), flush=True)
+    threading.Thread(target=cancel).start()
+    with yard() as flow:
+        flow.run(group("g", tasks, max_parallel=2))
+    print(json.dumps({task.id: task.status for task in tasks}))
+"""))
+        with open(self.directory / "cancel", "w"):
+            pass
+        self.assertEqual(json.loads(program.stdout.readline()), [True, True, False])
+        self.open_gate()
+        output, _ = self.end_of(program, expect=0)
+        self.assertEqual(json.loads(output), {"a": "FINISHED", "b": "KILLED", "later": "SKIPPED"})
+
+    def test_what_is_wrong_is_told_in_the_words_of_the_program_before_anything_runs(self):
+        told = self.run_program("""
+class Fold(trainyard.Task):
+    def train(self, device):
+        note(self.id)
+        return {}
+class Lambda(Fold):
+    def __init__(self):
+        super().__init__(id="lambda")
+        self.function = lambda: 1
+def refused(tasks, **options):
+    try:
+        flow.run(group("folds", tasks, **options))
+    except Exception as error:
+        return "%s: %s" % (type(error).__name__, error)
+if __name__ == "__main__":
+    with yard() as flow:
+        told = [refused([Fold(id="a", memroy="1GB")]), refused([Fold(id="a"), Fold(id="a")]), refused([Lambda()]),
+                refused([Fold(id="a")]), refused([Fold(id="b")])]
+        try:
+            flow.run(group("more", [Fold(id="c")], max_paralel=1))
+        except trainyard.YardError as error:
+            told.append(str(error))
+        told.append(flow.run(group("more", [Fold(id="c")])).tasks[0].status)
+        for wrong in flow.run, flow.cancel:
+            try:
+                wrong("folds")
+            except TypeError as error:
+                told.append(str(error))
+    told.append(refused([Fold()]))
+    print(json.dumps(told))
+""")
+        self.assertRegex(told[0], r"^YardError: .*unknown key 'memroy', did you mean 'memory'\?")
+        self.assertRegex(told[1], r"^YardError: .*'a'.*(twice|taken|already)")
+        self.assertRegex(told[2], r"^TypeError: the task 'lambda' cannot be handed to its process: ")
+        self.assertIsNone(told[3])
+        self.assertIn("ValueError: the yard has run a group 'folds' already", told[4])
+        self.assertIn("unknown key 'max-paralel', did you mean 'max-parallel'?", told[5])
+        self.assertEqual(told[6], "FINISHED")
+        self.assertEqual(told[7:9], ["'folds' is neither a trainyard.TaskGroup nor a trainyard.Task",
+                                     "'folds' is no trainyard.Task"])
+        self.assertEqual(told[9], "YardError: the yard is closed")
+        self.assertEqual(self.notes(), ["a", "c"])
+
+    def test_a_program_that_is_not_there_and_a_directory_in_use_are_told(self):
+        _, tasks = self.waiting()
+        self.program("""
+class Fold(trainyard.Task):
+    def train(self, device):
+        return {}
+if __name__ == "__main__":
+    told = []
+    for flow in (yard(), trainyard.Yard("other", program="./none")):
+        try:
+            flow.run(Fold())
+        except trainyard.YardError as error:
+            told.append(str(error))
+    print(json.dumps(told))
+""", "second.py")
+        told = self.run_program("", "second.py")
+        self.assertIn("another program runs its tasks in", told[0])
+        self.assertIn("cannot start './none'", told[1])
+        self.assertTrue(all(map(alive, tasks)))
+
+    def test_a_run_that_somebody_else_ends_is_an_error(self):
+        told = self.told_when_its_program_gets(signal.SIGTERM)
+        self.assertEqual(told[0], "the run was ended before group 'g' had ended")
+        self.assertIn("the run has ended", told[1])
+
+    def test_a_run_whose_program_is_killed_says_so(self):
+        self.assertEqual(self.told_when_its_program_gets(signal.SIGKILL),
+                         ["the run has ended: its program was killed by signal 9"] * 2)
+
+    def told_when_its_program_gets(self, number):
+        program, tasks = self.waiting(self.WAITS.replace("""
+    with yard() as flow:
+        flow.run(group("g", [Waits(id="a"), Waits(id="b")]))
+""", """
+    flow, told = yard(), []
+    for name in "gh":
+        try:
+            flow.run(group(name, [Waits(id="a"), Waits(id="b")]))
+        except trainyard.YardError as error:
+            told.append(str(error))
+    print(json.dumps(told))
+"""))
+        os.kill(self.status("run", tasks=False)["execution"]["yard_pid"], number)
+        output, _ = self.end_of(program, expect=0)
+        if number == signal.SIGKILL:  # Nobody was left to write down how it ended.
+            self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
+        else:
+            self.gone(tasks)
+        return json.loads(output)
+
+    def test_200_small_tasks(self):
+        told = self.run_program("""
+class Small(trainyard.Task):
+    def train(self, device):
+        return {"id": int(self.id)}
+if __name__ == "__main__":
+    with yard() as flow:
+        tasks = flow.run(group("g", [Small(id=number) for number in range(200)]))
+    print(json.dumps([task.result["id"] for task in tasks]))
+""")
+        self.assertEqual(told, list(range(200)))

@@ -1,0 +1,90 @@
+"""Tasks that are retried after what they did themselves."""
+from yard import YardTest, json, os, signal
+
+# Fails until it has been tried as often as its argument says.
+FLAKY = """#!/bin/sh
+[ "$TRAINYARD_ATTEMPT" -ge "$1" ] && exit 0
+echo "attempt $TRAINYARD_ATTEMPT: the server did not answer" >&2
+exit 3
+"""
+
+
+class Retries(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.write("flaky.sh", FLAKY, mode=0o755)
+
+    def test_try_a_task_again_until_it_succeeds_and_keep_what_each_try_said(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    tasks:
+      - {id: flaky, command: ./flaky.sh 3, retries: 2}
+      - {id: hopeless, command: ./flaky.sh 9, retries: 1}
+      - {id: once, command: ./flaky.sh 9}
+""")
+        done = self.trainyard("run", "job.yaml", expect=1)
+        self.assertIn("try 2 of 3: attempt 1: the server did not answer", done.stdout + done.stderr)
+        self.assertEqual(self.words(), {"g/flaky": "FINISHED", "g/hopeless": "EXIT 3", "g/once": "EXIT 3"})
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual(rows["flaky"]["attempt"], 3)
+        self.assertEqual(rows["hopeless"]["message"], "attempt 2: the server did not answer (try 2 of 2)")
+        self.assertEqual(rows["once"]["message"], "attempt 1: the server did not answer")
+        self.assertEqual(self.life("flaky"), ["AVAILABLE", "TRAINING", "INTERRUPT"] * 2
+                         + ["AVAILABLE", "TRAINING", "FINISHED", "EXITED"])
+        task = "runs/job/g/flaky"
+        self.assertEqual(self.text(f"{task}/stderr.log"), "attempt 1: the server did not answer\n")
+        self.assertEqual(self.text(f"{task}/stderr.2.log"), "attempt 2: the server did not answer\n")
+        self.assertEqual(self.text(f"{task}/stderr.3.log"), "")
+
+    def test_wait_their_delay_are_told_and_outlive_the_yard(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    tasks: [{id: flaky, command: ./flaky.sh 2, retries: 2, retry-delay: 50m}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the delay", lambda: self.life("flaky")[-1:] == ["INTERRUPT"])
+        (row,) = self.status()["tasks"]
+        self.assertEqual(row["word"], "RETRYING")
+        self.assertEqual(row["message"], "try 2 of 3 in 50 min: attempt 1: the server did not answer")
+        shown = self.trainyard("status", "runs/job", "--all", expect=0).stdout
+        self.assertIn("try 2 of 3 in 50 min", shown)
+        os.killpg(yard.pid, signal.SIGKILL)
+        self.end_of(yard)
+        # A run that goes on does not wait.
+        self.trainyard("run", "--resume", "job.yaml", expect=0)
+        (row,) = self.status()["tasks"]
+        self.assertEqual((row["word"], row["attempt"]), ("FINISHED", 2))
+
+    def test_that_wait_can_be_killed_and_are_stopped_by_ctrl_c(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    retries: 1
+    retry-delay: 50m
+    tasks: [{id: a, command: ./flaky.sh 2}, {id: b, command: ./flaky.sh 2}]
+""")
+        yard = self.start("run", "job.yaml")
+        for name in "ab":
+            self.until("the delay", lambda: self.life(name)[-1:] == ["INTERRUPT"])
+        self.trainyard("kill", "a", "--run-dir", "runs/job", expect=0)
+        self.assertEqual(self.words()["g/a"], "KILLED")
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard)
+        self.assertEqual(self.words(), {"g/a": "KILLED", "g/b": "STOPPED"})
+        self.trainyard("run", "--resume", "job.yaml", expect=0)
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "FINISHED"})
+
+    def test_are_shown_by_a_dry_run(self):
+        self.job("""
+groups: [{tasks: [{command: x, retries: 2, oom-retries: 4, retry-on: [time-limit], retry-delay: 30s, time-limit: 1h}]}]
+""")
+        shown = self.trainyard("run", "--dry-run", "job.yaml", expect=0).stdout
+        self.assertIn("2 more after a failure or the time limit, the first after 30 s; 4 more out of memory", shown)
+        (task,) = json.loads(self.trainyard("run", "--dry-run", "--json", "job.yaml", expect=0).stdout)["tasks"]
+        self.assertEqual([task[key] for key in ("retries", "oom_retries", "retry_on", "retry_delay_ms")],
+                         [2, 4, ["time-limit"], 30_000])

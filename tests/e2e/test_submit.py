@@ -1,0 +1,365 @@
+"""Job files that are added to a run at work."""
+import random
+import sqlite3
+import unittest
+
+from yard import TRAINYARD, YardTest, json, keeper_of, os, signal, subprocess
+
+SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
+
+# Waits until somebody opens the fifo `gate`.
+HOLDS = """
+name: job
+groups:
+  - name: train
+    tasks: [{id: a, command: ": < gate"}]
+"""
+MORE = """
+groups:
+  - name: train
+    tasks: [{id: a, command: 'echo "more $WHO" > "$TRAINYARD_TASK_DIR/said"'}]
+"""
+
+
+class Submit(YardTest):
+    def setUp(self):
+        super().setUp()
+        os.mkfifo(self.directory / "gate")
+
+    def holding(self, *words):
+        """A run whose one task waits for the gate."""
+        self.job(HOLDS)
+        yard = self.start("run", "job.yaml", *words)
+        self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
+        return yard
+
+    def query(self, sql, run="runs/job"):
+        journal = sqlite3.connect(f"file:{self.directory / run}/journal.db?mode=ro", uri=True)
+        try:
+            return journal.execute(sql).fetchall()
+        finally:
+            journal.close()
+
+    def test_adds_tasks_that_run_beside_the_others_in_directories_of_their_own(self):
+        yard = self.holding()
+        self.write("more.yaml", MORE)
+        done = self.trainyard("submit", "more.yaml", expect=0, env={"WHO": "than one"})
+        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: train (2)\n")
+        said = self.directory / "runs/job/submissions/2/train/a/said"
+        self.until("the submitted task", lambda: said.exists() and said.read_text())
+        self.assertEqual(said.read_text(), "more than one\n", "it finds who submitted it in its environment")
+        self.open_gate()
+        shown, told = self.end_of(yard, expect=0)
+        self.assertIn("submission 2: 1 task in 1 group: train (1)", told)
+        self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED"})
+        self.assertRegex(shown, r"train \(2\)")
+        self.assertTrue((self.directory / "runs/job/reports/train (2).html").exists())
+        logs = self.trainyard("logs", "train (2)/a", expect=0)
+        self.assertEqual(logs.stdout, "")
+        directories = {row["group"]: row["stderr"] for row in self.status()["tasks"]}
+        self.assertEqual(directories, {"train": "train/a/stderr.log", "train (2)": "submissions/2/train/a/stderr.log"})
+
+    def test_ends_a_submitted_task_that_has_the_name_of_another(self):
+        yard = self.holding()
+        self.write("more.yaml", HOLDS)
+        self.trainyard("submit", "more.yaml", expect=0)
+        self.until("the submitted task", lambda: self.words().get("train (2)/a") == "RUNNING")
+        several = self.trainyard("kill", "a", expect=2)
+        self.assertIn("train (2)/a", several.stderr)
+        self.trainyard("kill", "train (2)/a", expect=0)
+        self.assertEqual(self.words(), {"train/a": "RUNNING", "train (2)/a": "KILLED"})
+        self.trainyard("kill", "train/a", expect=0)
+        self.end_of(yard, expect=1)
+        self.assertEqual(self.words(), {"train/a": "KILLED", "train (2)/a": "KILLED"})
+
+    def test_needs_a_group_of_its_own_file_first_and_then_the_latest_of_the_run(self):
+        yard = self.holding()
+        self.write("more.yaml", """
+groups:
+  - name: eval
+    needs: train
+    tasks: [{id: e, command: "true"}]
+""")
+        done = self.trainyard("submit", "more.yaml", expect=0)
+        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: eval; "
+                                      "'eval' needs 'train', which was there before\n")
+        self.assertIn("waits for group 'train'", self.trainyard("status", expect=0).stdout)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(), {"train/a": "FINISHED", "eval/e": "FINISHED"})
+
+    def test_names_the_group_of_a_submission_as_people_see_it(self):
+        yard = self.holding()
+        self.write("more.yaml", HOLDS)
+        self.trainyard("submit", "more.yaml", expect=0)
+        literal = "groups: [{name: train (3), tasks: [{id: a, command: 'true'}]}]\n"
+        self.write("literal.yaml", literal)
+        self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
+                         "submission 3: 1 task in 1 group: train (3)\n")
+        self.assertEqual(self.trainyard("submit", "more.yaml", expect=0).stdout,
+                         "submission 4: 1 task in 1 group: train (4)\n")
+        self.assertEqual(self.trainyard("submit", "literal.yaml", expect=0).stdout,
+                         "submission 5: 1 task in 1 group: train (3) (5)\n")
+        self.write("eval.yaml", "groups:\n"
+                                "  - {name: latest, needs: train, tasks: [{id: e, command: 'true'}]}\n"
+                                "  - {name: second, needs: train (2), tasks: [{id: e, command: 'true'}]}\n")
+        self.assertEqual(self.trainyard("submit", "eval.yaml", expect=0).stdout,
+                         "submission 6: 2 tasks in 2 groups: latest, second; "
+                         "'latest' needs 'train (4)', which was there before; "
+                         "'second' needs 'train (2)', which was there before\n")
+        status = self.trainyard("status", expect=0).stdout
+        self.assertRegex(status, r"latest, 1 task: waits for group 'train \(4\)'")
+        self.assertRegex(status, r"second, 1 task: waits for group 'train \(2\)'")
+        self.trainyard("kill", "train (2)/a", expect=0)
+        self.until("the one that cannot run", lambda: self.words()["second/e"] == "SKIPPED")
+        (row,) = [row for row in self.status()["tasks"] if row["group"] == "second"]
+        self.assertEqual(row["message"], "it needs group 'train (2)', where a task failed")
+        yard.terminate()
+        self.end_of(yard, expect=130)
+
+    @unittest.skipUnless(os.geteuid() == 0 and subprocess.run([*SOMEBODY_ELSE, TRAINYARD, "--version"],
+                                                              capture_output=True).returncode == 0,
+                         "it takes root to be somebody else, and a program that they can run")
+    def test_says_whose_run_it_is_that_others_may_not_touch(self):
+        yard = self.holding()
+        self.write("more.yaml", MORE)
+        self.directory.chmod(0o755)
+        for words in (("submit", "more.yaml", "--run-dir", "runs/job"), ("status", "runs/job"),
+                      ("kill", "a", "--run-dir", "runs/job")):
+            done = self.trainyard(*words, expect=2, prefix=SOMEBODY_ELSE)
+            self.assertEqual(done.stdout, "")
+            self.assertIn("belongs to another user (uid 0), and only they can look into it or change it", done.stderr)
+        self.assertEqual(self.words(), {"train/a": "RUNNING"})
+        self.open_gate()
+        self.end_of(yard, expect=0)
+
+    def test_skips_what_needs_a_group_that_has_failed(self):
+        self.job("""
+name: job
+groups:
+  - {name: bad, tasks: [{id: b, command: "false"}]}
+  - {name: train, needs: [], tasks: [{id: a, command: ": < gate"}]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the failure", lambda: self.life("b")[-1:] == ["EXCEPTION"])
+        self.write("more.yaml", "groups: [{name: eval, needs: bad, tasks: [{id: e, command: 'true'}]}]\n")
+        self.trainyard("submit", "more.yaml", expect=0)
+        self.until("the gate's reader", lambda: self.life("a")[-1:] == ["TRAINING"])
+        self.open_gate()
+        self.end_of(yard, expect=1)
+        (row,) = [row for row in self.status()["tasks"] if row["id"] == "e"]
+        self.assertEqual((row["word"], row["message"]), ("SKIPPED", "it needs group 'bad', where a task failed"))
+
+    def test_says_what_is_wrong_with_a_file_and_changes_nothing(self):
+        yard = self.holding()
+        self.write("more.yaml", """
+config: {scheduler: {max-process: 3}}
+groups:
+  - name: eval
+    needs: trian
+    tasks: [{id: e, comand: "true"}]
+""")
+        done = self.trainyard("submit", "more.yaml", expect=2)
+        self.assertEqual(done.stdout, "")
+        path = self.directory / "more.yaml"
+        self.assertIn(f"{path}:5:12: group 'eval': needs: there is no group 'trian', did you mean 'train'?", done.stderr)
+        self.assertIn("'comand', did you mean 'command'?", done.stderr)
+        self.assertIn(f"{path}:2:35: scheduler.max-process: is set for the whole run, and a submission cannot change it",
+                      done.stderr)
+        self.write("none.yaml", "groups: [\n")
+        self.assertIn("none.yaml", self.trainyard("submit", "none.yaml", expect=2).stderr)
+        self.assertIn("no such file", self.trainyard("submit", "gone.yaml", expect=2).stderr.lower())
+        self.assertEqual(self.query("SELECT number, complete FROM batches"), [(1, 1)])
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(), {"train/a": "FINISHED"})
+
+    def test_refuses_more_tasks_than_one_submission_may_have(self):
+        yard = self.holding()
+        self.write("more.yaml", "groups: [{name: g, matrix: {i: [%s]}, tasks: [{command: 'true'}]}]\n"
+                   % ", ".join(map(str, range(100_001))))
+        done = self.trainyard("submit", "more.yaml", expect=2)
+        self.assertIn("has 100001 tasks, and one submission may have 100000", done.stderr)
+        self.write("million.yaml", """
+groups:
+  - name: g
+    matrix: {i: [%s], j: [%s]}
+    tasks: [{command: "true"}]
+""" % (", ".join(map(str, range(1000))), ", ".join(map(str, range(1001)))))
+        self.assertIn("more than 1000000 combinations", self.trainyard("submit", "million.yaml", expect=2).stderr)
+        self.assertEqual(self.query("SELECT number, complete FROM batches"), [(1, 1)])
+        self.open_gate()
+        self.end_of(yard, expect=0)
+
+    def test_finds_no_run_that_is_over_or_dead(self):
+        self.write("more.yaml", MORE)
+        self.assertIn("no run", self.trainyard("submit", "more.yaml", expect=2).stderr)
+        yard = self.holding()
+        os.killpg(yard.pid, signal.SIGKILL)
+        self.end_of(yard)
+        told = self.trainyard("submit", "more.yaml", "--run-dir", "runs/job", expect=2).stderr
+        self.assertIn("is not running", told)
+        self.assertIn("'trainyard run more.yaml' starts one of its own", told)
+
+    def test_goes_on_with_all_that_was_submitted_each_by_its_own_text(self):
+        yard = self.holding()
+        self.write("more.yaml", """
+groups:
+  - name: train
+    tasks:
+      - {id: a, command: 'echo "as submitted by $WHO" > "$TRAINYARD_TASK_DIR/said"'}
+      - {id: b, command: ": < gate"}
+""")
+        self.trainyard("submit", "more.yaml", expect=0, env={"WHO": "me"})
+        said = self.directory / "runs/job/submissions/2/train/a/said"
+        self.until("the submitted task", lambda: self.words().get("train (2)/a") == "FINISHED")
+        os.killpg(yard.pid, signal.SIGKILL)
+        self.end_of(yard)
+        said.unlink()
+        (self.directory / "more.yaml").unlink()
+        self.job(HOLDS.replace(": < gate", "true"))
+        again = self.start("run", "--resume", "runs/job")
+        self.until("the gate's reader", lambda: self.words().get("train (2)/b") == "RUNNING")
+        self.open_gate()
+        _, told = self.end_of(again, expect=0)
+        self.assertIn("resumed: 1 of 3 tasks have finished and are kept", told)
+        self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED", "train (2)/b": "FINISHED"})
+        self.assertFalse(said.exists(), "what has finished is kept")
+
+    def test_takes_twenty_at_once_each_with_its_number(self):
+        yard = self.holding()
+        for number in range(20):
+            self.write(f"more-{number}.yaml", f"groups: [{{name: g{number}, tasks: [{{id: t, command: 'true'}}]}}]\n")
+        shells = [self.start("submit", f"more-{number}.yaml", "--json") for number in range(20)]
+        answers = [json.loads(self.end_of(shell, expect=0)[0]) for shell in shells]
+        self.assertEqual(sorted(answer["submission"] for answer in answers), list(range(2, 22)))
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        words = self.words()
+        self.assertEqual(len(words), 21)
+        self.assertEqual(set(words.values()), {"FINISHED"})
+
+    def test_loses_nothing_that_was_answered_whenever_the_yard_is_killed(self):
+        seed = int(os.environ.get("TRAINYARD_SEED", random.randrange(1 << 30)))
+        print(f"seed {seed}")
+        dice = random.Random(seed)
+        for turn in range(6):
+            run = f"runs/turn-{turn}"
+            self.job(HOLDS)
+            yard = self.start("run", "job.yaml", "--run-dir", run)
+            self.until("the task", lambda: self.life("a", run)[-1:] == ["TRAINING"])
+            size = dice.choice([1, 30, 7000])
+            self.write("more.yaml", "groups: [{name: more, matrix: {i: [%s]}, tasks: [{command: 'true'}]}]\n"
+                       % ", ".join(map(str, range(size))))
+            shells = [self.start("submit", "more.yaml", "--run-dir", run, "--json") for _ in range(4)]
+            waits = dice.random() * 0.4
+            try:
+                shells[dice.randrange(4)].wait(timeout=waits)
+            except subprocess.TimeoutExpired:
+                pass
+            os.kill(yard.pid, signal.SIGKILL)
+            self.end_of(yard)
+            answered = set()
+            for shell in shells:
+                output, _ = self.end_of(shell)
+                if shell.returncode == 0:
+                    answered.add(json.loads(output)["submission"])
+            kept = {number for (number,) in self.query("SELECT number FROM batches WHERE complete", run)}
+            self.assertLessEqual(answered, kept, f"turn {turn} of seed {seed}: {waits} s, {size} tasks")
+            preview = self.trainyard("run", "--resume", run, "--dry-run", expect=0).stdout
+            self.assertIn(f" of {1 + size * (len(kept) - 1)} tasks have finished", preview)
+
+    def test_keeps_the_environment_of_who_submitted_it_to_itself(self):
+        yard = self.holding()
+        self.write("more.yaml", MORE)
+        self.trainyard("submit", "more.yaml", expect=0, env={"TOKEN": "very-secret"})
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual((self.directory / "runs/job/journal.db").stat().st_mode & 0o777, 0o600)
+        shown = self.trainyard("status", "runs/job", "--json", "--all", expect=0).stdout
+        self.assertNotIn("very-secret", shown)
+        for page in (self.directory / "runs/job/reports").iterdir():
+            self.assertNotIn("very-secret", page.read_text(), page.name)
+        ((environment,),) = self.query("SELECT environment FROM batches WHERE number = 2")
+        self.assertIn("very-secret", environment)
+
+
+class UntilStdinCloses(YardTest):
+    """A run that a program holds by the other end of its standard input."""
+
+    def held(self, command):
+        self.job(f"name: job\ngroups: [{{name: train, tasks: [{{id: a, command: {command}}}]}}]\n")
+        return self.start("run", "job.yaml", "--until-stdin-closes", stdin=subprocess.PIPE)
+
+    def ended(self, name, status="EXITED"):
+        self.until(f"the end of {name}", lambda: self.life(name)[-1:] == [status])
+
+    def test_stays_for_what_is_submitted_when_all_has_ended(self):
+        yard = self.held("'true'")
+        self.ended("a")
+        for number in (1, 2):
+            self.write("more.yaml", f"groups: [{{name: g{number}, tasks: [{{id: b{number}, command: 'true'}}]}}]\n")
+            self.trainyard("submit", "more.yaml", expect=0)
+            self.ended(f"b{number}")
+        yard.stdin.write("what is written here is not read\n" * 10_000)
+        yard.stdin.flush()
+        self.assertIsNone(yard.poll())
+        self.end_of(yard, expect=0)  # Which closes it.
+        self.assertEqual(self.words(), {"train/a": "FINISHED", "g1/b1": "FINISHED", "g2/b2": "FINISHED"})
+        self.assertEqual(self.status()["execution"]["how"], "ended")
+
+    def test_ends_what_still_runs_then_as_ctrl_c_does(self):
+        os.mkfifo(self.directory / "gate")
+        yard = self.held("': < gate'")
+        self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
+        self.end_of(yard, expect=130)
+        self.assertEqual(self.words(), {"train/a": "STOPPED"})
+        self.assertEqual(self.status()["execution"]["how"], "interrupted")
+
+    def test_ends_by_a_signal_while_it_has_nothing_to_do(self):
+        yard = self.held("'true'")
+        self.ended("a")
+        yard.send_signal(signal.SIGTERM)
+        self.assertEqual(yard.wait(timeout=60), 130)
+
+    def test_ends_with_its_keeper_while_it_has_nothing_to_do(self):
+        yard = self.held("'true'")
+        self.ended("a")
+        os.kill(keeper_of(yard.pid), signal.SIGKILL)
+        self.assertEqual(yard.wait(timeout=60), 1)
+
+    def test_is_refused_where_standard_input_has_no_other_end(self):
+        self.job(HOLDS)
+        done = self.trainyard("run", "job.yaml", "--until-stdin-closes", expect=2)
+        self.assertIn("standard input is none", done.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+
+
+class SubmitOnAFullDisk(YardTest):
+    def setUp(self):
+        super().setUp()
+        os.mkfifo(self.directory / "gate")
+        self.disk = self.directory / "disk"
+        self.disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", self.disk], capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("only root may mount a small disk")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+
+    def test_refuses_what_has_no_room_and_goes_on(self):
+        run = "disk/run"
+        self.job(HOLDS)
+        yard = self.start("run", "job.yaml", "--run-dir", run)
+        self.until("the task", lambda: self.life("a", run)[-1:] == ["TRAINING"])
+        self.write("more.yaml", "groups: [{name: more, matrix: {i: [%s]}, tasks: [{command: 'true'}]}]\n"
+                   % ", ".join(map(str, range(90_000))))
+        with open(self.disk / "filler", "wb") as filler:
+            filler.write(b"\0" * (13 << 20))
+        done = self.trainyard("submit", "more.yaml", "--run-dir", run, expect=2)
+        self.assertRegex(done.stderr, "the journal cannot be written: .*full")
+        (self.disk / "filler").unlink()
+        self.write("small.yaml", MORE)
+        self.trainyard("submit", "small.yaml", "--run-dir", run, expect=0)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(run), {"train/a": "FINISHED", "train (2)/a": "FINISHED"})
