@@ -139,8 +139,11 @@ class Processes(YardTest):
         self.run_away()
         yard = self.start("run", "job.yaml")
         self.until_file("daemon.pid")
-        for pid in (yard.pid, keeper_of(yard.pid)):
-            os.kill(pid, signal.SIGKILL)
+        # Stopped first: else the one that outlives the other for a moment would end everything itself.
+        both = (yard.pid, keeper_of(yard.pid))
+        for what in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in both:
+                os.kill(pid, what)
         yard.wait()
         self.the_daemon_is_gone()
         self.nobody_is_left()
