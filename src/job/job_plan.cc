@@ -58,13 +58,13 @@ class PlanMaker {
       job_.plan.groups.push_back(
           {.name = group.name,
            .called = called(group.name),
-           .directory = run::group_directory(basis_.batch, group.name, grouping()),
+           .directory = run::group_directory(basis_.batch, group.name, grouping_),
            .needs = std::move(needs[i].own),
            .needs_earlier = std::move(needs[i].earlier),
            .parallel_max = group.parallel_max,
            .fail_fast = group.fail_fast});
       job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
-      if (run::taken_in_run_directory(group.name) && grouping() && basis_.batch == 1) {
+      if (run::taken_in_run_directory(group.name) && grouping_ && basis_.batch == 1) {
         complain(group.name_place, group,
                  fmt::format("the name '{}' is one that trainyard uses in the run directory itself",
                              group.name));
@@ -95,10 +95,6 @@ class PlanMaker {
     std::size_t group = 0;
     TaskOrigin origin;
   };
-
-  [[nodiscard]] bool grouping() const {
-    return basis_.configuration.flag(settings::Setting::TaskDirectoryGrouping);
-  }
 
   [[nodiscard]] bool was_shown(std::string_view name) const {
     return std::ranges::any_of(basis_.groups_before, [name](const model::PlannedGroup* group) {
@@ -211,7 +207,7 @@ class PlanMaker {
   void check_id(const GroupSpec& group, TaskOrigin origin, const std::string& id) {
     const TaskSpec& task = group.tasks[origin.task];
     const auto why = text::why_unsafe(id);
-    const bool taken = !why && !grouping() && basis_.batch == 1 && run::taken_in_run_directory(id);
+    const bool taken = !why && !grouping_ && basis_.batch == 1 && run::taken_in_run_directory(id);
     if ((!why && !taken) || !first_time(origin.task, "id")) return;
     const text::Place place = task.id ? task.id->place : task.place;
     if (taken) {
@@ -410,7 +406,7 @@ class PlanMaker {
 
   void check_ids() {
     const bool over_groups =
-        !grouping() || !basis_.configuration.flag(settings::Setting::TaskAllowDuplicateId);
+        !grouping_ || !basis_.configuration.flag(settings::Setting::TaskAllowDuplicateId);
     std::ranges::sort(ids_);
     for (std::size_t i = 1; i < ids_.size(); ++i) {
       if (ids_[i].hash != ids_[i - 1].hash) continue;
@@ -438,9 +434,9 @@ class PlanMaker {
       complain(second.place(), *second.group,
                fmt::format("the id '{}' is also in group '{}' at {}:{}:{}, and {}", second.id,
                            first.group->name, document_.file(), other.line, other.column,
-                           grouping() ? "task.allow-duplicate-id is false"
-                                      : "without task.directory-grouping they would share a "
-                                        "directory"));
+                           grouping_ ? "task.allow-duplicate-id is false"
+                                     : "without task.directory-grouping they would share a "
+                                       "directory"));
     }
   }
 
@@ -448,6 +444,7 @@ class PlanMaker {
   const PlanBasis& basis_;
   const text::YamlDocument& document_;
   text::MistakeList& mistakes_;
+  const bool grouping_{basis_.configuration.flag(settings::Setting::TaskDirectoryGrouping)};
   PlannedJob job_;
 
   // Of the group that is being multiplied.

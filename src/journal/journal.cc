@@ -64,7 +64,8 @@ Result<void> fill(Database& database, const std::string& job_name, const Batch& 
   for (const model::Gpu& gpu : execution.gpus) book.numbers.gpus.push_back(gpu.label());
   Result<BatchWriter> batch = BatchWriter::begin(database, first, book, /*complete=*/true);
   if (!batch) return std::unexpected(std::move(batch.error()));
-  return batch->write_more(static_cast<std::uint32_t>(first.plan->tasks.size()));
+  done = batch->write_more(static_cast<std::uint32_t>(first.plan->tasks.size()));
+  return done ? database.run(kTasksIndex) : done;
 }
 
 }  // namespace

@@ -47,10 +47,11 @@ constexpr std::array<std::int64_t, 16> kShared{
     0x65735546,  // FUSE: sshfs and others, nobody can say
 };
 
-/// A page of a kibibyte: most pages that a turn changes, it changes by one row.
+/// A page of a kibibyte: most pages that a turn changes, it changes by one row. What is sorted for
+/// an index is 30 bytes a task, and needs no file of its own, for which there may be no room.
 constexpr const char* kSetUp =
     "PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF; PRAGMA page_size = 1024; PRAGMA "
-    "cache_size = -2000";
+    "cache_size = -2000; PRAGMA temp_store = MEMORY";
 
 std::string directory_of(const std::string& path) {
   const fs::path directory = fs::path(path).parent_path();

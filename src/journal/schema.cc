@@ -2,6 +2,8 @@
 
 namespace trainyard::journal {
 
+const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch, position)";
+
 // A task is one row of `tasks`, which does not change while the yard runs, and from its first start
 // one row of `live`, which is replaced by one of `ended` with its verdict. So a turn touches few
 // pages: those of the tasks under way are all in one, and those that end are added one after the
@@ -92,7 +94,6 @@ CREATE TABLE tasks (
   matrix TEXT,                          -- a JSON object
   edited INTEGER NOT NULL DEFAULT 0     -- the job file says another command than the one that finished
 );
-CREATE INDEX tasks_by_position ON tasks (batch, position);
 CREATE TABLE live (                     -- tasks that have started and have no verdict yet
   task INTEGER PRIMARY KEY, status INTEGER NOT NULL, stage INTEGER NOT NULL,
   attempt INTEGER NOT NULL, failure INTEGER NOT NULL, exit_code INTEGER NOT NULL,

@@ -105,6 +105,7 @@ Result<void> rebuild(Database& database) {
     if (done) done = take_rows(database, table);
     if (done) done = database.run(fmt::format("DROP TABLE old_{}", table));
   }
+  if (done) done = database.run(kTasksIndex);
   if (!done) return done;
   return database.run(
       "INSERT INTO batches SELECT 1, 1, 0, command_line, job_file, '', config_file, settings, '[]' "

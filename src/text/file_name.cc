@@ -1,5 +1,6 @@
 #include "text/file_name.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -13,13 +14,15 @@
 
 namespace trainyard::text {
 
-std::optional<std::string> why_unsafe(std::string_view name) {
-  if (name.empty()) return "is empty";
-  if (name == "." || name == "..") return "is not a name of its own";
-  if (name.size() > kFileNameMax) {
-    return fmt::format("has {} bytes, at most {} are possible", name.size(), kFileNameMax);
-  }
-  if (name.contains('/')) return "has a '/'";
+namespace {
+
+/// What almost all names are: then no character of them needs a closer look.
+bool is_plain(std::string_view name) {
+  return std::ranges::all_of(name, [](char byte) { return byte >= ' ' && byte <= '~'; });
+}
+
+/// Why a character of a name must not stand in one.
+std::optional<std::string> why_unsafe_character(std::string_view name) {
   if (find_bad_byte(name)) return "is not UTF-8 text";
   for (std::size_t at = 0; at < name.size();) {
     const Utf8Character character = utf8_character(name.substr(at));
@@ -28,6 +31,21 @@ std::optional<std::string> why_unsafe(std::string_view name) {
     if (is_invisible(character.code_point)) {
       return fmt::format("has the character U+{:04X}, which cannot be seen", character.code_point);
     }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> why_unsafe(std::string_view name) {
+  if (name.empty()) return "is empty";
+  if (name == "." || name == "..") return "is not a name of its own";
+  if (name.size() > kFileNameMax) {
+    return fmt::format("has {} bytes, at most {} are possible", name.size(), kFileNameMax);
+  }
+  if (name.contains('/')) return "has a '/'";
+  if (!is_plain(name)) {
+    if (std::optional<std::string> why = why_unsafe_character(name)) return why;
   }
   if (name.front() == '-') return "starts with '-', which commands take for an option";
   if (name.front() == ' ' || name.back() == ' ') return "starts or ends with a space";
