@@ -33,6 +33,7 @@ class TaskGroup {
     add(std::move(task));
     return added;
   }
+  /// The same for a task that is there already, which must not be null: that ends the program.
   void add(std::unique_ptr<Task> task);
 
   [[nodiscard]] const std::string& name() const { return name_; }

@@ -31,6 +31,13 @@ class Journal:
             found.setdefault(name, set()).add(task)
         return found
 
+    def submitted(self, group):
+        """The ids of those of its tasks that came after the run had begun."""
+        return {task for task, in self._rows(
+            'SELECT t.id FROM groups g JOIN tasks t ON t.group_number = g.number '
+            'JOIN batches b ON b.number = g.batch WHERE b.complete AND t.position NOT NULL '
+            'AND g.name = ? AND g.batch > 1', group)}
+
     def executions(self):
         return self._rows("SELECT count(*) FROM executions")[0][0]
 

@@ -68,7 +68,7 @@ class Yard:
         self._log_begins = 0
         self._closed = False
         self._known = {}  # Groups of earlier executions, with the ids of their tasks.
-        self._groups = set()  # The names of those that were begun in this one.
+        self._groups = {}  # Those that were begun in this one, by name, each with the ids of its tasks.
         self._beginning = threading.Lock()
 
     def __enter__(self):
@@ -80,6 +80,7 @@ class Yard:
     def run(self, work):
         """Runs a group, or a single task, until all of it has ended, whatever becomes of its tasks; fills
         in their `result`, `status`, `message`, `traceback` and `task_dir`; returns what it was given.
+        A group may be run again when it has grown: then only what is new is begun.
 
         YardError: it could not be run, and none of it was; or the run was ended meanwhile, by somebody
         or for want of a disk. Ctrl-C ends the run with all that is in it."""
@@ -140,7 +141,8 @@ class Yard:
         """Has it run; it is accepted when this returns."""
         if self._closed:
             raise YardError("the yard is closed")
-        if group.name in self._groups:
+        begun, ids = self._groups.get(group.name, (group, set()))
+        if begun is not group:
             raise ValueError("the yard has run a group %r already, and knows tasks by group and id"
                              % group.name)
         if self._process is None:
@@ -148,8 +150,8 @@ class Yard:
         elif self._process.poll() is not None:
             raise self._ended_early()
         else:
-            self._submit(group)
-        self._groups.add(group.name)
+            self._submit(group, ids)
+        self._groups[group.name] = group, ids.union(group.ids())
         for task_id, task in zip(group.ids(), group.tasks):
             task._known_as = group.name, task_id
 
@@ -161,10 +163,11 @@ class Yard:
         if before:
             with journal.Journal(self.directory) as written:
                 self._known = written.groups()
-            first = next(iter(self._known))
+                first = next(iter(self._known))
+                submitted = written.submitted(first)
             words += ["--resume", self.directory]
             # The first group is read anew. What was submitted goes on by itself, as it was submitted.
-            words += [group.hand_over(place)] if group.name == first else []
+            words += [group.hand_over(place, without=submitted)] if group.name == first else []
         else:
             words += [group.hand_over(place), "--run-dir", self.directory]
         for name, value in _flat(self._settings):
@@ -196,11 +199,12 @@ class Yard:
         self._process = process
         _open_yards.add(self)
 
-    def _submit(self, group):
-        known = self._known.get(group.name, ())
+    def _submit(self, group, begun=()):
+        known = self._known.get(group.name, set()).union(begun)
         if all(task_id in known for task_id in group.ids()):
             return  # It goes on already.
-        job = group.hand_over(os.path.join(self.directory, _UNDER), without=known)
+        # The job file of the first group is read again when the run goes on: this is another.
+        job = group.hand_over(os.path.join(self.directory, _UNDER), "more.json", known)
         done = self._ask("submit", job, "--run-dir", self.directory)
         if done.returncode != 0:
             raise YardError(_words(done.stderr))

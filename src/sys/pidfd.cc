@@ -20,11 +20,11 @@ Descriptor open_pidfd(std::int64_t pid) {
 }
 
 bool wait_until_ended(const Descriptor& pidfd, Duration most) {
-  using Clock = std::chrono::steady_clock;
   constexpr std::int64_t kLongestWait = 1'000'000'000;
-  const auto end = Clock::now() + most;
+  const auto end = std::chrono::steady_clock::now() + most;
   for (;;) {
-    const std::int64_t left = std::chrono::ceil<Duration>(end - Clock::now()).count();
+    const std::int64_t left =
+        std::chrono::ceil<Duration>(end - std::chrono::steady_clock::now()).count();
     pollfd waiting{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
     const int ready =
         ::poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, kLongestWait)));

@@ -266,6 +266,28 @@ if __name__ == "__main__":
         self.assertEqual(self.words("run"), {"a/a0": "FINISHED", "b/b0": "FINISHED", "a/a1": "FINISHED",
                                              "b (3)/b1": "FINISHED"})
 
+    def test_a_group_that_has_grown_runs_what_is_new_in_the_same_program_and_when_it_goes_on(self):
+        text = """
+class Counts(trainyard.Task):
+    def train(self, device):
+        note(self.id)
+        return {"id": self.id}
+if __name__ == "__main__":
+    with yard() as flow:
+        grows = group("a", [Counts(id="a0")])
+        for number in range(1, COUNT):
+            flow.run(grows)
+            grows.add(Counts(id="a%d" % number))
+        print(json.dumps([task.result["id"] for task in flow.run(grows)]), file=sys.stderr)
+        flow.run(grows)
+"""
+        for count in (3, 3, 4):
+            ids = json.loads(self.run_program(text.replace("COUNT", str(count))))
+            self.assertEqual(ids, ["a%d" % number for number in range(count)])
+        self.assertEqual(self.notes(), ["a0", "a1", "a2", "a3"])
+        self.assertEqual(self.words("run"), {"a/a0": "FINISHED", "a (2)/a1": "FINISHED", "a (3)/a2": "FINISHED",
+                                             "a (4)/a3": "FINISHED"})
+
     def test_one_task_is_cancelled_and_the_others_go_on(self):
         os.mkfifo(self.directory / "cancel")
         program, _ = self.waiting(self.WAITS.replace("""
