@@ -13,6 +13,7 @@ struct HereEnd {
   bool quoted = false;         ///< Nothing is expanded in the document.
   bool tabs_stripped = false;  ///< `<<-`
   bool is_code = false;        ///< What reads the document takes it for a program.
+  bool is_sent_on = false;     ///< Its line ends with a pipe: what reads it is not known yet.
   std::size_t depth = 0;       ///< How many substitutions and quotes its `<<` stands in.
 
   /// Whether a line of the document is its end.

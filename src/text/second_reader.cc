@@ -19,9 +19,9 @@ enum class Operand : std::uint8_t {
 };
 
 /// These start the program that is among their arguments.
-constexpr std::array<std::string_view, 16> kStarters{
-    "env",  "nohup", "nice", "ionice", "timeout", "setsid",  "stdbuf", "sudo",
-    "doas", "xargs", "srun", "mpirun", "taskset", "numactl", "chroot", "unshare"};
+constexpr std::array<std::string_view, 18> kStarters{
+    "env",  "nohup", "nice", "ionice", "timeout", "setsid",  "stdbuf", "sudo",    "busybox",
+    "doas", "xargs", "srun", "mpirun", "taskset", "numactl", "chroot", "unshare", "nsenter"};
 
 constexpr ShellRefusal kInProgram{.where = "in a text that is read as a program",
                                   .cure = "hand it over as an argument behind that text"};
@@ -31,22 +31,25 @@ constexpr std::string_view kArgumentOfShell =
 }  // namespace
 
 struct SecondReader::Program {
-  std::array<std::string_view, 8> names;
+  std::array<std::string_view, 12> names;
   std::string_view code;        ///< Letters of the options that a program follows.
   std::string_view with_value;  ///< Those that are followed by a value.
   std::string_view instead;     ///< Those after which no program comes.
   std::string_view code_word;   ///< The long form of `code`.
+  std::string_view other_code_word = code_word;
+  std::string_view from_input = {};  ///< Those after which its input is read, whatever comes.
   bool code_is_operand =
       false;  ///< What `-c` means is the first operand, not the rest of its word.
   Operand operand = Operand::Script;
   bool anywhere = false;  ///< Its name with such options means it in any place of a command.
   bool input = true;      ///< Without a program it reads its input.
+  bool permutes = false;  ///< A value behind its operands may be an option of it.
   ShellRefusal refusal;
 };
 
 namespace {
 
-constexpr std::array<SecondReader::Program, 9> kPrograms{{
+constexpr std::array<SecondReader::Program, 12> kPrograms{{
     {.names = {"source"},
      .code = {},
      .with_value = {},
@@ -59,13 +62,15 @@ constexpr std::array<SecondReader::Program, 9> kPrograms{{
      .with_value = "rC",
      .instead = {},
      .code_word = "--eval",
+     .other_code_word = "--print",
      .anywhere = true,
      .refusal = kInProgram},
-    {.names = {"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"},
+    {.names = {"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"},
      .code = "c",
      .with_value = "oO",
      .instead = {},
      .code_word = {},
+     .from_input = "s",
      .code_is_operand = true,
      .anywhere = true,
      .refusal = {.where = "in the text that 'sh -c' reads as a command", .cure = kArgumentOfShell}},
@@ -84,6 +89,20 @@ constexpr std::array<SecondReader::Program, 9> kPrograms{{
      .code_word = "--eval",
      .anywhere = true,
      .refusal = kInProgram},
+    {.names = {"php"},
+     .code = "rBRE",
+     .with_value = "cdz",
+     .instead = "f",
+     .code_word = "--run",
+     .anywhere = true,
+     .refusal = kInProgram},
+    {.names = {"expect"},
+     .code = "c",
+     .with_value = {},
+     .instead = "f",
+     .code_word = {},
+     .anywhere = true,
+     .refusal = kInProgram},
     {.names = {"awk", "gawk", "mawk", "nawk"},
      .code = "e",
      .with_value = "Fv",
@@ -93,14 +112,24 @@ constexpr std::array<SecondReader::Program, 9> kPrograms{{
      .input = false,
      .refusal = {.where = "in the text that awk reads as a program",
                  .cure = "hand it over as a variable: V={v} awk '... ENVIRON[\"V\"]'"}},
-    {.names = {"su", "runuser", "flock", "script"},
+    {.names = {"su", "runuser"},
      .code = "c",
-     .with_value = "sgGwE",
+     .with_value = "sgGw",
+     .instead = {},
+     .code_word = "--command",
+     .other_code_word = "--session-command",
+     .operand = Operand::Anything,
+     .permutes = true,
+     .refusal = {.where = "in what 'su -c' reads as a command, or may take for an option",
+                 .cure = "hand it over behind '--': su -c '... \"$1\"' -- USER sh {v}"}},
+    {.names = {"flock", "script"},
+     .code = "c",
+     .with_value = "wE",
      .instead = {},
      .code_word = "--command",
      .operand = Operand::Anything,
-     .refusal = {.where = "in the text that 'su -c' reads as a command",
-                 .cure = "hand it over as an argument: su USER -c '... \"$1\"' sh {v}"}},
+     .refusal = {.where = "in the text that 'flock -c' reads as a command",
+                 .cure = "hand it over in a variable: V={v} flock FILE -c '... \"$V\"'"}},
     {.names = {"ssh"},
      .code = {},
      .with_value = "BbcDEeFIiJLlmOopQRSWw",
@@ -173,17 +202,19 @@ void SecondReader::find(std::string_view word) {
   program_ = program;
   state_ = State::Options;
   reads_input_ = program->input;
-  code_is_next_ = false;
+  code_is_next_ = operands_only_ = options_ended_ = false;
 }
 
 void SecondReader::take_option(std::string_view option) {
   if (option.starts_with("--")) {
-    if (option == program_->code_word) code_is_next_ = true;
+    if (option == "--") options_ended_ = true;
+    if (option == program_->code_word || option == program_->other_code_word) code_is_next_ = true;
     // Of bash.
     if (option == "--rcfile" || option == "--init-file") skipped_ = 1;
     return;
   }
   for (std::size_t at = 1; at < option.size(); ++at) {
+    if (has(program_->from_input, option[at])) operands_only_ = true;
     const bool last = at + 1 == option.size();
     if (has(program_->code, option[at])) {
       reads_input_ = false;
@@ -206,7 +237,7 @@ void SecondReader::take_operand(std::string_view operand) {
     case Operand::Script:
       // What comes after the text of `sh -c` is its `$0`.
       if (code_is_next_) skipped_ = 1;
-      reads_input_ = !code_is_next_ && is_input(operand);
+      reads_input_ = !code_is_next_ && (operands_only_ || is_input(operand));
       code_is_next_ = false;
       state_ = State::Operands;
       break;
@@ -235,8 +266,10 @@ ShellRefusal SecondReader::refusal(std::string_view begun) const {
   bool code = state_ == State::Code || code_is_next_;
   code = code || (program_->operand == Operand::Code && !option);
   code = code || (program_->operand == Operand::Command && !option);
+  code = code || (program_->permutes && !options_ended_ && begun.empty());
   if (option && begun.starts_with("--")) {
-    code = code || (!program_->code_word.empty() && begun.starts_with(program_->code_word));
+    code = code || (!program_->code_word.empty() && (begun.starts_with(program_->code_word) ||
+                                                     begun.starts_with(program_->other_code_word)));
   } else if (option && !program_->code_is_operand) {
     const auto letter = begun.find_first_of(program_->code, 1);
     const auto value = begun.find_first_of(program_->with_value, 1);

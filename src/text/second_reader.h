@@ -28,7 +28,7 @@ struct ShellRefusal {
 /// Where a value would be a part of a program that is read from standard input.
 constexpr ShellRefusal kProgramAsInput{
     .where = "in a text that is read from standard input as a program",
-    .cure = "hand it over as an argument: sh -s {v} <<'EOF', python3 - {v} <<'EOF'"};
+    .cure = "hand it over as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
 
 /// Follows one simple command.
 class SecondReader {
@@ -60,6 +60,8 @@ class SecondReader {
   int skipped_ = 0;             ///< So many words are values of an option, or `$0`.
   bool code_is_next_ = false;   ///< `-c` was there.
   bool reads_input_ = false;    ///< No script, no -c.
+  bool operands_only_ = false;  ///< `-s` was there: what comes next is no script.
+  bool options_ended_ = false;  ///< `--` was there.
   bool first_ = true;           ///< No word has been taken.
   bool starts_others_ = false;  ///< As `nohup` and `timeout 5` do.
 };

@@ -77,12 +77,13 @@ TEST(SecondReader, IsAwkAndSuAndSsh) {
               "ENVIRON[\"V\"]'")
         << command;
   }
-  for (const std::string_view command : {"su -c 'x {lr}'", "su bob -c \"{lr}\"",
-                                         "su --command='{lr}' bob", "sudo su - bob -c {lr}"}) {
-    EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in the text that 'su -c' reads as a command; hand it over as an "
-              "argument: su USER -c "
-              "'... \"$1\"' sh {lr}")
+  for (const std::string_view command :
+       {"su -c 'x {lr}'", "su bob -c \"{lr}\"", "su --command='{lr}' bob", "sudo su - bob -c {lr}",
+        "su bob -c 'x \"$1\"' sh {lr}", "runuser bob {lr}", "su bob --session-command='{lr}'"}) {
+    EXPECT_EQ(
+        mistake_in(command),
+        "'{lr}' stands in what 'su -c' reads as a command, or may take for an option; hand it over "
+        "behind '--': su -c '... \"$1\"' -- USER sh {lr}")
         << command;
   }
   for (const std::string_view command : {"ssh host train {lr}", "ssh -p 22 -o A=b host 'x {lr}'",
@@ -94,12 +95,34 @@ TEST(SecondReader, IsAwkAndSuAndSsh) {
         << command;
   }
   for (const std::string_view command :
-       {"awk '{print $1}' {lr}", "awk -v x={lr} 'x'", "awk -f prog {lr}", "su bob -c 'x \"$1\"' sh",
-        "ssh {lr} train", "ssh -i {lr} host x", "ssh host x > {lr}/log", "ssh host x >\"{lr}\"",
+       {"awk '{print $1}' {lr}", "awk -v x={lr} 'x'", "awk -f prog {lr}",
+        "su -c 'x \"$1\"' -- bob sh {lr}", "su bob -c 'x' > {lr}", "ssh {lr} train",
+        "ssh -i {lr} host x", "ssh host x > {lr}/log", "ssh host x >\"{lr}\"",
         "rsync -ave ssh {lr} host:{lr}", "V={lr} awk '{print ENVIRON[\"V\"]}'",
         "printf '%s\\n' {lr} | ssh host 'read -r v'", "echo awk {lr}"}) {
     EXPECT_EQ(mistake_in(command), "") << command;
   }
+}
+
+TEST(SecondReader, IsKnownInAllThatHasAWayToSayAProgram) {
+  for (const std::string_view command :
+       {"fish -c {lr}", "tcsh -c \"x {lr}\"", "php -r {lr}", "node --print={lr}", "expect -c {lr}",
+        "busybox awk {lr}", "{{fd}>/dev/null sh -c {lr}", "{{fd}>/dev/null eval {lr}",
+        "$\"eval\" {lr}", "$\"sh\" -c \"x {lr}\""}) {
+    EXPECT_NE(mistake_in(command), "") << command;
+  }
+  EXPECT_EQ(mistake_in("{{fd}>log train {lr}"), "");
+}
+
+TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
+  for (const std::string_view command : {"cat <<EOF |\n{lr}\nEOF\nsh", "cat <<EOF | \n{lr}\nEOF\nx",
+                                         "cat <<EOF | tee log |&\n{lr}\nEOF\nsh"}) {
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' stands in a here-document whose reader stands on a later line; write what "
+              "reads it on the line with <<EOF: cat <<EOF | train")
+        << command;
+  }
+  EXPECT_EQ(mistake_in("cat x |\nsort <<EOF\n{lr}\nEOF"), "");
 }
 
 TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {
@@ -122,11 +145,13 @@ TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {
                                          "( cd x; sh ) <<EOF\n{lr}\nEOF",
                                          "while true; do sh; done <<EOF\n{lr}\nEOF",
                                          "if true; then bash -s; fi <<EOF\n{lr}\nEOF",
-                                         "rbash <<EOF\n{lr}\nEOF"}) {
+                                         "rbash <<EOF\n{lr}\nEOF",
+                                         "sh -s a <<EOF\n{lr}\nEOF",
+                                         "bash -euxo pipefail -s -- --x {lr} <<EOF\n{lr}\nEOF"}) {
     EXPECT_EQ(mistake_in(command),
               "'{lr}' stands in a text that is read from standard input as a program; hand it over "
               "as an argument: sh "
-              "-s {lr} <<'EOF', python3 - {lr} <<'EOF'")
+              "-s -- {lr} <<'EOF', python3 - {lr} <<'EOF'")
         << command;
   }
   for (const std::string_view command :

@@ -35,7 +35,7 @@ constexpr std::string_view kOtherBraces = "give it a name first: x={v}; echo \"$
 constexpr ShellRefusal kInBraces{.where = "within '${...}'", .cure = kOtherBraces};
 constexpr ShellRefusal kInArithmetic{
     .where = "in arithmetic, which would read its value as a formula",
-    .cure = "make a number of it first: n=$(printf %d {v}); echo $((n + 1))"};
+    .cure = "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))"};
 constexpr ShellRefusal kInBackticks{.where = "in backticks", .cure = "write $(...) for them"};
 constexpr ShellRefusal kAfterBackslash{
     .where = "right after a backslash, which would quote only the first character of its value",
@@ -50,6 +50,9 @@ constexpr ShellRefusal kInHere{.where = "in an expansion in a here-document, or 
 constexpr ShellRefusal kInQuotedHere{
     .where = "in a here-document whose word is quoted, in which the shell puts no values",
     .cure = "write <<EOF without quotes, and \\$ for a dollar"};
+constexpr ShellRefusal kSentOn{
+    .where = "in a here-document whose reader stands on a later line",
+    .cure = "write what reads it on the line with <<EOF: cat <<EOF | train"};
 constexpr ShellRefusal kInTabbedHere{
     .where = "in a '<<-' document, of whose lines the shell takes the tabs", .cure = "write <<EOF"};
 constexpr ShellRefusal kAfterCase{.where = "after a 'case' in '$(...)'", .cure = kOtherWay};
@@ -104,6 +107,7 @@ ShellRefusal ShellReader::why_not_here() const {
   if (in_here_) {
     const HereEnd& document = here_wanted_.front();
     if (document.is_code) return kProgramAsInput;
+    if (document.is_sent_on) return kSentOn;
     if (document.tabs_stripped) return kInTabbedHere;
     if (document.quoted) return kInQuotedHere;
     if (lost_in_here_ || !here_closers_.empty()) return kInHere;
@@ -252,7 +256,7 @@ void ShellReader::step_braces(char byte) {
 
 void ShellReader::step_quote(char byte) {
   const bool unclear = frames_.back().inside == Inside::Arithmetic;
-  if (unclear || (before_ == '$' && byte == '\'')) give_up(kAfterOther);
+  if (unclear || before_ == '$') give_up(kAfterOther);
   frames_.push_back({.inside = byte == '"' ? Inside::Double : Inside::Single});
 }
 
@@ -314,6 +318,12 @@ void ShellReader::step_sign() {
 /// a parenthesis that nothing opens.
 void ShellReader::follow_words(char byte) {
   Frame& frame = frames_.back();
+  // As in `cat <<EOF |`: what reads the document stands on a later line.
+  if (byte == '\n' && pipe_is_open_) {
+    for (HereEnd& end : here_wanted_) end.is_sent_on = true;
+  }
+  if (byte == '|') pipe_is_open_ = true;
+  if (!is_one_of(byte, "|& \t\n")) pipe_is_open_ = false;
   if (is_one_of(byte, "\\'\"")) return frame.words.quote();
   // As in `cat <<EOF | sh` and `<<EOF sh`: whoever reads the document comes after its `<<`.
   if (is_one_of(byte, "\n;|&()") && !here_wanted_.empty() && frame.words.reads_input()) {

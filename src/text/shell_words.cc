@@ -34,20 +34,27 @@ bool is_prefix(std::string_view word) {
 constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
 constexpr std::array<std::string_view, 5> kNameTakers{"unset", "read", "mapfile", "readarray",
                                                       "getopts"};
+/// What may come before the arrow of a redirection: `2>log`, and `{fd}>log` in bash.
+std::string_view without_descriptor(std::string_view word) {
+  if (word.starts_with('{')) {
+    const std::size_t end = word.find('}');
+    if (end != std::string_view::npos && is_name(word.substr(1, end - 1)))
+      return word.substr(end + 1);
+  }
+  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  return word;
+}
+
 /// With or without the file that it names: `2>log`, `>`.
 bool is_redirection(std::string_view word) {
-  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  word = without_descriptor(word);
   return word.starts_with('<') || word.starts_with('>');
 }
 
 /// `>&file`, or the `>&` before it. `2>&1` has a number on its left, or on its right alone.
 bool is_joint_redirection(std::string_view word) {
-  word.remove_prefix(std::min(word.find_first_not_of("0123456789"), word.size()));
+  word = without_descriptor(word);
   return word.starts_with(">&") || word.starts_with("<&");
-}
-
-bool is_number(std::string_view word) {
-  return word.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// The word that ends a here-document is none of ours.
@@ -76,7 +83,7 @@ constexpr ShellRefusal kPrintsProgram{
     .where = "in a command that prints what is read as a program",
     .cure = "write the program to a file, with the value as an argument of it"};
 constexpr std::string_view kNumber =
-    "make a number of it first: n=$(printf %d {v}); echo $((n + 1))";
+    "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))";
 constexpr std::string_view kName =
     "give it a name first, x={v}, and write \"$x\" there, in single quotes";
 constexpr std::string_view kList =
@@ -106,7 +113,7 @@ std::string ShellWords::read(char byte) {
   if (byte == '>' && word_.empty() && command_.empty()) command_ = sent_away;
   // As in `train>log`; `2>log` is one word.
   const bool redirects = (byte == '<' || byte == '>') && bracket_ == Bracket::None;
-  if (redirects && !is_redirection(word_) && !is_number(word_)) {
+  if (redirects && !is_redirection(word_) && !without_descriptor(word_).empty()) {
     end_word();
     word_.clear();
   }
