@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "wire/rank.h"
 
-namespace wire = trainyard::wire;
 using trainyard::check;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,6 @@
 #include "cli/job_tasks.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -18,7 +19,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/turn.h"
-#include "run/run_directory.h"
+#include "run/tasks.h"
 #include "sys/environment.h"
 #include "text/mistake.h"
 #include "wire/control.h"

@@ -1,8 +1,6 @@
 // `trainyard kill`: asks the yard at work to end one task.
-#include <expected>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
