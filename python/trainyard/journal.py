@@ -7,6 +7,10 @@ import urllib.parse
 
 _BUSY_S = 30  # For how long a file system without a write-ahead log may keep a reader out.
 _ENDED = 2  # The first of the phases of a group that has ended.
+# Where a yard keeps what it hands over, in the run's directory, where no group may have this name.
+UNDER = "trainyard.python"
+# The batches that a yard has begun, beside which others may submit theirs.
+_OF_THE_YARD = "b.complete AND (b.number = 1 OR instr(b.job_file, '/%s/'))" % UNDER
 
 
 class Journal:
@@ -26,8 +30,8 @@ class Journal:
         found = {}
         for name, task in self._rows(
                 'SELECT g.name, t.id FROM groups g JOIN tasks t ON t.group_number = g.number '
-                'JOIN batches b ON b.number = g.batch WHERE b.complete AND t.position NOT NULL '
-                'ORDER BY g.batch, g.position'):
+                'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
+                ' AND t.position NOT NULL ORDER BY g.batch, g.position'):
             found.setdefault(name, set()).add(task)
         return found
 
@@ -35,15 +39,16 @@ class Journal:
         """The ids of those of its tasks that came after the run had begun."""
         return {task for task, in self._rows(
             'SELECT t.id FROM groups g JOIN tasks t ON t.group_number = g.number '
-            'JOIN batches b ON b.number = g.batch WHERE b.complete AND t.position NOT NULL '
-            'AND g.name = ? AND g.batch > 1', group)}
+            'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
+            ' AND t.position NOT NULL AND g.name = ? AND g.batch > 1', group)}
 
     def executions(self):
         return self._rows("SELECT count(*) FROM executions")[0][0]
 
     def has_ended(self, group):
         """Whether all of its tasks have, whatever has become of them."""
-        phases = self._rows("SELECT phase FROM groups WHERE name = ? AND position NOT NULL", group)
+        phases = self._rows('SELECT g.phase FROM groups g JOIN batches b ON b.number = g.batch WHERE ' +
+                            _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL', group)
         return bool(phases) and all(phase >= _ENDED for phase, in phases)
 
     def tasks(self, group):
@@ -51,13 +56,15 @@ class Journal:
         found = {}
         for task, *row in self._rows(
                 'SELECT l.id, l."group", l.directory, CASE WHEN l.failure = \'\' OR l.state <> \'FAILED\' '
-                'THEN l.state ELSE l.failure END, l.message, l.result, b.text '
+                'THEN l.state ELSE l.failure END, l.message, l.result, x.text, e.warning '
                 'FROM groups g JOIN task_list l ON l."group" = g.called '
-                'LEFT JOIN tracebacks b ON b.task = l.task AND b.attempt = l.attempt '
-                'WHERE g.name = ? AND g.position NOT NULL', group):
-            group_called, directory, status, message, result, traceback = row
+                'JOIN batches b ON b.number = g.batch LEFT JOIN ended e ON e.task = l.task '
+                'LEFT JOIN tracebacks x ON x.task = l.task AND x.attempt = l.attempt '
+                'WHERE ' + _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL', group):
+            group_called, directory, status, message, result, traceback, warning = row
             found[task] = {"called": "%s/%s" % (group_called, task), "directory": directory, "status": status,
-                           "message": message, "traceback": traceback or "",
+                           "message": message or warning or "", "traceback": traceback or "",
+                           "warning": warning,
                            "result": json.loads(result) if result else {}}
         return found
 

@@ -1,13 +1,17 @@
 """Tasks that may run in any order, and the job file that a yard gives to the program for them."""
 import datetime
+import hashlib
 import json
+import math
 import os
+import re
 import sys
 
 from . import hand_over
 from .client import Task
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_FILE_NAME_MAX = 200
 # What the yard says itself.
 _OF_THE_YARD = {"name", "tasks", "matrix", "command", "two_phase", "needs"}
 
@@ -20,7 +24,7 @@ class TaskGroup:
 
     def __init__(self, name=None, tasks=(), **defaults):
         _check(defaults, "a group")
-        self.name, self.defaults, self.tasks = name, defaults, []
+        self.name, self.defaults, self.tasks = None if name is None else str(name), defaults, []
         for task in tasks:
             self.add(task)
 
@@ -82,7 +86,7 @@ def _keys(options):
 
 def _value(value):
     if isinstance(value, datetime.timedelta):
-        return "%dms" % (value / datetime.timedelta(milliseconds=1))
+        return "%dms" % math.ceil(value / datetime.timedelta(milliseconds=1))
     if isinstance(value, (list, tuple)):
         return [_value(item) for item in value]
     if isinstance(value, dict):
@@ -91,14 +95,16 @@ def _value(value):
 
 
 def _verbatim(text):
-    """What has no placeholders."""
-    return text.replace("{", "{{")
+    """What has no placeholders. `${` is none, and `{{name}}` comes out as `{name}`."""
+    return re.sub(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*\}\})?", lambda found: "{" + found[0] + "}" * bool(found[1]), text)
 
 
 def _file_name(name):
     """One for any name, also for one that the program will refuse."""
     name = name.replace("%", "%25").replace("/", "%2F").replace("\0", "%00")
-    return "%" + name if name in ("", ".", "..") else name
+    if len(os.fsencode(name)) > _FILE_NAME_MAX:
+        return "%" + hashlib.sha256(os.fsencode(name)).hexdigest()
+    return "%" + name if name in ("", ".", "..", "lock", "yard.log") else name
 
 
 def _search_path():

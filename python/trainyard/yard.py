@@ -23,6 +23,7 @@ import os
 import subprocess
 import threading
 import time
+import warnings
 import weakref
 
 from . import hand_over, journal
@@ -34,7 +35,6 @@ _SUBMITTED_WITHIN_S = 330  # The program itself waits for 300.
 _KILLED_WITHIN_S = 60
 _LOOKS_FIRST_S, _LOOKS_LAST_S = 0.005, 0.25
 _TOLD_MAX = 16000
-_UNDER = "trainyard.python"  # In the run's directory, where no group may have this name.
 
 
 class YardError(RuntimeError):
@@ -204,7 +204,7 @@ class Yard:
         if all(task_id in known for task_id in group.ids()):
             return  # It goes on already.
         # The job file of the first group is read again when the run goes on: this is another.
-        job = group.hand_over(os.path.join(self.directory, _UNDER), "more.json", known)
+        job = group.hand_over(os.path.join(self.directory, journal.UNDER), "more.json", known)
         done = self._ask("submit", job, "--run-dir", self.directory)
         if done.returncode != 0:
             raise YardError(_words(done.stderr))
@@ -219,6 +219,8 @@ class Yard:
             task._directory = os.path.join(self.directory, row["directory"])
             for name in ("result", "status", "message", "traceback"):
                 setattr(task, name, row[name])
+            if row["warning"]:
+                warnings.warn("task %r: %s" % (task_id, row["warning"]), RuntimeWarning, stacklevel=3)
         if any(task.status == "STOPPED" for task in group.tasks):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_KILLED_WITHIN_S)
@@ -253,7 +255,7 @@ class Yard:
         """Makes it, and keeps other programs out. Returns the place for what this one hands over."""
         if self.directory is None:
             self.directory = _make_free(os.path.abspath(os.path.join("runs", self._name)))
-        place = os.path.join(self.directory, _UNDER)
+        place = os.path.join(self.directory, journal.UNDER)
         if not os.path.isdir(place) and journal.executions_of(self.directory):
             raise YardError("'%s' has the run of a job file" % self.directory)
         os.makedirs(place, exist_ok=True)
@@ -272,7 +274,7 @@ class Yard:
         return next(name for name in names if name not in self._groups)
 
     def _log_path(self):
-        return os.path.join(self.directory, _UNDER, "yard.log")
+        return os.path.join(self.directory, journal.UNDER, "yard.log")
 
     def _told(self):
         """What the program has said in this execution, the last of it."""

@@ -288,6 +288,58 @@ if __name__ == "__main__":
         self.assertEqual(self.words("run"), {"a/a0": "FINISHED", "a (2)/a1": "FINISHED", "a (3)/a2": "FINISHED",
                                              "a (4)/a3": "FINISHED"})
 
+    FOREIGN = """
+class Says(trainyard.Task):
+    def train(self, device):
+        note(self.id)
+        return {"v": 5}
+if __name__ == "__main__":
+    with yard() as flow:
+        flow.run(group("first", [Says(id="t")]))
+        if STOP:
+            open("ready", "w").close()
+            open("gate").close()
+        task = Says(id="t")
+        flow.run(group("round", [task]))
+        print(json.dumps([task.status, task.result]))
+"""
+
+    def test_a_group_of_the_same_name_that_somebody_else_submits_is_not_its_own(self):
+        os.mkfifo(self.directory / "gate")
+        self.write("other.sh", 'echo \'{"v": 666}\' > "$TRAINYARD_RESULT"; echo other >> notes')
+        self.job("name: other\ngroups: [{name: round, tasks: [{id: t, command: [sh, other.sh]}]}]", "other.yaml")
+        program = self.start_program(self.FOREIGN.replace("STOP", "True"))
+        self.until_file("ready")
+        self.trainyard("submit", "other.yaml", "--run-dir", "run", expect=0)
+        self.until("the other's task", lambda: "other" in self.notes())
+        program.kill()
+        self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
+        self.assertEqual(self.run_program(self.FOREIGN.replace("STOP", "False")), ["FINISHED", {"v": 5}])
+        self.assertEqual(self.notes(), ["t", "other", "t"])
+
+    def test_ids_with_braces_and_a_result_that_is_none_are_told(self):
+        told = self.run_program("""
+import datetime, warnings
+class Says(trainyard.Task):
+    def train(self, device):
+        return {"big": "x" * 2000000} if self.id == "big" else {"id": self.id}
+if __name__ == "__main__":
+    ids = ["set{a}}", "{{a}}", "${a}", "{a}", "{", "big"]
+    with warnings.catch_warnings(record=True) as heard, yard() as flow:
+        warnings.simplefilter("always")
+        tasks = flow.run(group(5, [Says(id=each) for each in ids]))
+        assert [task.result.get("id") for task in tasks] == ids[:5] + [None], [task.result for task in tasks]
+        assert "more than the 1 MB" in tasks.tasks[5].message, tasks.tasks[5].message
+    print(json.dumps([str(each.message)[:12] for each in heard if each.category is RuntimeWarning]))
+    with yard() as flow:
+        try:
+            flow.run(group("long", [Says(id="x" * 300)]))
+        except trainyard.YardError as error:
+            assert "300 bytes" in str(error), error
+        flow.run(group("lock", [Says(id="a", time_limit=datetime.timedelta(microseconds=5000))]))
+""")
+        self.assertEqual(told, ["task 'big': "])
+
     def test_one_task_is_cancelled_and_the_others_go_on(self):
         os.mkfifo(self.directory / "cancel")
         program, _ = self.waiting(self.WAITS.replace("""
