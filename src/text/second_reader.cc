@@ -37,7 +37,7 @@ struct SecondReader::Program {
   std::string_view instead;     ///< Those after which no program comes.
   std::string_view code_word;   ///< The long form of `code`.
   std::string_view other_code_word = code_word;
-  std::string_view from_input = {};  ///< Those after which its input is read, whatever comes.
+  std::string_view from_input;  ///< Those after which its input is read, whatever comes.
   bool code_is_operand =
       false;  ///< What `-c` means is the first operand, not the rest of its word.
   Operand operand = Operand::Script;

@@ -114,6 +114,20 @@ TEST(SecondReader, IsKnownInAllThatHasAWayToSayAProgram) {
   EXPECT_EQ(mistake_in("{{fd}>log train {lr}"), "");
 }
 
+TEST(SecondReader, IsKnownBehindASubstitution) {
+  for (const std::string_view command :
+       {"eval t$(show {lr})rue", "eval $(show {lr})", "eval $(true) {lr}", "eval a$(true) {lr}",
+        "sh -c $(show {lr})", "eval x=(a) {lr}", "eval <(true) {lr}", "ssh $(host) train {lr}",
+        "ssh h $(x (y) {lr})"}) {
+    EXPECT_NE(mistake_in(command), "") << command;
+  }
+  for (const std::string_view command :
+       {"train $(show {lr}) {lr}", "eval true; train $(x) {lr}", "x=$(eval true) train {lr}",
+        "$(which python3) train.py {lr}", "for i in $(seq {lr}); do train {lr}; done"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
+}
+
 TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
   for (const std::string_view command : {"cat <<EOF |\n{lr}\nEOF\nsh", "cat <<EOF | \n{lr}\nEOF\nx",
                                          "cat <<EOF | tee log |&\n{lr}\nEOF\nsh"}) {

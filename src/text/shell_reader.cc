@@ -325,6 +325,10 @@ void ShellReader::follow_words(char byte) {
   if (byte == '|') pipe_is_open_ = true;
   if (!is_one_of(byte, "|& \t\n")) pipe_is_open_ = false;
   if (is_one_of(byte, "\\'\"")) return frame.words.quote();
+  // A substitution is a part of its word, and what comes after it belongs to the same command.
+  if (byte == '(' && before_ == '$') return;
+  // In `eval x=(a) b` and `eval <(a) b`, too.
+  if (byte == '(' && frame.words.evaluates()) give_up(kAfterOther);
   // As in `cat <<EOF | sh` and `<<EOF sh`: whoever reads the document comes after its `<<`.
   if (is_one_of(byte, "\n;|&()") && !here_wanted_.empty() && frame.words.reads_input()) {
     for (HereEnd& end : here_wanted_) end.is_code = true;

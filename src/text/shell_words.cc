@@ -213,6 +213,8 @@ bool ShellWords::reads_input() const {
   return group_reads_input_ && is_in(command, kGroupEnds);
 }
 
+bool ShellWords::evaluates() const { return is_in(command_, kEvaluators); }
+
 ShellRefusal ShellWords::formula() const {
   if (bracket_ != Bracket::None) {
     return {.where = "in a subscript, which bash would read as a formula", .cure = kNumber};
@@ -224,7 +226,7 @@ ShellRefusal ShellWords::formula() const {
   if (command_ == "let") {
     return {.where = "after 'let', which would read its value as a formula", .cure = kNumber};
   }
-  if (is_in(command_, kEvaluators)) {
+  if (evaluates()) {
     return {.where = "after 'eval' or 'trap', which read its value as a command", .cure = kName};
   }
   if (gives_to_one_read_again(word_)) {

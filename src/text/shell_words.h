@@ -37,6 +37,9 @@ class ShellWords {
   /// Whether the input of this command is read as a program, as far as its words are known.
   [[nodiscard]] bool reads_input() const;
 
+  /// Whether the command is `eval` or one of its like.
+  [[nodiscard]] bool evaluates() const;
+
   /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
   /// is read as a formula or as a name.
   [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
