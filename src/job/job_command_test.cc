@@ -61,10 +61,10 @@ TEST(JobCommand, GivesAListItsValuesAsTheyAre) {
 TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {
   EXPECT_THAT(
       of_task(R"(command: 'echo $(( {v} + 1 ))')"),
-      ElementsAre(
-          "sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in arithmetic, which "
-          "would read its value as a formula; make a number of it first: n=$(printf %d {v}) || exit; "
-          "echo $((n + 1))"));
+      ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in arithmetic, which "
+                  "would read its value as a formula; make a number of it first: n=$(printf %d "
+                  "{v}) || exit; "
+                  "echo $((n + 1))"));
   EXPECT_THAT(
       of_task(R"(command: "sh -c 'echo {v}'")"),
       ElementsAre(
