@@ -47,7 +47,7 @@ class TaskGroup:
         given = [task._options.get("id") for task in self.tasks]
         return ["task-%d" % number if each is None else str(each) for number, each in enumerate(given, 1)]
 
-    def hand_over(self, directory, file="job.json", without=()):
+    def hand_over(self, directory, job_name="job.json", without=()):
         """Writes its tasks there, but for those with certain ids, each as a file that its process reads,
         and the job file that runs them. Returns the path of the job file."""
         place = os.path.join(directory, _file_name(self.name))
@@ -65,7 +65,7 @@ class TaskGroup:
         group = {"two-phase": True, "working-directory": _verbatim(os.getcwd())}
         group.update(_keys(self.defaults), name=self.name, tasks=rows)
         group["env"] = dict({"PYTHONPATH": _verbatim(_search_path())}, **group.get("env", {}))
-        job = os.path.join(place, file)
+        job = os.path.join(place, job_name)
         with open(job + ".new", "w", encoding="utf-8") as file:
             json.dump({"name": os.path.basename(os.path.dirname(directory)), "groups": [group]}, file,
                       ensure_ascii=False, indent=1)
@@ -96,7 +96,8 @@ def _value(value):
 
 def _verbatim(text):
     """What has no placeholders. `${` is none, and `{{name}}` comes out as `{name}`."""
-    return re.sub(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*\}\})?", lambda found: "{" + found[0] + "}" * bool(found[1]), text)
+    return re.sub(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*\}\})?",
+                  lambda found: "{" + found[0] + ("}" if found[1] else ""), text)
 
 
 def _file_name(name):

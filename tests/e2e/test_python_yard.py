@@ -248,14 +248,16 @@ if __name__ == "__main__":
         self.assertEqual(self.executions(), 2)
         self.assertEqual(len(self.words("run")), 12)
 
-    def test_a_group_that_has_grown_runs_what_is_new_when_it_goes_on(self):
-        text = """
+    COUNTS = """
 class Counts(trainyard.Task):
     def train(self, device):
         note(self.id)
         return {"id": self.id}
 if __name__ == "__main__":
-    with yard() as flow:
+"""
+
+    def test_a_group_that_has_grown_runs_what_is_new_when_it_goes_on(self):
+        text = self.COUNTS + """    with yard() as flow:
         for name in "ab":
             tasks = flow.run(group(name, [Counts(id="%s%d" % (name, number)) for number in range(COUNT)]))
             print(json.dumps([task.result["id"] for task in tasks]), file=sys.stderr)
@@ -267,13 +269,7 @@ if __name__ == "__main__":
                                              "b (3)/b1": "FINISHED"})
 
     def test_a_group_that_has_grown_runs_what_is_new_in_the_same_program_and_when_it_goes_on(self):
-        text = """
-class Counts(trainyard.Task):
-    def train(self, device):
-        note(self.id)
-        return {"id": self.id}
-if __name__ == "__main__":
-    with yard() as flow:
+        text = self.COUNTS + """    with yard() as flow:
         grows = group("a", [Counts(id="a0")])
         for number in range(1, COUNT):
             flow.run(grows)
