@@ -57,7 +57,9 @@ struct YardOptions {
   std::function<void(std::string_view)> note = nullptr;
   /// Told of each change of a task's status, in run() and on its thread.
   std::function<void(const Task&)> on_status = nullptr;
-  /// Told how far a task says that it is, and with which values, an object: at most every 200 ms.
+  /// Told the latest that a task has said of how far it is, and of its values, an object: about
+  /// once a second, with each look at the machine. A fraction that is none (not from 0 to 1) is
+  /// left out.
   std::function<void(const Task&, std::optional<double>, const Json&)> on_progress = nullptr;
 };
 
@@ -99,7 +101,8 @@ class Yard {
   /// one before it has ended. An error says that it could not be run: what check() finds, threads,
   /// no place for the journal, told to stop. Nothing that was refused has run; it and those after
   /// it stay added, and may be run when the cause is gone: the summary then has those before it,
-  /// too.
+  /// too. No error is the death of the keeper of the task processes, which is noted: what ran is
+  /// failed and Lost, what waited is stopped, and the next group gets a new keeper.
   Result<RunSummary> run();
   /// The same for one group: for those of its tasks that this yard has not run yet, so that a group
   /// may grow and be run again. Its ids must differ from those of all groups that have run, if

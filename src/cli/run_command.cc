@@ -145,7 +145,14 @@ std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::st
   for (const journal::BatchRow& batch : *batches) {
     if (batch.number == 1) continue;
     std::expected<void, text::Mistakes> added = tasks.add_again(batch);
-    if (!added) return added;
+    if (added) continue;
+    // It was right when it was accepted: what it builds on is what its reader has to look at.
+    for (text::Mistake& mistake : added.error()) {
+      mistake.message +=
+          fmt::format(" (submission {} as this run keeps it: has the job file lost what it needs?)",
+                      batch.number);
+    }
+    return added;
   }
   return {};
 }

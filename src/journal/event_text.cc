@@ -214,7 +214,10 @@ void EventRows::begin(EventRow& row) {
         row.kind = "keeper";
         fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);
       },
-      [&](const model::InterruptAsked&) { row.kind = "interrupt"; },
+      [&](const model::InterruptAsked& interrupt) {
+        row.kind = "interrupt";
+        if (!interrupt.why.empty()) append_named(row.data, "message", interrupt.why);
+      },
       [&](const model::KillAsked& kill) {
         row.kind = "kill";
         row.task = numbers_.of(kill.task);

@@ -46,7 +46,10 @@ TEST_F(YardTest, TellsOfEachStatusAndHowFarATaskIs) {
   };
   TaskGroup group("g");
   group.add<Made>("a", [](Made& task, const Device&) {
-    task.progress(0.5, {{"loss", 0.25}});
+    // What is said next is no fraction, and has no values: it hides neither.
+    task.progress(0.25, {{"loss", 0.25}});
+    task.progress(0.5);
+    task.progress(1.5);
     return Json::object();
   });
   Yard yard(config(), its);

@@ -158,8 +158,11 @@ struct KeeperSilent {
   bool silent = true;
 };
 
-/// Somebody asked for the run to end: Ctrl-C, TERM. The second time it ends at once.
-struct InterruptAsked {};
+/// The run is to end: somebody asked for it (Ctrl-C, TERM), or what it runs with is gone. The
+/// second time it ends at once.
+struct InterruptAsked {
+  std::string why;  ///< For people: "the keeper of the tasks died"; empty where somebody asked.
+};
 
 /// Somebody asked for one task to end. `request` is answered by an AnswerKill with its number.
 struct KillAsked {

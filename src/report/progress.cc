@@ -59,8 +59,8 @@ ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
       added.names += fmt::format(", and {} more", plan.groups.size() - kGroupsNamed);
     }
     if (i >= kGroupsNamed) continue;
-    added.names +=
-        fmt::format("{}{} ({})", i == 0 ? "" : ", ", plan.groups[i].name, with_commas(tasks[i]));
+    added.names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", with_commas(tasks[i]),
+                               plan.groups[i].shown());
   }
   counts_.done += added.finished;
   return added;
@@ -143,7 +143,7 @@ void ProgressLine::see(const model::Event& event) {
     const bool present = active != active_.end() && active->second.attempt == progress->key.attempt;
     if (present && progress->fraction) active->second.fraction = progress->fraction;
   }
-  if (std::holds_alternative<model::InterruptAsked>(event.what)) tell_interrupt();
+  if (const auto* asked = std::get_if<model::InterruptAsked>(&event.what)) tell_interrupt(*asked);
 }
 
 void ProgressLine::see(const model::Decision& decision) {
@@ -283,8 +283,9 @@ void ProgressLine::see(const model::GroupChanged& change) {
   lasting(fmt::format("{}: SKIPPED{}", name, why));
 }
 
-void ProgressLine::tell_interrupt() {
+void ProgressLine::tell_interrupt(const model::InterruptAsked& asked) {
   ++interrupts_;
+  if (!asked.why.empty()) return lasting(asked.why + ": nothing more starts");
   const bool any = counts_.running > 0;
   const std::string running = counted(counts_.running, "running task");
   if (interrupts_ == 1) {

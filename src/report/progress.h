@@ -98,7 +98,7 @@ class ProgressLine {
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
   void tell_trouble(const model::TaskChanged& change, std::optional<Duration> took);
-  void tell_interrupt();
+  void tell_interrupt(const model::InterruptAsked& asked);
   void lasting(std::string_view line);
 
   [[nodiscard]] int waiting() const;

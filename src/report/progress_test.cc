@@ -192,7 +192,7 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
 
 TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   Line line({{.name = "prepare", .tasks = 1, .finished = 1}, {.name = "train", .tasks = 4}});
-  EXPECT_EQ(line.begin(), "5 tasks in 2 groups: prepare (1), train (4); 1 finished before\n");
+  EXPECT_EQ(line.begin(), "5 tasks in 2 groups: 1 of prepare, 4 of train; 1 finished before\n");
   EXPECT_EQ(line.start(1000, 1), "");
   EXPECT_EQ(line.start(1000, 2), "");
   EXPECT_EQ(line.turn(9999, {}), "");
@@ -321,6 +321,14 @@ TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
   EXPECT_THAT(line.turn(2002, {}, model::InterruptAsked{}), IsEmpty());
 }
 
+TEST(ProgressLine, SaysWhatEndsTheRunWhereNobodyAskedForIt) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{.why = "the keeper died"}),
+              StartsWith("\r\x1b[Kthe keeper died: nothing more starts\n\r0/2 done"));
+}
+
 TEST(ProgressLine, SaysThatNothingWasRunningWhenItWasInterrupted) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
@@ -356,10 +364,10 @@ TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {
 
 TEST(ProgressLine, TellsWhatIsSubmittedAndCountsIt) {
   Line line({{.name = "train", .tasks = 1}});
-  EXPECT_EQ(line.begin(), "1 task in 1 group: train (1)\n");
+  EXPECT_EQ(line.begin(), "1 task in 1 group: 1 of train\n");
   line.start(1000, 0);
   EXPECT_EQ(line.turn(2000, {}, batch(2, {{.name = "eval", .tasks = 2}})),
-            "submission 2: 2 tasks in 1 group: eval (2)\n");
+            "submission 2: 2 tasks in 1 group: 2 of eval\n");
   line.finish_task(3000, 0);
   line.start(4000, 1);
   EXPECT_THAT(line.finish_task(15'000, 1), HasSubstr("2/3 done, 1 waiting"));

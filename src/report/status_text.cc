@@ -189,6 +189,28 @@ std::string running_text(const StatusView& view) {
   return text;
 }
 
+/// "train/a, 0:20 ago: try 2 of 3 in 50 min: exit code 3". When it was said is told as well, as the
+/// words count from then.
+std::string retrying_text(const StatusView& view) {
+  if (view.state != RunState::Running) return {};
+  std::string text;
+  int shown = 0;
+  int all = 0;
+  for (const journal::GroupRow& group : view.groups) all += group.retrying;
+  for (const journal::TaskRow& row : view.running) {
+    if (row.standing.status != Status::Interrupt || row.message.empty()) continue;
+    if (++shown > kRetryingShown) break;
+    text += fmt::format("  {}", name_of(row));
+    if (row.ended) text += fmt::format(", {} ago", to_text(view.now - *row.ended));
+    text += fmt::format(": {}\n", plain(row.message));
+  }
+  if (text.empty()) return {};
+  if (const int more = all - kRetryingShown; more > 0) {
+    text += fmt::format("  and {} more: trainyard status --all\n", with_commas(more));
+  }
+  return "\nretried:\n" + text;
+}
+
 std::string waiting_text(const StatusView& view) {
   if (view.waiting.empty() || view.state != RunState::Running) return {};
   std::string text = "\nwaiting:\n";
@@ -260,8 +282,8 @@ std::string status_text(const StatusView& view) {
                         to_text(view.machine->memory_of_tasks),
                         to_text(view.machine->memory_available));
   }
-  return text + groups_text(view) + running_text(view) + waiting_text(view) + failed_text(view) +
-         warned_text(view);
+  return text + groups_text(view) + running_text(view) + retrying_text(view) + waiting_text(view) +
+         failed_text(view) + warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {

@@ -15,6 +15,7 @@ namespace trainyard::report {
 
 /// How many tasks of a kind the text shows.
 constexpr int kRunningShown = 40;
+constexpr int kRetryingShown = 10;
 constexpr int kFailedShown = 10;
 constexpr int kWarnedShown = 10;
 
@@ -40,7 +41,8 @@ struct StatusView {
   std::optional<journal::MachineRow> machine;
 };
 
-/// For people. Of the tasks at most kRunningShown, kFailedShown and kWarnedShown.
+/// For people. Of the tasks at most kRunningShown, kRetryingShown, kFailedShown and
+/// kWarnedShown.
 std::string status_text(const StatusView& view);
 
 /// For programs, all but the brace at the end: more members may follow (see report/status.h).

@@ -135,6 +135,25 @@ TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
               HasSubstr("folds: idle: all has ended, and process 42 on node7 may run more\n"));
 }
 
+TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
+  StatusView view = view_of_a_live_run();
+  view.groups[1].retrying = 12;
+  view.running.clear();
+  for (int i = 0; i < 12; ++i) {
+    journal::TaskRow row = running_row(fmt::format("lr={}", i));
+    row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit, .exit_code = 3};
+    row.message = "try 2 of 3 in 50 min: ended with exit code 3";
+    row.ended = Instant{Duration{125'000}};
+    view.running.push_back(row);
+  }
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nretried:\n"
+                        "  train/lr=0, 1:00 ago: try 2 of 3 in 50 min: ended with exit code 3\n"));
+  EXPECT_THAT(status_text(view),
+              HasSubstr("  train/lr=9, 1:00 ago: try 2 of 3 in 50 min: ended with exit code 3\n"
+                        "  and 2 more: trainyard status --all\n"));
+}
+
 TEST(Status, ShowsABoundedNumberOfTasks) {
   StatusView view = view_of_a_live_run();
   view.groups[1].running = 5000;

@@ -235,11 +235,14 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
                                                        .traceback = std::move(word.traceback)}});
       },
       [&](wire::Progress progress) {
-        // However often it says so, people are told with the next look at the machine.
+        // However often it says so, people are told with the next look at the machine: the latest
+        // fraction and the latest values, which may be said apart.
         const auto running = running_.find(key.task);
-        if (running != running_.end() && running->second.key == key) {
-          running->second.progress = std::move(progress);
-        }
+        if (running == running_.end() || running->second.key != key) return;
+        std::optional<wire::Progress>& latest = running->second.progress;
+        if (latest && !progress.fraction) progress.fraction = latest->fraction;
+        if (latest && progress.values.empty()) progress.values = std::move(latest->values);
+        latest = std::move(progress);
       },
       [&](const wire::Message& message) {
         if (options_.on_message) options_.on_message(key, message);
@@ -362,7 +365,8 @@ void LocalMachine::lose_everything(const std::string& why) {
   keeper_gone_ = true;
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
-  inbox_.push_back({.at = now(), .what = model::InterruptAsked{}});
+  inbox_.push_back(
+      {.at = now(), .what = model::InterruptAsked{.why = "the keeper of the task processes died"}});
   // When it was ended so that they end, nobody wonders what became of them.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});

@@ -2,6 +2,7 @@
 // is told of it.
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +45,13 @@ TEST(Retries, StartATaskAgainAtOnceWithWhatItHadAndSayWhy) {
               ElementsAre("0#3 EXCEPTION FAILED EXIT: ended with exit code 3 (try 3 of 3)",
                           "group 0 failed"));
   EXPECT_TRUE(yard.over());
+}
+
+TEST(Retries, KeepTheExitCodeOfTheTryThatFailed) {
+  Yard yard(tasks_with({.failures = 2}));
+  const model::Decision again = fails(yard, 0, at(1), 1);
+  ASSERT_FALSE(again.changes.empty());
+  EXPECT_EQ(std::get<model::TaskChanged>(again.changes.front()).exit_code, 3);
 }
 
 TEST(Retries, AreForSignalsAndForWhatCannotStartToo) {

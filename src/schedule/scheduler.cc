@@ -88,7 +88,7 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::Sampled& it) { state_->sampled(event.at, it, out); },
       [&](const model::GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
       [&](const model::KeeperSilent& it) { state_->keeper_silent = it.silent; },
-      [&](const model::InterruptAsked&) { state_->interrupted(event.at, out); },
+      [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::BatchAdded& it) { state_->batch_added(*it.plan, out); },
       [&](const model::Progressed&) {}, [&](const model::TimePassed&) {});

@@ -20,8 +20,12 @@
 namespace trainyard::schedule {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 
 TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
@@ -155,6 +159,19 @@ TEST(Scheduler, EndsAFailFastGroupWithItsFirstFailure) {
   EXPECT_EQ(
       changes(yard.ended(1, at(2), model::KilledBy{.signal = 15})).back(),
       "1#1 EXCEPTION FAILED KILLED: ended because another task of its group failed (fail-fast)");
+}
+
+TEST(Scheduler, SaysWhatEndsTheRunWhereNobodyAskedForIt) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .tasks(1, gb(60))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  const model::Decision ends = yard.on(at(1), model::InterruptAsked{.why = "the keeper died"});
+  EXPECT_THAT(changes(ends), IsSupersetOf({"2#0 INIT STOPPED: the keeper died"}));
+  EXPECT_THAT(changes(ends), Not(Contains(HasSubstr("interrupted"))));
 }
 
 TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {

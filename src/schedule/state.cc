@@ -123,7 +123,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   ending.message = words.before + ending.message + words.after;
   const std::optional<AnotherTry> next = next_try(running, setback);
   tasks.count(task, setback, running.stage);
-  if (next) return retry(running, event.usage, ending, *next, at, out);
+  if (next) return retry(running, event.usage, std::move(ending), *next, at, out);
   if (out_of_memory) {
     ending.message = tries_text(running);
     if (!event.out_of_memory.empty()) {
@@ -170,8 +170,9 @@ bool Scheduler::State::somebody_waits(model::ShapeIndex shape) const {
   return false;
 }
 
-void Scheduler::State::interrupted(Instant at, model::Decision& out) {
-  ++interrupts_;
+void Scheduler::State::interrupted(Instant at, const model::InterruptAsked& event,
+                                   model::Decision& out) {
+  if (++interrupts_ == 1 && !event.why.empty()) why_stopped_ = event.why;
   for (auto& [task, running] : running_) {
     if (interrupts_ == 1) end_for(running, StopCause::Interrupt, at, out);
     if (interrupts_ == 2 && !running.killed) {
@@ -187,7 +188,7 @@ void Scheduler::State::interrupted(Instant at, model::Decision& out) {
     const model::GroupPhase phase = groups_.phase(group);
     if (phase == model::GroupPhase::Running) {
       for (const model::TaskIndex task : take_waiting(group)) {
-        conclude_waiting(task, model::Verdict::Stopped, "the run was interrupted", out);
+        conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
       }
       close_group_if_over(group, out);
     } else if (phase == model::GroupPhase::Blocked) {

@@ -78,7 +78,7 @@ struct Scheduler::State {
   void started(Instant at, const model::AttemptStarted& event, model::Decision& out);
   void reported(Instant at, const model::StageReported& event, model::Decision& out);
   void ended(Instant at, const model::AttemptEnded& event, model::Decision& out);
-  void interrupted(Instant at, model::Decision& out);
+  void interrupted(Instant at, const model::InterruptAsked& event, model::Decision& out);
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
@@ -230,12 +230,11 @@ struct Scheduler::State {
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
-  void send_back(const Running& running, model::Failure failure, std::string message,
-                 model::Decision& out);
+  void send_back(const Running& running, Ending ending, model::Decision& out);
   /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and how much
   /// that is in words.
   std::pair<Bytes, std::string> grow(const Running& running, const model::Usage& usage);
-  void retry(const Running& running, const model::Usage& usage, const Ending& ending,
+  void retry(const Running& running, const model::Usage& usage, Ending ending,
              const AnotherTry& next, Instant at, model::Decision& out);
   void wait_for_room(model::TaskIndex task, Bytes memory);
   /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
@@ -329,7 +328,8 @@ struct Scheduler::State {
   std::optional<LookAhead> search_;      ///< The search for the order of looked_ahead_.
   std::vector<LookedAhead> looked_ahead_;
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
-  int interrupts_ = 0;        ///< How often a person has asked for the end of the run.
+  int interrupts_ = 0;        ///< How often the end of the run was asked for.
+  std::string why_stopped_ = "the run was interrupted";  ///< For people; once it was.
 };
 
 }  // namespace trainyard::schedule

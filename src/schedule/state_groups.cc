@@ -75,7 +75,7 @@ void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decisi
   const auto [first, last] = members_[group.value];
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict != model::Verdict::None) continue;
-    conclude_waiting(task, model::Verdict::Stopped, "the run was interrupted", out);
+    conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
   }
   groups_.enter(group, model::GroupPhase::Stopped);
   out.changes.emplace_back(

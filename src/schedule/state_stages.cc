@@ -147,8 +147,11 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
     return stop(running, StopCause::OutOfMemory, at, out);
   }
   tasks.count(task, Setback::OutOfMemory, Stage::Train);
-  send_back(running, model::Failure::OutOfMemory,
-            fmt::format("{}; retried with {}", message, tried_with(running.lack, again)), out);
+  send_back(
+      running,
+      {.failure = model::Failure::OutOfMemory,
+       .message = fmt::format("{}; retried with {}", message, tried_with(running.lack, again))},
+      out);
   ledger_.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
   if (running.lack == Lack::GpuMemory) grown_gpu_[task] = again.gpu_memory;

@@ -92,14 +92,14 @@ Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const 
 }
 
 /// Says that it is retried, and why. Its next attempt is somebody else's to arrange.
-void Scheduler::State::send_back(const Running& running, model::Failure failure,
-                                 std::string message, model::Decision& out) {
+void Scheduler::State::send_back(const Running& running, Ending ending, model::Decision& out) {
   tasks.enter(running.key.task, Status::Interrupt);
   out.changes.emplace_back(model::TaskChanged{.key = running.key,
                                               .status = Status::Interrupt,
-                                              .failure = failure,
+                                              .failure = ending.failure,
                                               .stage = running.stage,
-                                              .message = std::move(message)});
+                                              .exit_code = ending.exit_code,
+                                              .message = std::move(ending.message)});
 }
 
 std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running,
@@ -128,19 +128,17 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running,
   return {more, to_text(more)};
 }
 
-void Scheduler::State::retry(const Running& running, const model::Usage& usage,
-                             const Ending& ending, const AnotherTry& next, Instant at,
-                             model::Decision& out) {
+void Scheduler::State::retry(const Running& running, const model::Usage& usage, Ending ending,
+                             const AnotherTry& next, Instant at, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
   const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
   // One that was interrupted for want of memory is given what it took, however it ended then.
   const bool grows = out_of_memory || running.cause == StopCause::Preempted;
   const auto [memory, with] =
       grows ? grow(running, usage) : std::pair(running.promise.memory, std::string());
-  send_back(running, ending.failure,
-            out_of_memory ? fmt::format("{}; retried with {}", ending.message, with)
-                          : fmt::format("{}: {}", to_text(next), ending.message),
-            out);
+  ending.message = out_of_memory ? fmt::format("{}; retried with {}", ending.message, with)
+                                 : fmt::format("{}: {}", to_text(next), ending.message);
+  send_back(running, std::move(ending), out);
   if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);
   wait_for_room(task, memory);
 }

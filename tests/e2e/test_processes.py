@@ -113,8 +113,11 @@ class Processes(YardTest):
         self.running()
         os.kill(keeper_of(yard.pid), signal.SIGKILL)
         _, errors = self.end_of(yard, expect=1)
-        self.assertIn("keeper", errors)
+        self.assertIn("the keeper of the task processes died: nothing more starts\n", errors)
+        self.assertNotIn("once more", errors)
         self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
+        stopped = [row["message"] for row in self.status()["tasks"] if row["word"] == "STOPPED"]
+        self.assertEqual(stopped, ["the keeper of the task processes died"])
         self.nobody_is_left()
 
     def test_the_death_of_the_guard_ends_the_run_with_what_it_knows(self):
@@ -123,8 +126,11 @@ class Processes(YardTest):
         self.running()
         os.kill(guard_of(yard.pid), signal.SIGKILL)
         _, errors = self.end_of(yard, expect=1)
-        self.assertIn("keeper", errors)
+        self.assertIn("the keeper of the task processes died: nothing more starts\n", errors)
+        self.assertNotIn("once more", errors)
         self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
+        stopped = [row["message"] for row in self.status()["tasks"] if row["word"] == "STOPPED"]
+        self.assertEqual(stopped, ["the keeper of the task processes died"])
         self.nobody_is_left()
 
     def run_away(self):

@@ -48,10 +48,11 @@ groups:
         yard = self.start("run", "job.yaml")
         self.until("the delay", lambda: self.life("flaky")[-1:] == ["INTERRUPT"])
         (row,) = self.status()["tasks"]
-        self.assertEqual(row["word"], "RETRYING")
-        self.assertEqual(row["message"], "try 2 of 3 in 50 min: attempt 1: the server did not answer")
-        shown = self.trainyard("status", "runs/job", "--all", expect=0).stdout
-        self.assertIn("try 2 of 3 in 50 min", shown)
+        self.assertEqual((row["word"], row["exit_code"]), ("RETRYING", 3))
+        told = "try 2 of 3 in 50 min: attempt 1: the server did not answer"
+        self.assertEqual(row["message"], told)
+        self.assertIn(told, self.trainyard("status", "runs/job", "--all", expect=0).stdout)
+        self.assertRegex(self.trainyard("status", expect=0).stdout, r"retried:\n  g/flaky, [0-9.:a-z ]+ ago: " + told)
         os.killpg(yard.pid, signal.SIGKILL)
         self.end_of(yard)
         # A run that goes on does not wait.

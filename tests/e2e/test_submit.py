@@ -50,7 +50,7 @@ class Submit(YardTest):
         self.assertEqual(said.read_text(), "more than one\n", "it finds who submitted it in its environment")
         self.open_gate()
         shown, told = self.end_of(yard, expect=0)
-        self.assertIn("submission 2: 1 task in 1 group: train (1)", told)
+        self.assertIn("submission 2: 1 task in 1 group: 1 of train (2)", told)
         self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED"})
         self.assertRegex(shown, r"train \(2\)")
         self.assertTrue((self.directory / "runs/job/reports/train (2).html").exists())
@@ -225,6 +225,19 @@ groups:
         self.assertIn("resumed: 1 of 3 tasks have finished and are kept", told)
         self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED", "train (2)/b": "FINISHED"})
         self.assertFalse(said.exists(), "what has finished is kept")
+
+    def test_is_named_when_the_job_file_has_lost_what_it_needs(self):
+        yard = self.holding()
+        self.write("more.yaml", "groups: [{name: eval, needs: train, tasks: [{id: e, command: 'true'}]}]\n")
+        self.trainyard("submit", "more.yaml", expect=0)
+        os.killpg(yard.pid, signal.SIGKILL)
+        self.end_of(yard)
+        self.job(HOLDS.replace("name: train", "name: trained"))
+        refused = self.trainyard("run", "--resume", "runs/job", expect=2).stderr
+        self.assertIn("(submission 2 as this run keeps it: has the job file lost what it needs?)", refused)
+        self.job(HOLDS.replace(": < gate", "true"))
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(self.words(), {"train/a": "FINISHED", "eval/e": "FINISHED"})
 
     def test_takes_twenty_at_once_each_with_its_number(self):
         yard = self.holding()
