@@ -18,7 +18,6 @@
 #include "report/progress.h"
 #include "report/sink.h"
 #include "report/status.h"
-#include "report/status_text.h"
 #include "report/write_reports.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"

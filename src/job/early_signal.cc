@@ -14,7 +14,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "model/plan.h"
+#include "model/terms.h"
 #include "schedule/ending.h"
 #include "settings/setting_value.h"
 

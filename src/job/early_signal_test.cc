@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "model/plan.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {

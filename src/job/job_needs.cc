@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "job/job_spec.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
 

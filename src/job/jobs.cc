@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -46,8 +45,8 @@ std::vector<const model::PlannedGroup*> Jobs::groups() const {
 }
 
 Jobs::Owner Jobs::owner_of(model::TaskIndex task) const {
-  const auto after = std::ranges::upper_bound(entries_, task.value, std::ranges::less{},
-                                              [](const Entry& it) { return it.start.task; });
+  const auto after = std::ranges::partition_point(
+      entries_, [task](const Entry& it) { return it.start.task <= task.value; });
   const Entry& entry = *std::prev(after);
   return {.entry = entry, .task = {task.value - entry.start.task}};
 }

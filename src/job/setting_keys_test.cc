@@ -1,5 +1,7 @@
 // The table of settings, and all that must agree with it: the reader of files, of jobs and of
 // --set, the schema, the documentation, what is shown, and the nearest right word.
+#include <cstddef>
+#include <cstdio>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -13,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "job/job.h"
 #include "job/test_docs.h"
 #include "job/test_job.h"
 #include "settings/configuration.h"

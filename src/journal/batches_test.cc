@@ -1,8 +1,6 @@
 // A run that grows: batches that are written down beside turns, and taken over when it goes on.
-#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,13 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/journal.h"
-#include "journal/options.h"
 #include "journal/reader.h"
 #include "journal/test_run.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
+#include "model/status.h"
 #include "model/turn.h"
 
 namespace trainyard::journal {

@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <stop_token>

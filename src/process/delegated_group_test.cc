@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "process/test_yard.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::process {

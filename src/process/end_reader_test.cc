@@ -15,7 +15,6 @@
 #include <gtest/gtest.h>
 
 #include "process/left_behind.h"
-#include "process/test_yard.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"

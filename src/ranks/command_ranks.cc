@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -21,6 +20,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"

@@ -1,15 +1,14 @@
 // How a run grows: batches that are added while it runs, or after it has been idle.
-#include <vector>
+#include <cstdint>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
+#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -5,9 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "model/event.h"
 #include "model/plan.h"
-#include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

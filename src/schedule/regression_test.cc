@@ -10,7 +10,6 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "schedule/scheduler.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -2,7 +2,6 @@
 // is told of it.
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

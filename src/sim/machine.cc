@@ -17,7 +17,6 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "run/machine.h"
 #include "sim/behaviour.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"

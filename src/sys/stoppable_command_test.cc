@@ -1,7 +1,6 @@
 // With real commands.
 #include "sys/stoppable_command.h"
 
-#include <chrono>
 #include <csignal>
 #include <stop_token>
 #include <string>
@@ -9,7 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "base/time.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"

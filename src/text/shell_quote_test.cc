@@ -2,7 +2,6 @@
 #include "text/shell_quote.h"
 
 #include <array>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
