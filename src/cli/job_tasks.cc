@@ -48,14 +48,20 @@ std::string counted(std::size_t count, std::string_view word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
-/// "submission 2: 12 tasks in 2 groups: train, eval; 'eval' needs 'data' of the run".
+/// "submission 2: 5 tasks in 2 groups: 4 of train, 1 of eval; 'eval' needs 'data', which was there
+/// before".
 std::string told(const job::Job& job, std::uint32_t number,
                  const std::vector<const model::PlannedGroup*>& groups_before) {
   const model::Plan& plan = job.plan();
   std::string names;
   std::string needs;
-  for (const model::PlannedGroup& group : plan.groups) {
-    names += (names.empty() ? "" : ", ") + group.shown();
+  std::vector<int> tasks(plan.groups.size());
+  for (const model::PlannedTask& task : plan.tasks) {
+    ++tasks[plan.shapes[task.shape.value].group.value];
+  }
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const model::PlannedGroup& group = plan.groups[i];
+    names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", tasks[i], group.shown());
     for (const model::GroupIndex earlier : group.needs_earlier) {
       needs += fmt::format("; '{}' needs '{}', which was there before", group.shown(),
                            groups_before[earlier.value]->shown());

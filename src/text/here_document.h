@@ -23,4 +23,18 @@ struct HereEnd {
   [[nodiscard]] bool may_be_ended_by(std::string_view line) const;
 };
 
+/// What the line of a `<<` sends its document to, taken character by character.
+class PipeOfLine {
+ public:
+  void take(char byte);
+
+  /// Whether what reads the document stands on a later line, if this one ends here, as in
+  /// `cat <<EOF |` and `cat <<EOF | {`.
+  [[nodiscard]] bool is_open() const;
+
+ private:
+  bool piped_ = false;
+  std::string begins_;  ///< What comes after the last pipe begins so.
+};
+
 }  // namespace trainyard::text

@@ -176,7 +176,11 @@ bool has(std::string_view letters, char letter) {
 
 }  // namespace
 
-void SecondReader::take(std::string_view word) {
+void SecondReader::take(std::string_view word, bool may_vanish) {
+  // What comes after it would be the program then, as in `sh -c $(true) {v}`.
+  const bool is_code = program_ != nullptr && state_ == State::Options &&
+                       (code_is_next_ || program_->operand == Operand::Code);
+  if (may_vanish && skipped_ == 0 && is_code) return;
   if (skipped_ > 0) {
     --skipped_;
   } else if (state_ == State::Options) {
@@ -218,7 +222,10 @@ void SecondReader::take_option(std::string_view option) {
     const bool last = at + 1 == option.size();
     if (has(program_->code, option[at])) {
       reads_input_ = false;
-      code_is_next_ = program_->code_is_operand || last;
+      // Options of the same kind may stand together, as in `node -pe`.
+      const bool more_of_them =
+          option.find_first_not_of(program_->code, at) == std::string_view::npos;
+      code_is_next_ = program_->code_is_operand || last || more_of_them;
       // Else it is the rest of the word.
       if (!program_->code_is_operand) return;
     } else if (has(program_->with_value, option[at])) {

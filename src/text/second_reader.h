@@ -34,7 +34,8 @@ constexpr ShellRefusal kProgramAsInput{
 class SecondReader {
  public:
   /// Takes its next word, the name of the command first; neither `a=b` before it nor redirections.
-  void take(std::string_view word);
+  /// One that may vanish is an expansion without quotes, and may be no word at all.
+  void take(std::string_view word, bool may_vanish = false);
 
   /// What reads the word that comes now, of which this much is known, as a program.
   [[nodiscard]] ShellRefusal refusal(std::string_view begun) const;

@@ -19,14 +19,29 @@ std::string mistake_in(std::string_view command) {
 }
 
 TEST(SecondReader, IsAShellThatIsGivenACommandAsText) {
-  for (const std::string_view command :
-       {"sh -c 'train {lr}'", "sh -c \"train {lr}\"", "sh -c {lr}", "bash -ec 'x {lr}'",
-        "sh -c train' '{lr}", "/usr/bin/bash -o pipefail -c 'x {lr}'", "A=1 nohup sh -c 'x {lr}'",
-        "bash --norc -c 'x {lr}'", "find . -exec sh -c 'x {lr}' \\;",
-        "docker run img bash -lc 'x {lr}'", "\"sh\" -c \"{lr}\"", "sh -c \"$(echo {lr})\"",
-        "if true; then sh -c '{lr}'; fi", "sh >log -c 'x {lr}'", "sh 2> log -c 'x {lr}'",
-        "s\\h -c 'x {lr}'", "sh -c 'x' sh 1; sh -c '{lr}'", "exec bash -c 'x {lr}'",
-        "dash -c 'x '\"{lr}\""}) {
+  for (const std::string_view command : {"sh -c 'train {lr}'",
+                                         "sh -c \"train {lr}\"",
+                                         "sh -c {lr}",
+                                         "bash -ec 'x {lr}'",
+                                         "sh -c train' '{lr}",
+                                         "/usr/bin/bash -o pipefail -c 'x {lr}'",
+                                         "A=1 nohup sh -c 'x {lr}'",
+                                         "bash --norc -c 'x {lr}'",
+                                         "find . -exec sh -c 'x {lr}' \\;",
+                                         "docker run img bash -lc 'x {lr}'",
+                                         "\"sh\" -c \"{lr}\"",
+                                         "sh -c \"$(echo {lr})\"",
+                                         "if true; then sh -c '{lr}'; fi",
+                                         "sh >log -c 'x {lr}'",
+                                         "sh 2> log -c 'x {lr}'",
+                                         "s\\h -c 'x {lr}'",
+                                         "sh -c 'x' sh 1; sh -c '{lr}'",
+                                         "exec bash -c 'x {lr}'",
+                                         "sh -c $(true) {lr}",
+                                         "sh -c $PROGRAM {lr}",
+                                         "sh -c `true` {lr}",
+                                         "sh -c ${X} >log {lr}",
+                                         "dash -c 'x '\"{lr}\""}) {
     EXPECT_EQ(mistake_in(command),
               "'{lr}' stands in the text that 'sh -c' reads as a command; hand it over as an "
               "argument: sh -c "
@@ -37,7 +52,8 @@ TEST(SecondReader, IsAShellThatIsGivenACommandAsText) {
        {"sh -c 'x \"$1\"' sh {lr}", "sh train.sh -c {lr}", "bash -o {lr} x", "sh -c 'x' >{lr}",
         "sh -c 'x' > {lr}/log", "sh train.sh {lr}; echo -c {lr}", "{lr} -c {lr}",
         "python train.py -c {lr}", "sh -c 'x'; echo {lr}", "sh -c 'x' 2>&1 | tee {lr}",
-        "./sh.py -c {lr}", "sh -c 'x \"$@\"' -- sh {lr}"}) {
+        "./sh.py -c {lr}", "sh -c 'x \"$@\"' -- sh {lr}", "sh -c \"$PROGRAM\" {lr}",
+        "sh -c $PROGRAM sh {lr}", "sh -c ''$PROGRAM'' {lr}"}) {
     EXPECT_EQ(mistake_in(command), "") << command;
   }
 }
@@ -53,8 +69,8 @@ TEST(SecondReader, IsAnInterpreterThatIsGivenItsProgramAsText) {
               "-c '... sys.argv[1]' {lr}")
         << command;
   }
-  for (const std::string_view command :
-       {"perl -ne 'print {lr}' f", "node -e \"{lr}\"", "node --eval {lr}", "ruby -e'{lr}'"}) {
+  for (const std::string_view command : {"perl -ne 'print {lr}' f", "node -e \"{lr}\"",
+                                         "node --eval {lr}", "node -pe {lr}", "ruby -e'{lr}'"}) {
     EXPECT_EQ(mistake_in(command),
               "'{lr}' stands in a text that is read as a program; hand it over as an argument "
               "behind that text")
@@ -69,8 +85,8 @@ TEST(SecondReader, IsAnInterpreterThatIsGivenItsProgramAsText) {
 }
 
 TEST(SecondReader, IsAwkAndSuAndSsh) {
-  for (const std::string_view command :
-       {"awk '$1 > {lr}' f", "awk -F: \"{lr}\"", "gawk -e '{lr}'", "x | awk {lr}"}) {
+  for (const std::string_view command : {"awk '$1 > {lr}' f", "awk -F: \"{lr}\"", "gawk -e '{lr}'",
+                                         "x | awk {lr}", "awk $OPTIONS {lr}"}) {
     EXPECT_EQ(mistake_in(command),
               "'{lr}' stands in the text that awk reads as a program; hand it over as a variable: "
               "V={lr} awk '... "
@@ -129,14 +145,21 @@ TEST(SecondReader, IsKnownBehindASubstitution) {
 }
 
 TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
-  for (const std::string_view command : {"cat <<EOF |\n{lr}\nEOF\nsh", "cat <<EOF | \n{lr}\nEOF\nx",
-                                         "cat <<EOF | tee log |&\n{lr}\nEOF\nsh"}) {
+  for (const std::string_view command :
+       {"cat <<EOF |\n{lr}\nEOF\nsh", "cat <<EOF | \n{lr}\nEOF\nx",
+        "cat <<EOF | tee log |&\n{lr}\nEOF\nsh", "cat <<EOF | # x\n{lr}\nEOF\nsh",
+        "cat <<EOF | (\n{lr}\nEOF\nsh )", "cat <<EOF | {\n{lr}\nEOF\nsh; }",
+        "cat <<EOF | ( cd /tmp\n{lr}\nEOF\nsh )", "cat <<EOF | if true\n{lr}\nEOF\nthen sh; fi"}) {
     EXPECT_EQ(mistake_in(command),
               "'{lr}' stands in a here-document whose reader stands on a later line; write what "
               "reads it on the line with <<EOF: cat <<EOF | train")
         << command;
   }
-  EXPECT_EQ(mistake_in("cat x |\nsort <<EOF\n{lr}\nEOF"), "");
+  for (const std::string_view command :
+       {"cat x |\nsort <<EOF\n{lr}\nEOF", "ls | while read x; do cat <<EOF\n{lr}\nEOF\ndone",
+        "cat > f <<EOF || exit\n{lr}\nEOF", "cat <<EOF | tee f; (\n{lr}\nEOF\ntrain)"}) {
+    EXPECT_EQ(mistake_in(command), "") << command;
+  }
 }
 
 TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {

@@ -318,12 +318,10 @@ void ShellReader::step_sign() {
 /// a parenthesis that nothing opens.
 void ShellReader::follow_words(char byte) {
   Frame& frame = frames_.back();
-  // As in `cat <<EOF |`: what reads the document stands on a later line.
-  if (byte == '\n' && pipe_is_open_) {
+  if (byte == '\n' && pipe_.is_open()) {
     for (HereEnd& end : here_wanted_) end.is_sent_on = true;
   }
-  if (byte == '|') pipe_is_open_ = true;
-  if (!is_one_of(byte, "|& \t\n")) pipe_is_open_ = false;
+  pipe_.take(byte);
   if (is_one_of(byte, "\\'\"")) return frame.words.quote();
   // A substitution is a part of its word, and what comes after it belongs to the same command.
   if (byte == '(' && before_ == '$') return;
@@ -344,6 +342,7 @@ void ShellReader::step_arrow() {
   if (before_ != '<' || before_that_ == '<') return;
   if (frames_.back().inside == Inside::Arithmetic) return;
   reading_ = Reading::AfterArrows;
+  pipe_ = {};
   here_word_ = {.is_code = words().reads_input(), .depth = frames_.size()};
 }
 

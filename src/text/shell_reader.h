@@ -80,8 +80,8 @@ class ShellReader {
   ShellRefusal given_up_;  ///< Why nobody knows where it is; nothing while it does.
   char before_ = '\n';     ///< The character before, for `$(`, `<<` and the start of words.
   char before_that_ = '\n';
-  bool pipe_is_open_ = false;  ///< The last that was read was a pipe, and blanks.
-  bool in_word_ = false;       ///< The character that is being read ends a part of a word.
+  PipeOfLine pipe_;
+  bool in_word_ = false;  ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
   bool comment_ = false;
   bool variable_ = false;         ///< In the name of `$name`.

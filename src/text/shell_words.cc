@@ -32,8 +32,8 @@ bool is_prefix(std::string_view word) {
 }
 
 constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
-constexpr std::array<std::string_view, 5> kNameTakers{"unset", "read", "mapfile", "readarray",
-                                                      "getopts"};
+constexpr std::array<std::string_view, 6> kNameTakers{"unset",     "read",    "mapfile",
+                                                      "readarray", "getopts", "wait"};
 /// What may come before the arrow of a redirection: `2>log`, and `{fd}>log` in bash.
 std::string_view without_descriptor(std::string_view word) {
   if (word.starts_with('{')) {
@@ -64,9 +64,9 @@ bool names_its_file(std::string_view redirection) {
 }
 
 /// Variables of bash whose values it reads as formulas, or as commands, whoever gives them.
-constexpr std::array<std::string_view, 10> kReadAgain{
-    "RANDOM", "SRANDOM", "SECONDS",        "OPTIND", "HISTCMD",
-    "LINENO", "PS4",     "PROMPT_COMMAND", "ENV",    "BASH_ENV"};
+constexpr std::array<std::string_view, 13> kReadAgain{
+    "RANDOM", "SRANDOM", "SECONDS", "OPTIND",         "HISTCMD", "LINENO",  "PS0",
+    "PS1",    "PS2",     "PS4",     "PROMPT_COMMAND", "ENV",     "BASH_ENV"};
 bool gives_to_one_read_again(std::string_view word) {
   std::string_view name = word.substr(0, word.find('='));
   if (name.ends_with('+')) name.remove_suffix(1);
@@ -98,10 +98,12 @@ constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
 void ShellWords::add(char byte) {
   // In quotes they redirect nothing.
   append(byte == '<' || byte == '>' ? 'x' : byte);
+  may_vanish_ = false;
 }
 
 void ShellWords::append(char byte) {
   command_start_ = false;
+  if (word_.empty()) may_vanish_ = byte == '$' || byte == '`';
   if (word_.size() < kWordMax) word_ += byte;
 }
 
@@ -171,7 +173,7 @@ void ShellWords::end_word() {
     if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
     if (word_.find_first_of("aA") != std::string::npos) declares_lists_ = true;
   }
-  if (!command_.empty() && !redirects) second_.take(word_);
+  if (!command_.empty() && !redirects) second_.take(word_, may_vanish_);
   last_ = word_;
 }
 
@@ -207,7 +209,7 @@ bool ShellWords::reads_input() const {
   SecondReader with_this = second_;
   // As in `sh<<EOF`.
   const bool is_word = !word_.empty() && !is_redirection(word_) && !stands_after_arrow();
-  if (is_word) with_this.take(word_);
+  if (is_word) with_this.take(word_, may_vanish_);
   if (with_this.reads_input()) return true;
   const std::string& command = command_.empty() && is_word ? word_ : command_;
   return group_reads_input_ && is_in(command, kGroupEnds);

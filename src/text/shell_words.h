@@ -23,7 +23,7 @@ class ShellWords {
   void add(char byte);
 
   /// What starts or ends a quote: part of a word, and no character of it.
-  void quote() { command_start_ = false; }
+  void quote() { command_start_ = may_vanish_ = false; }
 
   /// The next word is the first of a command.
   [[nodiscard]] bool at_command_start() const { return command_start_; }
@@ -57,9 +57,10 @@ class ShellWords {
   [[nodiscard]] bool stands_after_arrow() const;
 
   std::string word_;
-  std::string last_;       ///< The word before it.
-  std::string command_;    ///< The first word of the command that is neither `if` nor `a=b`.
-  std::string sent_away_;  ///< The same of the command that an `&` has just ended.
+  bool may_vanish_ = false;  ///< It is an expansion without quotes: none, one or several words.
+  std::string last_;         ///< The word before it.
+  std::string command_;      ///< The first word of the command that is neither `if` nor `a=b`.
+  std::string sent_away_;    ///< The same of the command that an `&` has just ended.
   bool command_start_ = true;
   bool skips_ = false;  ///< The next word is a file's name or a function's, and no command.
   Bracket bracket_ = Bracket::None;

@@ -44,7 +44,7 @@ class Submit(YardTest):
         yard = self.holding()
         self.write("more.yaml", MORE)
         done = self.trainyard("submit", "more.yaml", expect=0, env={"WHO": "than one"})
-        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: train (2)\n")
+        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of train (2)\n")
         said = self.directory / "runs/job/submissions/2/train/a/said"
         self.until("the submitted task", lambda: said.exists() and said.read_text())
         self.assertEqual(said.read_text(), "more than one\n", "it finds who submitted it in its environment")
@@ -81,7 +81,7 @@ groups:
     tasks: [{id: e, command: "true"}]
 """)
         done = self.trainyard("submit", "more.yaml", expect=0)
-        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: eval; "
+        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of eval; "
                                       "'eval' needs 'train', which was there before\n")
         self.assertIn("waits for group 'train'", self.trainyard("status", expect=0).stdout)
         self.open_gate()
@@ -95,16 +95,16 @@ groups:
         literal = "groups: [{name: train (3), tasks: [{id: a, command: 'true'}]}]\n"
         self.write("literal.yaml", literal)
         self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
-                         "submission 3: 1 task in 1 group: train (3)\n")
+                         "submission 3: 1 task in 1 group: 1 of train (3)\n")
         self.assertEqual(self.trainyard("submit", "more.yaml", expect=0).stdout,
-                         "submission 4: 1 task in 1 group: train (4)\n")
+                         "submission 4: 1 task in 1 group: 1 of train (4)\n")
         self.assertEqual(self.trainyard("submit", "literal.yaml", expect=0).stdout,
-                         "submission 5: 1 task in 1 group: train (3) (5)\n")
+                         "submission 5: 1 task in 1 group: 1 of train (3) (5)\n")
         self.write("eval.yaml", "groups:\n"
                                 "  - {name: latest, needs: train, tasks: [{id: e, command: 'true'}]}\n"
                                 "  - {name: second, needs: train (2), tasks: [{id: e, command: 'true'}]}\n")
         self.assertEqual(self.trainyard("submit", "eval.yaml", expect=0).stdout,
-                         "submission 6: 2 tasks in 2 groups: latest, second; "
+                         "submission 6: 2 tasks in 2 groups: 1 of latest, 1 of second; "
                          "'latest' needs 'train (4)', which was there before; "
                          "'second' needs 'train (2)', which was there before\n")
         status = self.trainyard("status", expect=0).stdout
