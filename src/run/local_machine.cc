@@ -365,8 +365,7 @@ void LocalMachine::lose_everything(const std::string& why) {
   keeper_gone_ = true;
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
-  inbox_.push_back(
-      {.at = now(), .what = model::InterruptAsked{.why = why}});
+  inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
   // When it was ended so that they end, nobody wonders what became of them.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});
