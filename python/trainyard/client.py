@@ -23,7 +23,6 @@ is described in trainyard's docs/protocol.md.
 """
 import errno
 import json
-import math
 import os
 import socket
 import struct
@@ -360,6 +359,12 @@ def _warn(text):
     print("trainyard: " + text, file=sys.stderr)
 
 
+def _warn_once(text):
+    if text not in _warned:
+        _warned.add(text)
+        _warn(text)
+
+
 def _number(environment, name):
     """What a launcher has set there; None when it has not."""
     text = environment.get(name, "")
@@ -370,17 +375,35 @@ def _number(environment, name):
     return int(text)
 
 
+def _key(key):
+    """As JSON has it: true, null, 1."""
+    if isinstance(key, str):
+        return key
+    return json.dumps(key) if isinstance(key, (bool, int, float, type(None))) else str(key)
+
+
+def _plain_dict(value):
+    plain = {}
+    for key, item in value.items():
+        name = _key(key)
+        if name in plain:
+            _warn_once("two keys are %r in JSON: the last one is kept" % name)
+        plain[name] = _plain(item)
+    return plain
+
+
 def _plain(value):
-    """With numbers of numpy, torch and the like as numbers, and what is no number as null."""
+    """With numbers of numpy, torch and the like as numbers. NaN stays: the yard warns of it."""
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return _plain_dict(value)
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    _warn_once("a value of type %s is kept as its text" % type(value).__name__)
+    return str(value)
 
 
 def _own_device():
@@ -400,6 +423,7 @@ def _forget_in_child():
     if _yard:
         _refused = "a forked process cannot train in the name of its task"
     _yard = None
+_warned = set()  # What has been said once.
 
 
 def _connect():

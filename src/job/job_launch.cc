@@ -232,7 +232,7 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
   const text::Template& text = spec.arguments.front();
   WrittenCommand written{.variables = text.command(bound.bindings).variables, .arguments = {}};
   if (written.variables.empty()) return std::nullopt;
-  if (text.fills_here_document()) return written;
+  if (text.first_in_document()) return written;
   const int ranks = state_->plan->shape_of(task).terms.ranks;
   written.arguments = starter_of(group, spec, ranks);
   written.arguments->push_back(text.fill(bound.bindings));

@@ -14,9 +14,9 @@
 
 #include "base/check.h"
 #include "base/nearest.h"
-#include "text/second_reader.h"
 #include "text/shell_quote.h"
 #include "text/shell_reader.h"
+#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {
@@ -95,6 +95,15 @@ std::expected<ShellContext, std::string> context_of(const Piece& piece, std::str
   return *context;
 }
 
+/// It is told of the first value in a document: which of them it is about is not known any more.
+void add_late(const ShellRefusal& why, const Template::Names& names, Template::Read& read) {
+  const auto slot = read.text.first_in_document();
+  if (!why.refuses() || !slot) return;
+  const std::string_view name = names.names[*slot];
+  read.problems.push_back(
+      fmt::format("'{{{}}}' stands {}; {}", name, why.where, cure_for(why.cure, name)));
+}
+
 }  // namespace
 
 bool is_identifier(std::string_view text) {
@@ -133,6 +142,7 @@ Template::Read Template::read(std::string_view text, const Names& names) {
     if (names.in_shell) shell.read(as_text);
     at += piece.length;
   }
+  if (names.in_shell) add_late(shell.at_end(), names, result);
   return result;
 }
 
@@ -183,10 +193,12 @@ Template::Command Template::command(const Bindings& bindings) const {
   return command;
 }
 
-bool Template::fills_here_document() const {
-  return std::ranges::any_of(parts_, [](const Part& part) {
+std::optional<std::size_t> Template::first_in_document() const {
+  const auto found = std::ranges::find_if(parts_, [](const Part& part) {
     return part.in_shell && part.context.quoting == Quoting::HereDocument;
   });
+  if (found == parts_.end()) return std::nullopt;
+  return found->slot;
 }
 
 std::optional<std::size_t> Template::missing(const Bindings& bindings) const {

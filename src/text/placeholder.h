@@ -58,9 +58,9 @@ class Template {
   struct Command;
   [[nodiscard]] Command command(const Bindings& bindings) const;
 
-  /// Whether a value stands in a here-document, where a line of it that is the document's end
+  /// The slot of the first value in a here-document, where a line of it that is the document's end
   /// cannot be quoted: only command() is right for any value.
-  [[nodiscard]] bool fills_here_document() const;
+  [[nodiscard]] std::optional<std::size_t> first_in_document() const;
 
   /// The first slot it needs and the bindings do not have.
   [[nodiscard]] std::optional<std::size_t> missing(const Bindings& bindings) const;

@@ -10,25 +10,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "text/shell_refusal.h"
+
 namespace trainyard::text {
 
 /// Whether a word is one of those.
 bool is_in(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
-
-/// Why no value can stand at a place of a command, and what to do; both empty where one can.
-struct ShellRefusal {
-  std::string_view where;  ///< As in "within '${...}'".
-  std::string_view cure;   ///< With `{v}` for the placeholder.
-
-  [[nodiscard]] bool refuses() const { return !where.empty(); }
-};
-
-/// Where a value would be a part of a program that is read from standard input.
-constexpr ShellRefusal kProgramAsInput{
-    .where = "in a text that is read from standard input as a program",
-    .cure = "hand it over as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
 
 /// Follows one simple command.
 class SecondReader {

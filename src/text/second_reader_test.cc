@@ -157,7 +157,9 @@ TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
   }
   for (const std::string_view command :
        {"cat x |\nsort <<EOF\n{lr}\nEOF", "ls | while read x; do cat <<EOF\n{lr}\nEOF\ndone",
-        "cat > f <<EOF || exit\n{lr}\nEOF", "cat <<EOF | tee f; (\n{lr}\nEOF\ntrain)"}) {
+        "cat > f <<EOF || exit\n{lr}\nEOF", "(cat <<EOF\n{lr}\nEOF\n) | train",
+        "{ cat <<EOF\n{lr}\nEOF\n} | tee x; sh y", "{ cat <<EOF\n{lr}\nEOF\n} > x\nsh x",
+        "cat <<EOF | tee f; (\n{lr}\nEOF\ntrain)"}) {
     EXPECT_EQ(mistake_in(command), "") << command;
   }
 }
@@ -178,6 +180,11 @@ TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {
                                          "<<EOF sh\n{lr}\nEOF",
                                          "cat <<EOF | tee log | ssh host\n{lr}\nEOF",
                                          "{ sh; } <<EOF\n{lr}\nEOF",
+                                         "{ cat <<EOF\n{lr}\nEOF\n} | bash",
+                                         "{ cat <<EOF\n{lr}\nEOF\n} | tee x | sh -s",
+                                         "( echo set -e\ncat <<EOF\n{lr}\nEOF\n) | ssh host sh",
+                                         "for i in 1; do cat <<EOF\n{lr}\nEOF\ndone |\nsh",
+                                         "if true; then cat <<EOF\n{lr}\nEOF\nfi >&1 | sh",
                                          "(sh) <<EOF\n{lr}\nEOF",
                                          "( cd x; sh ) <<EOF\n{lr}\nEOF",
                                          "while true; do sh; done <<EOF\n{lr}\nEOF",

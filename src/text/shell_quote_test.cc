@@ -143,7 +143,7 @@ TEST(ShellQuote, CanBePastedWithTheValuesWrittenOut) {
   const ShellRoom room;
   for (const Way& way : kWays) {
     const Template command = shell_template(way.command);
-    EXPECT_NE(command.fills_here_document(), way.can_be_written_out) << way.command;
+    EXPECT_NE(command.first_in_document().has_value(), way.can_be_written_out) << way.command;
     if (!way.can_be_written_out) continue;
     for (const std::string& value : few_values()) {
       const Template::Command pasted{.text = command.fill({value, ""}), .variables = {}};

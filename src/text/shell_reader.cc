@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "text/here_document.h"
-#include "text/second_reader.h"
 #include "text/shell_quote.h"
+#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {
@@ -28,51 +28,6 @@ bool starts_name(char byte) {
 }
 
 bool continues_name(char byte) { return starts_name(byte) || (byte >= '0' && byte <= '9'); }
-
-constexpr std::string_view kOtherWay =
-    "hand the value over in a variable of 'env', or write the command as a list";
-constexpr std::string_view kOtherBraces = "give it a name first: x={v}; echo \"${U:-$x}\"";
-constexpr ShellRefusal kInBraces{.where = "within '${...}'", .cure = kOtherBraces};
-constexpr ShellRefusal kInArithmetic{
-    .where = "in arithmetic, which would read its value as a formula",
-    .cure = "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))"};
-constexpr ShellRefusal kInBackticks{.where = "in backticks", .cure = "write $(...) for them"};
-constexpr ShellRefusal kAfterBackslash{
-    .where = "right after a backslash, which would quote only the first character of its value",
-    .cure = "take the backslash away: the value is quoted"};
-constexpr ShellRefusal kAfterName{
-    .where = "right after the name of a variable, which its value would go on with",
-    .cure = "write the name in braces: ${x}{v}"};
-constexpr ShellRefusal kInHereWord{.where = "in the word that ends a here-document",
-                                   .cure = kOtherWay};
-constexpr ShellRefusal kInHere{.where = "in an expansion in a here-document, or after one",
-                               .cure = "give it a name before the document: x={v}"};
-constexpr ShellRefusal kInQuotedHere{
-    .where = "in a here-document whose word is quoted, in which the shell puts no values",
-    .cure = "write <<EOF without quotes, and \\$ for a dollar"};
-constexpr ShellRefusal kSentOn{
-    .where = "in a here-document whose reader stands on a later line",
-    .cure = "write what reads it on the line with <<EOF: cat <<EOF | train"};
-constexpr ShellRefusal kInTabbedHere{
-    .where = "in a '<<-' document, of whose lines the shell takes the tabs", .cure = "write <<EOF"};
-constexpr ShellRefusal kAfterCase{.where = "after a 'case' in '$(...)'", .cure = kOtherWay};
-constexpr ShellRefusal kAfterQuoteInBraces{.where = "after a quote within \"${...}\"",
-                                           .cure = kOtherWay};
-constexpr ShellRefusal kAfterOther{
-    .where =
-        "after what shells do not agree about ('$[', '$$(', or a quote after '$' or in "
-        "arithmetic)",
-    .cure = kOtherWay};
-constexpr ShellRefusal kAfterHere{
-    .where = "after a here-document of which shells do not agree where it ends", .cure = kOtherWay};
-constexpr ShellRefusal kAfterSign{
-    .where = "after ')#' or '(#', of which shells do not agree whether they start a comment",
-    .cure = "write a blank before a comment, and quotes around '#' elsewhere"};
-constexpr ShellRefusal kAfterInteger{
-    .where = "after 'declare -i' or '-n', which make what a variable is given later a formula",
-    .cure =
-        "write the command as a list, in which no shell reads it; a variable of 'env' would be "
-        "run here as well"};
 
 }  // namespace
 
@@ -146,6 +101,7 @@ std::expected<ShellContext, ShellRefusal> ShellReader::value_here() {
   if (in_here_) {
     here_line_ += '\n';
     here_joined_ += '\n';
+    value_in_here_ = true;
   }
   if (!in_here_ && !comment_) words().add('v');
   variable_ = false;
@@ -331,9 +287,27 @@ void ShellReader::follow_words(char byte) {
   if (is_one_of(byte, "\n;|&()") && !here_wanted_.empty() && frame.words.reads_input()) {
     for (HereEnd& end : here_wanted_) end.is_code = true;
   }
+  follow_group(byte);
   const std::string word = frame.words.read(byte);
   if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
   if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
+}
+
+/// As in `{ cat <<EOF`, the document, `} | sh`.
+void ShellReader::follow_group(char byte) {
+  const ShellWords& words = frames_.back().words;
+  if (!is_one_of(byte, "\n;|&()")) return;
+  if (group_is_piped_ && value_in_here_ && words.reads_input()) late_ = kProgramAsInput;
+  if (byte == '|') {
+    group_is_piped_ = group_is_piped_ || words.ends_group();
+  } else if (is_one_of(byte, "\n;") && !pipe_.is_open()) {
+    group_is_piped_ = false;
+  }
+}
+
+ShellRefusal ShellReader::at_end() {
+  if (!in_here_) read_byte('\n');
+  return late_;
 }
 
 /// `<<` starts a here-document. `<<<` is a string and not a document; in arithmetic the arrows are

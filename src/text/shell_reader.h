@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "text/here_document.h"
-#include "text/second_reader.h"
 #include "text/shell_quote.h"
+#include "text/shell_refusal.h"
 #include "text/shell_words.h"
 
 namespace trainyard::text {
@@ -28,6 +28,10 @@ class ShellReader {
  public:
   /// Reads on. The text of a command in pieces, with values between them.
   void read(std::string_view text);
+
+  /// What has become of a value that stood where it could: a document in a group, whose end is sent
+  /// to what reads it as a program. Asked when all has been read.
+  ShellRefusal at_end();
 
   /// Where a value would stand now, and tells the reader that one does; or why none can.
   std::expected<ShellContext, ShellRefusal> value_here();
@@ -68,6 +72,7 @@ class ShellReader {
   void open_parenthesis();
   void close_parenthesis();
   void follow_words(char byte);
+  void follow_group(char byte);
   void remember(char byte);
   void give_up(const ShellRefusal& why);
   [[nodiscard]] bool at_word_start() const;
@@ -81,7 +86,9 @@ class ShellReader {
   char before_ = '\n';     ///< The character before, for `$(`, `<<` and the start of words.
   char before_that_ = '\n';
   PipeOfLine pipe_;
-  bool in_word_ = false;  ///< The character that is being read ends a part of a word.
+  bool group_is_piped_ = false;  ///< What several commands print goes where the next ones read.
+  ShellRefusal late_;            ///< Of a value in a document that was read before.
+  bool in_word_ = false;         ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
   bool comment_ = false;
   bool variable_ = false;         ///< In the name of `$name`.
@@ -97,6 +104,7 @@ class ShellReader {
   std::string here_closers_;    ///< What closes the expansions that are open in the document.
   std::string here_expansion_;  ///< What stands in them.
   bool lost_in_here_ = false;   ///< Until the document ends.
+  bool value_in_here_ = false;  ///< One stands in a document that has been read.
 };
 
 }  // namespace trainyard::text

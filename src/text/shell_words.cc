@@ -211,8 +211,12 @@ bool ShellWords::reads_input() const {
   const bool is_word = !word_.empty() && !is_redirection(word_) && !stands_after_arrow();
   if (is_word) with_this.take(word_, may_vanish_);
   if (with_this.reads_input()) return true;
-  const std::string& command = command_.empty() && is_word ? word_ : command_;
-  return group_reads_input_ && is_in(command, kGroupEnds);
+  return group_reads_input_ && ends_group();
+}
+
+bool ShellWords::ends_group() const {
+  const bool is_word = !word_.empty() && !is_redirection(word_) && !stands_after_arrow();
+  return is_in(command_.empty() && is_word ? word_ : command_, kGroupEnds);
 }
 
 bool ShellWords::evaluates() const { return is_in(command_, kEvaluators); }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "text/second_reader.h"
+#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 
@@ -36,6 +37,9 @@ class ShellWords {
 
   /// Whether the input of this command is read as a program, as far as its words are known.
   [[nodiscard]] bool reads_input() const;
+
+  /// Whether what ends here ends several commands at once, as `}` and `done` do.
+  [[nodiscard]] bool ends_group() const;
 
   /// Whether the command is `eval` or one of its like.
   [[nodiscard]] bool evaluates() const;

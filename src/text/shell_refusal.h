@@ -1,0 +1,69 @@
+// Why no value can stand at a place of a command for the shell. Plain values.
+#pragma once
+
+#include <string_view>
+
+namespace trainyard::text {
+
+/// Why no value can stand at a place of a command, and what to do; both empty where one can.
+struct ShellRefusal {
+  std::string_view where;  ///< As in "within '${...}'".
+  std::string_view cure;   ///< With `{v}` for the placeholder.
+
+  [[nodiscard]] bool refuses() const { return !where.empty(); }
+};
+
+/// Where a value would be a part of a program that is read from standard input.
+inline constexpr ShellRefusal kProgramAsInput{
+    .where = "in a text that is read from standard input as a program",
+    .cure = "hand it over as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
+
+// What the reader of a command says of places.
+
+inline constexpr std::string_view kOtherWay =
+    "hand the value over in a variable of 'env', or write the command as a list";
+inline constexpr std::string_view kOtherBraces = "give it a name first: x={v}; echo \"${U:-$x}\"";
+inline constexpr ShellRefusal kInBraces{.where = "within '${...}'", .cure = kOtherBraces};
+inline constexpr ShellRefusal kInArithmetic{
+    .where = "in arithmetic, which would read its value as a formula",
+    .cure = "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))"};
+inline constexpr ShellRefusal kInBackticks{.where = "in backticks",
+                                           .cure = "write $(...) for them"};
+inline constexpr ShellRefusal kAfterBackslash{
+    .where = "right after a backslash, which would quote only the first character of its value",
+    .cure = "take the backslash away: the value is quoted"};
+inline constexpr ShellRefusal kAfterName{
+    .where = "right after the name of a variable, which its value would go on with",
+    .cure = "write the name in braces: ${x}{v}"};
+inline constexpr ShellRefusal kInHereWord{.where = "in the word that ends a here-document",
+                                          .cure = kOtherWay};
+inline constexpr ShellRefusal kInHere{.where = "in an expansion in a here-document, or after one",
+                                      .cure = "give it a name before the document: x={v}"};
+inline constexpr ShellRefusal kInQuotedHere{
+    .where = "in a here-document whose word is quoted, in which the shell puts no values",
+    .cure = "write <<EOF without quotes, and \\$ for a dollar"};
+inline constexpr ShellRefusal kSentOn{
+    .where = "in a here-document whose reader stands on a later line",
+    .cure = "write what reads it on the line with <<EOF: cat <<EOF | train"};
+inline constexpr ShellRefusal kInTabbedHere{
+    .where = "in a '<<-' document, of whose lines the shell takes the tabs", .cure = "write <<EOF"};
+inline constexpr ShellRefusal kAfterCase{.where = "after a 'case' in '$(...)'", .cure = kOtherWay};
+inline constexpr ShellRefusal kAfterQuoteInBraces{.where = "after a quote within \"${...}\"",
+                                                  .cure = kOtherWay};
+inline constexpr ShellRefusal kAfterOther{
+    .where =
+        "after what shells do not agree about ('$[', '$$(', or a quote after '$' or in "
+        "arithmetic)",
+    .cure = kOtherWay};
+inline constexpr ShellRefusal kAfterHere{
+    .where = "after a here-document of which shells do not agree where it ends", .cure = kOtherWay};
+inline constexpr ShellRefusal kAfterSign{
+    .where = "after ')#' or '(#', of which shells do not agree whether they start a comment",
+    .cure = "write a blank before a comment, and quotes around '#' elsewhere"};
+inline constexpr ShellRefusal kAfterInteger{
+    .where = "after 'declare -i' or '-n', which make what a variable is given later a formula",
+    .cure =
+        "write the command as a list, in which no shell reads it; a variable of 'env' would be "
+        "run here as well"};
+
+}  // namespace trainyard::text
