@@ -159,7 +159,7 @@ TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
        {"cat x |\nsort <<EOF\n{lr}\nEOF", "ls | while read x; do cat <<EOF\n{lr}\nEOF\ndone",
         "cat > f <<EOF || exit\n{lr}\nEOF", "(cat <<EOF\n{lr}\nEOF\n) | train",
         "{ cat <<EOF\n{lr}\nEOF\n} | tee x; sh y", "{ cat <<EOF\n{lr}\nEOF\n} > x\nsh x",
-        "cat <<EOF | tee f; (\n{lr}\nEOF\ntrain)"}) {
+        "cat > f <<EOF\n{lr}\nEOF\ntrue || sh", "cat <<EOF | tee f; (\n{lr}\nEOF\ntrain)"}) {
     EXPECT_EQ(mistake_in(command), "") << command;
   }
 }

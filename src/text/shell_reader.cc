@@ -299,7 +299,8 @@ void ShellReader::follow_group(char byte) {
   if (!is_one_of(byte, "\n;|&()")) return;
   if (group_is_piped_ && value_in_here_ && words.reads_input()) late_ = kProgramAsInput;
   if (byte == '|') {
-    group_is_piped_ = group_is_piped_ || words.ends_group();
+    // The second one of `||` ends nothing.
+    group_is_piped_ = group_is_piped_ || (before_ != '|' && words.ends_group());
   } else if (is_one_of(byte, "\n;") && !pipe_.is_open()) {
     group_is_piped_ = false;
   }
