@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "model/event.h"
 #include "model/plan.h"
+#include "model/terms.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -38,6 +39,23 @@ TEST(EarlySignal, LeavesATaskThatEndsWellInItsTimeFinished) {
   EXPECT_EQ(changes(yard.ended(0, at(50))),
             (Texts{"0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"}));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
+}
+
+TEST(EarlySignal, ThatEndsATaskWhichDoesNotKnowItIsItsTimeLimit) {
+  const model::Retries twice{.failures = 2};
+  Yard yard(
+      PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore).retries(twice));
+  static_cast<void>(yard.started(0, at(2)));
+  yard.on(at(42), model::TimePassed{});
+  EXPECT_EQ(changes(yard.ended(0, at(42), model::KilledBy{.signal = kUsr1})).front(),
+            "0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00");
+}
+
+TEST(EarlySignal, ThatSomebodyElseSentIsNoTimeLimit) {
+  Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}).signal(kUsr1, kBefore));
+  static_cast<void>(yard.started(0, at(2)));
+  EXPECT_EQ(changes(yard.ended(0, at(30), model::KilledBy{.signal = kUsr1})).front(),
+            "0#1 EXCEPTION FAILED KILLED: killed by signal 10 (SIGUSR1)");
 }
 
 // Found by the simulation, with seed 853: a machine that slept past the time.

@@ -96,6 +96,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   const model::TaskIndex task = event.key.task;
   const model::GroupIndex group = group_of(task);
   const model::Shape& shape = shape_of(task);
+  if (died_of_warning(running, event.end)) running.cause = StopCause::TimeLimit;
   Ending ending = shape.terms.two_phase
                       ? judge_two_phase(event.end, running.cause, shape.terms.time_limit,
                                         running.word, running.its_end_tells)
@@ -271,6 +272,14 @@ void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model
 
 bool Scheduler::State::wants_a_signal(const Running& running) const {
   return shape_of(running.key.task).terms.early_signal.number != 0 && !running.signalled;
+}
+
+/// The signal that announces its time limit ends what does not know it.
+bool Scheduler::State::died_of_warning(const Running& running, const model::End& end) const {
+  const auto* const killed = std::get_if<model::KilledBy>(&end);
+  const int warning = shape_of(running.key.task).terms.early_signal.number;
+  return running.cause == StopCause::None && !running.word && running.signalled &&
+         killed != nullptr && killed->signal == warning;
 }
 
 /// Its TERM comes when the time is over that it wants between the two.

@@ -216,6 +216,7 @@ struct Scheduler::State {
   void end_for(Running& running, StopCause cause, Instant at, model::Decision& out);
   void stop(Running& running, StopCause cause, Instant at, model::Decision& out);
   [[nodiscard]] bool wants_a_signal(const Running& running) const;
+  [[nodiscard]] bool died_of_warning(const Running& running, const model::End& end) const;
   void signal_early(Running& running, Instant at, model::Decision& out);
   void terminate(Running& running, Instant at, model::Decision& out);
   void set_deadline(Running& running, std::optional<Instant> at);

@@ -141,6 +141,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
+  if (died_of_warning(attempt, news.end)) attempt.stop = StopReason::TimeLimit;
   expected_ = judge(attempt, task, news.end);
   const bool by_itself =
       (expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed) &&
@@ -163,28 +164,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   }
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == model::Verdict::None) {
-    Bytes memory = attempt.promise.memory;
-    if (preempted) {
-      // It did not fail.
-      memory =
-          std::max(memory, std::min(attempt.peak, outside_.capacity.memory - outside_.kept_free));
-    } else if (!for_memory) {
-      // What it asks for was not what it lacked.
-    } else if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
-      memory = after_out_of_memory(memory, news.usage.memory_peak,
-                                   outside_.capacity.memory - outside_.kept_free);
-    } else if (attempt.out_of_gpu && attempt.promise.gpu_memory > Bytes{}) {
-      task.gpu_request.gpu_memory =
-          after_out_of_memory(attempt.promise.gpu_memory, news.usage.gpu_memory_peak,
-                              outside_.gpus.most_on(task.gpu_request));
-    }
-    if (!two_phase) {
-      const model::Cpus cpus = task.request.cpus;
-      task.request = task.gpu_request;
-      task.request.cpus = cpus;
-    }
-    task.request.memory = memory;
-    task.again = true;
+    ask_again(attempt, task, news.usage);
     if (delay > Duration{0}) {
       task.back_at = at + delay;
       --outside_.waiting_in[task.shape.value];
@@ -201,6 +181,31 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     group.durations += took;
     group.longest = std::max(group.longest, took);
   }
+}
+
+/// What its next attempt is given: more of what this one lacked.
+void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage) {
+  const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
+  const Bytes most = outside_.capacity.memory - outside_.kept_free;
+  Bytes memory = attempt.promise.memory;
+  if (attempt.stop == StopReason::Preempted) {
+    // It did not fail.
+    memory = std::max(memory, std::min(attempt.peak, most));
+  } else if (!for_memory) {
+    // What it asks for was not what it lacked.
+  } else if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
+    memory = after_out_of_memory(memory, usage.memory_peak, most);
+  } else if (attempt.out_of_gpu && attempt.promise.gpu_memory > Bytes{}) {
+    task.gpu_request.gpu_memory = after_out_of_memory(
+        attempt.promise.gpu_memory, usage.gpu_memory_peak, outside_.gpus.most_on(task.gpu_request));
+  }
+  if (!outside_.two_phase(attempt.key.task)) {
+    const model::Cpus cpus = task.request.cpus;
+    task.request = task.gpu_request;
+    task.request.cpus = cpus;
+  }
+  task.request.memory = memory;
+  task.again = true;
 }
 
 void Checkers::kill_asked(const model::KillAsked& news) {

@@ -73,6 +73,7 @@ class Checkers {
   void set_lack(SeenAttempt& attempt, bool of_gpu) const;
   void ran_out_of_memory(SeenAttempt& attempt);
   void attempt_ended(Instant at, const model::AttemptEnded& news);
+  void ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
   static Expected failed(model::Failure failure, int code = 0);
   Expected judge_stop(const SeenAttempt& attempt, const SeenTask& task) const;
@@ -105,6 +106,8 @@ class Checkers {
   SeenAttempt* running_attempt(model::AttemptKey key, std::string_view rule);
   /// It wants a signal before TERM, and has not got it.
   bool wants_a_signal(const SeenAttempt& attempt) const;
+  /// By the signal that announces its time limit, which it did not know.
+  bool died_of_warning(const SeenAttempt& attempt, const model::End& end) const;
   void look_at_memory(const model::Sampled& reading);
   void take_causes_to_heart();
   void decided(const model::AnswerKill& command);

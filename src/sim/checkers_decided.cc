@@ -270,6 +270,13 @@ bool Checkers::wants_a_signal(const SeenAttempt& attempt) const {
   return outside_.shape_of(attempt.key.task).terms.early_signal.number != 0 && !attempt.signalled;
 }
 
+bool Checkers::died_of_warning(const SeenAttempt& attempt, const model::End& end) const {
+  const int warning = outside_.shape_of(attempt.key.task).terms.early_signal.number;
+  const auto* const killed = std::get_if<model::KilledBy>(&end);
+  return attempt.signalled && attempt.stop == StopReason::None && !attempt.word &&
+         killed != nullptr && killed->signal == warning;
+}
+
 void Checkers::decided(const model::SignalAttempt& command) {
   const model::TaskIndex index = command.key.task;
   SeenAttempt* const running = running_attempt(command.key, "only a running attempt is signalled");
