@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -25,6 +26,7 @@
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
 
@@ -43,6 +45,20 @@ bool is_quiet(const model::Turn& turn) {
   const bool look = std::holds_alternative<model::Sampled>(what) ||
                     std::holds_alternative<model::GpusSampled>(what);
   return turn.events.size() == 1 && look && turn.decisions[0].commands.empty();
+}
+
+/// What a task takes of the disk while it is written down, in the log and in the tables; three
+/// hundred bytes in each are usual.
+constexpr Bytes kTaskOnDisk{1'024};
+
+/// What was written of a batch before its disk was full would go on filling it, for a database
+/// does not shrink, and tasks that run would have no room for their results.
+Result<void> check_room(const Database& database, const model::Plan& plan) {
+  const Bytes needed{kTaskOnDisk.count * static_cast<std::int64_t>(plan.tasks.size())};
+  const std::optional<Bytes> there = database.free_on_disk();
+  if (!there || *there >= needed) return {};
+  return std::unexpected(Error{fmt::format("its disk has {} left, and {} tasks take up to {} of it",
+                                           to_text(*there), plan.tasks.size(), to_text(needed))});
 }
 
 bool adds_a_promised_batch(const model::Turn& turn) {
@@ -214,6 +230,7 @@ Result<void> Journal::commit(const model::Turn& turn) {
 
 Result<void> Journal::begin_batch(const Batch& batch) {
   check(!state_->batch, "one batch at a time is written down");
+  if (Result<void> room = check_room(state_->database, *batch.plan); !room) return room;
   Result<void> done = state_->in_transaction([&]() -> Result<void> {
     Result<BatchWriter> writer = BatchWriter::begin(state_->database, batch, state_->writer->book(),
                                                     /*complete=*/false);

@@ -217,6 +217,15 @@ bool Database::in_transaction() const { return sqlite3_get_autocommit(database_.
 
 void Database::roll_back() { sqlite3_exec(database_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
 
+std::optional<Bytes> Database::free_on_disk() const {
+  const char* const path = sqlite3_db_filename(database_.get(), "main");
+  if (path == nullptr) return std::nullopt;
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(path, error);
+  if (error) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(space.available)};
+}
+
 std::int64_t Database::rows_changed() const { return sqlite3_changes64(database_.get()); }
 
 void Database::count_log_pages() {

@@ -108,6 +108,8 @@ class Database {
   /// Gives the open transaction up. That cannot fail: what stays is what was before.
   void roll_back();
   [[nodiscard]] std::int64_t rows_changed() const;  ///< By the last statement.
+  /// What its disk has room for now; nothing where that cannot be told.
+  [[nodiscard]] std::optional<Bytes> free_on_disk() const;
 
   /// Counts the pages in the write-ahead log, and leaves it to the caller to empty it.
   void count_log_pages();

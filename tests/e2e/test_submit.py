@@ -1,5 +1,6 @@
 """Job files that are added to a run at work."""
 import random
+import shutil
 import sqlite3
 import unittest
 
@@ -359,7 +360,7 @@ class SubmitOnAFullDisk(YardTest):
             self.skipTest("only root may mount a small disk")
         self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
 
-    def test_refuses_what_has_no_room_and_goes_on(self):
+    def test_refuses_what_has_no_room_and_goes_on_with_a_disk_that_is_no_fuller(self):
         run = "disk/run"
         self.job(HOLDS)
         yard = self.start("run", "job.yaml", "--run-dir", run)
@@ -369,7 +370,9 @@ class SubmitOnAFullDisk(YardTest):
         with open(self.disk / "filler", "wb") as filler:
             filler.write(b"\0" * (13 << 20))
         done = self.trainyard("submit", "more.yaml", "--run-dir", run, expect=2)
-        self.assertRegex(done.stderr, "the journal cannot be written: .*full")
+        self.assertRegex(done.stderr, r"the journal cannot be written: its disk has [34]\.?\d* MB left, and 90000 tasks "
+                                      r"take up to 92\.2 MB of it")
+        self.assertGreater(shutil.disk_usage(self.disk).free, 1 << 20)
         (self.disk / "filler").unlink()
         self.write("small.yaml", MORE)
         self.trainyard("submit", "small.yaml", "--run-dir", run, expect=0)
