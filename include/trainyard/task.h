@@ -44,7 +44,7 @@ struct Device {
 /// (docs/job-file.md). What is left out is its group's, and then the configuration's. They are
 /// checked before anything runs (Yard::check).
 struct TaskOptions {
-  std::string id;               ///< Also the name of its directory; empty: a UUID.
+  std::string id;               ///< Also its directory's; empty: a UUID, never kept on resume.
   std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
   std::optional<double> cpus;   ///< While it trains.
   /// How many GPUs it trains on. Without gpu_memory they are its own.
@@ -98,9 +98,11 @@ class Task {
   /// memory ran out, starts the task again in a new process; anything else fails it.
   virtual void load() {}
 
-  /// Returns the result, an object; null is none; of anything else nothing is kept, with a warning.
+  /// Returns the result, an object of at most 1 MiB as text, nested at most 64 deep; null is none;
+  /// of anything else nothing is kept, with a note of the yard.
   /// May throw, as load(): after out of memory it is called again on the same object when there is
-  /// room at once, else in a new process after load().
+  /// room at once, else in a new process after load(). A process that it forks is not the task and
+  /// must not come back from here: where one does it is ended, with a line in the task's log.
   virtual Json train(const Device& device) = 0;
 
   [[nodiscard]] const std::string& id() const;

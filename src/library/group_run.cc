@@ -54,9 +54,10 @@ namespace {
 constexpr const char* kVersion = TRAINYARD_VERSION;
 constexpr const char* kCommandLine = "a program with trainyard's library";
 
-std::uint64_t fingerprint_of(Task& task) {
+std::uint64_t fingerprint_of(Task& task, const TaskGroup& group) {
   Fingerprint fingerprint;
-  fingerprint.add(TaskAccess::state(task).options.fingerprint);
+  const std::string& own = TaskAccess::state(task).options.fingerprint;
+  fingerprint.add(own.empty() ? group.defaults().fingerprint : own);
   return fingerprint.value();
 }
 
@@ -139,10 +140,12 @@ std::vector<journal::Batch> GroupRun::batches() const {
     batches.push_back(
         {.number = part.batch,
          .plan = plans_[i],
-         .names = {
-             .task_id = [its](model::TaskIndex index) { return its(index).id(); },
-             .matrix_values = nullptr,
-             .fingerprint = [its](model::TaskIndex index) { return fingerprint_of(its(index)); }},
+         .names = {.task_id = [its](model::TaskIndex index) { return its(index).id(); },
+                   .matrix_values = nullptr,
+                   .fingerprint =
+                       [this, its](model::TaskIndex index) {
+                         return fingerprint_of(its(index), group_);
+                       }},
          .source = {.command_line = kCommandLine}});
   }
   return batches;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <expected>
@@ -25,6 +26,7 @@
 #include "pipeline/trouble.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "sys/this_process.h"
 #include "trainyard/task.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
@@ -82,15 +84,23 @@ std::string variable(const model::Launch& launch, std::string_view name) {
   return {};
 }
 
-/// Calls user code, and catches whatever comes out of it.
+/// Calls user code, and catches whatever comes out of it. A process that the code has forked and
+/// that comes back from it, too, is not the task, and ends here before it is taken for it.
 template <class Call>
 std::optional<pipeline::Trouble> trouble_in(Call call) {
+  const std::int64_t task = sys::own_pid();
+  std::optional<pipeline::Trouble> trouble;
   try {
     call();
-    return std::nullopt;
   } catch (...) {
-    return pipeline::trouble_of(std::current_exception());
+    trouble = pipeline::trouble_of(std::current_exception());
   }
+  if (sys::own_pid() == task) return trouble;
+  sys::write_text(sys::kStandardError,
+                  fmt::format("trainyard: a process that the task has forked came back from it{}; "
+                              "end it with _exit()\n",
+                              trouble ? " (" + trouble->message + ")" : ""));
+  std::_Exit(EXIT_FAILURE);
 }
 
 }  // namespace

@@ -17,6 +17,13 @@
 
 namespace trainyard::library {
 
+/// A variable of the environment, empty where it is not there. Of a test or its task, which have
+/// one thread.
+inline std::string variable(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? std::string() : std::string(value);
+}
+
 /// A task that does what the test says.
 class Made : public Task {
  public:

@@ -34,6 +34,7 @@
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "sys/this_process.h"
 #include "text/file_name.h"
 #include "trainyard/config.h"
 #include "trainyard/task.h"
@@ -110,7 +111,8 @@ struct Yard::State {
   const std::uint64_t number = next_yard();
   Config config;
   YardOptions options;
-  std::optional<library::ProgramRun> where;  ///< From the first run() on.
+  std::optional<library::ProgramRun> where;  ///< From the first run() on,
+  std::int64_t taken_by = 0;                 ///< which this process called.
   std::vector<TaskGroup*> groups;
   RunSummary untold;                       ///< Of groups that ran before one of them was refused.
   std::set<std::string> names;             ///< Of the groups that have run.
@@ -122,12 +124,19 @@ struct Yard::State {
 };
 
 Result<void> Yard::State::take_directory(const settings::Configuration& configuration) {
+  if (where && taken_by != sys::own_pid()) {
+    return std::unexpected(Error{fmt::format(
+        "the run in '{}' is that of process {}, from which this one was forked: here it needs "
+        "another Yard, with another directory",
+        where->directory(), taken_by)});
+  }
   if (where) return {};
   const Result<std::string> directory = directory_of(options, configuration);
   if (!directory) return std::unexpected(directory.error());
   Result<library::ProgramRun> taken = library::ProgramRun::open(*directory, options.name);
   if (!taken) return std::unexpected(std::move(taken.error()));
   where.emplace(std::move(*taken));
+  taken_by = sys::own_pid();
   return {};
 }
 

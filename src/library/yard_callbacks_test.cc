@@ -243,10 +243,10 @@ TEST_F(YardTest, SaysWhichNumberOfAResultIsNone) {
 }
 
 TEST_F(YardTest, GivesATaskThreadsByItsCpus) {
-  ::unsetenv("OMP_NUM_THREADS");
+  ::unsetenv("OMP_NUM_THREADS");  // NOLINT(concurrency-mt-unsafe): the test has one thread.
   TaskGroup group("g", {.cpus = 1});
   auto& task = group.add<Made>(
-      "a", [](Made&, const Device&) { return Json{{"threads", std::getenv("OMP_NUM_THREADS")}}; });
+      "a", [](Made&, const Device&) { return Json{{"threads", variable("OMP_NUM_THREADS")}}; });
   ASSERT_EQ(run(group).finished, 1);
   EXPECT_EQ(task.result(), (Json{{"threads", "1"}}));
 }
@@ -255,7 +255,7 @@ TEST_F(YardTest, RunsATaskOfSeveralRanksThatEndTogether) {
   TaskGroup group("g", {.ranks = 3});
   auto& task = group.add<Made>("a", [](Made& it, const Device&) {
     if (it.rank() == 2) it.report("nobody", "hears");
-    return Json{{"rank", it.rank()}, {"ranks", it.ranks()}, {"RANK", std::getenv("RANK")}};
+    return Json{{"rank", it.rank()}, {"ranks", it.ranks()}, {"RANK", variable("RANK")}};
   });
   auto& breaks = group.add<Made>("b", [](Made& it, const Device& device) -> Json {
     if (it.rank() == 1) throw std::runtime_error("a bad rank");
@@ -273,7 +273,7 @@ TEST_F(YardTest, TriesAllRanksAgainAtOnceWhenOneRunsOutOfMemory) {
   // Less than what a rank gets that does not end when it is told to.
   TaskGroup group("g", {.ranks = 2, .time_limit = std::chrono::seconds(8)});
   auto& task = group.add<Made>("a", [](Made& it, const Device& device) -> Json {
-    const bool first = std::string(std::getenv("TRAINYARD_ATTEMPT")) == "1";
+    const bool first = variable("TRAINYARD_ATTEMPT") == "1";
     if (first && it.rank() == 1) throw std::bad_alloc();
     return first ? for_ever(it, device) : Json{{"ok", 1}};
   });

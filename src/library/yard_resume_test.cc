@@ -152,6 +152,18 @@ TEST_F(ProgramTest, KeepsWhatHadFinishedWhenItIsRunAgain) {
                                  "group 'train': 1 of 2 tasks have finished before and are kept"));
 }
 
+TEST_F(ProgramTest, TakesTheFingerprintOfItsGroupWhereATaskHasNone) {
+  for (const char* const version : {"v1", "v2"}) {
+    Yard yard(config(), options());
+    TaskGroup group("g", {.fingerprint = version});
+    const auto& own = add(group, "own", false, "always");
+    const auto& other = add(group, "other");
+    ASSERT_EQ(yard.run(group).value().finished, 2);
+    EXPECT_EQ(own.result(), (Json{{"count", 1}}));
+    EXPECT_EQ(other.result(), (Json{{"count", version == std::string("v1") ? 1 : 2}}));
+  }
+}
+
 TEST_F(ProgramTest, RunsATaskAgainOfWhichTheFingerprintIsAnother) {
   for (const char* const version : {"v1", "v2"}) {
     Yard yard(config(), options());
@@ -249,6 +261,31 @@ TEST_F(ProgramTest, GoesOnAfterItWasKilledAtWork) {
   EXPECT_EQ(row->attempt, 2U) << "the first was lost";
   EXPECT_EQ(reader.groups().value()[1].finished, 1);
   EXPECT_EQ(reader.groups().value()[1].waiting, 0);
+}
+
+TEST_F(ProgramTest, IsNotRunByAProcessThatTheProgramHasForked) {
+  Yard yard(config(), options());
+  TaskGroup first("first");
+  add(first, "a");
+  ASSERT_TRUE(yard.run(first));
+  const std::string told = beside / "told";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    TaskGroup second("second");
+    add(second, "b");
+    std::ofstream(told) << yard.run(second).error().message;
+    std::_Exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(sys::read_file(told, mib(1)).value(),
+            fmt::format("the run in '{}' is that of process {}, from which this one was forked: "
+                        "here it needs another Yard, with another directory",
+                        place, ::getpid()));
+  TaskGroup third("third");
+  add(third, "c");
+  EXPECT_EQ(yard.run(third).value().finished, 1) << "the program itself goes on";
+  EXPECT_THAT(rows(), ElementsAre("first/a FINISHED", "third/c FINISHED"));
 }
 
 TEST_F(ProgramTest, RefusesADirectoryInWhichAnotherIsAtWorkOrAJobFileWasRun) {

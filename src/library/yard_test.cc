@@ -17,7 +17,6 @@
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,7 +30,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "library/test_yard.h"
+#include "sys/files.h"
 #include "trainyard/trainyard.h"
 
 namespace trainyard::library {
@@ -67,7 +68,7 @@ TEST_F(YardTest, EndsATaskAtItsTimeLimit) {
 TEST_F(YardTest, TriesATaskAgainAsOftenAsItSays) {
   TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .retries = 2});
   auto& flaky = group.add<OnTerms>(TaskOptions{.id = "flaky"}, []() -> Json {
-    if (std::string_view(std::getenv("TRAINYARD_ATTEMPT")) != "3") throw std::runtime_error("no");
+    if (variable("TRAINYARD_ATTEMPT") != "3") throw std::runtime_error("no");
     return {{"attempt", 3}};
   });
   auto& once = group.add<OnTerms>(TaskOptions{.id = "once", .retries = 0},
@@ -81,9 +82,8 @@ TEST_F(YardTest, TriesATaskAgainAsOftenAsItSays) {
 
 TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
   TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .environment = {{"A", "group"}, {"B", "b"}}});
-  auto& task = group.add<OnTerms>(TaskOptions{.id = "t", .environment = {{"A", "task"}}}, [] {
-    return Json{{"A", std::getenv("A")}, {"B", std::getenv("B")}};
-  });
+  auto& task = group.add<OnTerms>(TaskOptions{.id = "t", .environment = {{"A", "task"}}},
+                                  [] { return Json{{"A", variable("A")}, {"B", variable("B")}}; });
   Yard yard(config(), options());
   ASSERT_TRUE(yard.run(group).has_value());
   EXPECT_EQ(task.result(), (Json{{"A", "task"}, {"B", "b"}}));
@@ -132,6 +132,29 @@ TEST_F(YardTest, KeepsWhatATaskChangesInItselfInItsOwnProcess) {
   EXPECT_TRUE(std::filesystem::exists(place + "/g/a/here"));
 }
 
+TEST_F(YardTest, TakesNoProcessThatATaskHasForkedForTheTask) {
+  const auto forks = [](bool throws) {
+    return [throws](Made&, const Device&) -> Json {
+      const pid_t child = ::fork();
+      if (child == 0 && throws) throw std::bad_alloc();
+      if (child == 0) return {{"who", "child"}};
+      int status = 0;
+      ::waitpid(child, &status, 0);
+      return {{"who", "task"}, {"child", WEXITSTATUS(status)}};
+    };
+  };
+  TaskGroup group("g");
+  group.add<Made>("returns", forks(false));
+  group.add<Made>("throws", forks(true));
+  EXPECT_EQ(run(group).finished, 2);
+  for (const Task& task : group.tasks()) {
+    EXPECT_EQ(task.result(), (Json{{"who", "task"}, {"child", 1}})) << task.id();
+    EXPECT_EQ(task.train_numbers(), 1) << task.id();
+    EXPECT_THAT(sys::read_file(task.task_dir() + "/stderr.log", mib(1)).value(),
+                HasSubstr("a process that the task has forked came back from it"));
+  }
+}
+
 TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
   TaskGroup group("g");
   const auto fine = [](Made&, const Device&) { return Json{{"ok", true}}; };
@@ -178,9 +201,7 @@ TEST_F(YardTest, LoadsAgainInANewProcessAfterOutOfMemoryAndGivesUpAfterThreeTrie
   TaskGroup group("g");
   const auto fine = [](Made&, const Device&) { return Json::object(); };
   auto& again = group.add<Made>("again", fine, [](Made&) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread.
-    const char* const attempt = std::getenv("TRAINYARD_ATTEMPT");
-    if (attempt != nullptr && std::string_view(attempt) == "1") throw std::bad_alloc();
+    if (variable("TRAINYARD_ATTEMPT") == "1") throw std::bad_alloc();
   });
   auto& never = group.add<Made>("never", fine, [](Made&) { throw std::bad_alloc(); });
   run(group);

@@ -50,7 +50,7 @@ Trouble trouble_of(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     look_into(error, trouble, 0);
   } catch (const char* text) {
-    trouble.message = std::string("a text was thrown: ") + text;
+    trouble.message = std::string("a text was thrown: ") + (text == nullptr ? "none" : text);
   } catch (const std::string& text) {
     trouble.message = "a text was thrown: " + text;
   } catch (...) {

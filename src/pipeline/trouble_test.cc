@@ -52,6 +52,7 @@ TEST(Trouble, MayBeOfAnyType) {
   EXPECT_EQ(trouble_from([] { throw 7; }).message,
             "something that is no std::exception was thrown: int");
   EXPECT_EQ(trouble_from([] { throw "why"; }).message, "a text was thrown: why");
+  EXPECT_EQ(trouble_from([] { throw nullptr; }).message, "a text was thrown: none");
   EXPECT_EQ(trouble_from([] { throw std::string("why"); }).traceback, "a text was thrown: why\n");
 }
 
