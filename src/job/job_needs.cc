@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,11 +29,12 @@ std::optional<std::size_t> find_group(const JobSpec& spec, std::string_view name
 }
 
 std::optional<std::size_t> find_earlier(GroupsBefore groups, std::string_view name) {
-  const auto found = std::find_if(groups.rbegin(), groups.rend(), [name](const auto* group) {
+  const auto latest_first = groups | std::views::reverse;
+  const auto found = std::ranges::find_if(latest_first, [name](const auto* group) {
     return group->name == name || group->called == name;
   });
-  if (found == groups.rend()) return std::nullopt;
-  return static_cast<std::size_t>(groups.rend() - found) - 1;
+  if (found == latest_first.end()) return std::nullopt;
+  return static_cast<std::size_t>(latest_first.end() - found) - 1;
 }
 
 std::string unknown_group(const JobSpec& spec, GroupsBefore groups_before, std::string_view name) {

@@ -44,32 +44,35 @@ nlohmann::json definition(std::string_view name) {
 Kind kind_of(SettingKind kind) {
   switch (kind) {
     case SettingKind::Directory:
-      return {"/elsewhere", "[]", {{"type", "string"}, {"minLength", 1}}};
+      return {
+          .good = "/elsewhere", .wrong = "[]", .schema = {{"type", "string"}, {"minLength", 1}}};
     case SettingKind::Flag:
-      return {"true", "maybe", {{"type", "boolean"}}};
+      return {.good = "true", .wrong = "maybe", .schema = {{"type", "boolean"}}};
     case SettingKind::NotYetFlag:
-      return {"false", "true", {{"const", false}}};
+      return {.good = "false", .wrong = "true", .schema = {{"const", false}}};
     case SettingKind::OtherUsers:
-      return {"share", "ignore", {{"enum", {"avoid", "share"}}}};
+      return {.good = "share", .wrong = "ignore", .schema = {{"enum", {"avoid", "share"}}}};
     case SettingKind::Strategy:
-      return {"PCI", "PC", definition("strategy")};
+      return {.good = "PCI", .wrong = "PC", .schema = definition("strategy")};
     case SettingKind::Share:
-      return {"0.5", "1.5", definition("share")};
+      return {.good = "0.5", .wrong = "1.5", .schema = definition("share")};
     case SettingKind::Size:
-      return {"3GB", "auto", definition("size")};
+      return {.good = "3GB", .wrong = "auto", .schema = definition("size")};
     case SettingKind::SizeOrAuto:
-      return {"3GB", "some", definition("sizeOrAuto")};
+      return {.good = "3GB", .wrong = "some", .schema = definition("sizeOrAuto")};
     case SettingKind::Count:
-      return {"7", "-1", definition("count")};
+      return {.good = "7", .wrong = "-1", .schema = definition("count")};
     case SettingKind::Tries:
-      return {"7", "0", {{"type", "integer"}, {"minimum", 1}}};
+      return {.good = "7", .wrong = "0", .schema = {{"type", "integer"}, {"minimum", 1}}};
     case SettingKind::Port:
-      return {"26", "65536", {{"type", "integer"}, {"minimum", 1}, {"maximum", 65535}}};
+      return {.good = "26",
+              .wrong = "65536",
+              .schema = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65535}}};
     case SettingKind::Seconds:
-      return {"7", "-1", definition("seconds")};
+      return {.good = "7", .wrong = "-1", .schema = definition("seconds")};
     case SettingKind::Text:
     case SettingKind::Secret:
-      return {"some text", std::nullopt, {{"type", "string"}}};
+      return {.good = "some text", .wrong = std::nullopt, .schema = {{"type", "string"}}};
   }
   return {};
 }
@@ -193,7 +196,8 @@ TEST(SettingKeys, AreTheOnlyOnesOfTheSchema) {
       continue;
     }
     EXPECT_EQ(value["additionalProperties"], false) << name;
-    for (const std::string& part : names_in(value["properties"])) keys.insert(name + "." + part);
+    for (const std::string& part : names_in(value["properties"]))
+      keys.insert(fmt::format("{}.{}", name, part));
   }
   Names expected = known_keys();
   expected.insert("gpu-priority.stratety");  // As fedflow spells it.

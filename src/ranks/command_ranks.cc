@@ -56,8 +56,8 @@ int gpus_given() {
 
 /// What TRAINYARD_DEVICE says to a rank: "cuda:1".
 std::string device_of(int rank, int ranks) {
-  std::vector<model::GpuIndex> gpus;
-  for (int gpu = 0; gpu < gpus_given(); ++gpu) gpus.push_back({static_cast<std::uint32_t>(gpu)});
+  std::vector<model::GpuIndex> gpus(static_cast<std::size_t>(gpus_given()));
+  for (std::uint32_t gpu = 0; gpu < gpus.size(); ++gpu) gpus[gpu] = {gpu};
   return model::device_names(model::share_of_rank(rank, ranks, gpus));
 }
 

@@ -76,7 +76,8 @@ class Line {
                    model::What what = model::TimePassed{}) {
     model::Turn turn;
     if (first_) {
-      turn.events.push_back({.at = Instant{Duration{at}}, .what = *std::exchange(first_, {})});
+      turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(*first_)});
+      first_.reset();
       turn.decisions.emplace_back();
     }
     turn.events.push_back({.at = Instant{Duration{at}}, .what = std::move(what)});

@@ -23,8 +23,8 @@ constexpr model::KilledBy kOutOfMemory{.signal = 9, .out_of_memory = true};
 TEST(Scheduler, CountsTheMemoryOfATaskOnceWhoseEndIsHeardAfterTheNextSample) {
   Yard yard(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(7)));
   static_cast<void>(yard.started(0));
-  static_cast<void>(
-      yard.on(at(1), model::Sampled{.memory_available = gb(4), .tasks = {{{{0}, 1}, gb(6)}}}));
+  const model::TaskSample takes{.key = {.task = {0}, .attempt = 1}, .memory = gb(6)};
+  static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(4), .tasks = {takes}}));
   // It is gone, and others have taken 4 of its 6 GB, when the next sample is made.
   static_cast<void>(yard.on(at(2), model::Sampled{.memory_available = gb(6)}));
   EXPECT_THAT(commands(yard.ended(0, at(3))), IsEmpty()) << "6 GB are there, not 12";

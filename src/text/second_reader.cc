@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "text/shell_refusal.h"
+
 namespace trainyard::text {
 namespace {
 
@@ -183,7 +185,7 @@ void SecondReader::take(std::string_view word, bool may_vanish) {
   if (may_vanish && skipped_ == 0 && is_code) return;
   if (skipped_ > 0) {
     --skipped_;
-  } else if (state_ == State::Options) {
+  } else if (state_ == State::Options && program_ != nullptr) {
     const bool option = word.size() > 1 && (word[0] == '-' || word[0] == '+');
     if (code_is_next_ && !program_->code_is_operand) {
       code_is_next_ = false;

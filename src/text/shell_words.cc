@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "text/second_reader.h"
+#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "sys/test_directory.h"
 #include "text/placeholder.h"
@@ -85,8 +87,11 @@ class ShellRoom {
     ::dup2(out, 1);
     ::dup2(in, 2);
     std::vector<std::string> variables{"PATH=" + (directory_ / "bin"), "HOME=/home"};
-    for (const auto& [name, value] : command.variables) variables.push_back(name + "=" + value);
+    for (const auto& [name, value] : command.variables) {
+      variables.push_back(fmt::format("{}={}", name, value));
+    }
     std::vector<char*> environment;
+    environment.reserve(variables.size() + 1);
     for (std::string& variable : variables) environment.push_back(variable.data());
     environment.push_back(nullptr);
     std::string name = "sh";
