@@ -72,6 +72,17 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
                   "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
 }
 
+TEST(JobMistakes, KnowWhatOthersCallRetries) {
+  for (const std::string key : {"retry", "nretry", "max-retries"}) {
+    const std::string told =
+        "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often more "
+        "after memory ran out";
+    EXPECT_THAT(in_group(key + ": 2"), ElementsAre("sweep.yaml:4:5: group 'train': " + told));
+    EXPECT_THAT(in_task("command: x, " + key + ": 2"),
+                ElementsAre("sweep.yaml:4:18: group 'train': task 1: " + told));
+  }
+}
+
 TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),

@@ -34,11 +34,18 @@ constexpr std::array<text::Elsewhere, 3> kNotOfJob{{
     {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
 }};
-constexpr std::array<text::Elsewhere, 2> kNotOfGroup{{
+/// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
+constexpr std::string_view kNotRetries =
+    "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often "
+    "more after memory ran out";
+constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
+    {.key = "retry", .message = kNotRetries},
+    {.key = "nretry", .message = kNotRetries},
+    {.key = "max-retries", .message = kNotRetries},
 }};
-constexpr std::array<text::Elsewhere, 6> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 9> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
     {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
     {.key = "needs", .message = "'needs' belongs to the group: tasks of a group run in any order"},
@@ -46,6 +53,9 @@ constexpr std::array<text::Elsewhere, 6> kNotOfTask{{
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "preload",
      .message = "'preload' belongs to the group, whose tasks share what is imported"},
+    {.key = "retry", .message = kNotRetries},
+    {.key = "nretry", .message = kNotRetries},
+    {.key = "max-retries", .message = kNotRetries},
 }};
 
 /// A single text with placeholders, and without NUL.

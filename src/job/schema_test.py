@@ -15,7 +15,16 @@ except ImportError as missing:
     sys.exit(77)
 
 docs = pathlib.Path(sys.argv[1])
-schema = json.loads((docs / "job-file.schema.json").read_text())
+
+
+def once(pairs):
+    """A name that stands twice would quietly be what it is the second time."""
+    names = [name for name, _ in pairs]
+    assert len(names) == len(set(names)), f"twice in the schema: {sorted(names)}"
+    return dict(pairs)
+
+
+schema = json.loads((docs / "job-file.schema.json").read_text(), object_pairs_hook=once)
 jsonschema.Draft7Validator.check_schema(schema)
 validator = jsonschema.Draft7Validator(schema)
 
@@ -37,6 +46,12 @@ WRONG = {
     "a command that is a mapping": "groups: [{tasks: [{command: {a: b}}]}]",
     "a signal that nobody can catch": "groups: [{signal: KILL@10, tasks: [{command: x}]}]",
     "mails, which are not there yet": "config: {smtp: {enable: true}}\ngroups: [{tasks: [{command: x}]}]",
+    "retries that are too many": "groups: [{retries: 255, tasks: [{command: x}]}]",
+    "half a retry": "groups: [{tasks: [{command: x, retries: 2.5}]}]",
+    "no rank at all": "groups: [{ranks: 0, tasks: [{command: x}]}]",
+    "too many ranks": "groups: [{ranks: 4097, tasks: [{command: x}]}]",
+    "half a GPU": "groups: [{gpus: 0.5, tasks: [{command: x}]}]",
+    "a device of another kind": "groups: [{device: gpu, tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
 }
 RIGHT = {
@@ -55,11 +70,13 @@ groups:
   signal: USR1@120
   memory-limit: hard
   preempt: false
-  ranks: 2
+  ranks: 4096
+  retries: 254
   launcher: [srun, "{command}"]
   two-phase: true
   tasks:
   - {id: "{a}", command: [x, 1], cpus: 0.5, gpus: 0, gpu-memory: 0, time-limit: 1:30:00, env: {A: 1}, working-directory: d}
+  - {command: z, device: "{b}", ranks: "{a}", retries: "{a}", oom-retries: 0, gpus: "{a}"}
   - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
      memory-limit: none, preempt: true}
 """,

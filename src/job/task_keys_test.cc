@@ -2,6 +2,7 @@
 // the fingerprint; the dry run is asked in report/dry_run_test.cc.
 #include "job/task_keys.h"
 
+#include <algorithm>
 #include <span>
 #include <sstream>
 #include <string>
@@ -75,6 +76,17 @@ TEST(TaskKeys, AreInTheDocumentationAsTheTableHasThem) {
                                     : fmt::format("\n| `{}` | {} | {} | ", info.name, info.type,
                                                   info.fallback)));
   }
+}
+
+TEST(TaskKeys, HavePlaceholdersWhereTheDocumentationSaysSo) {
+  std::string keys = "in `id`, `command`";
+  for (const TaskKeyInfo& info : task_keys()) {
+    if (info.placeholders && info.key != TaskKey::Environment)
+      keys += fmt::format(", `{}`", info.name);
+  }
+  std::string text = text_of("job-file.md");
+  std::ranges::replace(text, '\n', ' ');
+  EXPECT_THAT(text, HasSubstr(keys + " and the values of `env`"));
 }
 
 Names names_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
