@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "base/result.h"
 

@@ -91,7 +91,7 @@ struct Yard::State {
     try {
       if (options.note) return options.note(text);
     } catch (...) {
-      // What throws when it is told something is told no more of it.
+      sys::write_text(sys::kStandardError, "trainyard: the program throws when it is told:\n");
     }
     sys::write_text(sys::kStandardError, fmt::format("trainyard: {}\n", text));
   }
@@ -111,8 +111,8 @@ struct Yard::State {
   const std::uint64_t number = next_yard();
   Config config;
   YardOptions options;
-  std::optional<library::ProgramRun> where;  ///< From the first run() on,
-  std::int64_t taken_by = 0;                 ///< which this process called.
+  std::unique_ptr<library::ProgramRun> where;  ///< From the first run() on,
+  std::int64_t taken_by = 0;                   ///< which this process called.
   std::vector<TaskGroup*> groups;
   RunSummary untold;                       ///< Of groups that ran before one of them was refused.
   std::set<std::string> names;             ///< Of the groups that have run.
@@ -135,7 +135,7 @@ Result<void> Yard::State::take_directory(const settings::Configuration& configur
   if (!directory) return std::unexpected(directory.error());
   Result<library::ProgramRun> taken = library::ProgramRun::open(*directory, options.name);
   if (!taken) return std::unexpected(std::move(taken.error()));
-  where.emplace(std::move(*taken));
+  where = std::make_unique<library::ProgramRun>(std::move(*taken));
   taken_by = sys::own_pid();
   return {};
 }
@@ -348,8 +348,8 @@ void Yard::on_any_message(Handler handler) {
 }
 
 const std::string& Yard::directory() const {
-  static const std::string kNone;
-  return state_->where ? state_->where->directory() : kNone;
+  static const std::string nowhere;
+  return state_->where ? state_->where->directory() : nowhere;
 }
 
 }  // namespace trainyard

@@ -245,8 +245,8 @@ TEST_F(YardTest, HandsMessagesToTheHandlerOfTheirSourceElseToTheDefaultOne) {
   TaskGroup group("g", {}, {.parallel_max = 1});
   for (const std::string id : {"a", "b", "c"}) {
     group.add<Made>(id, [](Made& it, const Device&) {
-      it.send("update", {{"from", it.id()}});
-      it.send("again", nullptr);
+      static_cast<void>(it.send("update", {{"from", it.id()}}));
+      static_cast<void>(it.send("again", nullptr));
       return Json::object();
     });
   }
@@ -279,7 +279,7 @@ TEST_F(YardTest, HandsABufferOfAnySizeToTheHandlerOfAMessage) {
   group.add<Made>("a", [&sent](Made& it, const Device&) {
     for (std::size_t i = 0; i < sent.size(); ++i) {
       const std::vector<std::byte> buffer(sent[i], static_cast<std::byte>(i));
-      it.send("weights", {{"first", i}}, buffer);
+      static_cast<void>(it.send("weights", {{"first", i}}, buffer));
     }
     return Json::object();
   });
