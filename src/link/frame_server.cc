@@ -68,6 +68,7 @@ struct FrameServer::State : std::enable_shared_from_this<State> {
   void read(ConnectionId number);
   bool read_some(ConnectionId number);
   void catch_up();
+  void catch_up(ConnectionId number);
   void take(ConnectionId number, wire::Frame frame);
   void take_release(ConnectionId number, const wire::Frame& frame);
   void release(ConnectionId number, const std::vector<wire::SharedBuffer>& shared);
@@ -235,9 +236,11 @@ void FrameServer::State::catch_up() {
   std::vector<ConnectionId> all;
   all.reserve(connections.size());
   for (const auto& [number, connection] : connections) all.push_back(number);
-  for (const ConnectionId number : all) {
-    for (int i = 0; i < kReadsToCatchUp && read_some(number); ++i) {
-    }
+  for (const ConnectionId number : all) catch_up(number);
+}
+
+void FrameServer::State::catch_up(ConnectionId number) {
+  for (int i = 0; i < kReadsToCatchUp && read_some(number); ++i) {
   }
 }
 
@@ -474,11 +477,9 @@ void FrameServer::let_be_silent(ConnectionId connection, bool may_be) {
   state_->await_more(*found);
 }
 
-void FrameServer::catch_up() {
-  // Held: what is called may end the server.
-  const std::shared_ptr<State> held = state_;
-  held->catch_up();
-}
+// The state is held: what is called may end the server.
+void FrameServer::catch_up() { std::shared_ptr(state_)->catch_up(); }
+void FrameServer::catch_up(ConnectionId number) { std::shared_ptr(state_)->catch_up(number); }
 
 const std::string& FrameServer::path() const { return state_->listener.path; }
 std::size_t FrameServer::connections() const { return state_->connections.size(); }

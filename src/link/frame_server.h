@@ -108,6 +108,8 @@ class FrameServer {
   /// a process said is heard before what is known of its end another way. Costs a system call for
   /// each connection.
   void catch_up();
+  /// The same for one of them, up to its end where that has come.
+  void catch_up(ConnectionId number);
 
   /// Where to connect to. At most 107 bytes, absolute.
   [[nodiscard]] const std::string& path() const;

@@ -60,10 +60,11 @@ struct TaskServer::State {
 };
 
 Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello& hello) {
-  const auto found = attempts.find(hello.token);
-  if (found == attempts.end()) {
+  auto found = attempts.find(hello.token);
+  const auto no_token = [] {
     return std::unexpected(Error{"its token is not that of a running attempt"});
-  }
+  };
+  if (found == attempts.end()) return no_token();
   Attempt& attempt = found->second;
   if (hello.role == wire::Role::Helper) {
     if (attempt.helpers.size() == kHelpersMax) {
@@ -75,7 +76,18 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
   }
   const Result<std::size_t> place = place_of(attempt, hello);
   if (!place) return std::unexpected(place.error());
-  attempt.speakers[*place].connection = connection;
+  if (const std::optional<ConnectionId> speaks = attempt.speakers[*place].connection) {
+    // Of commands of a script, one after the other, the end of the last may not have been seen.
+    server.catch_up(*speaks);
+    found = attempts.find(hello.token);
+    if (found == attempts.end()) return no_token();
+    if (found->second.speakers[*place].connection) {
+      return std::unexpected(Error{hello.role == wire::Role::Rank
+                                       ? fmt::format("two processes are rank {}", *place)
+                                       : "somebody speaks for this attempt already"});
+    }
+  }
+  found->second.speakers[*place].connection = connection;
   callers.emplace(connection, Caller{.token = hello.token, .place = *place});
   return {};
 }
@@ -93,10 +105,7 @@ Result<std::size_t> TaskServer::State::place_of(const Attempt& attempt, const wi
   if (is_rank && (hello.ranks != ranks || rank >= ranks)) {
     return refused(fmt::format("it is no rank of this task, which has {}", ranks));
   }
-  const auto place = static_cast<std::size_t>(rank);
-  if (!attempt.speakers[place].connection) return place;
-  return refused(is_rank ? fmt::format("two processes are rank {}", rank)
-                         : "somebody speaks for this attempt already");
+  return static_cast<std::size_t>(rank);
 }
 
 void TaskServer::State::take(ConnectionId connection, const wire::Frame& frame) {

@@ -1,5 +1,6 @@
 #include "link/task_server.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -167,6 +168,26 @@ TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
   EXPECT_TRUE(again->say(report(model::Said::Loading)));
   run_until([&] { return !said.empty(); });
   EXPECT_THAT(said, ElementsAre("7.1 says loading "));
+}
+
+TEST_F(TaskServerTest, LetsTheNextSpeakThoughNobodyHasSeenTheEndOfTheLast) {
+  auto process = speaker();
+  const std::string progress =
+      bytes_of({.kind = FrameKind::Report,
+                .fields = wire::to_fields(wire::Progress{
+                    .fraction = 0.5, .values = "{\"x\":\"" + std::string(2'000, 'x') + "\"}"})});
+  // More than is read of it in a turn, while the next one's hello is there at once.
+  constexpr int kReports = 40;
+  for (int i = 0; i < kReports; ++i) ASSERT_TRUE(process->say(progress));
+  process.reset();
+  Caller next(tasks->path());
+  EXPECT_TRUE(next.say(hello_of(token) + report(model::Said::Loading)));
+  run_until_heard(next, 1);
+  EXPECT_THAT(next.heard, ElementsAre(welcome()));
+  run_until([&] { return said.size() == kReports + 1; });
+  EXPECT_EQ(said.back(), "7.1 says loading ") << "what the last has said comes before";
+  EXPECT_EQ(std::ranges::count(said, "7.1 is at 0.5"), kReports);
+  EXPECT_THAT(troubles, IsEmpty());
 }
 
 TEST_F(TaskServerTest, TakesNoNumberOfARankFromATaskThatHasNone) {
