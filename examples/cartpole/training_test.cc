@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,12 +24,13 @@
 namespace cartpole {
 namespace {
 
-/// Where a test writes; removed with it.
+/// Where a test of this process writes; removed with it.
 class Directory {
  public:
   Directory()
       : path_(testing::TempDir() + "cartpole-" +
-              testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+              testing::UnitTest::GetInstance()->current_test_info()->name() + "-" +
+              std::to_string(::getpid())) {}
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
   ~Directory() { std::filesystem::remove_all(path_); }
