@@ -161,8 +161,7 @@ class Processes(YardTest):
         self.run_away()
         self.write("kill.sh", """
 "$1" run job.yaml --run-dir "$2" --set utilization-limit.cpu=100% 2>/dev/null &
-until test -s daemon.pid; do sleep 0.01; done
-ps -e -o comm= > before
+until test -s daemon.pid && ps -e -o comm= > before && grep -q -x sleep before; do :; done
 /usr/bin/pkill -9 $3 trainyard
 wait
 for try in $(seq 3000); do

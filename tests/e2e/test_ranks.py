@@ -89,6 +89,7 @@ groups:
     def test_the_one_that_took_most_is_named_at_a_hard_limit(self):
         self.write("eat.py", """
 import os, time
+# For a moment it has it twice.
 kept = bytearray(b"x" * 300_000_000) if os.environ["RANK"] == "1" else None
 time.sleep(1000)
 """)
@@ -96,7 +97,7 @@ time.sleep(1000)
         self.trainyard("run", "job.yaml", expect=1)
         row = self.status()["tasks"][0]
         self.assertEqual(row["word"], "OUT_OF_MEMORY")
-        self.assertRegex(row["message"], r"memory-limit: hard\)(; retried.*)?; rank 1 had the most memory, [23]\d\d MB")
+        self.assertRegex(row["message"], r"memory-limit: hard\)(; retried.*)?; rank 1 had the most memory, [2-6]\d\d MB")
 
     def test_each_attempt_has_logs_of_its_own_and_logs_shows_them(self):
         self.sweep('echo rank $RANK try $TRAINYARD_ATTEMPT; [ $TRAINYARD_ATTEMPT = 1 ] || exit 0; '
