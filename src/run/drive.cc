@@ -113,7 +113,7 @@ class OpenTurn {
 
   /// It could not be written for too long, or somebody asks for the end meanwhile.
   [[nodiscard]] bool is_given_up() const {
-    return now() - *since_ >= unwritten_.patience || asks_for_the_end();
+    return (since_ && now() - *since_ >= unwritten_.patience) || asks_for_the_end();
   }
 
   /// What runs would go on without anybody who writes down what becomes of it.

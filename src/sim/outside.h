@@ -118,7 +118,7 @@ struct Opening {
 };
 
 struct Outside {
-  Outside(const model::Policy& policy, const model::Capacity& capacity);
+  Outside(const model::Policy& the_limits, const model::Capacity& the_capacity);
 
   void add(const model::Plan& batch);
 
