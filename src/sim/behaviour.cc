@@ -58,16 +58,19 @@ void make_memory(Behaviour& made, Random& random, const Odds& odds, const model:
   }
 }
 
-/// The same for a two-phase task. One that is hungry and knows its limit says so by itself instead
-/// of being killed.
-void make_stages(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
-                 Duration longest) {
+Mishap make_mishap(Random& random, const Odds& odds) {
   constexpr std::array<Mishap, 6> kMishaps{Mishap::FailsToLoad, Mishap::FailsToTrain,
                                            Mishap::Nonsense,    Mishap::NeverTrains,
                                            Mishap::DiesWaiting, Mishap::Lingers};
+  if (!random.per_mille(12 * odds.failure)) return Mishap::None;
+  return kMishaps.at(static_cast<std::size_t>(random.below(kMishaps.size())));
+}
+
+/// What make_memory() does, for a two-phase task. One that is hungry and knows its limit says so by
+/// itself instead of being killed.
+void make_stages(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
+                 Duration longest) {
   made.loads = random.between(Duration{0}, longest / 8);
-  const auto mishap = static_cast<std::size_t>(random.below(kMishaps.size()));
-  if (random.per_mille(12 * odds.failure)) made.mishap = kMishaps.at(mishap);
   made.end_tells = random.one_in(4);
   const bool hungry = random.per_mille(odds.hunger);
   made.need = share(asked.memory, random.between(1050, 2600));
@@ -103,10 +106,10 @@ Bytes Behaviour::memory_after(Duration elapsed) const {
   return memory_most;
 }
 
-Behaviour make_behaviour(Random random, const Odds& odds, const model::Shape& shape, Bytes promise,
-                         Duration longest) {
+Behaviour make_behaviour(Random random, Random of_attempt, const Odds& odds,
+                         const model::Shape& shape, Bytes promise, Duration longest) {
   Behaviour made;
-  make_end(made, random, odds);
+  make_end(made, of_attempt, odds);
   make_memory(made, random, odds, shape.terms.request, promise);
   made.start_takes = random.one_in(3) ? Duration{0} : random.between(Duration{0}, Duration{30});
   const Duration usual{longest / 4};
@@ -125,7 +128,10 @@ Behaviour make_behaviour(Random random, const Odds& odds, const model::Shape& sh
   if (random.per_mille(odds.manners)) {
     made.told_again = random.between(Duration{0}, Duration{9000});
   }
-  if (shape.terms.two_phase) make_stages(made, random, odds, shape.terms.request, longest);
+  if (shape.terms.two_phase) {
+    make_stages(made, random, odds, shape.terms.request, longest);
+    made.mishap = make_mishap(of_attempt, odds);
+  }
   if (shape.terms.request.gpus > 0) make_gpu_use(made, random, odds, shape.terms.request);
   return made;
 }

@@ -1,6 +1,7 @@
 // What one made-up attempt does once it is started: how long it runs, how it ends, what memory it
 // takes meanwhile. Made from the seed, the task and the attempt alone, so that it does not hang on
-// when it is started.
+// when it is started. How it ends is the attempt's, as what fails once may succeed when it is tried
+// again; all else is the task's, above all what it needs.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +72,8 @@ struct Behaviour {
   [[nodiscard]] Bytes memory_after(Duration elapsed) const;
 };
 
-/// `asked` is what the task asks for in the plan, `promise` what it is promised now.
-Behaviour make_behaviour(Random random, const Odds& odds, const model::Shape& shape, Bytes promise,
-                         Duration longest);
+/// `of_attempt` is the source of this attempt's luck, `promise` what it is promised now.
+Behaviour make_behaviour(Random random, Random of_attempt, const Odds& odds,
+                         const model::Shape& shape, Bytes promise, Duration longest);
 
 }  // namespace trainyard::sim

@@ -104,8 +104,9 @@ void MadeUpMachine::start(const model::StartAttempt& command) {
   const model::TaskIndex task = command.key.task;
   const model::Shape& shape = shape_of(task);
   const std::uint64_t own_seed = (seed_ << 20U) ^ (std::uint64_t{task.value} << 1U) ^ 1U;
+  const std::uint64_t luck = own_seed ^ (std::uint64_t{command.key.attempt} << 52U);
   Process process{.key = command.key,
-                  .behaviour = make_behaviour(Random(own_seed), workload_.odds, shape,
+                  .behaviour = make_behaviour(Random(own_seed), Random(luck), workload_.odds, shape,
                                               command.promise.memory, workload_.longest),
                   .promise = command.promise.memory,
                   .number = next_number_++};
