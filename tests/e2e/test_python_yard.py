@@ -307,7 +307,7 @@ if __name__ == "__main__":
         program = self.start_program(self.FOREIGN.replace("STOP", "True"))
         self.until_file("ready")
         self.trainyard("submit", "other.yaml", "--run-dir", "run", expect=0)
-        self.until("the other's task", lambda: "other" in self.notes())
+        self.until("the other's task", lambda: self.words("run").get("round/t") == "FINISHED")
         program.kill()
         self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
         self.assertEqual(self.run_program(self.FOREIGN.replace("STOP", "False")), ["FINISHED", {"v": 5}])
