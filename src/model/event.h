@@ -127,6 +127,7 @@ struct Sampled {
 struct GpuReading {
   bool present = true;  ///< False: it does not answer any more, as one that fell off the bus.
   Bytes used;           ///< By whomever: what the driver does not call free.
+  Bytes of_strangers;   ///< What processes have of it that are no task's, where that is known.
   /// Whether the driver says which process has how much. In a container it may not.
   bool processes_known = true;
   double utilization = 0;  ///< 0 to 1: how much of the time since the last look it was at work.

@@ -32,6 +32,8 @@ struct Request {
   int gpus = 0;                 ///< How many GPUs.
   Bytes gpu_memory;             ///< On each of its GPUs, shared with others; 0: each is its own.
   std::optional<GpuIndex> gpu;  ///< The one that it wants; nothing: whichever.
+  /// Of those that answer only the largest will do: it ran out of memory on what there was.
+  bool largest = false;
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };

@@ -173,6 +173,22 @@ void LocalMachine::grant(const model::GrantDevice& command) {
 
 void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
   inbox_.push_back({.at = now(), .what = gpus_from(states)});
+  release_held();
+}
+
+/// What ran out of a GPU's memory is told behind a look at the GPUs: who crowded it is still there,
+/// and may not have been at the last look.
+void LocalMachine::hold(model::What what) {
+  constexpr Duration kHeldMax{1'000};
+  if (held_.empty()) held_until_ = now() + kHeldMax;
+  held_.push_back(std::move(what));
+  options_.gpus->ask();
+}
+
+void LocalMachine::release_held() {
+  for (model::What& what : std::exchange(held_, {})) {
+    inbox_.push_back({.at = now(), .what = std::move(what)});
+  }
 }
 
 std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuState& state) const {
@@ -188,6 +204,15 @@ std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuSt
   return strangers;
 }
 
+Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) const {
+  Bytes sum;
+  for (const hardware::GpuProcess& process : state.processes) {
+    const bool ours = owners_.contains(process.pid) || former_.contains(process.pid);
+    if (!ours && process.memory_known) sum += process.memory;
+  }
+  return sum;
+}
+
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {
   model::GpusSampled seen;
   std::map<std::pair<model::TaskIndex, model::GpuIndex>, Bytes> uses;
@@ -195,6 +220,7 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
     const hardware::GpuState& state = states[index];
     seen.gpus.push_back({.present = state.present,
                          .used = state.used,
+                         .of_strangers = memory_of_strangers(state),
                          .processes_known = state.processes_known,
                          .utilization = state.utilization,
                          .other_user = model::who_computes(strangers_on(state))});
@@ -204,6 +230,12 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
         uses[{owner->second, model::GpuIndex{index}}] += process.memory;
     }
   }
+  std::erase_if(former_, [&](std::int64_t pid) {
+    return std::ranges::none_of(states, [pid](const hardware::GpuState& state) {
+      return std::ranges::any_of(state.processes,
+                                 [pid](const hardware::GpuProcess& it) { return it.pid == pid; });
+    });
+  });
   for (const auto& [place, memory] : uses) {
     const auto running = running_.find(place.first);
     if (running == running_.end()) continue;
@@ -227,12 +259,16 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
       std::move(report),
       [&](wire::StageWord word) {
         const bool of_gpu = word.said == model::Said::OutOfMemory && wire::is_of_gpu(word.message);
-        inbox_.push_back({.at = now(),
-                          .what = model::StageReported{.key = key,
-                                                       .said = word.said,
-                                                       .message = std::move(word.message),
-                                                       .of_gpu = of_gpu,
-                                                       .traceback = std::move(word.traceback)}});
+        const auto running = running_.find(key.task);
+        const bool on_gpus = running != running_.end() && running->second.on_gpus;
+        release_held();
+        model::StageReported told{.key = key,
+                                  .said = word.said,
+                                  .message = std::move(word.message),
+                                  .of_gpu = of_gpu,
+                                  .traceback = std::move(word.traceback)};
+        if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(told));
+        inbox_.push_back({.at = now(), .what = std::move(told)});
       },
       [&](wire::Progress progress) {
         // However often it says so, people are told with the next look at the machine: the latest
@@ -262,7 +298,9 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
   look_first();
   while (inbox_.empty()) {
     const Instant at = now();
-    if (at >= next_sample_) {
+    if (!held_.empty() && at >= held_until_) {
+      release_held();
+    } else if (at >= next_sample_) {
       inbox_.push_back({.at = at, .what = sample()});
       // They are looked at beside, and told of when they have answered.
       if (options_.gpus != nullptr) options_.gpus->ask();
@@ -275,7 +313,8 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
     } else if (until && at >= *until) {
       inbox_.push_back({.at = at, .what = model::TimePassed{}});
     }
-    const Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
+    Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
+    if (!held_.empty()) wake = std::min(wake, held_until_);
     // Also when a look is always due, because looking takes so long: ends and signals are heard.
     loop_.run_once(inbox_.empty() ? wake - at : Duration{0});
   }
@@ -333,7 +372,9 @@ void LocalMachine::hear_silence(bool silent) {
 void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
+  release_held();
   const Attempt& attempt = found->second;
+  const bool on_gpus = attempt.on_gpus && options_.gpus != nullptr;
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
   // The samples see the whole tree; what was too short for one is known by its largest process.
   // A fork's has what it shares in it, which is not its own, so that nothing is known of it.
@@ -341,9 +382,13 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
     ended.usage.memory_peak = attempt.memory_peak;
   }
   ended.usage.gpu_memory_peak = attempt.gpu_memory_peak;
-  if (attempt.on_gpus && options_.gpus != nullptr) look_at_gpus_soon();
+  if (on_gpus) look_at_gpus_soon();
   // What the driver still shows of its processes is not the next attempt's.
-  std::erase_if(owners_, [&](const auto& it) { return it.second == news.key.task; });
+  std::erase_if(owners_, [&](const auto& it) {
+    if (it.second != news.key.task) return false;
+    former_.insert(it.first);
+    return true;
+  });
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
@@ -358,11 +403,13 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);
   running_.erase(found);
+  if (ended.of_gpu && on_gpus) return hold(std::move(ended));
   inbox_.push_back({.at = now(), .what = std::move(ended)});
 }
 
 void LocalMachine::lose_everything(const std::string& why) {
   keeper_gone_ = true;
+  release_held();
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -109,8 +110,11 @@ class LocalMachine final : public Machine {
   void hear_gpus(const std::vector<hardware::GpuState>& states);
   /// Processes on it that are none of our tasks'.
   [[nodiscard]] std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state) const;
+  [[nodiscard]] Bytes memory_of_strangers(const hardware::GpuState& state) const;
   model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);
   void look_at_gpus_soon();
+  void hold(model::What what);
+  void release_held();
 
   sys::EventLoop& loop_;
   process::Keeper& keeper_;
@@ -123,7 +127,11 @@ class LocalMachine final : public Machine {
   std::map<model::TaskIndex, Attempt> running_;
   /// Which attempt each process belongs to, at the last look.
   std::map<std::int64_t, model::TaskIndex> owners_;
+  /// Processes of attempts that have ended, as long as the driver shows them.
+  std::set<std::int64_t> former_;
   std::vector<model::Event> inbox_;
+  std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
+  Instant held_until_;             ///< At the latest, while there are any.
   std::map<std::uint64_t, KillReply> kills_;
   std::uint64_t next_kill_ = 1;
   bool interrupted_ = false;

@@ -54,6 +54,9 @@ void Tries::count(Setback setback, Stage stage) {
     case Setback::Preempted:
       add_one(preempted);
       break;
+    case Setback::Crowded:
+      add_one(crowded);
+      break;
     case Setback::Final:
       break;
   }
@@ -81,6 +84,8 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
       return one_of(kFaultlessTriesMax, tries.lost);
     case Setback::Preempted:
       return one_of(kFaultlessTriesMax, tries.preempted);
+    case Setback::Crowded:
+      return one_of(kFaultlessTriesMax, tries.crowded);
     case Setback::Final:
       break;
   }

@@ -16,6 +16,7 @@ namespace trainyard::schedule {
 /// How an attempt ended, as far as another try is concerned.
 enum class Setback : std::uint8_t {
   OutOfMemory,  ///< Of the host or of a GPU. Loading and training are counted apart.
+  Crowded,      ///< Of a GPU on which others took more than was reserved: not the task's fault.
   Failed,       ///< What the task did itself: an exit code, a signal, an exception, no start.
   TimeLimit,    ///< It took longer than its time limit.
   Lost,         ///< Nobody knows how it ended: not the task's fault.
@@ -30,6 +31,7 @@ struct Tries {
   std::uint8_t failed = 0;  ///< With those at the time limit, where these are tried again.
   std::uint8_t lost = 0;
   std::uint8_t preempted = 0;
+  std::uint8_t crowded = 0;
 
   /// One more. Stays at 255.
   void count(Setback setback, Stage stage);

@@ -122,6 +122,10 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
       return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
     case StopCause::Preempted:
       return failed(model::Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
+    case StopCause::Crowds:
+      return failed(model::Failure::OutOfMemory,
+                    "interrupted, as it took more of its GPU than was reserved and others there "
+                    "needed theirs");
     case StopCause::NoGpu:
       return failed(model::Failure::CannotStart, std::string(kNoGpuLeft));
     case StopCause::Leaving:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "base/bytes.h"
@@ -9,6 +10,12 @@
 #include "model/ids.h"
 
 namespace trainyard::schedule {
+namespace {
+
+/// Ratios are counted in thousandths.
+constexpr std::int64_t kRatioBase = 1000;
+
+}  // namespace
 
 void Estimates::Peaks::add(Bytes peak) {
   if (peak == Bytes{}) return;
@@ -41,6 +48,17 @@ void Estimates::unfinished(model::ShapeIndex shape, const Peak& peak) {
   Peak& most = known_[shape.value].unfinished;
   most.memory = std::max(most.memory, peak.memory);
   most.gpu_memory = std::max(most.gpu_memory, peak.gpu_memory);
+}
+
+void Estimates::took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak) {
+  if (written.count < kRatioBase || peak == Bytes{}) return;
+  ratios_[group.value].add({peak.count / (written.count / kRatioBase)});
+}
+
+Bytes Estimates::gpu_memory_by_ratio(model::GroupIndex group, Bytes written) const {
+  const auto found = ratios_.find(group.value);
+  if (found == ratios_.end()) return written;
+  return std::max(written, Bytes{written.count / kRatioBase * found->second.percentile.count});
 }
 
 Peak Estimates::needed(model::ShapeIndex shape) const {

@@ -32,6 +32,12 @@ class Estimates {
   void forget_unfinished();
   void unfinished(model::ShapeIndex shape, const Peak& peak);
 
+  /// A task of a group has ended well for which somebody wrote what it would need of a GPU.
+  void took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak);
+  /// What one of this group will need of a GPU for which so much is written: as many times that as
+  /// those took which have ended, if that is more.
+  [[nodiscard]] Bytes gpu_memory_by_ratio(model::GroupIndex group, Bytes written) const;
+
   /// What the next one will need, with a margin; 0 where nothing is known of it.
   [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
   /// What is known to be needed: the same without a margin, and also before one has finished.
@@ -54,6 +60,8 @@ class Estimates {
   };
 
   std::unordered_map<std::uint32_t, Known> known_;  ///< By shape.
+  /// By group: what its last tasks took for each thousand bytes that were written.
+  std::unordered_map<std::uint32_t, Peaks> ratios_;
 };
 
 }  // namespace trainyard::schedule

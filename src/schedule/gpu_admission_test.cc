@@ -123,7 +123,7 @@ TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
             "GB of ended tasks to be free yet");
 }
 
-TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
+TEST(GpuAdmission, RetriesWithHalfAsMuchMoreOfAGpusMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const model::Decision ended =
@@ -133,8 +133,8 @@ TEST(GpuAdmission, RetriesWithAFifthMoreOfAGpusMemory) {
                                          .out_of_memory = "CUDA out of memory",
                                          .of_gpu = true});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 3.6 GB on its GPU");
-  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 3.6 GB on 0"});
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.5 GB on its GPU");
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 4.5 GB on 0"});
 }
 
 TEST(GpuAdmission, RetriesWithWhatWasSeenWhenThatIsMore) {
@@ -214,8 +214,8 @@ TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
                                           .message = "CUDA out of memory",
                                           .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 3.6 GB on its GPU");
-  EXPECT_EQ(commands(again), Texts{"train 0#1 with 1 GB, 3.6 GB on 0"});
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.5 GB on its GPU");
+  EXPECT_EQ(commands(again), Texts{"train 0#1 with 1 GB, 4.5 GB on 0"});
 }
 
 TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
@@ -234,7 +234,7 @@ TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
   EXPECT_EQ(commands(again), Texts{"stop 0#1"});
   const model::Decision ended = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 4.8 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 6 GB on its GPU");
 }
 
 TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
@@ -262,8 +262,8 @@ TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
                                           .message = "CUDA out of memory",
                                           .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.8 GB on its GPU");
-  EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 4.8 GB on 0"});
+            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 6 GB on its GPU");
+  EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 6 GB on 0"});
 }
 
 TEST(GpuStages, AreLoadedBesideThoseThatWantNoGpu) {

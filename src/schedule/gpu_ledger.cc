@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -39,6 +40,8 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     const auto first = std::ranges::lower_bound(
         reading.uses, task, {}, [](const model::GpuUse& use) { return use.key.task; });
     for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+      const Bytes of_strangers = reading.gpus[holding.gpus[i].value].of_strangers;
+      holding.of_strangers[i] = std::min(holding.of_strangers[i], of_strangers);
       holding.measured[i] = {};
       for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
         if (use->gpu == holding.gpus[i]) holding.measured[i] += use->memory;
@@ -50,6 +53,7 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     const model::GpuReading& seen = reading.gpus[index];
     Card& card = cards_[index];
     card.used = seen.used;
+    card.of_strangers = seen.of_strangers;
     card.known = seen.processes_known;
     card.other_user = seen.other_user;
     if (seen.present) {
@@ -76,12 +80,15 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
 
 void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each) {
   if (gpus.empty()) return;
-  const bool fresh = holdings_
-                         .try_emplace(task, Holding{.gpus = gpus,
-                                                    .each = each,
-                                                    .measured = std::vector<Bytes>(gpus.size()),
-                                                    .peak = {}})
-                         .second;
+  Holding holding{.gpus = gpus,
+                  .each = each,
+                  .measured = std::vector<Bytes>(gpus.size()),
+                  .peak = {},
+                  .of_strangers = {}};
+  for (const model::GpuIndex gpu : gpus) {
+    holding.of_strangers.push_back(cards_[gpu.value].of_strangers);
+  }
+  const bool fresh = holdings_.try_emplace(task, std::move(holding)).second;
   check(fresh, "a task is promised GPUs once at a time");
   for (const model::GpuIndex gpu : gpus) update(gpu);
 }
@@ -143,6 +150,59 @@ std::vector<GpuLedger::Share> GpuLedger::shares_of(model::TaskIndex task) const 
 Bytes GpuLedger::peak_of(model::TaskIndex task) const {
   const auto found = holdings_.find(task);
   return found == holdings_.end() ? Bytes{} : found->second.peak;
+}
+
+std::optional<GpuLedger::Crowding> GpuLedger::crowding_of(model::TaskIndex task) const {
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end()) return std::nullopt;
+  const Holding& holding = found->second;
+  for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+    const model::GpuIndex gpu = holding.gpus[i];
+    const Card& card = cards_[gpu.value];
+    if (!card.known) continue;
+    Crowding crowding{
+        .gpu = gpu,
+        .by_tasks = {},
+        .by_strangers = std::max(Bytes{}, card.of_strangers - holding.of_strangers[i])};
+    for (const auto& [other, its] : holdings_) {
+      if (other == task) continue;
+      for (std::size_t place = 0; place < its.gpus.size(); ++place) {
+        if (its.gpus[place] == gpu) crowding.by_tasks += its.excess(place);
+      }
+    }
+    if (crowding.by_tasks > kSlack || crowding.by_strangers > kSlack) return crowding;
+  }
+  return std::nullopt;
+}
+
+Bytes GpuLedger::excess_on(model::TaskIndex task, model::GpuIndex gpu) const {
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end()) return {};
+  const Holding& holding = found->second;
+  for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+    if (holding.gpus[i] == gpu) return holding.excess(i) > kSlack ? holding.excess(i) : Bytes{};
+  }
+  return {};
+}
+
+bool GpuLedger::is_overfull(model::GpuIndex gpu, std::optional<model::TaskIndex> without) const {
+  const Card& card = cards_[gpu.value];
+  const bool settles =
+      std::ranges::any_of(lingering_, [gpu](const Lingering& it) { return it.gpu == gpu; });
+  if (!card.known || card.gone_since || settles) return false;
+  Bytes used = card.used;
+  Bytes outstanding;
+  for (const auto& [task, holding] : holdings_) {
+    for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+      if (holding.gpus[i] != gpu) continue;
+      if (task == without) {
+        used = used - holding.measured[i];
+      } else {
+        outstanding += std::max(Bytes{}, holding.each - holding.measured[i]);
+      }
+    }
+  }
+  return outstanding > Bytes{} && used + outstanding > card.total;
 }
 
 Bytes GpuLedger::promised_on(model::GpuIndex gpu) const {

@@ -9,6 +9,8 @@
 // to give back what it had). Until then, or for Policy::gpu_linger_max, it is held for nobody.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -81,12 +83,37 @@ class GpuLedger {
   /// The most that a task was seen to have on one of its GPUs since it was promised them.
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
 
+  /// Who takes more of a GPU than it was given to take.
+  struct Crowding {
+    model::GpuIndex gpu;
+    Bytes by_tasks;      ///< What other tasks have there beyond their promises.
+    Bytes by_strangers;  ///< By how much others grew since the task was promised its part.
+  };
+  /// Whether others crowd a task that holds GPUs, at the last reading. Nothing where the driver
+  /// does not say who has what.
+  [[nodiscard]] std::optional<Crowding> crowding_of(model::TaskIndex task) const;
+
+  /// What a task had of this GPU beyond its promise at the last reading; 0 where it is its own.
+  [[nodiscard]] Bytes excess_on(model::TaskIndex task, model::GpuIndex gpu) const;
+  /// Whether the tasks that keep to their promises could not take all that they were promised of
+  /// this GPU, also when this task (nothing: none) were not there. Not while an ended task's memory
+  /// is about to be free.
+  [[nodiscard]] bool is_overfull(model::GpuIndex gpu,
+                                 std::optional<model::TaskIndex> without = {}) const;
+
  private:
   struct Holding {
     GpuSet gpus;
     Bytes each;                   ///< What it was promised on each; 0: they are its own.
     std::vector<Bytes> measured;  ///< At the last reading, in the order of `gpus`.
     Bytes peak;                   ///< The most that it was seen to have on one of them.
+    /// What strangers had of each when it was promised, or less since.
+    std::vector<Bytes> of_strangers;
+
+    /// What it has of its GPU of this place beyond its promise.
+    [[nodiscard]] Bytes excess(std::size_t place) const {
+      return each == Bytes{} ? Bytes{} : std::max(Bytes{}, measured[place] - each);
+    }
   };
   struct Card {
     Bytes total;
@@ -94,6 +121,7 @@ class GpuLedger {
     Bytes used;                               ///< By anybody, at the last reading.
     bool known = true;                        ///< The driver says which process has what.
     Bytes others;                             ///< What processes have that are no task's.
+    Bytes of_strangers;                       ///< The same, of those that the driver names.
     std::optional<std::uint32_t> other_user;  ///< The user whose process computes there.
     std::optional<Instant> gone_since;        ///< When it stopped to answer.
   };

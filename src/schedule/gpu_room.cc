@@ -49,6 +49,19 @@ bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Reques
   return request.gpu_memory <= room.free;
 }
 
+Bytes GpuChooser::least_total(std::span<const GpuRoom> room, const model::Request& request) const {
+  if (!request.largest) return {};
+  std::vector<Bytes> totals;
+  for (std::size_t index = 0; index < cards_.size(); ++index) {
+    const bool wished = !request.gpu || request.gpu->value == index;
+    const bool together = request.gpus <= 1 || !cards_[index].slice;
+    if (wished && together && room[index].present) totals.push_back(cards_[index].total);
+  }
+  std::ranges::sort(totals, std::greater{});
+  const auto last = static_cast<std::size_t>(std::max(request.gpus, 1));
+  return totals.size() < last ? Bytes{} : totals[last - 1];
+}
+
 bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                         bool whole) const {
   // What a driver keeps for itself is no sign of somebody at work.
@@ -78,8 +91,10 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
                                          const model::Request& request) const {
   GpuSet fitting;
   if (request.gpus == 0) return fitting;
+  const Bytes least_total = this->least_total(room, request);
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     if (request.gpu && request.gpu->value != index) continue;
+    if (cards_[index].total < least_total) continue;
     if (fits(room[index], cards_[index], request)) fitting.push_back({index});
   }
   const auto wanted = static_cast<std::size_t>(request.gpus);

@@ -66,6 +66,9 @@ class GpuChooser {
 
   [[nodiscard]] bool fits(const GpuRoom& room, const Card& card,
                           const model::Request& request) const;
+  /// The memory of the smallest that it may have which wants the largest; 0 for any other.
+  [[nodiscard]] Bytes least_total(std::span<const GpuRoom> room,
+                                  const model::Request& request) const;
   [[nodiscard]] bool before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                             bool whole) const;
 

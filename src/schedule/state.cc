@@ -21,6 +21,7 @@
 #include "schedule/another_try.h"
 #include "schedule/ending.h"
 #include "schedule/ledger.h"
+#include "schedule/printed_need.h"
 #include "schedule/scheduler.h"
 #include "schedule/task_table.h"
 
@@ -35,7 +36,8 @@ Scheduler::State::State(const model::Policy& policy, const model::Capacity& capa
       capacity_(capacity),
       ledger_(policy, capacity),
       gpus_(policy, capacity),
-      chooser_(policy, capacity) {}
+      chooser_(policy, capacity),
+      overfull_(capacity.gpus.size()) {}
 
 void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model::Decision& out) {
   // First of all: who has taken how much is read from the ledger from here on.
@@ -72,6 +74,10 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   if (!found->second.seen && !std::holds_alternative<model::NotStarted>(event.end)) {
     // Nobody saw when it began: it counts from when it was asked for.
     started(found->second.started, {.key = event.key, .pid = 0}, out);
+  }
+  // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
+  if (!found->second.word && found->second.cause == StopCause::None) {
+    found->second.crowding = gpus_.crowding_of(task);
   }
   set_deadline(found->second, std::nullopt);
   leave_room(found->second, out);
@@ -111,8 +117,13 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
               .failure = model::Failure::OutOfMemory,
               .message = event.out_of_memory};
   }
+  running.needed = {
+      .memory = event.usage.memory_peak,
+      .gpu_memory = std::max(event.usage.gpu_memory_peak,
+                             printed_need(ending.message, event.usage.gpu_memory_peak))};
   const Setback setback = setback_of(running, ending, was_over_limit(event.end, running.cause));
-  const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted;
+  const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted ||
+                             setback == Setback::Crowded;
   // It died before it could say that it loads.
   if (ending.failure == model::Failure::OutOfMemory && tasks[task].status == Status::Available) {
     begin_loading(task, out);
@@ -124,7 +135,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   ending.message = words.before + ending.message + words.after;
   const std::optional<AnotherTry> next = next_try(running, setback);
   tasks.count(task, setback, running.stage);
-  if (next) return retry(running, event.usage, std::move(ending), *next, at, out);
+  if (next) return retry(running, setback, std::move(ending), *next, at, out);
   if (out_of_memory) {
     ending.message = tries_text(running);
     if (!event.out_of_memory.empty()) {
@@ -139,6 +150,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     estimates_.finished(tasks[task].shape,
                         {.memory = std::max(event.usage.memory_peak, running.memory_peak),
                          .gpu_memory = event.usage.gpu_memory_peak});
+    estimates_.took_of_gpu(group, shape.terms.request.gpu_memory, event.usage.gpu_memory_peak);
     if (running.training_since) {
       const Duration took = at - *running.training_since;
       for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
@@ -254,6 +266,7 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
   if (running.cause == StopCause::None) {
     stop(running, cause, at, out);
   } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted ||
+             running.cause == StopCause::Crowds ||
              (running.cause == StopCause::Leaving && lacked_memory)) {
     running.cause = cause;
   }

@@ -141,6 +141,14 @@ struct Scheduler::State {
     Bytes memory_peak;                         ///< The most memory that any reading has shown.
     GpuSet gpus;                               ///< The GPUs that it holds.
     Lack lack = Lack::HostMemory;              ///< What it ran out of last.
+    /// Who had too much of its GPU when it ran out of that.
+    std::optional<GpuLedger::Crowding> crowding;
+    Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
+  };
+  /// What a task asks of its GPUs that has run out of their memory.
+  struct GrownGpu {
+    Bytes each;            ///< 0: they are its own.
+    bool largest = false;  ///< They are its own, and none that are there are larger.
   };
   static Lack lack_of(const Running& running, bool of_gpu);
   /// How much of what it lacked an attempt with this promise has, for people.
@@ -228,15 +236,20 @@ struct Scheduler::State {
                         model::Decision& out, model::Failure failure = model::Failure::Killed);
   [[nodiscard]] Setback setback_of(const Running& running, const Ending& ending,
                                    bool over_limit) const;
+  [[nodiscard]] Setback setback_of_memory(const Running& running) const;
+  [[nodiscard]] std::string crowding_text(const Running& running) const;
+  void tell_of_last_try(const Running& running, model::Decision& out) const;
+  [[nodiscard]] std::string names_of(const GpuSet& gpus) const;
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
   void send_back(const Running& running, Ending ending, model::Decision& out);
-  /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and how much
-  /// that is in words.
-  std::pair<Bytes, std::string> grow(const Running& running, const model::Usage& usage);
-  void retry(const Running& running, const model::Usage& usage, Ending ending,
-             const AnotherTry& next, Instant at, model::Decision& out);
+  /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and with what
+  /// it is retried in words.
+  std::pair<Bytes, std::string> grow(const Running& running, Setback setback,
+                                     const AnotherTry& next);
+  void retry(const Running& running, Setback setback, Ending ending, const AnotherTry& next,
+             Instant at, model::Decision& out);
   void wait_for_room(model::TaskIndex task, Bytes memory);
   /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
   std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
@@ -254,7 +267,10 @@ struct Scheduler::State {
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
-  [[nodiscard]] Bytes grown_gpu_request(const Running& running, Bytes peak) const;
+  [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,
+                                   const AnotherTry& next) const;
+  void watch_gpus(Instant at, model::Decision& out);
+  [[nodiscard]] Running* most_over_on(model::GpuIndex gpu);
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
   [[nodiscard]] model::Cause lack_of_gpus(Instant at) const;
   void give_up_on_gpus(Instant at, model::Decision& out);
@@ -314,7 +330,7 @@ struct Scheduler::State {
   model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
   DelayedTries delayed_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
-  std::map<model::TaskIndex, Bytes> grown_gpu_;
+  std::map<model::TaskIndex, GrownGpu> grown_gpu_;
   std::map<model::TaskIndex, Passed> passed_;
   std::vector<Durations> durations_;     ///< By group.
   Durations all_durations_;              ///< The same over all groups.
@@ -324,6 +340,7 @@ struct Scheduler::State {
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   int short_of_memory_ = 0;              ///< How many readings in a row showed too little memory.
+  std::vector<int> overfull_;            ///< By GPU: the same of readings that showed it overfull.
   int ahead_max_ = kAheadMax;            ///< How many tasks that want GPUs may be loaded ahead.
   bool out_of_order_ = true;             ///< A group was opened since tasks were put in order.
   std::optional<LookAhead> search_;      ///< The search for the order of looked_ahead_.

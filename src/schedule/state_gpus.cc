@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
@@ -17,6 +20,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
+#include "schedule/another_try.h"
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
@@ -30,7 +34,10 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
   const model::Request& asked = shape_of(task).terms.request;
   model::Request request{.gpus = asked.gpus, .gpu_memory = asked.gpu_memory, .gpu = asked.gpu};
   const auto grown = grown_gpu_.find(task);
-  if (grown != grown_gpu_.end()) request.gpu_memory = grown->second;
+  if (grown != grown_gpu_.end()) {
+    request.gpu_memory = grown->second.each;
+    request.largest = grown->second.largest;
+  }
   return request;
 }
 
@@ -38,7 +45,8 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
 /// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
 model::Request Scheduler::State::within_gpus(model::Request request,
                                              model::ShapeIndex shape) const {
-  if (request.gpus == 0) return request;
+  // What was learned of others says nothing of one that is to have all that there is.
+  if (request.gpus == 0 || request.largest) return request;
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
   const Bytes asked = learned_gpu_memory(shapes_[shape.value].terms.request.gpu_memory, shape);
   if (request.gpu_memory > asked) {
@@ -48,10 +56,59 @@ model::Request Scheduler::State::within_gpus(model::Request request,
   return request;
 }
 
-Bytes Scheduler::State::grown_gpu_request(const Running& running, Bytes peak) const {
-  // Of whole GPUs there is no more.
-  if (model::wants_whole_gpus(running.promise)) return {};
-  return grown(running.promise.gpu_memory, peak, chooser_.most_memory(running.promise));
+/// At least what it was seen to need or said that it needs; half as much again where the fault was
+/// its own. The last try, and one that could have no more beside others, has its GPUs to itself.
+Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, Setback setback,
+                                                       const AnotherTry& next) const {
+  constexpr GrownGpu kAlone{.each = {}, .largest = true};
+  const Bytes had = running.promise.gpu_memory;
+  const Bytes needed = running.needed.gpu_memory;
+  const Bytes most = chooser_.most_memory(running.promise);
+  if (setback != Setback::OutOfMemory) {
+    return {.each = had == Bytes{} ? Bytes{} : std::max(had, std::min(needed, most)),
+            .largest = running.promise.largest};
+  }
+  if (next.number >= next.most || had == Bytes{} || had >= most) return kAlone;
+  return {.each = std::max(had, std::min(most, std::max(had + Bytes{had.count / 2}, needed)))};
+}
+
+/// Interrupts one task of a GPU that has more of it than was reserved, where others that keep to
+/// what is theirs could not take it. One at a time: what it gives back is to be seen first.
+void Scheduler::State::watch_gpus(Instant at, model::Decision& out) {
+  constexpr int kReadings = 2;
+  for (std::uint32_t index = 0; index < overfull_.size(); ++index) {
+    int& readings = overfull_[index];
+    readings = gpus_.is_overfull({index}) ? readings + 1 : 0;
+    if (readings < kReadings || interrupts_ > 0) continue;
+    Running* const victim = most_over_on({index});
+    if (victim == nullptr) continue;
+    readings = 0;
+    victim->lack = Lack::GpuMemory;
+    stop(*victim, StopCause::Crowds, at, out);
+  }
+}
+
+/// Nothing where its end would save nobody. Nobody is interrupted for ever.
+Scheduler::State::Running* Scheduler::State::most_over_on(model::GpuIndex gpu) {
+  Running* victim = nullptr;
+  Bytes most;
+  for (auto& [task, running] : running_) {
+    if (std::ranges::find(running.gpus, gpu) == running.gpus.end()) continue;
+    if (running.cause != StopCause::None) return nullptr;
+    const bool often = tasks[task].tries.preempted >= kFaultlessTriesMax;
+    if (often || running.word || !shape_of(task).terms.preemptible) continue;
+    const Bytes over = gpus_.excess_on(task, gpu);
+    if (over <= most || gpus_.is_overfull(gpu, task)) continue;
+    victim = &running;
+    most = over;
+  }
+  return victim;
+}
+
+std::string Scheduler::State::names_of(const GpuSet& gpus) const {
+  std::vector<std::string> names;
+  for (const model::GpuIndex gpu : gpus) names.push_back(capacity_.gpus[gpu.value].label());
+  return fmt::format("{} {}", names.size() == 1 ? "GPU" : "GPUs", fmt::join(names, ", "));
 }
 
 bool Scheduler::State::gpus_have_room_for_more(const Running& running, Bytes each) const {
@@ -79,6 +136,7 @@ void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& readin
                                     model::Decision& out) {
   gpus_.see(at, reading);
   learn_from_running();
+  watch_gpus(at, out);
   give_up_on_gpus(at, out);
 }
 

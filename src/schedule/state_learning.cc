@@ -43,7 +43,10 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   }
   const bool whole = asked == Bytes{};
   if (whole || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
-  return std::max(asked, std::min(estimates_.seen(shape).gpu_memory, most));
+  // Who wrote too little for one task of a group did so for the others as a rule.
+  const Bytes by_ratio = estimates_.gpu_memory_by_ratio(of.group, of.terms.request.gpu_memory);
+  const Bytes known = std::max(estimates_.seen(shape).gpu_memory, by_ratio);
+  return std::max(asked, std::min(known, most));
 }
 
 }  // namespace trainyard::schedule

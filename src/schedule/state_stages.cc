@@ -1,5 +1,6 @@
 // The part of the scheduler that leads two-phase tasks through their stages, by what their
 // processes say of themselves.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "model/status.h"
 #include "schedule/another_try.h"
 #include "schedule/ending.h"
+#include "schedule/printed_need.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -101,6 +103,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
     running.promise.gpus = request.gpus;
     running.promise.gpu_memory = request.gpu_memory;
     running.promise.gpu = request.gpu;
+    running.promise.largest = request.largest;
   }
   running.waits = false;
   passed_.erase(task);
@@ -112,6 +115,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   if (running.time_left) set_deadline(running, at + *running.time_left);
   running.time_left.reset();
   enter(task, Status::Training, out);
+  tell_of_last_try(running, out);
   out.commands.emplace_back(
       model::GrantDevice{.key = running.key,
                          .promise = running.promise,
@@ -130,34 +134,44 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   const model::TaskIndex task = running.key.task;
   // A process that could not load has nothing worth keeping, and of ranks the others wait for the
   // one that failed: both are started anew when they have ended.
+  if (running.lack == Lack::GpuMemory) running.crowding = gpus_.crowding_of(task);
   if (running.stage == Stage::Load || shape_of(task).terms.ranks > 0) {
     return say_last(running, {.said = model::Said::OutOfMemory, .message = message}, at, out);
   }
+  const Setback setback = setback_of_memory(running);
+  const std::optional<AnotherTry> next = next_try(running, setback);
   model::Request again = running.promise;
-  if (running.lack == Lack::GpuMemory) {
-    again.gpu_memory = grown_gpu_request(running, gpus_.peak_of(task));
+  if (running.lack == Lack::GpuMemory && next) {
+    const Bytes peak = gpus_.peak_of(task);
+    running.needed.gpu_memory = std::max(peak, printed_need(message, peak));
+    const GrownGpu grown = grown_gpu(running, setback, *next);
+    again.gpu_memory = grown.each;
+    again.largest = grown.largest;
   } else if (running.lack == Lack::HostMemory) {
     again.memory = grown_request(running, ledger_.memory_held_by(task));
   }
   const Bytes more = again.memory - running.promise.memory;
   // It keeps what it loaded, and its GPUs, when it can have more at once. It does not wait for more
-  // with what it has: two that did could wait for each other.
-  if (!next_try(running, Setback::OutOfMemory) || more > ledger_.memory_free() ||
+  // with what it has: two that did could wait for each other. Nor does it for a GPU of its own.
+  if (!next || again.largest != running.promise.largest || more > ledger_.memory_free() ||
       !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
-  tasks.count(task, Setback::OutOfMemory, Stage::Train);
-  send_back(
-      running,
-      {.failure = model::Failure::OutOfMemory,
-       .message = fmt::format("{}; retried with {}", message, tried_with(running.lack, again))},
-      out);
+  tasks.count(task, setback, Stage::Train);
+  send_back(running,
+            {.failure = model::Failure::OutOfMemory,
+             .message = fmt::format("{}{}; retried with {}", message, crowding_text(running),
+                                    tried_with(running.lack, again))},
+            out);
   ledger_.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
-  if (running.lack == Lack::GpuMemory) grown_gpu_[task] = again.gpu_memory;
+  if (running.lack == Lack::GpuMemory) {
+    grown_gpu_[task] = {.each = again.gpu_memory, .largest = again.largest};
+  }
   running.promise = again;
   running.promise.cpus = {};
   running.lack = Lack::HostMemory;
+  running.crowding.reset();
   running.training_since.reset();
   running.its_end_tells = false;
   wait_for_device(running, at, out);

@@ -266,6 +266,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
     // Its process may take a moment to begin; until that is known its end is forecast from here.
     running.training_since = at;
   }
+  tell_of_last_try(running, out);
   out.commands.emplace_back(model::StartAttempt{.key = key,
                                                 .promise = request,
                                                 .gpus = gpus,

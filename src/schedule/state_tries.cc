@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,9 +35,45 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
     return Setback::Final;
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
-    return running.cause == StopCause::Preempted ? Setback::Preempted : Setback::OutOfMemory;
+    const bool interrupted =
+        running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
+    return interrupted ? Setback::Preempted : setback_of_memory(running);
   }
   return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
+}
+
+/// One that others crowded did not fail. That is believed so often, and no more.
+Setback Scheduler::State::setback_of_memory(const Running& running) const {
+  const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
+                       tasks[running.key.task].tries.crowded < kFaultlessTriesMax;
+  return crowded ? Setback::Crowded : Setback::OutOfMemory;
+}
+
+/// ", as other tasks had 2 GB of GPU 0 beyond what was reserved for them"; nothing where it was not
+/// crowded, or that is not believed any more.
+std::string Scheduler::State::crowding_text(const Running& running) const {
+  if (setback_of_memory(running) != Setback::Crowded) return {};
+  const GpuLedger::Crowding& by = *running.crowding;
+  const std::string gpu = names_of({by.gpu});
+  if (by.by_tasks >= by.by_strangers) {
+    return fmt::format("; other tasks had {} of {} beyond what was reserved for them",
+                       to_text(by.by_tasks), gpu);
+  }
+  return fmt::format("; processes that are not of this run took {} more of {} meanwhile",
+                     to_text(by.by_strangers), gpu);
+}
+
+/// Says of one that has its GPUs to itself for its last try, or because there is no more to have
+/// beside others, that this is so.
+void Scheduler::State::tell_of_last_try(const Running& running, model::Decision& out) const {
+  if (!running.promise.largest || running.gpus.empty()) return;
+  const Tries& tries = tasks[running.key.task].tries;
+  const model::Terms& terms = shape_of(running.key.task).terms;
+  const int gone =
+      running.stage == Stage::Load ? tries.load_out_of_memory : tries.train_out_of_memory;
+  std::get<model::TaskChanged>(out.changes.back()).message =
+      fmt::format("try {} of {}, alone on {}", gone + 1,
+                  memory_tries_max(running.stage, terms, policy_), names_of(running.gpus));
 }
 
 /// The try that comes after this setback, which is not counted yet.
@@ -62,11 +99,13 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const std::string key = terms.retries.out_of_memory
                               ? "oom-retries"
                               : fmt::format("scheduler.{}-nretry", load ? "load" : "train");
-  return fmt::format("{}out of memory {} {} of {} tries ({}), last with {}", stages ? name : "",
+  return fmt::format("{}out of memory {} {} of {} tries ({}), last {}", stages ? name : "",
                      load ? "while it loaded, in" : "in",
                      load ? tries.load_out_of_memory : tries.train_out_of_memory,
                      memory_tries_max(running.stage, terms, policy_), key,
-                     tried_with(running.lack, running.promise));
+                     running.promise.largest && running.lack == Lack::GpuMemory
+                         ? "alone on " + names_of(running.gpus)
+                         : "with " + tried_with(running.lack, running.promise));
 }
 
 Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
@@ -102,42 +141,48 @@ void Scheduler::State::send_back(const Running& running, Ending ending, model::D
                                               .message = std::move(ending.message)});
 }
 
-std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running,
-                                                     const model::Usage& usage) {
+std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Setback setback,
+                                                     const AnotherTry& next) {
   const Bytes memory = running.promise.memory;
   if (running.cause == StopCause::Preempted) {
     // It did not fail, and asks for more only where it took more.
     const Bytes most = capacity_.memory - memory_kept_free(policy_, capacity_);
     const Bytes taken = std::max(memory, std::min(running.memory_peak, most));
-    return {taken, to_text(taken)};
+    return {taken, "retried with " + to_text(taken)};
   }
   switch (running.lack) {
     case Lack::GpuMemory: {
       model::Request again = running.promise;
       // Kept by itself, as what a lane asks of GPUs is made anew of shape, learning and this.
-      again.gpu_memory = grown_gpu_request(running, usage.gpu_memory_peak);
-      grown_gpu_[running.key.task] = again.gpu_memory;
-      return {memory, tried_with(running.lack, again)};
+      const GrownGpu grown = grown_gpu(running, setback, next);
+      grown_gpu_[running.key.task] = grown;
+      again.gpu_memory = grown.each;
+      if (!grown.largest) return {memory, "retried with " + tried_with(running.lack, again)};
+      return {memory, fmt::format("{}, alone on the largest GPU{}", to_text(next),
+                                  again.gpus > 1 ? "s" : "")};
     }
     case Lack::GpuNotGiven:
-      return {memory, tried_with(running.lack, running.promise)};
+      return {memory, "retried with " + tried_with(running.lack, running.promise)};
     case Lack::HostMemory:
       break;
   }
-  const Bytes more = grown_request(running, usage.memory_peak);
-  return {more, to_text(more)};
+  const Bytes more = grown_request(running, running.needed.memory);
+  return {more, "retried with " + to_text(more)};
 }
 
-void Scheduler::State::retry(const Running& running, const model::Usage& usage, Ending ending,
+void Scheduler::State::retry(const Running& running, Setback setback, Ending ending,
                              const AnotherTry& next, Instant at, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
   const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
   // One that was interrupted for want of memory is given what it took, however it ended then.
-  const bool grows = out_of_memory || running.cause == StopCause::Preempted;
+  const bool grows =
+      out_of_memory || running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
   const auto [memory, with] =
-      grows ? grow(running, usage) : std::pair(running.promise.memory, std::string());
-  ending.message = out_of_memory ? fmt::format("{}; retried with {}", ending.message, with)
-                                 : fmt::format("{}: {}", to_text(next), ending.message);
+      grows ? grow(running, setback, next) : std::pair(running.promise.memory, std::string());
+  ending.message =
+      out_of_memory ? fmt::format("{}{}; {}", ending.message,
+                                  setback == Setback::Crowded ? crowding_text(running) : "", with)
+                    : fmt::format("{}: {}", to_text(next), ending.message);
   send_back(running, std::move(ending), out);
   if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);
   wait_for_room(task, memory);

@@ -95,10 +95,7 @@ void Checkers::happened(const model::Event& event) {
       [&](const model::StageReported& it) { stage_reported(it); },
       [&](const model::AttemptEnded& it) { attempt_ended(event.at, it); },
       [&](const model::Sampled& it) { look_at_memory(it); },
-      [&](const model::GpusSampled& it) {
-        outside_.gpus.read(event.at, it);
-        outside_.learn_from_running();
-      },
+      [&](const model::GpusSampled& it) { look_at_gpus(event.at, it); },
       [&](const model::KeeperSilent& it) { outside_.keeper_silent = it.silent; },
       [&](const model::InterruptAsked&) {
         ++outside_.interrupts;
@@ -136,6 +133,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   if (found == outside_.running.end() || found->second.key != news.key) return;
   about_ = news.key.task;
   const bool on_gpus = !outside_.gpus.shares_of(news.key.task).empty();
+  const bool crowded = outside_.gpus.is_crowded(news.key.task);
   SeenAttempt attempt = outside_.release(news.key.task, at);
   SeenTask& task = outside_.task(news.key.task);
   const bool two_phase = outside_.two_phase(news.key.task);
@@ -149,11 +147,16 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   if (by_itself && !news.out_of_memory.empty()) {
     attempt.out_of_gpu = news.of_gpu && on_gpus;
     attempt.out_of_other_gpu = news.of_gpu && !on_gpus;
+    attempt.crowded = attempt.out_of_gpu && crowded;
     expected_ = judge_out_of_memory(attempt, task);
   }
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
-  const bool preempted = attempt.stop == StopReason::Preempted;
-  if (for_memory && !preempted) {
+  const bool preempted =
+      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+  const bool excused = for_memory && !preempted && is_excused(attempt, task);
+  if (excused) {
+    counts_.count(Fault::Crowded);
+  } else if (for_memory && !preempted) {
     ++(attempt.stage == Stage::Load ? task.load_failures : task.train_failures);
   }
   const Duration delay = try_again(attempt, task);
@@ -165,6 +168,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == model::Verdict::None) {
     ask_again(attempt, task, news.usage);
+    if (excused) ++task.crowded;
     if (delay > Duration{0}) {
       task.back_at = at + delay;
       --outside_.waiting_in[task.shape.value];
@@ -193,11 +197,13 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
     memory = std::max(memory, std::min(attempt.peak, most));
   } else if (!for_memory) {
     // What it asks for was not what it lacked.
-  } else if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
+  } else if (attempt.stop != StopReason::Crowds && !attempt.out_of_gpu &&
+             !attempt.out_of_other_gpu) {
     memory = after_out_of_memory(memory, usage.memory_peak, most);
-  } else if (attempt.out_of_gpu && attempt.promise.gpu_memory > Bytes{}) {
-    task.gpu_request.gpu_memory = after_out_of_memory(
-        attempt.promise.gpu_memory, usage.gpu_memory_peak, outside_.gpus.most_on(task.gpu_request));
+  } else if (attempt.out_of_gpu || attempt.stop == StopReason::Crowds) {
+    const int failures = attempt.stage == Stage::Load ? task.load_failures : task.train_failures;
+    ask_for_more_gpu(attempt, task.gpu_request, usage.gpu_memory_peak,
+                     tries_for_memory(task, attempt.stage) - failures - 1);
   }
   if (!outside_.two_phase(attempt.key.task)) {
     const model::Cpus cpus = task.request.cpus;

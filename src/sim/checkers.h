@@ -85,6 +85,10 @@ class Checkers {
   Duration try_again(const SeenAttempt& attempt, SeenTask& task);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
+  static bool is_excused(const SeenAttempt& attempt, const SeenTask& task);
+  void ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
+                        int tries_left) const;
+  void look_at_gpus(Instant at, const model::GpusSampled& reading);
   static void not_again(SeenAttempt& attempt, StopReason reason);
 
   // What was decided.

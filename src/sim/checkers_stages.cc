@@ -41,6 +41,20 @@ void Checkers::look_at_memory(const model::Sampled& reading) {
   too_much_[*victim] = StopReason::Preempted;
 }
 
+void Checkers::look_at_gpus(Instant at, const model::GpusSampled& reading) {
+  outside_.gpus.read(at, reading);
+  outside_.learn_from_running();
+  for (std::uint32_t index = 0; index < reading.gpus.size(); ++index) {
+    const std::optional<model::TaskIndex> victim = outside_.to_be_taken_off({index});
+    if (!victim) continue;
+    outside_.gpus.overfull_readings[index] = 0;
+    ++outside_.task(*victim).preempted;
+    outside_.running.at(*victim).taken_off = true;
+    counts_.count(Fault::TakenOffGpu);
+    too_much_[*victim] = StopReason::Crowds;
+  }
+}
+
 void Checkers::stage_reported(const model::StageReported& news) {
   const model::TaskIndex index = news.key.task;
   const auto found = outside_.running.find(index);
@@ -91,20 +105,24 @@ void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
   const bool given = !outside_.gpus.shares_of(attempt.key.task).empty();
   attempt.out_of_gpu = of_gpu && given;
   attempt.out_of_other_gpu = of_gpu && !given;
+  attempt.crowded = attempt.out_of_gpu && outside_.gpus.is_crowded(attempt.key.task);
 }
 
 /// In training: it goes on with what it has loaded when it can have more at once.
 void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   const model::TaskIndex index = attempt.key.task;
   Bytes memory = attempt.promise.memory;
-  Bytes each = attempt.promise.gpu_memory;
+  model::Request next = attempt.promise;
+  const bool excused = is_excused(attempt, outside_.task(index));
+  const int tries_left = tries_for_memory(outside_.task(index), Stage::Train) -
+                         outside_.task(index).train_failures - 2;
   if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
     memory =
         after_out_of_memory(memory, attempt.holds(), outside_.capacity.memory - outside_.kept_free);
-  } else if (attempt.out_of_gpu && each > Bytes{}) {
-    each = after_out_of_memory(each, outside_.gpus.peak_of(index),
-                               outside_.gpus.most_on(attempt.promise));
+  } else if (attempt.out_of_gpu) {
+    ask_for_more_gpu(attempt, next, outside_.gpus.peak_of(index), tries_left);
   }
+  const Bytes each = next.gpu_memory;
   const Bytes more = memory - attempt.promise.memory;
   const Bytes more_each = each - attempt.promise.gpu_memory;
   bool free = more <= outside_.memory_free_by_ledger() && more <= outside_.memory_free_by_reading();
@@ -113,20 +131,19 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
     const SeenGpu& gpu = gpus[share.gpu.value];
     free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
   }
-  const bool may =
-      outside_.interrupts == 0 && outside_.task(index).train_failures + 1 <
-                                      tries_for_memory(outside_.task(index), Stage::Train);
-  if (!free || !may) {
+  const bool may = outside_.interrupts == 0 && (excused || tries_left >= 0);
+  if (!free || !may || next.largest != attempt.promise.largest) {
     stop_due_ = StopReason::OutOfMemory;
     return;
   }
   expected_.statuses = {Status::Interrupt, Status::Waiting};
-  ++outside_.task(index).train_failures;
+  if (excused) counts_.count(Fault::Crowded);
+  ++(excused ? outside_.task(index).crowded : outside_.task(index).train_failures);
   attempt.end_tells = false;
   attempt.promise.memory = memory;
   attempt.promise.gpu_memory = each;
   if (attempt.out_of_gpu) outside_.task(index).gpu_request.gpu_memory = each;
-  attempt.out_of_gpu = attempt.out_of_other_gpu = false;
+  attempt.out_of_gpu = attempt.out_of_other_gpu = attempt.crowded = false;
   if (!outside_.gpus.shares_of(index).empty()) outside_.gpus.change(index, each);
   outside_.wait_for_device(index, now_);
 }
@@ -135,6 +152,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
 void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
   const bool again =
       attempt.stop == StopReason::OutOfMemory || attempt.stop == StopReason::Preempted ||
+      attempt.stop == StopReason::Crowds ||
       (attempt.stop == StopReason::Leaving && attempt.word == model::Said::OutOfMemory);
   if (again) attempt.stop = reason;
   attempt.for_good = true;
@@ -154,6 +172,7 @@ void Checkers::decided(const model::GrantDevice& command) {
     whole.gpus = due.gpus;
     whole.gpu_memory = due.gpu_memory;
     whole.gpu = due.gpu;
+    whole.largest = due.largest;
     check_gpus(index, due, command.gpus);
   }
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");
@@ -232,6 +251,7 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
     case StopReason::MemoryLimit:
       return failed(model::Failure::OutOfMemory);
     case StopReason::Preempted:
+    case StopReason::Crowds:
       if (outside_.interrupts > 0) return failed(model::Failure::OutOfMemory);
       return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
     case StopReason::NoGpu:
@@ -275,9 +295,34 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
 Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
                                                  const SeenTask& task) const {
   const int failures = attempt.stage == Stage::Train ? task.train_failures : task.load_failures;
-  const bool again = failures + 1 < tries_for_memory(task, attempt.stage);
+  const bool again =
+      is_excused(attempt, task) || failures + 1 < tries_for_memory(task, attempt.stage);
   if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
+}
+
+/// Others had too much of its GPU. So often that is believed.
+bool Checkers::is_excused(const SeenAttempt& attempt, const SeenTask& task) {
+  return attempt.crowded && task.crowded < 5;
+}
+
+/// What it asks of GPUs next; `tries_left` counts those after the next one.
+void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
+                                int tries_left) const {
+  const Bytes had = attempt.promise.gpu_memory;
+  const Bytes most = outside_.gpus.most_on(attempt.promise);
+  const bool own_fault =
+      attempt.stop != StopReason::Crowds && !is_excused(attempt, outside_.task(attempt.key.task));
+  request.largest = attempt.promise.largest;
+  if (!own_fault) {
+    request.gpu_memory = had == Bytes{} ? had : std::max(had, std::min(peak, most));
+  } else if (tries_left <= 0 || had == Bytes{} || had >= most) {
+    request.gpu_memory = {};
+    request.largest = true;
+  } else {
+    const Bytes more = std::max(had + Bytes{had.count / 2}, peak);
+    request.gpu_memory = std::max(had, std::min(most, more));
+  }
 }
 
 /// How often it may be tried in all before a lack of memory is its end.

@@ -35,6 +35,8 @@ std::string_view to_text(Fault fault) {
                                                              "lingers",
                                                              "its end tells",
                                                              "out of a GPU's memory",
+                                                             "crowded on a GPU",
+                                                             "taken off a GPU",
                                                              "GPU memory lingers",
                                                              "GPU memory stays",
                                                              "memory exhausted",

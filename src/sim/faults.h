@@ -39,6 +39,8 @@ enum class Fault : std::uint8_t {
   EndTells,          ///< Does not say that it has trained, but that its end will.
   // Of a task on GPUs.
   GpuOutOfMemory,    ///< Takes more than there is.
+  Crowded,           ///< Others had too much of the GPU of one that ran out of its memory.
+  TakenOffGpu,       ///< Is interrupted, as it has too much of one for those beside it.
   GpuMemoryLingers,  ///< The driver shows it still when the task has ended.
   GpuMemoryStays,    ///< The same for longer than is waited for.
   // Of the machine.

@@ -46,19 +46,21 @@ Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
   return used;
 }
 
-/// Whoever has most on a GPU that has no more is the one that asks for more.
+/// On a GPU that has no more it is the one that has most that asks for more, or just anybody.
 void MadeUpMachine::fill_gpus() {
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     while (used_on({index}) > workload_.capacity.gpus[index].memory) {
       std::optional<model::TaskIndex> largest;
+      std::vector<model::TaskIndex> there;
       for (const auto& [task, process] : processes_) {
         const auto& gpus = process.gpus;
         if (std::ranges::find(gpus, model::GpuIndex{index}) == gpus.end()) continue;
         if (gpu_use(process) == Bytes{}) continue;
+        there.push_back(task);
         if (!largest || gpu_use(process) > gpu_use(processes_.at(*largest))) largest = task;
       }
       if (!largest) break;
-      run_out_of_gpu(*largest);
+      run_out_of_gpu(random_.one_in(2) ? there[random_.below(there.size())] : *largest);
     }
   }
 }
@@ -105,7 +107,12 @@ void MadeUpMachine::look_at_gpus_after(Duration after) {
 }
 
 model::GpusSampled MadeUpMachine::read_gpus() {
-  fill_gpus();
+  // What is over the brim is noticed by who asks for it, now or just after the look.
+  if (random_.one_in(2)) {
+    fill_gpus();
+  } else {
+    at(now_ + Duration{1}, [this] { fill_gpus(); });
+  }
   std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now_; });
   model::GpusSampled reading;
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
@@ -113,7 +120,10 @@ model::GpusSampled MadeUpMachine::read_gpus() {
     // Others may have more than there is for a moment, as far as this goes; the driver has not.
     const Bytes used = std::min(used_on({index}), workload_.capacity.gpus[index].memory);
     reading.gpus.push_back(
-        {.present = there, .used = there ? used : Bytes{}, .processes_known = gpus_unnamed_ == 0});
+        {.present = there,
+         .used = there ? used : Bytes{},
+         .of_strangers = there && gpus_unnamed_ == 0 ? cards_[index].of_others : Bytes{},
+         .processes_known = gpus_unnamed_ == 0});
     if (cards_[index].other_users > 0 && gpus_unnamed_ == 0) {
       reading.gpus.back().other_user = 1000U + index;
     }

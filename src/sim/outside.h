@@ -35,6 +35,7 @@ enum class StopReason : std::uint8_t {
   NoGpu,        ///< None is left that it could train on.
   MemoryLimit,  ///< It takes more than its hard limit.
   Preempted,    ///< The machine's memory runs short.
+  Crowds,       ///< It has too much of its GPU for those beside it.
   Leaving       ///< It said its last word, or nonsense, and is still there.
 };
 
@@ -51,6 +52,7 @@ struct SeenTask {
   int failures = 0;                ///< What it did itself.
   int lost = 0;                    ///< How often.
   int preempted = 0;               ///< How often.
+  int crowded = 0;                 ///< How often others were to blame for a lack of memory.
   bool again = false;              ///< It may be started once more.
   std::optional<Instant> back_at;  ///< It waits until then for another try.
   model::Request request;          ///< What its next attempt asks for when it starts,
@@ -81,6 +83,8 @@ struct SeenAttempt {
   bool killed = false;
   bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU of its own.
   bool out_of_other_gpu = false;        ///< The same of one that it was not given.
+  bool crowded = false;                 ///< Others had too much of it then.
+  bool taken_off = false;               ///< It has to end, as it has too much of a GPU.
   bool for_good = false;                ///< Somebody wanted it ended, whatever it did itself.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 
@@ -143,6 +147,8 @@ struct Outside {
   int low_readings = 0;                     ///< In a row, of the machine's memory.
   std::vector<SeenPeaks> memory_peaks;      ///< By shape.
   std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
+  /// By group: what its tasks took of a GPU for each thousand bytes that were written for them.
+  std::vector<SeenPeaks> gpu_ratios;
 
   void read(const model::Sampled& reading);
   /// After every reading.
@@ -151,6 +157,8 @@ struct Outside {
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory);
   /// Who has to be interrupted after a reading, if anybody has.
   [[nodiscard]] std::optional<model::TaskIndex> to_be_interrupted() const;
+  /// The same after a reading of the GPUs, for this one.
+  [[nodiscard]] std::optional<model::TaskIndex> to_be_taken_off(model::GpuIndex gpu) const;
   void grant(const model::StartAttempt& command, Instant at);
   void wait_for_device(model::TaskIndex index, Instant at);
   void stop_waiting_for_device(model::TaskIndex index);

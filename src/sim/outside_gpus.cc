@@ -17,7 +17,8 @@
 namespace trainyard::sim {
 
 OutsideGpus::OutsideGpus(const model::Policy& policy, const model::Capacity& capacity)
-    : policy_(policy),
+    : overfull_readings(capacity.gpus.size()),
+      policy_(policy),
       capacity_(capacity),
       last_(capacity.gpus.size()),
       others_(capacity.gpus.size()),
@@ -51,6 +52,7 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
   for (auto& [task, shares] : shares_) {
     for (SeenShare& share : shares) {
       share.measured = {};
+      share.strangers = std::min(share.strangers, last_[share.gpu.value].of_strangers);
       for (const model::GpuUse& use : reading.uses) {
         if (use.key.task == task && use.gpu == share.gpu) share.measured += use.memory;
       }
@@ -72,13 +74,16 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
     const bool waits =
         std::ranges::any_of(left_, [&](const Left& it) { return it.share.gpu.value == index; });
     if (!waits || unexplained < others_[index]) others_[index] = unexplained;
+    ++overfull_readings[index];
+    if (!is_overfull({index})) overfull_readings[index] = 0;
   }
 }
 
 void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,
                           Bytes each) {
   for (const model::GpuIndex gpu : gpus) {
-    shares_[task].push_back({.gpu = gpu, .promise = each, .measured = {}});
+    shares_[task].push_back(
+        {.gpu = gpu, .promise = each, .measured = {}, .strangers = last_[gpu.value].of_strangers});
   }
 }
 
@@ -170,8 +175,19 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
     }
     return std::tuple(disturbed, by, card.pci, gpu.value);
   };
+  std::vector<Bytes> sizes;
+  for (std::uint32_t index = 0; index < from.size(); ++index) {
+    const bool meant = !request.gpu || request.gpu->value == index;
+    const bool usable = request.gpus < 2 || !capacity_.gpus[index].slice;
+    if (meant && usable && from[index].there) sizes.push_back(capacity_.gpus[index].memory);
+  }
+  std::ranges::sort(sizes);
+  const auto among = static_cast<std::size_t>(std::max(request.gpus, 1));
+  const Bytes at_least =
+      request.largest && sizes.size() >= among ? sizes[sizes.size() - among] : Bytes{};
   std::vector<model::GpuIndex> fitting;
   for (std::uint32_t index = 0; index < from.size() && request.gpus > 0; ++index) {
+    if (capacity_.gpus[index].memory < at_least) continue;
     if (fits(from[index], {index}, request)) fitting.push_back({index});
   }
   const auto count = static_cast<std::size_t>(request.gpus);
@@ -193,6 +209,47 @@ const std::vector<SeenShare>& OutsideGpus::shares_of(model::TaskIndex task) cons
 Bytes OutsideGpus::peak_of(model::TaskIndex task) const {
   const auto found = peaks_.find(task);
   return found == peaks_.end() ? Bytes{} : found->second;
+}
+
+Bytes OutsideGpus::beyond(model::TaskIndex task, model::GpuIndex gpu) const {
+  for (const SeenShare& share : shares_of(task)) {
+    if (share.gpu != gpu || share.promise == Bytes{}) continue;
+    return std::max(share.measured - share.promise, Bytes{});
+  }
+  return {};
+}
+
+bool OutsideGpus::is_crowded(model::TaskIndex task) const {
+  constexpr Bytes kNothing = mib(64);
+  return std::ranges::any_of(shares_of(task), [&](const SeenShare& own) {
+    if (!last_[own.gpu.value].processes_known) return false;
+    Bytes sum;
+    for (const auto& [other, shares] : shares_) {
+      if (other != task) sum += beyond(other, own.gpu);
+    }
+    return sum > kNothing || last_[own.gpu.value].of_strangers > own.strangers + kNothing;
+  });
+}
+
+bool OutsideGpus::is_overfull(model::GpuIndex gpu, std::optional<model::TaskIndex> but_for) const {
+  const model::GpuReading& seen = last_[gpu.value];
+  if (!seen.present || !seen.processes_known) return false;
+  for (const Left& left : left_) {
+    if (left.share.gpu == gpu) return false;
+  }
+  Bytes taken = seen.used;
+  Bytes to_come;
+  for (const auto& [task, shares] : shares_) {
+    for (const SeenShare& share : shares) {
+      if (share.gpu != gpu) continue;
+      if (but_for && *but_for == task) {
+        taken = taken - share.measured;
+      } else if (share.promise > share.measured) {
+        to_come += share.promise - share.measured;
+      }
+    }
+  }
+  return to_come > Bytes{} && taken + to_come > capacity_.gpus[gpu.value].memory;
 }
 
 Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const model::Request& request) const {

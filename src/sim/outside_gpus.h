@@ -31,6 +31,7 @@ struct SeenShare {
   model::GpuIndex gpu;
   Bytes promise;  ///< 0: it is its own.
   Bytes measured;
+  Bytes strangers;  ///< Had so much there when it was promised, or less since.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise, measured); }
 };
@@ -56,6 +57,17 @@ class OutsideGpus {
   }
   [[nodiscard]] const std::vector<SeenShare>& shares_of(model::TaskIndex task) const;
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
+  /// Whether others have more of one of its GPUs than they were promised, or than strangers had
+  /// when it got its own part.
+  [[nodiscard]] bool is_crowded(model::TaskIndex task) const;
+  /// Whether those who keep to their promises could not take these in full, with all that are there
+  /// or but for one.
+  [[nodiscard]] bool is_overfull(model::GpuIndex gpu,
+                                 std::optional<model::TaskIndex> but_for = {}) const;
+  /// What it has of this GPU beyond its promise.
+  [[nodiscard]] Bytes beyond(model::TaskIndex task, model::GpuIndex gpu) const;
+  /// How many readings in a row have shown a GPU overfull.
+  std::vector<int> overfull_readings;
   /// The most that a request can have on each of its GPUs, ever and by the last reading.
   [[nodiscard]] Bytes most_on(const model::Request& request) const;
   [[nodiscard]] Bytes most_alone(const model::Request& request) const;

@@ -46,6 +46,11 @@ void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory) {
   };
   add(memory_peaks[task(index).shape.value].of_finished, memory);
   add(gpu_memory_peaks[task(index).shape.value].of_finished, gpu_memory);
+  const Bytes written = shape_of(index).terms.request.gpu_memory;
+  if (written.count >= 1000 && gpu_memory > Bytes{}) {
+    add(gpu_ratios[task(index).group.value].of_finished,
+        {gpu_memory.count / (written.count / 1000)});
+  }
 }
 
 /// What nobody wrote is what was learned; what somebody wrote is not made smaller by it.
@@ -70,7 +75,30 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
     return shape.terms.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
   }
   if (!policy.auto_adjust && !shape.terms.learns_gpu_memory) return asked;
-  return std::max(asked, std::min(peaks.seen(), most));
+  const Bytes written = shape.terms.request.gpu_memory;
+  const Bytes times = gpu_ratios[task(index).group.value].usual();
+  return std::max(
+      asked, std::min(std::max(peaks.seen(), Bytes{written.count / 1000 * times.count}), most));
+}
+
+/// Who has most of a GPU beyond its promise, if its end would leave the others what is theirs.
+std::optional<model::TaskIndex> Outside::to_be_taken_off(model::GpuIndex gpu) const {
+  constexpr int kTimesMax = 5;
+  if (gpus.overfull_readings[gpu.value] < 2 || interrupts > 0) return std::nullopt;
+  std::optional<model::TaskIndex> worst;
+  for (const auto& [index, attempt] : running) {
+    const auto& shares = gpus.shares_of(index);
+    const bool there =
+        std::ranges::any_of(shares, [gpu](const SeenShare& share) { return share.gpu == gpu; });
+    if (!there) continue;
+    if (attempt.stop != StopReason::None || attempt.taken_off) return std::nullopt;
+    if (attempt.word || !shape_of(index).terms.preemptible || task(index).preempted >= kTimesMax) {
+      continue;
+    }
+    if (gpus.beyond(index, gpu) <= mib(64) || gpus.is_overfull(gpu, index)) continue;
+    if (!worst || gpus.beyond(index, gpu) > gpus.beyond(*worst, gpu)) worst = index;
+  }
+  return worst;
 }
 
 /// The one that is most over its promise; else the youngest.

@@ -14,7 +14,7 @@
 namespace trainyard::wire {
 namespace {
 
-constexpr std::size_t kLineBytesMax = 300;
+constexpr std::size_t kLineBytesMax = 600;
 
 /// In small letters, as the lines are when they are compared. python/trainyard/client.py has the
 /// same ones.

@@ -12,9 +12,9 @@ namespace trainyard::wire {
 /// So much of the end of a standard error is worth reading.
 constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 
-/// The last line that says so, cut to 300 bytes; nothing when none does. Knows the words of CUDA,
-/// HIP, cuDNN, cuBLAS, JAX, TensorFlow, torch (its data loaders too), Python, C++ and the shell, as
-/// python/trainyard/client.py does.
+/// The last line that says so, cut to 600 bytes (torch says how much it has behind 250 of them);
+/// nothing when none does. Knows the words of CUDA, HIP, cuDNN, cuBLAS, JAX, TensorFlow, torch (its
+/// data loaders too), Python, C++ and the shell, as python/trainyard/client.py does.
 std::optional<std::string> out_of_memory_line(std::string_view text);
 
 /// Whether such a line is about the memory of a GPU.

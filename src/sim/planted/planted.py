@@ -70,7 +70,7 @@ BUGS = [
      "  if (!room.present || room.avoided || room.whole) return false;\n",
      "  if (!room.present || room.avoided) return false;\n"),
     ("a_retry_forgets_what_its_gpu_lacked", "state_tries.cc",
-     "      grown_gpu_[running.key.task] = again.gpu_memory;\n",
+     "      grown_gpu_[running.key.task] = grown;\n",
      ""),
     ("a_script_that_left_while_it_waited_has_trained", "state_stages.cc",
      "  running.its_end_tells = false;\n",

@@ -1,0 +1,19 @@
+// What a framework that ran out of a GPU's memory prints of how much it had and wanted. Pure.
+//
+// Known are the words of torch before and since 2.1 ("Tried to allocate 2.00 GiB (...; 5.10 GiB
+// already allocated; ... 6.20 GiB reserved in total by PyTorch)", "... this process has 6.50 GiB
+// memory in use."), of JAX ("Out of memory while trying to allocate 2147483648 bytes.") and of
+// TensorFlow ("ran out of memory trying to allocate 2.00GiB").
+#pragma once
+
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace trainyard::schedule {
+
+/// How much a try would have needed whose process was seen to have at most `peak` on its GPU; 0
+/// where the text has no such number. A number may be a lie: it is for who asks to bound it.
+Bytes printed_need(std::string_view text, Bytes peak);
+
+}  // namespace trainyard::schedule

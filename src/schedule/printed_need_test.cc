@@ -1,0 +1,63 @@
+// What frameworks print of the memory that they lacked, as they print it.
+#include "schedule/printed_need.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+
+namespace trainyard::schedule {
+namespace {
+
+TEST(PrintedNeed, IsWhatTorchHadAndWanted) {
+  EXPECT_EQ(
+      printed_need("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
+                   "GPU 0 has a total capacity of 23.69 GiB of which 1.20 GiB is free. "
+                   "Process 4242 has 15.99 GiB memory in use. Including non-PyTorch memory, "
+                   "this process has 6.50 GiB memory in use. Of the allocated memory 5.10 GiB "
+                   "is allocated by PyTorch, and 300.00 MiB is reserved by PyTorch but "
+                   "unallocated.",
+                   gib(6)),
+      Bytes{gib(8).count + gib(1).count / 2});
+}
+
+TEST(PrintedNeed, AddsWhatAnOlderTorchDoesNotCount) {
+  EXPECT_EQ(printed_need("RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; "
+                         "7.92 GiB total capacity; 5.00 GiB already allocated; 11.56 MiB free; "
+                         "6.00 GiB reserved in total by PyTorch)",
+                         gib(1)),
+            gib(6) + mib(20) + mib(512));
+  EXPECT_EQ(printed_need("CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 11.17 GiB total "
+                         "capacity; 5.25 GiB already allocated; 1.03 GiB free)",
+                         gib(1)),
+            Bytes{gib(7).count + gib(1).count / 4} + mib(512));
+}
+
+TEST(PrintedNeed, IsThePeakAndMoreWhereOnlyTheWishIsPrinted) {
+  EXPECT_EQ(printed_need("jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory "
+                         "while trying to allocate 2147483648 bytes.",
+                         gib(3)),
+            gib(5));
+  EXPECT_EQ(printed_need("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB "
+                         "(rounded to 2147483648)requested by op",
+                         gib(3)),
+            gib(5));
+}
+
+TEST(PrintedNeed, IsNothingWhereNoNumberIsPrinted) {
+  for (const std::string text :
+       {"", "CUDA error: out of memory", "Tried to allocate", "Tried to allocate much",
+        "Tried to allocate 2.00", "Tried to allocate -2.00 GiB", "Tried to allocate nan GiB"}) {
+    EXPECT_EQ(printed_need(text, gib(3)), Bytes{}) << text;
+  }
+}
+
+TEST(PrintedNeed, IsBoundedHoweverLargeALieIs) {
+  const Bytes lie = printed_need("Tried to allocate 99999999999999999999999999 TiB", gib(1));
+  EXPECT_GT(lie, gib(1000));
+  EXPECT_LT(lie.count, 2'000'000'000'000'000);
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

@@ -1,0 +1,111 @@
+"""Out of memory on a card that tasks share: whose fault it is, who has to go, and what the last try gets."""
+from test_gpus import GB, HERE, GpuTest
+
+# Takes memory piece by piece: "1:", then, when the file exists, "2:now". Runs out of it as its words say.
+TASK = """
+import os, pathlib, sys, time
+sys.path.insert(0, "HERE")
+import fake_gpu
+words, pieces = sys.argv[1], sys.argv[2:]
+for number, piece in enumerate(pieces):
+    gigabytes, after = piece.split(":")
+    while after and not pathlib.Path(after).exists():
+        time.sleep(0.01)
+    try:
+        if float(gigabytes):
+            fake_gpu.take(int(float(gigabytes) * 1e9))
+    except RuntimeError as error:
+        sys.exit(str(error) if words == "numbers" else "CUDA error: out of memory")
+    pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], f"has{number}").touch()
+"""
+
+
+class OutOfMemory(GpuTest):
+    def setUp(self):
+        super().setUp()
+        self.show([self.card("GPU-aaaa", 1)])
+        self.write("task.py", TASK.replace("HERE", str(HERE)))
+
+    def tasks(self, **tasks):
+        """Each is what stands in its place of the job file, and what it takes."""
+        lines = "\n".join(f'      - {{id: {name}, {keys}, command: "/usr/bin/python3 task.py {takes}"}}'
+                          for name, (keys, takes) in tasks.items())
+        return self.job(f"""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks:
+{lines}
+""")
+
+    def has(self, task, piece=0):
+        return (self.directory / "runs/job/g" / task / f"has{piece}").exists()
+
+    def memory_of(self, task):
+        return self.rows().get(task, {}).get("gpu_memory_now_bytes")
+
+    def test_is_not_counted_where_a_neighbour_has_more_than_was_reserved(self):
+        self.tasks(greedy=("gpu-memory: 3GB, preempt: false", "quiet 6.5: 0:go"),
+                   good=("gpu-memory: 3GB, oom-retries: 0", "quiet 1: 2:now"))
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: (self.memory_of("greedy"), self.memory_of("good")) == (6.5 * GB, GB))
+        self.write("now", "")
+        self.until("the second try waits", lambda: self.rows()["good"]["status"] == "INTERRUPT")
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("g/good: RETRYING after", errors)
+        self.assertIn("CUDA error: out of memory; other tasks had 3.5 GB of GPU 0 beyond what was reserved for "
+                      "them; retried with 3 GB on its GPU", errors)
+        rows = self.rows()
+        self.assertEqual({name: (row["word"], row["attempt"]) for name, row in rows.items()},
+                         {"greedy": ("FINISHED", 1), "good": ("FINISHED", 2)})
+
+    def test_ends_who_took_more_than_was_reserved_before_its_neighbour_lacks_its_own(self):
+        self.tasks(greedy=("gpu-memory: 3GB, oom-retries: 0", "quiet 6.5: 0:go"),
+                   good=("gpu-memory: 3GB, oom-retries: 0", "quiet 1: 2:now"))
+        yard = self.start("run", "job.yaml")
+        self.until("the interrupted one", lambda: self.rows().get("greedy", {}).get("status") == "INTERRUPT")
+        self.write("now", "")
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("interrupted, as it took more of its GPU than was reserved and others there needed theirs; "
+                      "retried with 6.5 GB on its GPU", errors)
+        rows = self.rows()
+        self.assertEqual({name: (row["word"], row["attempt"]) for name, row in rows.items()},
+                         {"greedy": ("FINISHED", 2), "good": ("FINISHED", 1)})
+        self.assertEqual(rows["greedy"]["gpu_memory_requested_bytes"], 6.5 * GB)
+
+    def test_gives_the_last_try_a_card_of_its_own(self):
+        self.tasks(neighbour=("gpu-memory: 3GB", "quiet 3: 0:go"), small=("gpu-memory: 2GB", "quiet 6:has"))
+        yard = self.start("run", "job.yaml")
+        self.until("the neighbour", lambda: self.memory_of("neighbour") == 3 * GB)
+        self.write("has", "")
+        self.until("two tries", lambda: self.rows()["small"]["attempt"] == 2
+                   and self.rows()["small"]["status"] == "INTERRUPT")
+        self.assertIn("try 3 of 3, alone on the largest GPU", self.rows()["small"]["message"])
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("CUDA error: out of memory; retried with 3 GB on its GPU", errors)
+        self.assertIn("CUDA error: out of memory; try 3 of 3, alone on the largest GPU", errors)
+        small = self.rows()["small"]
+        self.assertEqual((small["word"], small["attempt"], small["gpu_memory_requested_bytes"]), ("FINISHED", 3, 0))
+
+    def test_asks_for_what_the_framework_printed(self):
+        self.tasks(neighbour=("gpu-memory: 3GB", "quiet 3: 0:go"), small=("gpu-memory: 2GB", "numbers 6:has"))
+        yard = self.start("run", "job.yaml")
+        self.until("the neighbour", lambda: self.memory_of("neighbour") == 3 * GB)
+        self.write("has", "")
+        self.until("the first try", lambda: self.rows()["small"]["status"] == "INTERRUPT")
+        self.go()
+        self.end_of(yard, expect=0)
+        small = self.rows()["small"]
+        self.assertEqual((small["word"], small["attempt"]), ("FINISHED", 2))
+        self.assertAlmostEqual(small["gpu_memory_requested_bytes"], 6 * GB, delta=0.01 * GB)
+
+    def test_loses_nobody_whose_estimate_was_a_third_of_the_truth(self):
+        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2)])
+        self.tasks(**{f"t{n}": ("gpu-memory: 2.1GB", "quiet 7:") for n in range(8)})
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual({row["word"] for row in self.rows().values()}, {"FINISHED"})
