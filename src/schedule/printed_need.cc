@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/bytes.h"

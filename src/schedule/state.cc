@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "model/status.h"
 #include "schedule/another_try.h"
 #include "schedule/ending.h"
+#include "schedule/estimates.h"
 #include "schedule/ledger.h"
 #include "schedule/printed_need.h"
 #include "schedule/scheduler.h"
@@ -87,6 +89,8 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   Running running = std::move(found->second);
   running_.erase(found);
   ledger_.release(task);
+  // What ended unseen, as where its keeper died, was measured all the same.
+  running.needed.gpu_memory = gpus_.peak_of(task);
   gpus_.release(task, at);
   groups_.task_stopped(group_of(task));
   conclude_attempt(running, event, at, out);
@@ -96,6 +100,16 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   }
   close_group_if_over(group_of(task), out);
 }
+
+namespace {
+
+/// What it was seen to take, or of a GPU what it said that it needs.
+Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message) {
+  const Bytes peak = std::max(usage.gpu_memory_peak, of_gpu);
+  return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
+}
+
+}  // namespace
 
 void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEnded& event,
                                         Instant at, model::Decision& out) {
@@ -117,10 +131,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
               .failure = model::Failure::OutOfMemory,
               .message = event.out_of_memory};
   }
-  running.needed = {
-      .memory = event.usage.memory_peak,
-      .gpu_memory = std::max(event.usage.gpu_memory_peak,
-                             printed_need(ending.message, event.usage.gpu_memory_peak))};
+  running.needed = needed_by(event.usage, running.needed.gpu_memory, ending.message);
   const Setback setback = setback_of(running, ending, was_over_limit(event.end, running.cause));
   const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted ||
                              setback == Setback::Crowded;

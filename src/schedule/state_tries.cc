@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +20,7 @@
 #include "schedule/another_try.h"
 #include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
+#include "schedule/gpu_ledger.h"
 #include "schedule/ledger.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -31,8 +31,12 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
                                      bool over_limit) const {
   // One that has trained is not trained again because its end went wrong.
   const bool trained = tasks[running.key.task].status == Status::Finished;
-  if (trained || over_limit || running.for_good || ending.verdict != model::Verdict::Failed)
+  // One that had said what is wrong was ended at its limit afterwards: that is not why it failed.
+  const bool at_limit = running.cause == StopCause::MemoryLimit ||
+                        (over_limit && ending.failure == model::Failure::OutOfMemory);
+  if (trained || at_limit || running.for_good || ending.verdict != model::Verdict::Failed) {
     return Setback::Final;
+  }
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
     const bool interrupted =
@@ -52,7 +56,7 @@ Setback Scheduler::State::setback_of_memory(const Running& running) const {
 /// ", as other tasks had 2 GB of GPU 0 beyond what was reserved for them"; nothing where it was not
 /// crowded, or that is not believed any more.
 std::string Scheduler::State::crowding_text(const Running& running) const {
-  if (setback_of_memory(running) != Setback::Crowded) return {};
+  if (!running.crowding || setback_of_memory(running) != Setback::Crowded) return {};
   const GpuLedger::Crowding& by = *running.crowding;
   const std::string gpu = names_of({by.gpu});
   if (by.by_tasks >= by.by_strangers) {

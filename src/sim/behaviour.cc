@@ -83,10 +83,10 @@ void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model
   const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
   made.gpu_need = share(usual, random.between(300, 1000));
   made.gpu_after_share = random.one_in(2) ? 0 : random.between(0, 900);
-  if (random.per_mille(3 * odds.hunger)) {
-    made.gpu_need = share(usual, random.between(1100, 3000));
-    // Early, where the others of its GPU may not have theirs yet.
-    if (random.one_in(2)) made.gpu_after_share = random.between(0, 100);
+  if (random.per_mille(4 * odds.hunger)) {
+    made.gpu_need = share(usual, random.between(1100, 5000));
+    // Early as a rule, where the others of its GPU may not have theirs yet.
+    if (!random.one_in(4)) made.gpu_after_share = random.between(0, 100);
   }
   if (random.one_in(2)) made.gpu_lingers = random.between(Duration{0}, Duration{1'500});
   if (random.per_mille(2 * odds.manners)) made.gpu_lingers = Duration{15'000};

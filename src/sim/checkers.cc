@@ -134,6 +134,8 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   about_ = news.key.task;
   const bool on_gpus = !outside_.gpus.shares_of(news.key.task).empty();
   const bool crowded = outside_.gpus.is_crowded(news.key.task);
+  model::Usage usage = news.usage;
+  usage.gpu_memory_peak = std::max(usage.gpu_memory_peak, outside_.gpus.peak_of(news.key.task));
   SeenAttempt attempt = outside_.release(news.key.task, at);
   SeenTask& task = outside_.task(news.key.task);
   const bool two_phase = outside_.two_phase(news.key.task);
@@ -167,7 +169,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   }
   for (const std::uint64_t request : attempt.requests) answers_due_[request] = true;
   if (expected_.verdict == model::Verdict::None) {
-    ask_again(attempt, task, news.usage);
+    ask_again(attempt, task, usage);
     if (excused) ++task.crowded;
     if (delay > Duration{0}) {
       task.back_at = at + delay;
@@ -195,7 +197,7 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
   if (attempt.stop == StopReason::Preempted) {
     // It did not fail.
     memory = std::max(memory, std::min(attempt.peak, most));
-  } else if (!for_memory) {
+  } else if (!for_memory && attempt.stop != StopReason::Crowds) {
     // What it asks for was not what it lacked.
   } else if (attempt.stop != StopReason::Crowds && !attempt.out_of_gpu &&
              !attempt.out_of_other_gpu) {

@@ -179,7 +179,7 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
   // Several to a card, whatever the CPUs allow.
-  if (random.one_in(2)) {
+  if (!random.one_in(4)) {
     wish.gpus = 1;
     wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(3, 9)};
     wish.cpus = {0};

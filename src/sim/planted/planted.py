@@ -118,6 +118,18 @@ BUGS = [
      "      add_one(stage == Stage::Load ? load_out_of_memory : train_out_of_memory);\n",
      "      static_cast<void>(stage);\n      add_one(load_out_of_memory);\n"
      "      add_one(train_out_of_memory);\n"),
+    ("a_try_that_others_crowded_is_counted", "state_tries.cc",
+     "  return crowded ? Setback::Crowded : Setback::OutOfMemory;\n",
+     "  return crowded ? Setback::OutOfMemory : Setback::OutOfMemory;\n"),
+    ("the_last_try_shares_its_gpu", "state_gpus.cc",
+     "  if (next.number >= next.most || had == Bytes{} || had >= most) return kAlone;\n",
+     "  static_cast<void>(next);\n  if (had == Bytes{} || had >= most) return kAlone;\n"),
+    ("nobody_is_taken_off_an_overfull_gpu", "state_gpus.cc",
+     "    stop(*victim, StopCause::Crowds, at, out);\n",
+     "    static_cast<void>(at), static_cast<void>(out);\n"),
+    ("what_others_of_a_group_took_raises_nobody", "state_learning.cc",
+     "std::max(estimates_.seen(shape).gpu_memory, by_ratio);",
+     "std::max(estimates_.seen(shape).gpu_memory, by_ratio - by_ratio);"),
 ]
 
 
