@@ -260,15 +260,19 @@ void GpuWatch::listen(sys::EventLoop& loop, Listener listener) {
   loop.watch_readable(state_->socket.get(), [state = state_.get()] { state->hear(); });
 }
 
-void GpuWatch::ask() {
+bool GpuWatch::ask() {
   State& state = *state_;
-  if (state.pid == 0 || state.loop == nullptr) return;
+  if (state.pid == 0 || state.loop == nullptr) return true;
   // Whoever asks is told each time, as he counts for how long.
-  if (state.answers.broken() || state.overdue) return state.listener(state.nothing_there());
-  if (state.asked) return;
+  if (state.answers.broken() || state.overdue) {
+    state.listener(state.nothing_there());
+    return true;
+  }
+  if (state.asked) return false;
   state.asked = true;
   static_cast<void>(::send(state.socket.get(), "l", 1, MSG_NOSIGNAL));
   state.timer = state.loop->after(kLookMax, [&state] { state.give_up(); });
+  return true;
 }
 
 std::vector<GpuState> GpuWatch::look_now() {

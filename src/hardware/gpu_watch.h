@@ -41,9 +41,10 @@ class GpuWatch {
   /// not answer, or its process has died, that no GPU is present.
   using Listener = std::move_only_function<void(const std::vector<GpuState>&)>;
   void listen(sys::EventLoop& loop, Listener listener);
-  /// Has the GPUs looked at. While it is at it, it is not asked again; where no answer is to be
-  /// had, the listener is told so at once, each time.
-  void ask();
+  /// Has the GPUs looked at; false when they are being looked at already, which may have begun
+  /// before what is to be seen. Where no answer is to be had, the listener is told so at once, each
+  /// time.
+  bool ask();
 
   /// The same without a loop: asks and waits, at most kLookMax.
   std::vector<GpuState> look_now();

@@ -117,6 +117,8 @@ struct Policy {
   Duration gpu_linger_max{10'000};
   /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.
   Duration gpu_gone_max{60'000};
+  /// How long a GPU that did not answer has to answer before tasks are given to it again.
+  Duration gpu_steady_after{10'000};
 };
 
 }  // namespace trainyard::model

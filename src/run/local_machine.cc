@@ -173,16 +173,28 @@ void LocalMachine::grant(const model::GrantDevice& command) {
 
 void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
   inbox_.push_back({.at = now(), .what = gpus_from(states)});
+  if (held_.empty()) return;
+  if (--looks_to_come_ > 0) {
+    options_.gpus->ask();
+    return;
+  }
   release_held();
 }
 
-/// What ran out of a GPU's memory is told behind a look at the GPUs: who crowded it is still there,
-/// and may not have been at the last look.
+/// What went wrong on GPUs is told behind a look at them: who crowded a task out of their memory is
+/// still there, and one that does not answer any more may have done so at the last look.
 void LocalMachine::hold(model::What what) {
   constexpr Duration kHeldMax{1'000};
   if (held_.empty()) held_until_ = now() + kHeldMax;
   held_.push_back(std::move(what));
-  options_.gpus->ask();
+  looks_to_come_ = 1;
+  if (!options_.gpus->ask()) looks_to_come_ = 2;
+}
+
+/// Behind what is held, so that all is told in its order.
+void LocalMachine::tell(model::What what) {
+  if (!held_.empty()) return held_.push_back(std::move(what));
+  inbox_.push_back({.at = now(), .what = std::move(what)});
 }
 
 void LocalMachine::release_held() {
@@ -261,14 +273,13 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
         const bool of_gpu = word.said == model::Said::OutOfMemory && wire::is_of_gpu(word.message);
         const auto running = running_.find(key.task);
         const bool on_gpus = running != running_.end() && running->second.on_gpus;
-        release_held();
         model::StageReported told{.key = key,
                                   .said = word.said,
                                   .message = std::move(word.message),
                                   .of_gpu = of_gpu,
                                   .traceback = std::move(word.traceback)};
         if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(told));
-        inbox_.push_back({.at = now(), .what = std::move(told)});
+        tell(std::move(told));
       },
       [&](wire::Progress progress) {
         // However often it says so, people are told with the next look at the machine: the latest
@@ -372,7 +383,6 @@ void LocalMachine::hear_silence(bool silent) {
 void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
-  release_held();
   const Attempt& attempt = found->second;
   const bool on_gpus = attempt.on_gpus && options_.gpus != nullptr;
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
@@ -403,8 +413,9 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);
   running_.erase(found);
-  if (ended.of_gpu && on_gpus) return hold(std::move(ended));
-  inbox_.push_back({.at = now(), .what = std::move(ended)});
+  const bool ended_well = ended.end == model::End(model::ExitedWith{0});
+  if (on_gpus && !ended_well) return hold(std::move(ended));
+  tell(std::move(ended));
 }
 
 void LocalMachine::lose_everything(const std::string& why) {

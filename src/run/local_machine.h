@@ -114,6 +114,7 @@ class LocalMachine final : public Machine {
   model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);
   void look_at_gpus_soon();
   void hold(model::What what);
+  void tell(model::What what);
   void release_held();
 
   sys::EventLoop& loop_;
@@ -131,6 +132,7 @@ class LocalMachine final : public Machine {
   std::set<std::int64_t> former_;
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
+  int looks_to_come_ = 0;          ///< Before they are told.
   Instant held_until_;             ///< At the latest, while there are any.
   std::map<std::uint64_t, KillReply> kills_;
   std::uint64_t next_kill_ = 1;

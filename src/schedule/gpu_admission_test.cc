@@ -297,7 +297,9 @@ TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   EXPECT_EQ(changes(yard.on(at(60), lost)), Texts{});
   const model::Decision given_up = yard.on(at(61), lost);
   EXPECT_EQ(changes(given_up),
-            (Texts{"1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
+            (Texts{"0#1 EXCEPTION FAILED CANNOT_START: no GPU is left that it fits on: others do "
+                   "not answer",
+                   "1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
                    "2#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
                    "shape 0: "}));
 }
@@ -308,6 +310,7 @@ TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
   const model::GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   yard.on(at(1), lost);
   static_cast<void>(yard.ended(0, at(2)));
+  static_cast<void>(yard.on(at(20), seen()));
   EXPECT_EQ(commands(yard.on(at(30), seen())), Texts{"start 1#1 with 1 GB, 0,1 whole"});
 }
 

@@ -238,5 +238,104 @@ TEST(GpuFairness, RaisesNobodyWhereLearningIsSwitchedOff) {
   EXPECT_EQ(second_after_one_that_took_more(kFair), Texts{"start 1#1 with 1 GB, 5 GB on 0"});
 }
 
+/// The first GPU does not answer, or it does.
+model::GpusSampled first_answers(bool answers) {
+  return {.gpus = {{.present = answers}, {}}, .uses = {}};
+}
+
+/// Its own words are told behind why it is tried again.
+model::AttemptEnded failed_with(std::string words, std::uint32_t task, std::uint32_t attempt = 1) {
+  return {.key = {{task}, attempt}, .end = model::ExitedWith{1}, .last_words = std::move(words)};
+}
+
+Yard one_on_a_gpu(const model::Capacity& machine = kTwoGpus) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1), kFair, machine);
+  yard.go(yard.first, at(0));
+  return yard;
+}
+
+TEST(LostGpu, LosesNoTaskThatDiedWithIt) {
+  Yard yard = one_on_a_gpu();
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  const model::Decision ended = yard.on(at(2), failed_with("CUDA error: unknown error", 0));
+  EXPECT_EQ(changes(ended),
+            (Texts{"0#1 INTERRUPT LOST: try 2 of 2: GPU 0 did not answer while it ran: CUDA error: "
+                   "unknown error",
+                   "0#2 AVAILABLE"}));
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 1 whole"});
+}
+
+TEST(LostGpu, LosesATaskWhoseCardsDiedTwice) {
+  Yard yard = one_on_a_gpu();
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  yard.go(yard.on(at(2), failed_with("", 0)), at(2));
+  static_cast<void>(
+      yard.on(at(3), model::GpusSampled{.gpus = {{.present = false}, {.present = false}}}));
+  EXPECT_EQ(changes(yard.on(at(4), failed_with("", 0, 2))).front(),
+            "0#2 EXCEPTION FAILED LOST: its cards died twice: GPU 1 did not answer while it ran: "
+            "ended with exit code 1");
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(LostGpu, IsNotToBlameForWhatFailedBeforeOrLongAfter) {
+  Yard before = one_on_a_gpu();
+  EXPECT_THAT(changes(before.on(at(1), failed_with("no such file", 0))).front(),
+              HasSubstr("EXCEPTION FAILED EXIT: no such file"));
+  Yard after = one_on_a_gpu();
+  static_cast<void>(after.on(at(1), first_answers(false)));
+  static_cast<void>(after.on(at(2), first_answers(true)));
+  EXPECT_THAT(changes(after.on(at(62), failed_with("no such file", 0))).front(),
+              HasSubstr("EXCEPTION FAILED EXIT: no such file"));
+}
+
+TEST(LostGpu, IsNotToBlameForWhatWasEndedOnPurpose) {
+  Yard yard = one_on_a_gpu();
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  static_cast<void>(yard.on(at(2), model::KillAsked{.task = {0}, .request = 1}));
+  EXPECT_THAT(changes(yard.ended(0, at(3), model::KilledBy{.signal = 15})).front(),
+              HasSubstr("EXCEPTION FAILED KILLED: killed on request"));
+}
+
+TEST(LostGpu, IsNotToBlameForATaskOnAnother) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, Bytes{0}, model::GpuIndex{1}), kFair,
+            kTwoGpus);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  EXPECT_THAT(changes(yard.on(at(2), failed_with("", 0))).front(), HasSubstr("FAILED EXIT"));
+}
+
+TEST(LostGpu, IsGivenAgainWhenItHasAnsweredForTenSeconds) {
+  model::Capacity one_gpu = kTwoGpus;
+  one_gpu.gpus.pop_back();
+  Yard yard = one_on_a_gpu(one_gpu);
+  const auto reading = [](bool answers) {
+    return model::GpusSampled{.gpus = {{.present = answers}}, .uses = {}};
+  };
+  static_cast<void>(yard.on(at(1), reading(false)));
+  static_cast<void>(yard.on(at(2), failed_with("", 0)));
+  for (int second = 3; second < 13; ++second) {
+    // It blinks once more on the way.
+    EXPECT_THAT(commands(yard.on(at(second), reading(second != 7))), IsEmpty()) << second;
+  }
+  for (int second = 13; second < 18; ++second) {
+    EXPECT_THAT(commands(yard.on(at(second), reading(true))), IsEmpty()) << second;
+  }
+  EXPECT_EQ(commands(yard.on(at(18), reading(true))), Texts{"start 0#2 with 1 GB, 0 whole"});
+}
+
+TEST(LostGpu, ThatBlinksForTooLongIsGivenUpLikeOneThatIsGone) {
+  model::Capacity one_gpu = kTwoGpus;
+  one_gpu.gpus.pop_back();
+  Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(1), kFair, one_gpu);
+  yard.go(yard.first, at(0));
+  Texts said;
+  for (int second = 1; second <= 62 && said.empty(); ++second) {
+    const bool answers = second % 5 != 1;
+    said = changes(yard.on(at(second), model::GpusSampled{.gpus = {{.present = answers}}}));
+    std::erase_if(said, [](const std::string& it) { return !it.contains("no GPU is left"); });
+  }
+  EXPECT_EQ(said, Texts{"1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer"});
+}
+
 }  // namespace
 }  // namespace trainyard::schedule

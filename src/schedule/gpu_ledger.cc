@@ -22,10 +22,14 @@ namespace {
 /// So much more than before may be in use when what an ended task had is taken to be free.
 constexpr Bytes kSlack = mib(64);
 
+/// A program whose GPU is gone may hang in the driver for a while before it fails.
+constexpr Duration kLostMax{60'000};
+
 }  // namespace
 
 GpuLedger::GpuLedger(const model::Policy& policy, const model::Capacity& capacity)
     : linger_max_(policy.gpu_linger_max),
+      steady_after_(policy.gpu_steady_after),
       avoids_others_(policy.gpu_avoids_others),
       room_(capacity.gpus.size()) {
   for (const model::Gpu& gpu : capacity.gpus) {
@@ -42,6 +46,10 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
       const Bytes of_strangers = reading.gpus[holding.gpus[i].value].of_strangers;
       holding.of_strangers[i] = std::min(holding.of_strangers[i], of_strangers);
+      if (!reading.gpus[holding.gpus[i].value].present) {
+        holding.lost = holding.gpus[i];
+        holding.lost_at = at;
+      }
       holding.measured[i] = {};
       for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
         if (use->gpu == holding.gpus[i]) holding.measured[i] += use->memory;
@@ -56,11 +64,7 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     card.of_strangers = seen.of_strangers;
     card.known = seen.processes_known;
     card.other_user = seen.other_user;
-    if (seen.present) {
-      card.gone_since.reset();
-    } else if (!card.gone_since) {
-      card.gone_since = at;
-    }
+    note_presence(card, seen.present, at);
     // Where nobody says who has what, all that there are promises for is ours.
     const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
     const Bytes not_ours = std::max(Bytes{}, card.used - ours);
@@ -78,13 +82,29 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
   update_all();
 }
 
+/// One that blinks would lose whoever is given to it, again and again.
+void GpuLedger::note_presence(Card& card, bool answers, Instant at) const {
+  if (!answers) {
+    card.answers_since.reset();
+    if (!card.gone_since) card.gone_since = at;
+    return;
+  }
+  if (!card.gone_since) return;
+  if (!card.answers_since) card.answers_since = at;
+  if (at - *card.answers_since < steady_after_) return;
+  card.gone_since.reset();
+  card.answers_since.reset();
+}
+
 void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each) {
   if (gpus.empty()) return;
   Holding holding{.gpus = gpus,
                   .each = each,
                   .measured = std::vector<Bytes>(gpus.size()),
                   .peak = {},
-                  .of_strangers = {}};
+                  .of_strangers = {},
+                  .lost = {},
+                  .lost_at = {}};
   for (const model::GpuIndex gpu : gpus) {
     holding.of_strangers.push_back(cards_[gpu.value].of_strangers);
   }
@@ -150,6 +170,12 @@ std::vector<GpuLedger::Share> GpuLedger::shares_of(model::TaskIndex task) const 
 Bytes GpuLedger::peak_of(model::TaskIndex task) const {
   const auto found = holdings_.find(task);
   return found == holdings_.end() ? Bytes{} : found->second.peak;
+}
+
+std::optional<model::GpuIndex> GpuLedger::lost_gpu_of(model::TaskIndex task, Instant at) const {
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end() || !found->second.lost) return std::nullopt;
+  return at - found->second.lost_at <= kLostMax ? found->second.lost : std::nullopt;
 }
 
 std::optional<GpuLedger::Crowding> GpuLedger::crowding_of(model::TaskIndex task) const {

@@ -76,10 +76,13 @@ class GpuLedger {
   [[nodiscard]] std::optional<std::uint32_t> avoided_for(model::GpuIndex gpu) const {
     return avoids_others_ ? cards_[gpu.value].other_user : std::nullopt;
   }
-  /// Since when a GPU does not answer; nothing when it does.
+  /// Since when a GPU does not answer, or does so off and on; nothing when it does at present.
   [[nodiscard]] std::optional<Instant> gone_since(model::GpuIndex gpu) const {
-    return cards_[gpu.value].gone_since;
+    const Card& card = cards_[gpu.value];
+    return card.answers_since ? std::nullopt : card.gone_since;
   }
+  /// The one of a task's GPUs that did not answer at a reading not long before, if one did not.
+  [[nodiscard]] std::optional<model::GpuIndex> lost_gpu_of(model::TaskIndex task, Instant at) const;
   /// The most that a task was seen to have on one of its GPUs since it was promised them.
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
 
@@ -109,6 +112,9 @@ class GpuLedger {
     Bytes peak;                   ///< The most that it was seen to have on one of them.
     /// What strangers had of each when it was promised, or less since.
     std::vector<Bytes> of_strangers;
+    /// One of them that did not answer since then, and when last.
+    std::optional<model::GpuIndex> lost;
+    Instant lost_at;
 
     /// What it has of its GPU of this place beyond its promise.
     [[nodiscard]] Bytes excess(std::size_t place) const {
@@ -123,15 +129,19 @@ class GpuLedger {
     Bytes others;                             ///< What processes have that are no task's.
     Bytes of_strangers;                       ///< The same, of those that the driver names.
     std::optional<std::uint32_t> other_user;  ///< The user whose process computes there.
-    std::optional<Instant> gone_since;        ///< When it stopped to answer.
+    /// When it stopped to answer, until it has done so for long enough again. It is not given.
+    std::optional<Instant> gone_since;
+    std::optional<Instant> answers_since;  ///< When it began to answer again, while it does.
   };
 
   [[nodiscard]] Bytes measured_on(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes promised_on(model::GpuIndex gpu) const;
+  void note_presence(Card& card, bool answers, Instant at) const;
   void update(model::GpuIndex gpu);
   void update_all();
 
   Duration linger_max_;
+  Duration steady_after_;
   bool avoids_others_;
   std::vector<Card> cards_;
   /// What cards_, holdings_ and lingering_ come to, by update(): it is asked for with each lane.

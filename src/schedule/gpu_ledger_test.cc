@@ -129,6 +129,9 @@ TEST_F(GpuLedgerTest, HasNoRoomOnAGpuThatDoesNotAnswer) {
   ledger_.see(at(6), {.gpus = {{.present = false}, {}}, .uses = {}});
   EXPECT_EQ(ledger_.gone_since({0}), at(5));
   ledger_.see(at(7), first_uses({}, {}));
+  EXPECT_FALSE(ledger_.room()[0].present);
+  EXPECT_EQ(ledger_.gone_since({0}), std::nullopt);
+  ledger_.see(at(17), first_uses({}, {}));
   EXPECT_TRUE(ledger_.room()[0].present);
 }
 

@@ -91,6 +91,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   ledger_.release(task);
   // What ended unseen, as where its keeper died, was measured all the same.
   running.needed.gpu_memory = gpus_.peak_of(task);
+  running.lost_gpu = gpus_.lost_gpu_of(task, at);
   gpus_.release(task, at);
   groups_.task_stopped(group_of(task));
   conclude_attempt(running, event, at, out);
@@ -109,18 +110,23 @@ Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message
   return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
 }
 
+/// What ended by itself, as a program does whose GPU is gone. Out of memory is that.
+bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional<LastWord>& word) {
+  const bool left_alone = cause == StopCause::None || cause == StopCause::Leaving;
+  const bool trained = word && word->said == model::Said::Trained;
+  return left_alone && !trained &&
+         (ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed ||
+          ending.failure == model::Failure::Error);
+}
+
 }  // namespace
 
-void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEnded& event,
-                                        Instant at, model::Decision& out) {
-  const model::TaskIndex task = event.key.task;
-  const model::GroupIndex group = group_of(task);
-  const model::Shape& shape = shape_of(task);
-  if (died_of_warning(running, event.end)) running.cause = StopCause::TimeLimit;
-  Ending ending = shape.terms.two_phase
-                      ? judge_two_phase(event.end, running.cause, shape.terms.time_limit,
-                                        running.word, running.its_end_tells)
-                      : judge(event.end, running.cause, shape.terms.time_limit);
+/// By what the operating system says, what it said itself, and what is known of its GPUs.
+Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
+  const model::Terms& terms = shape_of(running.key.task).terms;
+  Ending ending = terms.two_phase ? judge_two_phase(event.end, running.cause, terms.time_limit,
+                                                    running.word, running.its_end_tells)
+                                  : judge(event.end, running.cause, terms.time_limit);
   // A plain command says so on its standard error alone.
   const bool by_itself =
       ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
@@ -131,6 +137,39 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
               .failure = model::Failure::OutOfMemory,
               .message = event.out_of_memory};
   }
+  if (running.cause == StopCause::None) add_last_words(ending, event.last_words);
+  if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) return ending;
+  running.ended_for_gpu = true;
+  return {.verdict = model::Verdict::Failed,
+          .failure = model::Failure::Lost,
+          .message = fmt::format("{} did not answer while it ran: {}",
+                                 names_of({*running.lost_gpu}), ending.message)};
+}
+
+/// Of one that has finished.
+void Scheduler::State::learn_from(const Running& running, const model::Usage& usage, Instant at) {
+  const model::TaskIndex task = running.key.task;
+  const model::GroupIndex group = group_of(task);
+  estimates_.finished(tasks[task].shape,
+                      {.memory = std::max(usage.memory_peak, running.memory_peak),
+                       .gpu_memory = usage.gpu_memory_peak});
+  estimates_.took_of_gpu(group, shape_of(task).terms.request.gpu_memory, usage.gpu_memory_peak);
+  if (!running.training_since) return;
+  const Duration took = at - *running.training_since;
+  for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
+    ++durations->count;
+    durations->sum += took;
+    durations->longest = std::max(durations->longest, took);
+  }
+}
+
+void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEnded& event,
+                                        Instant at, model::Decision& out) {
+  const model::TaskIndex task = event.key.task;
+  const model::GroupIndex group = group_of(task);
+  const model::Shape& shape = shape_of(task);
+  if (died_of_warning(running, event.end)) running.cause = StopCause::TimeLimit;
+  Ending ending = ending_of(running, event);
   running.needed = needed_by(event.usage, running.needed.gpu_memory, ending.message);
   const Setback setback = setback_of(running, ending, was_over_limit(event.end, running.cause));
   const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted ||
@@ -139,7 +178,6 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   if (ending.failure == model::Failure::OutOfMemory && tasks[task].status == Status::Available) {
     begin_loading(task, out);
   }
-  if (running.cause == StopCause::None) add_last_words(ending, event.last_words);
   // Of two phases the ranks have said themselves which one it was.
   RankWords words = rank_words(event.ranks, ending, shape.terms.ranks);
   if (running.word) words.before.clear();
@@ -156,20 +194,11 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   } else if (const int tries = tasks[task].tries.failed;
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
     ending.message += fmt::format(" (try {} of {})", tries, shape.terms.retries.failures + 1);
+  } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
+    ending.message = "its cards died twice: " + ending.message;
   }
   if (ending.verdict == model::Verdict::Finished) {
-    estimates_.finished(tasks[task].shape,
-                        {.memory = std::max(event.usage.memory_peak, running.memory_peak),
-                         .gpu_memory = event.usage.gpu_memory_peak});
-    estimates_.took_of_gpu(group, shape.terms.request.gpu_memory, event.usage.gpu_memory_peak);
-    if (running.training_since) {
-      const Duration took = at - *running.training_since;
-      for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
-        ++durations->count;
-        durations->sum += took;
-        durations->longest = std::max(durations->longest, took);
-      }
-    }
+    learn_from(running, event.usage, at);
     if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
     return conclude(task, Status::Exited, std::move(ending), out);
   }

@@ -144,6 +144,9 @@ struct Scheduler::State {
     /// Who had too much of its GPU when it ran out of that.
     std::optional<GpuLedger::Crowding> crowding;
     Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
+    /// The one of its GPUs that did not answer shortly before it ended; it ended for that.
+    std::optional<model::GpuIndex> lost_gpu;
+    bool ended_for_gpu = false;
   };
   /// What a task asks of its GPUs that has run out of their memory.
   struct GrownGpu {
@@ -231,6 +234,8 @@ struct Scheduler::State {
   void enter(model::TaskIndex task, Status status, model::Decision& out);
   void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
                         model::Decision& out);
+  [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
+  void learn_from(const Running& running, const model::Usage& usage, Instant at);
   void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
   void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
                         model::Decision& out, model::Failure failure = model::Failure::Killed);

@@ -148,8 +148,8 @@ void Scheduler::State::give_up_on_gpus(Instant at, model::Decision& out) {
   std::vector<GpuRoom> left = chooser_.empty(room);
   for (std::size_t index = 0; index < room.size(); ++index) {
     const auto since = gpus_.gone_since({static_cast<std::uint32_t>(index)});
-    // It may come back.
-    if (since && at - *since < policy_.gpu_gone_max) left[index].present = true;
+    // It may come back, or stay.
+    if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
     gone = gone || !left[index].present;
   }
   if (!gone || interrupts_ > 0) return;

@@ -43,7 +43,8 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
         running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
     return interrupted ? Setback::Preempted : setback_of_memory(running);
   }
-  return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
+  if (ending.failure != model::Failure::Lost) return Setback::Failed;
+  return running.ended_for_gpu ? Setback::CardLost : Setback::Lost;
 }
 
 /// One that others crowded did not fail. That is believed so often, and no more.

@@ -134,6 +134,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   about_ = news.key.task;
   const bool on_gpus = !outside_.gpus.shares_of(news.key.task).empty();
   const bool crowded = outside_.gpus.is_crowded(news.key.task);
+  const bool lost_gpu = outside_.gpus.has_lost_one(news.key.task, at);
   model::Usage usage = news.usage;
   usage.gpu_memory_peak = std::max(usage.gpu_memory_peak, outside_.gpus.peak_of(news.key.task));
   SeenAttempt attempt = outside_.release(news.key.task, at);
@@ -151,6 +152,11 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     attempt.out_of_other_gpu = news.of_gpu && !on_gpus;
     attempt.crowded = attempt.out_of_gpu && crowded;
     expected_ = judge_out_of_memory(attempt, task);
+  }
+  if (lost_gpu && may_have_died_with_gpu(attempt)) {
+    counts_.count(Fault::DiesWithGpu);
+    attempt.gpu_died = true;
+    expected_ = failed(model::Failure::Lost);
   }
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
   const bool preempted =

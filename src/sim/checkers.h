@@ -85,6 +85,7 @@ class Checkers {
   Duration try_again(const SeenAttempt& attempt, SeenTask& task);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
+  [[nodiscard]] bool may_have_died_with_gpu(const SeenAttempt& attempt) const;
   static bool is_excused(const SeenAttempt& attempt, const SeenTask& task);
   void ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
                         int tries_left) const;

@@ -306,6 +306,14 @@ bool Checkers::is_excused(const SeenAttempt& attempt, const SeenTask& task) {
   return attempt.crowded && task.crowded < 5;
 }
 
+/// By what is known of its end without its GPUs.
+bool Checkers::may_have_died_with_gpu(const SeenAttempt& attempt) const {
+  if (attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving) return false;
+  if (attempt.word == model::Said::Trained) return false;
+  return expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed ||
+         expected_.failure == model::Failure::Error;
+}
+
 /// What it asks of GPUs next; `tries_left` counts those after the next one.
 void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
                                 int tries_left) const {
@@ -346,10 +354,15 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
   const model::Retries& retries = outside_.plan.shapes[task.shape.value].terms.retries;
   const bool late = attempt.stop == StopReason::TimeLimit;
   const bool lost = !late && expected_.failure == model::Failure::Lost;
-  int& gone = lost ? task.lost : task.failures;
+  int& gone = attempt.gpu_died ? task.cards_lost : lost ? task.lost : task.failures;
+  const int most = attempt.gpu_died ? 1 : lost ? 5 : retries.failures;
   ++gone;
+  // Nobody saw that the interrupt ended it: it counts as lost.
+  const bool interrupted =
+      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+  if (lost && interrupted) --task.preempted;
   if (late && !retries.after_time_limit) return Duration{0};
-  if (gone > (lost ? 5 : retries.failures)) return Duration{0};
+  if (gone > most) return Duration{0};
   expected_.verdict = model::Verdict::None;
   expected_.exit_code = 0;
   expected_.statuses = {Status::Interrupt};

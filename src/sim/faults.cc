@@ -36,6 +36,7 @@ std::string_view to_text(Fault fault) {
                                                              "its end tells",
                                                              "out of a GPU's memory",
                                                              "crowded on a GPU",
+                                                             "dies with its GPU",
                                                              "taken off a GPU",
                                                              "GPU memory lingers",
                                                              "GPU memory stays",

@@ -161,18 +161,29 @@ void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
 
 void MadeUpMachine::lose_gpu(const Trouble& trouble) {
   counts_.count(Fault::GpuGone);
-  const std::size_t which = trouble.which % cards_.size();
+  const auto on = [this](std::size_t which) {
+    const model::GpuIndex gpu{static_cast<std::uint32_t>(which)};
+    std::vector<model::TaskIndex> there;
+    for (const auto& [task, process] : processes_) {
+      const bool has = std::ranges::find(process.gpus, gpu) != process.gpus.end();
+      if (has && process.since) there.push_back(task);
+    }
+    return there;
+  };
+  // One with somebody on it, if there is one.
+  std::size_t which = trouble.which % cards_.size();
+  for (std::size_t tries = 1; tries < cards_.size() && on(which).empty(); ++tries) {
+    which = (which + 1) % cards_.size();
+  }
   ++cards_[which].gone;
   // What ran there fails, or hangs until its end.
-  std::vector<model::TaskIndex> there;
-  for (const auto& [task, process] : processes_) {
-    const model::GpuIndex gpu{static_cast<std::uint32_t>(which)};
-    if (std::ranges::find(process.gpus, gpu) != process.gpus.end() && process.since) {
-      there.push_back(task);
-    }
-  }
+  const std::vector<model::TaskIndex> there = on(which);
+  // Who looks at once sees that it is gone before he hears of those.
+  if (samples_delayed_ == 0) tell(read_gpus());
   for (const model::TaskIndex task : there) {
-    if (random_.one_in(2)) die(task, processes_.at(task).number, model::ExitedWith{1});
+    const auto found = processes_.find(task);
+    if (found == processes_.end() || random_.one_in(4)) continue;
+    die(task, found->second.number, model::ExitedWith{1});
   }
   // Some are gone for good.
   if (trouble.memory.count % 2 == 0) return;

@@ -51,6 +51,7 @@ struct SeenTask {
   int load_failures = 0;           ///< For lack of memory.
   int failures = 0;                ///< What it did itself.
   int lost = 0;                    ///< How often.
+  int cards_lost = 0;              ///< How often it died while a GPU of its own did not answer.
   int preempted = 0;               ///< How often.
   int crowded = 0;                 ///< How often others were to blame for a lack of memory.
   bool again = false;              ///< It may be started once more.
@@ -85,6 +86,7 @@ struct SeenAttempt {
   bool out_of_other_gpu = false;        ///< The same of one that it was not given.
   bool crowded = false;                 ///< Others had too much of it then.
   bool taken_off = false;               ///< It has to end, as it has too much of a GPU.
+  bool gpu_died = false;                ///< One of its GPUs did not answer when it failed.
   bool for_good = false;                ///< Somebody wanted it ended, whatever it did itself.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
 

@@ -22,7 +22,8 @@ OutsideGpus::OutsideGpus(const model::Policy& policy, const model::Capacity& cap
       capacity_(capacity),
       last_(capacity.gpus.size()),
       others_(capacity.gpus.size()),
-      gone_(capacity.gpus.size()) {}
+      gone_(capacity.gpus.size()),
+      back_(capacity.gpus.size()) {}
 
 Bytes OutsideGpus::kept(model::GpuIndex gpu) const {
   const Bytes memory = capacity_.gpus[gpu.value].memory;
@@ -52,6 +53,7 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
   for (auto& [task, shares] : shares_) {
     for (SeenShare& share : shares) {
       share.measured = {};
+      if (!last_[share.gpu.value].present) share.unanswered = at;
       share.strangers = std::min(share.strangers, last_[share.gpu.value].of_strangers);
       for (const model::GpuUse& use : reading.uses) {
         if (use.key.task == task && use.gpu == share.gpu) share.measured += use.memory;
@@ -60,11 +62,15 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
     }
   }
   for (std::uint32_t index = 0; index < last_.size(); ++index) {
-    if (last_[index].present) {
-      gone_[index].reset();
-    } else if (!gone_[index]) {
-      gone_[index] = at;
+    if (!last_[index].present) {
+      if (!gone_[index]) gone_[index] = at;
+      back_[index].reset();
+    } else if (gone_[index]) {
+      const Instant back = back_[index].value_or(at);
+      back_[index] = back;
+      if (at >= back + policy_.gpu_steady_after) gone_[index].reset();
     }
+    if (!gone_[index]) back_[index].reset();
     const Bytes unexplained = std::max(Bytes{}, last_[index].used - explained({index}));
     const bool clean = !last_[index].processes_known || unexplained <= others_[index] + mib(64);
     const bool over = clean || !last_[index].present;
@@ -82,8 +88,11 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
 void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,
                           Bytes each) {
   for (const model::GpuIndex gpu : gpus) {
-    shares_[task].push_back(
-        {.gpu = gpu, .promise = each, .measured = {}, .strangers = last_[gpu.value].of_strangers});
+    shares_[task].push_back({.gpu = gpu,
+                             .promise = each,
+                             .measured = {},
+                             .strangers = last_[gpu.value].of_strangers,
+                             .unanswered = {}});
   }
 }
 
@@ -211,6 +220,12 @@ Bytes OutsideGpus::peak_of(model::TaskIndex task) const {
   return found == peaks_.end() ? Bytes{} : found->second;
 }
 
+bool OutsideGpus::has_lost_one(model::TaskIndex task, Instant at) const {
+  return std::ranges::any_of(shares_of(task), [at](const SeenShare& share) {
+    return share.unanswered && *share.unanswered + Duration{60'000} >= at;
+  });
+}
+
 Bytes OutsideGpus::beyond(model::TaskIndex task, model::GpuIndex gpu) const {
   for (const SeenShare& share : shares_of(task)) {
     if (share.gpu != gpu || share.promise == Bytes{}) continue;
@@ -285,7 +300,7 @@ bool OutsideGpus::may_ever_fit(const model::Request& request, Instant at) const 
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     const Instant gone_since = gone_[index].value_or(at);
-    gpus[index].there = !gone_[index] || at - gone_since < policy_.gpu_gone_max;
+    gpus[index].there = !gone_[index] || back_[index] || at - gone_since < policy_.gpu_gone_max;
     gpus[index].free = capacity_.gpus[index].memory - kept({index});
   }
   return right_ones(gpus, request).has_value();

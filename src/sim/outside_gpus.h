@@ -31,7 +31,8 @@ struct SeenShare {
   model::GpuIndex gpu;
   Bytes promise;  ///< 0: it is its own.
   Bytes measured;
-  Bytes strangers;  ///< Had so much there when it was promised, or less since.
+  Bytes strangers;                    ///< Had so much there when it was promised, or less since.
+  std::optional<Instant> unanswered;  ///< When it did not answer last, since it was promised.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise, measured); }
 };
@@ -57,6 +58,8 @@ class OutsideGpus {
   }
   [[nodiscard]] const std::vector<SeenShare>& shares_of(model::TaskIndex task) const;
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
+  /// Whether one of its GPUs did not answer in the last minute.
+  [[nodiscard]] bool has_lost_one(model::TaskIndex task, Instant at) const;
   /// Whether others have more of one of its GPUs than they were promised, or than strangers had
   /// when it got its own part.
   [[nodiscard]] bool is_crowded(model::TaskIndex task) const;
@@ -90,7 +93,8 @@ class OutsideGpus {
   const model::Capacity& capacity_;
   std::vector<model::GpuReading> last_;
   std::vector<Bytes> others_;
-  std::vector<std::optional<Instant>> gone_;
+  std::vector<std::optional<Instant>> gone_;  ///< Until they have answered for long enough.
+  std::vector<std::optional<Instant>> back_;  ///< Since when they answer again.
   std::map<model::TaskIndex, std::vector<SeenShare>> shares_;
   std::map<model::TaskIndex, Bytes> peaks_;
   std::vector<Left> left_;

@@ -72,6 +72,7 @@ void make_gpu_limits(model::Policy& made, Random& random) {
   made.gpu_memory_least = gib(random.between(0, 3));
   made.gpu_linger_max = random.between(Duration{1'000}, Duration{10'000});
   made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
+  made.gpu_steady_after = random.between(Duration{0}, Duration{10'000});
   made.gpu_avoids_others = !random.one_in(4);
 }
 
@@ -178,9 +179,10 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   const auto count = static_cast<std::int64_t>(capacity.gpus.size());
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
-  // Several to a card, whatever the CPUs allow.
+  // Several to a card, whatever the CPUs and the memory allow.
   if (!random.one_in(4)) {
     wish.gpus = 1;
+    if (random.one_in(2)) wish.memory = Bytes{wish.memory.count / random.between(2, 6)};
     wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(3, 9)};
     wish.cpus = {0};
   }
@@ -318,7 +320,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(JumpClock, 6, 120);
     some(FillDisk, 6, 30);
     if (made.capacity.gpus.empty()) continue;
-    some(LoseGpu, 6, 100);
+    some(LoseGpu, 3, 100);
     some(LoseGpuMemory, 4, 30);
     some(NameNobody, 8, 30);
   }

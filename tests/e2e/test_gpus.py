@@ -427,6 +427,37 @@ class Losses(GpuTest):
             shown["devices"][1]["lost"] = False
         self.end_of(yard, expect=0)
 
+    def test_tasks_that_died_with_their_card_are_tried_again_on_another_once(self):
+        self.write("falls.py", f'''
+import os, pathlib, sys, time
+sys.path.insert(0, {str(HERE)!r})
+import fake_gpu
+fake_gpu.take(10**9)
+pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has." + os.environ["TRAINYARD_ATTEMPT"]).touch()
+while True:
+    with fake_gpu.changed() as shown:
+        if next(card for card in shown["devices"] if card["uuid"] == fake_gpu.visible()[0])["lost"]:
+            sys.exit("RuntimeError: CUDA error: unspecified launch failure")
+    time.sleep(0.01)
+''')
+        self.show([self.card(f"GPU-{letter * 4}", number, lost=False) for number, letter in enumerate("abc")])
+        self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 falls.py")
+        yard = self.start("run", "job.yaml", "--set", "gpu-priority.strategy=PCI")
+        for card in range(2):
+            self.until(f"both on card {card}", lambda: all(self.has_file(f"t{n}", f"has.{card + 1}") for n in range(2)))
+            with fake_gpu.changed() as shown:
+                shown["devices"][card]["lost"] = True
+        _, errors = self.end_of(yard, expect=1)
+        self.assertIn("try 2 of 2: GPU 0 did not answer while it ran: RuntimeError: CUDA error: unspecified launch "
+                      "failure", errors)
+        rows = self.rows()
+        self.assertEqual({name: (row["word"], row["attempt"], row["message"]) for name, row in rows.items()},
+                         dict.fromkeys(("t0", "t1"), ("LOST", 2, "its cards died twice: GPU 1 did not answer while "
+                         "it ran: RuntimeError: CUDA error: unspecified launch failure")))
+
+    def has_file(self, task, name):
+        return (self.directory / "runs/job/g" / task / name).exists()
+
     def test_a_driver_that_crashes_takes_nothing_with_it(self):
         self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
         yard = self.start("run", "job.yaml")

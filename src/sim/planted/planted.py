@@ -130,6 +130,15 @@ BUGS = [
     ("what_others_of_a_group_took_raises_nobody", "state_learning.cc",
      "std::max(estimates_.seen(shape).gpu_memory, by_ratio);",
      "std::max(estimates_.seen(shape).gpu_memory, by_ratio - by_ratio);"),
+    ("who_died_with_its_gpu_failed_itself", "state.cc",
+     "  running.ended_for_gpu = true;\n",
+     "  if (running.lost_gpu) return ending;\n"),
+    ("a_gpu_that_blinks_is_given_at_once", "gpu_ledger.cc",
+     "  if (at - *card.answers_since < steady_after_) return;\n",
+     "  static_cast<void>(steady_after_);\n"),
+    ("cards_die_without_end", "another_try.cc",
+     "      return one_of(kCardLostTriesMax, tries.cards_lost);\n",
+     "      return one_of(kFaultlessTriesMax, tries.cards_lost);\n"),
 ]
 
 
