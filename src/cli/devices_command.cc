@@ -1,9 +1,13 @@
 // `trainyard devices`: the GPUs, what is on them, and what a run has promised of them.
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/result.h"
 #include "cli/commands.h"
@@ -36,6 +40,37 @@ Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   });
 }
 
+report::DeviceProcess view_of(const hardware::GpuProcess& process) {
+  hardware::ProcessOwner owner = hardware::owner_of(process.pid);
+  report::DeviceProcess view{.pid = process.pid,
+                             .memory = process.memory,
+                             .user = std::move(owner.user),
+                             .command = std::move(owner.command),
+                             .task = {},
+                             .run_directory = {},
+                             .other_user = hardware::other_user_of(process.pid)};
+  if (owner.task.empty()) return view;
+  view.task = fmt::format("{}/{}", owner.group, owner.task);
+  view.run_directory = seen_from_here(owner.run_directory);
+  return view;
+}
+
+/// A task that was forked from what had its modules loaded has the environment of that.
+void name_tasks(report::DevicesView& view) {
+  for (report::DeviceView& device : view.devices) {
+    for (report::DeviceProcess& process : device.processes) {
+      if (!process.task.empty() || process.user.empty()) continue;
+      std::vector<std::int64_t> line = hardware::ancestors_of(process.pid);
+      line.push_back(process.pid);
+      for (const journal::TaskRow& row : view.tasks) {
+        if (std::ranges::find(line, row.pid) == line.end()) continue;
+        process.task = fmt::format("{}/{}", row.group_name, row.id);
+        process.run_directory = view.run_directory;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 ExitCode devices_command(const DevicesOptions& options) {
@@ -55,15 +90,14 @@ ExitCode devices_command(const DevicesOptions& options) {
                               .processes = {}};
     for (const hardware::GpuProcess& process : state.processes) {
       if (!process.memory_known) continue;  // All that is shown is who has how much.
-      device.processes.push_back({.pid = process.pid,
-                                  .memory = process.memory,
-                                  .other_user = hardware::other_user_of(process.pid)});
+      device.processes.push_back(view_of(process));
     }
     view.devices.push_back(std::move(device));
   }
   if (const Result<void> added = add_promises(options.run_directory, view); !added) {
     return fail(added.error());
   }
+  name_tasks(view);
   print(options.json ? report::devices_json(view) : report::devices_text(view));
   return ExitCode::Success;
 }

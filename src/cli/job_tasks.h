@@ -42,7 +42,7 @@ class JobTasks final : public run::Tasks {
   void show();
   void hide();
 
-  model::Launch launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) override {
+  model::Launch launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) override {
     return jobs_.launch(key, gpus);
   }
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {

@@ -1,8 +1,11 @@
 // `trainyard plan`: plays a run through before it begins.
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,8 +22,12 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/load_options.h"
+#include "hardware/gpu_driver.h"
+#include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
+#include "model/event.h"
+#include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -76,6 +83,7 @@ Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity 
     if (!cpus) return std::unexpected(Error{fmt::format("--cpus: {}", cpus.error().message)});
     here.cpus = *cpus;
   }
+  std::erase_if(here.gpus, [](const model::Gpu& gpu) { return gpu.late; });
   if (gpus != nullptr) {
     Result<std::vector<model::Gpu>> made_up = parse_gpus(*gpus);
     if (!made_up) return std::unexpected(std::move(made_up.error()));
@@ -129,39 +137,113 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
   return name;
 }
 
-/// Plays the job on one machine and adds it to the view.
-ExitCode add_played_run(const PlanOptions& options, const job::LoadOptions& load,
-                        const model::Capacity& here, const std::string* gpus,
-                        report::PlanView& view, std::vector<job::Job>& jobs) {
-  const Result<model::Capacity> machine = machine_for(options, here, gpus);
-  if (!machine) return fail(machine.error());
-  std::expected<job::Job, text::Mistakes> job = job::Job::load(load, *machine);
-  if (!job) return fail(job.error());
+/// What the job is, told once, of the first machine that it was checked against.
+void describe_job(const job::Job& job, const Expected& expected, report::PlanView& view) {
+  for (std::uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
+    view.task_ids.push_back(fmt::format("{}/{}", job.plan().groups[job.group_of({task}).value].name,
+                                        job.task_id({task})));
+  }
+  view.job = job.name();
+  std::vector<std::string> notes = job.notes();
+  if (expected.unknown > 0) {
+    notes.push_back(
+        fmt::format("it is not known how long {} of {} tasks take: {} each is assumed. "
+                    "Say 'duration: 10m' in the job file, or run it once",
+                    expected.unknown, job.plan().tasks.size(), to_text(expected.assumed)));
+  }
+  view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
+}
+
+/// One machine to play the job on.
+struct Place {
+  std::string name;
+  model::Capacity capacity;
+  sim::PlayOptions options;
+};
+
+/// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
+std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
+                                                   report::PlanView& view,
+                                                   std::vector<job::Job>& jobs) {
+  std::expected<job::Job, text::Mistakes> job = job::Job::load(load, place.capacity);
+  if (!job) {
+    view.runs.push_back({.machine = std::move(place.name),
+                         .capacity = std::move(place.capacity),
+                         .run = {},
+                         .why_not = job.error().front().message});
+    return std::unexpected(std::move(job.error()));
+  }
   const Expected expected = expected_of(job->plan());
   // Which order is taken is the scheduler's to find out, by what it knows itself.
   model::Policy policy = job->policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
   policy.auto_adjust = false;
-  Result<sim::PlayedRun> run = sim::play_run(job->plan(), policy, *machine, expected.courses, {});
-  if (!run) return fail(run.error(), ExitCode::TaskFailed);
-  if (view.runs.empty()) {
-    for (std::uint32_t task = 0; task < job->plan().tasks.size(); ++task) {
-      view.task_ids.push_back(fmt::format(
-          "{}/{}", job->plan().groups[job->group_of({task}).value].name, job->task_id({task})));
-    }
-    view.job = job->name();
-    view.notes = job->notes();
-    if (expected.unknown > 0) {
-      view.notes.push_back(
-          fmt::format("it is not known how long {} of {} tasks take: {} each is assumed. "
-                      "Say 'duration: 10m' in the job file, or run it once",
-                      expected.unknown, job->plan().tasks.size(), to_text(expected.assumed)));
+  Result<sim::PlayedRun> run =
+      sim::play_run(job->plan(), policy, place.capacity, expected.courses, place.options);
+  report::PlannedRun planned{.machine = std::move(place.name),
+                             .capacity = std::move(place.capacity),
+                             .run = {},
+                             .why_not = {}};
+  if (!run) {
+    planned.why_not = run.error().message;
+    view.runs.push_back(std::move(planned));
+    return std::unexpected(text::Mistakes{{.message = run.error().message}});
+  }
+  if (jobs.empty()) describe_job(*job, expected, view);
+  planned.run = std::move(*run);
+  view.runs.push_back(std::move(planned));
+  jobs.push_back(std::move(*job));
+  return {};
+}
+
+/// What is on the GPUs of this machine now, and is told to stay.
+std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
+                                            std::vector<std::string>& notes) {
+  std::vector<model::GpuReading> readings;
+  if (!machine.gpus) return readings;
+  const std::vector<hardware::GpuState> states = machine.gpus->look_now();
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const model::Gpu& gpu = machine.reading.capacity.gpus[i];
+    if (gpu.late) continue;
+    const hardware::GpuState& state = states[i];
+    std::vector<model::GpuStranger> strangers;
+    std::ranges::transform(state.processes, std::back_inserter(strangers), hardware::stranger_of);
+    readings.push_back({.present = state.present,
+                        .used = state.used,
+                        .of_strangers = state.used,
+                        .processes_known = state.processes_known,
+                        .utilization = state.utilization,
+                        .other_user = model::who_computes(strangers)});
+    if (!state.processes.empty()) {
+      notes.push_back(
+          fmt::format("GPU {}: processes that are there now have {} of it, and are "
+                      "taken to stay ('trainyard devices' shows whose they are)",
+                      gpu.label(), to_text(state.used)));
     }
   }
-  view.runs.push_back(
-      {.machine = name_of(options, gpus), .capacity = *machine, .run = std::move(*run)});
-  jobs.push_back(std::move(*job));
-  return ExitCode::Success;
+  return readings;
+}
+
+/// The machines that were asked for.
+Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMachine& machine,
+                                  std::vector<std::string>& notes) {
+  const model::Capacity& here = machine.reading.capacity;
+  std::vector<Place> found;
+  const auto add = [&](const std::string* gpus) -> Result<void> {
+    Result<model::Capacity> capacity = machine_for(options, here, gpus);
+    if (!capacity) return std::unexpected(std::move(capacity.error()));
+    found.push_back(
+        {.name = name_of(options, gpus), .capacity = std::move(*capacity), .options = {}});
+    return {};
+  };
+  if (options.gpus.empty()) {
+    if (Result<void> added = add(nullptr); !added) return std::unexpected(std::move(added.error()));
+    found.back().options.others = strangers_on(machine, notes);
+  }
+  for (const std::string& gpus : options.gpus) {
+    if (Result<void> added = add(&gpus); !added) return std::unexpected(std::move(added.error()));
+  }
+  return found;
 }
 
 }  // namespace
@@ -170,19 +252,18 @@ ExitCode plan_command(const PlanOptions& options) {
   const Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings);
   if (!load) return fail(load.error());
-  const hardware::ThisMachine machine = hardware::find_this_machine();
-  const model::Capacity& here = machine.reading.capacity;
+  hardware::ThisMachine machine = hardware::find_this_machine();
   report::PlanView view;
+  Result<std::vector<Place>> machines = places(options, machine, view.notes);
+  if (!machines) return fail(machines.error());
   std::vector<job::Job> jobs;
-  jobs.reserve(options.gpus.size() + 1);
-  if (options.gpus.empty()) {
-    const ExitCode added = add_played_run(options, *load, here, nullptr, view, jobs);
-    if (added != ExitCode::Success) return added;
+  jobs.reserve(machines->size());
+  std::optional<text::Mistakes> mistakes;
+  for (Place& place : *machines) {
+    auto added = add_played_run(*load, std::move(place), view, jobs);
+    if (!added && !mistakes) mistakes = std::move(added.error());
   }
-  for (const std::string& gpus : options.gpus) {
-    const ExitCode added = add_played_run(options, *load, here, &gpus, view, jobs);
-    if (added != ExitCode::Success) return added;
-  }
+  if (jobs.empty() && mistakes) return fail(*mistakes);
   view.plan = &jobs.front().plan();
   if (!options.html.empty()) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));

@@ -97,6 +97,28 @@ Gpus::Gpus(const GpuSources& sources) {
     }
   }
   if (!list_.gpus.empty()) list_.none_reason.clear();
+  put_late_ones_last();
+}
+
+/// A program counts the GPUs that it sees: what comes later must not be in between.
+void Gpus::put_late_ones_last() {
+  std::vector<Source> late;
+  std::vector<model::Gpu> late_gpus;
+  std::vector<Source> sources;
+  std::vector<model::Gpu> gpus;
+  for (std::size_t i = 0; i < list_.gpus.size(); ++i) {
+    const model::Gpu& gpu = list_.gpus[i];
+    (gpu.late ? late : sources).push_back(sources_[i]);
+    (gpu.late ? late_gpus : gpus).push_back(gpu);
+    if (!gpu.late) continue;
+    list_.notes.push_back(
+        fmt::format("GPU {} DOES NOT ANSWER though the driver counts it: it is used once it does",
+                    gpu.label()));
+  }
+  std::ranges::move(late, std::back_inserter(sources));
+  std::ranges::move(late_gpus, std::back_inserter(gpus));
+  sources_ = std::move(sources);
+  list_.gpus = std::move(gpus);
 }
 
 Gpus::~Gpus() = default;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,13 @@ struct GpuState {
   double utilization = 0;       ///< 0 to 1.
   Bytes used;
   std::vector<GpuProcess> processes;
+  /// What it is, where it was late and answers.
+  std::optional<model::Gpu> found = std::nullopt;
 };
 
 struct GpuList {
-  std::vector<model::Gpu> gpus;    ///< Those that tasks may have, in the order they are numbered.
+  /// Those that tasks may have, in the order they are numbered; those that are late are the last.
+  std::vector<model::Gpu> gpus;
   std::string none_reason;         ///< Why there are none, where that is known.
   std::vector<std::string> notes;  ///< For people: "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs".
 };
@@ -55,7 +59,8 @@ class GpuDriver {
   GpuDriver& operator=(const GpuDriver&) = delete;
   virtual ~GpuDriver() = default;
 
-  /// All its GPUs, slices in the place of the cards that are cut into them.
+  /// All its GPUs as they were at the beginning, slices in the place of the cards that are cut into
+  /// them. Those that are counted and did not answer are late.
   [[nodiscard]] virtual const std::vector<model::Gpu>& gpus() const = 0;
   /// Looks at one of these.
   virtual GpuState look(std::size_t index) = 0;
@@ -76,6 +81,7 @@ class Gpus {
     std::size_t driver = 0;
     std::size_t index = 0;
   };
+  void put_late_ones_last();
 
   std::vector<std::unique_ptr<GpuDriver>> drivers_;
   std::vector<Source> sources_;

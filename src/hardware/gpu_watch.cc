@@ -37,17 +37,32 @@ namespace {
 /// No answer is longer: of so many GPUs and processes nobody has heard.
 constexpr std::size_t kAnswerMax = std::size_t{4} << 20U;
 
+void pack(sys::Packing& packing, const model::Gpu& gpu) {
+  packing.add(gpu.number);
+  for (const std::string* const text : {&gpu.uuid, &gpu.name, &gpu.pci}) packing.add(*text);
+  packing.add(gpu.memory.count);
+  packing.add(gpu.speed);
+  packing.add(gpu.maker == model::GpuMaker::Amd);
+  packing.add(gpu.slice.value_or(-1));
+  packing.add(gpu.late);
+}
+
+model::Gpu unpack_gpu(sys::Unpacking& packed) {
+  model::Gpu gpu;
+  gpu.number = packed.number<int>();
+  for (std::string* const each : {&gpu.uuid, &gpu.name, &gpu.pci}) *each = packed.text();
+  gpu.memory = {packed.number<std::int64_t>()};
+  gpu.speed = packed.number<std::int64_t>();
+  gpu.maker = packed.number<bool>() ? model::GpuMaker::Amd : model::GpuMaker::Nvidia;
+  if (const int slice = packed.number<int>(); slice >= 0) gpu.slice = slice;
+  gpu.late = packed.number<bool>();
+  return gpu;
+}
+
 std::string pack(const GpuList& list) {
   sys::Packing packing;
   packing.add(static_cast<std::uint32_t>(list.gpus.size()));
-  for (const model::Gpu& gpu : list.gpus) {
-    packing.add(gpu.number);
-    for (const std::string* const text : {&gpu.uuid, &gpu.name, &gpu.pci}) packing.add(*text);
-    packing.add(gpu.memory.count);
-    packing.add(gpu.speed);
-    packing.add(gpu.maker == model::GpuMaker::Amd);
-    packing.add(gpu.slice.value_or(-1));
-  }
+  for (const model::Gpu& gpu : list.gpus) pack(packing, gpu);
   packing.add(list.none_reason);
   packing.add(static_cast<std::uint32_t>(list.notes.size()));
   for (const std::string& note : list.notes) packing.add(note);
@@ -58,14 +73,7 @@ GpuList unpack_list(std::string_view text) {
   sys::Unpacking packed(text);
   GpuList list;
   list.gpus.resize(packed.count());
-  for (model::Gpu& gpu : list.gpus) {
-    gpu.number = packed.number<int>();
-    for (std::string* const each : {&gpu.uuid, &gpu.name, &gpu.pci}) *each = packed.text();
-    gpu.memory = {packed.number<std::int64_t>()};
-    gpu.speed = packed.number<std::int64_t>();
-    gpu.maker = packed.number<bool>() ? model::GpuMaker::Amd : model::GpuMaker::Nvidia;
-    if (const int slice = packed.number<int>(); slice >= 0) gpu.slice = slice;
-  }
+  for (model::Gpu& gpu : list.gpus) gpu = unpack_gpu(packed);
   list.none_reason = packed.text();
   list.notes.resize(packed.count());
   for (std::string& note : list.notes) note = packed.text();
@@ -86,6 +94,8 @@ std::string pack(std::span<const GpuState> states) {
       packing.add(process.memory_known);
       packing.add(process.draws);
     }
+    packing.add(state.found.has_value());
+    if (state.found) pack(packing, *state.found);
   }
   return std::move(packing).take();
 }
@@ -105,6 +115,7 @@ std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {
       process.memory_known = packed.number<bool>();
       process.draws = packed.number<bool>();
     }
+    if (packed.number<bool>()) state.found = unpack_gpu(packed);
   }
   return states;
 }

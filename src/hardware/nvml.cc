@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -69,6 +70,7 @@ struct Functions {
   const char* (*error)(Return) = nullptr;
   Return (*count)(unsigned*) = nullptr;
   Return (*handle)(unsigned, Handle*) = nullptr;
+  Return (*handle_of_uuid)(const char*, Handle*) = nullptr;
   Return (*uuid)(Handle, char*, unsigned) = nullptr;
   Return (*name)(Handle, char*, unsigned) = nullptr;
   Return (*memory)(Handle, Memory*) = nullptr;
@@ -96,6 +98,7 @@ Functions find_all(void* library) {
   find(library, "nvmlErrorString", found.error);
   find(library, "nvmlDeviceGetCount_v2", found.count);
   find(library, "nvmlDeviceGetHandleByIndex_v2", found.handle);
+  find(library, "nvmlDeviceGetHandleByUUID", found.handle_of_uuid);
   find(library, "nvmlDeviceGetUUID", found.uuid);
   find(library, "nvmlDeviceGetName", found.name);
   find(library, "nvmlDeviceGetMemoryInfo", found.memory);
@@ -118,8 +121,8 @@ Functions find_all(void* library) {
 
 bool complete(const Functions& found) {
   return found.init != nullptr && found.shutdown != nullptr && found.count != nullptr &&
-         found.handle != nullptr && found.uuid != nullptr && found.name != nullptr &&
-         found.memory != nullptr && found.pci != nullptr;
+         found.handle != nullptr && found.handle_of_uuid != nullptr && found.uuid != nullptr &&
+         found.name != nullptr && found.memory != nullptr && found.pci != nullptr;
 }
 
 struct Closing {
@@ -132,17 +135,24 @@ class Nvml final : public GpuDriver {
       : library_(std::move(library)), nvml_(functions) {}
   Nvml(Nvml&&) = delete;
   Nvml& operator=(Nvml&&) = delete;
-  ~Nvml() override { nvml_.shutdown(); }
+  ~Nvml() override {
+    if (begun_) nvml_.shutdown();
+  }
 
   [[nodiscard]] const std::vector<model::Gpu>& gpus() const override { return gpus_; }
   GpuState look(std::size_t index) override;
 
-  /// Returns how many cards there are that cannot be used.
-  Result<int> list();
+  Result<void> list();
 
  private:
+  [[nodiscard]] std::optional<std::string> uuid_of(Handle handle) const;
+  [[nodiscard]] std::optional<model::Gpu> describe(Handle handle, int number,
+                                                   std::optional<int> slice) const;
   bool add(Handle handle, int number, std::optional<int> slice);
   bool add_slices(Handle card, int number);
+  void begin_again();
+  [[nodiscard]] bool knows(const std::string& uuid) const;
+  void find_late_ones();
   /// False: it does not say who has how much.
   bool add_processes(Handle handle, ListProcesses* ask,
                      std::map<unsigned, std::optional<Bytes>>& found) const;
@@ -153,33 +163,50 @@ class Nvml final : public GpuDriver {
   std::unique_ptr<void, Closing> library_;
   Functions nvml_;
   std::vector<model::Gpu> gpus_;
-  std::vector<Handle> handles_;
+  std::vector<Handle> handles_;  ///< By GPU; nothing for one that does not answer.
+  /// By GPU: what those are that were late.
+  std::vector<std::optional<model::Gpu>> found_;
+  bool begun_ = true;
+  std::chrono::steady_clock::time_point next_beginning_;
   bool shows_processes_ = false;  ///< It has listed one.
 };
 
-bool Nvml::add(Handle handle, int number, std::optional<int> slice) {
+std::optional<std::string> Nvml::uuid_of(Handle handle) const {
   std::array<char, kTextBytes> uuid{};
+  if (nvml_.uuid(handle, uuid.data(), uuid.size()) != kSuccess) return std::nullopt;
+  uuid.back() = '\0';
+  return uuid.data();
+}
+
+std::optional<model::Gpu> Nvml::describe(Handle handle, int number,
+                                         std::optional<int> slice) const {
   std::array<char, kTextBytes> name{};
   Memory memory{};
   PciInfo pci{};
-  if (nvml_.uuid(handle, uuid.data(), uuid.size()) != kSuccess) return false;
-  if (nvml_.name(handle, name.data(), name.size()) != kSuccess) return false;
-  if (nvml_.memory(handle, &memory) != kSuccess) return false;
+  std::optional<std::string> uuid = uuid_of(handle);
+  if (!uuid || nvml_.name(handle, name.data(), name.size()) != kSuccess) return std::nullopt;
+  if (nvml_.memory(handle, &memory) != kSuccess) return std::nullopt;
   // A slice is where its card is.
-  if (!slice && nvml_.pci(handle, &pci) != kSuccess) return false;
+  if (!slice && nvml_.pci(handle, &pci) != kSuccess) return std::nullopt;
   unsigned cores = 0;
   unsigned clock = 0;
   if (nvml_.cores != nullptr) nvml_.cores(handle, &cores);
   if (nvml_.clock != nullptr) nvml_.clock(handle, kClockSm, &clock);
-  uuid.back() = name.back() = pci.bus_id.back() = '\0';
-  gpus_.push_back({.number = number,
-                   .uuid = uuid.data(),
-                   .name = name.data(),
-                   .pci = pci.bus_id.data(),
-                   .memory = {static_cast<std::int64_t>(memory.total)},
-                   .speed = std::int64_t{cores} * clock,
-                   .maker = model::GpuMaker::Nvidia,
-                   .slice = slice});
+  name.back() = pci.bus_id.back() = '\0';
+  return model::Gpu{.number = number,
+                    .uuid = std::move(*uuid),
+                    .name = name.data(),
+                    .pci = pci.bus_id.data(),
+                    .memory = {static_cast<std::int64_t>(memory.total)},
+                    .speed = std::int64_t{cores} * clock,
+                    .maker = model::GpuMaker::Nvidia,
+                    .slice = slice};
+}
+
+bool Nvml::add(Handle handle, int number, std::optional<int> slice) {
+  std::optional<model::Gpu> gpu = describe(handle, number, slice);
+  if (!gpu) return false;
+  gpus_.push_back(std::move(*gpu));
   handles_.push_back(handle);
   return true;
 }
@@ -206,19 +233,76 @@ bool Nvml::add_slices(Handle card, int number) {
   return true;
 }
 
-Result<int> Nvml::list() {
+Result<void> Nvml::list() {
   unsigned count = 0;
   if (const Return code = nvml_.count(&count); code != kSuccess) {
     return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", words(code))});
   }
-  int useless = 0;
+  bool any = false;
   for (unsigned index = 0; index < count; ++index) {
     Handle card = nullptr;
-    const bool found = nvml_.handle(index, &card) == kSuccess;
     const auto number = static_cast<int>(index);
-    if (!found || !(add_slices(card, number) || add(card, number, std::nullopt))) ++useless;
+    const bool answers = nvml_.handle(index, &card) == kSuccess &&
+                         (add_slices(card, number) || add(card, number, std::nullopt));
+    any = any || answers;
+    if (answers) continue;
+    gpus_.push_back({.number = number, .late = true});
+    handles_.push_back(nullptr);
   }
-  return useless;
+  found_.resize(gpus_.size());
+  if (any) return {};
+  return std::unexpected(Error{count == 0
+                                   ? "NVIDIA's driver shows no GPU"
+                                   : fmt::format("NVIDIA's driver shows {} that cannot be used",
+                                                 count == 1 ? "a GPU" : "GPUs")});
+}
+
+/// A card that fell off the bus answers a driver that begins anew, if it does at all, and may have
+/// another number then: each is looked for by its UUID.
+void Nvml::begin_again() {
+  constexpr std::chrono::seconds kBetween{2};
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_beginning_) return;
+  if (begun_) nvml_.shutdown();
+  begun_ = nvml_.init() == kSuccess;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    handles_[i] = nullptr;
+    const std::string uuid = found_[i].value_or(gpus_[i]).uuid;
+    if (!begun_ || uuid.empty()) continue;
+    if (nvml_.handle_of_uuid(uuid.c_str(), &handles_[i]) != kSuccess) handles_[i] = nullptr;
+  }
+  if (begun_) find_late_ones();
+  next_beginning_ = std::chrono::steady_clock::now() + kBetween;
+}
+
+bool Nvml::knows(const std::string& uuid) const {
+  return std::ranges::find(gpus_, uuid, &model::Gpu::uuid) != gpus_.end() ||
+         std::ranges::any_of(found_, [&](const auto& it) { return it && it->uuid == uuid; });
+}
+
+/// Of those of which no UUID is known, in the order of their numbers.
+void Nvml::find_late_ones() {
+  unsigned count = 0;
+  if (nvml_.count(&count) != kSuccess) return;
+  for (unsigned index = 0; index < count; ++index) {
+    Handle card = nullptr;
+    if (nvml_.handle(index, &card) != kSuccess) continue;
+    std::optional<model::Gpu> gpu = describe(card, static_cast<int>(index), std::nullopt);
+    unsigned mode = 0;
+    unsigned pending = 0;
+    const bool cut =
+        nvml_.mig_mode != nullptr && nvml_.mig_mode(card, &mode, &pending) == kSuccess && mode != 0;
+    // Slices have places of their own, of which there are none for it.
+    if (!gpu || cut) continue;
+    if (knows(gpu->uuid)) continue;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      if (!gpus_[i].late || found_[i]) continue;
+      gpu->late = true;
+      found_[i] = std::move(gpu);
+      handles_[i] = card;
+      break;
+    }
+  }
 }
 
 bool Nvml::add_processes(Handle handle, ListProcesses* ask,
@@ -243,13 +327,21 @@ bool Nvml::add_processes(Handle handle, ListProcesses* ask,
 }
 
 GpuState Nvml::look(std::size_t index) {
-  Handle handle = handles_.at(index);
   Memory memory{};
   GpuState state;
-  if (nvml_.memory(handle, &memory) != kSuccess) {
-    state.present = false;
-    return state;
+  const auto answers = [&] {
+    Handle handle = handles_.at(index);
+    return handle != nullptr && nvml_.memory(handle, &memory) == kSuccess;
+  };
+  if (!answers()) {
+    begin_again();
+    if (!answers()) {
+      state.present = false;
+      return state;
+    }
   }
+  Handle handle = handles_.at(index);
+  state.found = found_.at(index);
   state.used = {static_cast<std::int64_t>(memory.total - std::min(memory.free, memory.total))};
   Utilization utilization{};
   if (nvml_.utilization != nullptr && nvml_.utilization(handle, &utilization) == kSuccess) {
@@ -290,13 +382,8 @@ Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library) {
     return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", why)});
   }
   auto nvml = std::make_unique<Nvml>(std::move(opened), functions);
-  const Result<int> useless = nvml->list();
-  if (!useless) return std::unexpected(useless.error());
-  if (nvml->gpus().empty()) {
-    return std::unexpected(Error{*useless > 0
-                                     ? fmt::format("NVIDIA's driver shows {} that cannot be used",
-                                                   *useless == 1 ? "a GPU" : "GPUs")
-                                     : "NVIDIA's driver shows no GPU"});
+  if (Result<void> listed = nvml->list(); !listed) {
+    return std::unexpected(std::move(listed.error()));
   }
   return nvml;
 }

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "hardware/gpu_driver.h"
+#include "model/gpu_stranger.h"
 
 namespace trainyard::hardware {
 
@@ -13,5 +17,23 @@ std::optional<std::uint32_t> other_user_of(std::int64_t pid);
 
 /// The program's name, at most 15 bytes of it; empty when there is no such process here.
 std::string name_of_process(std::int64_t pid);
+
+/// One that has a GPU, as somebody who is none of ours.
+model::GpuStranger stranger_of(const GpuProcess& process);
+
+/// What people want to know of a process that has a GPU. What cannot be seen is empty, as of one
+/// outside of our container.
+struct ProcessOwner {
+  std::string user;     ///< Its name, or its number where it has none here.
+  std::string command;  ///< Its words, with spaces between; at most 200 bytes of them.
+  /// Of a task, or of what one has started: its environment says so. Only of our own processes.
+  std::string group;
+  std::string task;
+  std::string run_directory;
+};
+ProcessOwner owner_of(std::int64_t pid);
+
+/// The processes that it descends from, its parent first; at most 64.
+std::vector<std::int64_t> ancestors_of(std::int64_t pid);
 
 }  // namespace trainyard::hardware

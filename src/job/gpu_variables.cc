@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 
@@ -14,7 +13,7 @@ namespace trainyard::job {
 
 std::vector<std::pair<std::string, std::string>> gpu_variables(
     const model::Capacity& capacity, const model::Shape& shape,
-    const std::vector<model::GpuIndex>& gpus) {
+    const std::vector<model::Gpu>& gpus) {
   std::vector<std::pair<std::string, std::string>> variables;
   if (capacity.gpus.empty()) return variables;
   const bool wants_some = shape.terms.request.gpus > 0;
@@ -24,11 +23,14 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
     value += (value.empty() ? "" : ",") + gpu.uuid;
   };
   if (wants_some && shape.terms.two_phase) {
-    std::ranges::for_each(capacity.gpus, add);
+    // It is given no other, as it counts those that it sees when it begins.
+    for (const model::Gpu& gpu : capacity.gpus) {
+      if (!gpu.late) add(gpu);
+    }
   } else if (wants_some && gpus.empty()) {
     value = "<chosen when it starts>";
   } else if (wants_some) {
-    for (const model::GpuIndex gpu : gpus) add(capacity.gpus[gpu.value]);
+    std::ranges::for_each(gpus, add);
   } else {
     value = "-1";
   }

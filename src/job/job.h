@@ -119,7 +119,7 @@ class Job {
   /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
   /// them later, or only looks). Cannot fail: load() has checked it.
   [[nodiscard]] model::Launch launch(model::AttemptKey key,
-                                     const std::vector<model::GpuIndex>& gpus = {}) const;
+                                     const std::vector<model::Gpu>& gpus = {}) const;
 
   /// How a command for the shell can be read and pasted; nothing where it has no values, or is
   /// none.

@@ -1,5 +1,6 @@
 // What a job file says of GPUs: what is asked for, what is a mistake, what a task finds in its
 // environment.
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,21 +88,37 @@ TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
 }
 
 TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {
-  const auto environment = [](std::string_view wants, const std::vector<model::GpuIndex>& gpus) {
+  const auto environment = [](std::string_view wants, const std::vector<std::size_t>& places) {
     const Job job =
         job_of(fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants),
                in_job_directory(), with_two_gpus());
+    std::vector<model::Gpu> gpus;
+    for (const std::size_t place : places) gpus.push_back(with_two_gpus().gpus.at(place));
     return job.launch({.task = {0}}, gpus).environment;
   };
-  EXPECT_THAT(environment("gpus: 1", {{1}}), Contains("CUDA_VISIBLE_DEVICES=GPU-b"));
-  EXPECT_THAT(environment("gpus: 2", {{0}, {1}}), Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EXPECT_THAT(environment("gpus: 1", {1}), Contains("CUDA_VISIBLE_DEVICES=GPU-b"));
+  EXPECT_THAT(environment("gpus: 2", {0, 1}), Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
   EXPECT_THAT(environment("cpus: 1", {}), Contains("CUDA_VISIBLE_DEVICES=-1"));
   EXPECT_THAT(environment("gpus: 1\n  two-phase: true", {}),
               Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
-  EXPECT_THAT(environment("gpus: 1\n  env: {CUDA_VISIBLE_DEVICES: 7}", {{1}}),
+  EXPECT_THAT(environment("gpus: 1\n  env: {CUDA_VISIBLE_DEVICES: 7}", {1}),
               Contains("CUDA_VISIBLE_DEVICES=7"));
-  EXPECT_THAT(environment("gpu-memory: 2GB", {{1}}), Contains("TF_FORCE_GPU_ALLOW_GROWTH=true"));
-  EXPECT_THAT(environment("gpus: 1", {{1}}), Not(Contains(HasSubstr("TF_FORCE"))));
+  EXPECT_THAT(environment("gpu-memory: 2GB", {1}), Contains("TF_FORCE_GPU_ALLOW_GROWTH=true"));
+  EXPECT_THAT(environment("gpus: 1", {1}), Not(Contains(HasSubstr("TF_FORCE"))));
+}
+
+TEST(JobGpus, ThatAreLateAreSeenByWhoGetsThemAndNotByTwoPhaseTasks) {
+  model::Capacity machine = with_two_gpus();
+  machine.gpus[1] = {.number = 1, .late = true};
+  const auto environment = [&](std::string_view wants, const std::vector<model::Gpu>& gpus) {
+    const Job job = job_of(
+        fmt::format("groups:\n- name: a\n  gpus: 1\n  {}\n  tasks: [{{command: x}}]\n", wants),
+        in_job_directory(), machine);
+    return job.launch({.task = {0}}, gpus).environment;
+  };
+  EXPECT_THAT(environment("two-phase: true", {}), Contains("CUDA_VISIBLE_DEVICES=GPU-a"));
+  EXPECT_THAT(environment("cpus: 1", {{.number = 1, .uuid = "GPU-late", .late = true}}),
+              Contains("CUDA_VISIBLE_DEVICES=GPU-late"));
 }
 
 TEST(JobGpus, OfAmdAreNamedToHip) {
@@ -109,7 +126,8 @@ TEST(JobGpus, OfAmdAreNamedToHip) {
   for (model::Gpu& gpu : machine.gpus) gpu.maker = model::GpuMaker::Amd;
   const Job job =
       job_of("groups: [{name: a, gpus: 1, tasks: [{command: x}]}]", in_job_directory(), machine);
-  EXPECT_THAT(job.launch({.task = {0}}, {{1}}).environment, Contains("HIP_VISIBLE_DEVICES=GPU-b"));
+  EXPECT_THAT(job.launch({.task = {0}}, {machine.gpus[1]}).environment,
+              Contains("HIP_VISIBLE_DEVICES=GPU-b"));
 }
 
 TEST(JobMistakes, TellThatThereIsNoGpu) {

@@ -144,7 +144,7 @@ Program program_of(const GroupSpec& group, const TaskSpec& task, const text::Bin
 /// How many GPUs the ranks of a task see: those that it was given, or what the job file says
 /// instead. One of two phases hears later which it has.
 int gpus_of_ranks(const model::Shape& shape, const Variables& said,
-                  const std::vector<model::GpuIndex>& gpus) {
+                  const std::vector<model::Gpu>& gpus) {
   if (shape.terms.two_phase) return 0;
   for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     const auto found = std::ranges::find(said, name, [](const auto& one) { return one.first; });
@@ -155,7 +155,7 @@ int gpus_of_ranks(const model::Shape& shape, const Variables& said,
 
 }  // namespace
 
-model::Launch Job::launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) const {
+model::Launch Job::launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) const {
   State::Bound bound = state_->bind(key.task);
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;

@@ -15,6 +15,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
+#include "model/resources.h"
 
 namespace trainyard::job {
 
@@ -74,7 +75,7 @@ std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_v
   return std::nullopt;
 }
 
-model::Launch Jobs::launch(model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) const {
+model::Launch Jobs::launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) const {
   const Owner owner = owner_of(key.task);
   model::Launch launch = owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, gpus);
   const std::vector<std::string>& environment = owner.entry.environment;

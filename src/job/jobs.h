@@ -45,7 +45,7 @@ class Jobs {
                                                      std::string_view id) const;
 
   [[nodiscard]] model::Launch launch(model::AttemptKey key,
-                                     const std::vector<model::GpuIndex>& gpus) const;
+                                     const std::vector<model::Gpu>& gpus) const;
 
  private:
   struct Entry {

@@ -209,7 +209,11 @@ void EventRows::begin(EventRow& row) {
         if (!ended.warning.empty()) append_named(row.data, "warning", ended.warning);
       },
       [&](const model::Sampled&) { row.kind = "sampled"; },
-      [&](const model::GpusSampled&) { row.kind = "gpus_sampled"; },
+      [&](const model::GpusSampled& sample) {
+        row.kind = "gpus_sampled";
+        for (const model::GpuFound& it : sample.found)
+          append_named(row.data, "found", it.what.uuid);
+      },
       [&](const model::KeeperSilent& keeper) {
         row.kind = "keeper";
         fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);

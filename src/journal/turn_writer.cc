@@ -88,6 +88,9 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       .batch_put = prepare("UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1"),
+      .gpu_found = prepare("UPDATE gpus SET label = ?2, uuid = ?3, name = ?4, pci = ?5, memory = "
+                           "?6 WHERE position = ?1 AND execution = (SELECT max(execution) FROM "
+                           "gpus)"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
@@ -179,7 +182,7 @@ Result<void> TurnWriter::apply(const model::Event& event) {
   } else if (const auto* sample = std::get_if<model::Sampled>(&event.what)) {
     return apply(event.at, *sample);
   } else if (const auto* gpus = std::get_if<model::GpusSampled>(&event.what)) {
-    apply(*gpus);
+    return apply(*gpus);
   } else if (const auto* batch = std::get_if<model::BatchAdded>(&event.what)) {
     return statements_.batch_put.run(batch->number, event.at);
   }
@@ -199,7 +202,12 @@ Result<void> TurnWriter::apply(Instant at, const model::Sampled& sample) {
 }
 
 /// Of an attempt on several GPUs what it has on that where it has most.
-void TurnWriter::apply(const model::GpusSampled& sample) {
+Result<void> TurnWriter::apply(const model::GpusSampled& sample) {
+  for (const model::GpuFound& it : sample.found) {
+    const Result<void> put = statements_.gpu_found.run(it.gpu.value, it.what.label(), it.what.uuid,
+                                                       it.what.name, it.what.pci, it.what.memory);
+    if (!put) return put;
+  }
   for (const auto& [task, row] : live_) {
     if (row.gpu_memory_now == Bytes{}) continue;
     const bool seen = std::ranges::any_of(
@@ -221,6 +229,7 @@ void TurnWriter::apply(const model::GpusSampled& sample) {
     row->gpu_memory_now = most;
     row->gpu_memory_peak = std::max(row->gpu_memory_peak, most);
   }
+  return {};
 }
 
 void TurnWriter::give(Task& row, const model::Request& promise,

@@ -101,6 +101,7 @@ class TurnWriter {
   struct Statements {
     Statement event;
     Statement batch_put;
+    Statement gpu_found;
     Statement live_put;
     Statement live_delete;
     Statement ended_put;
@@ -125,7 +126,7 @@ class TurnWriter {
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
   Result<void> apply(Instant at, const model::Sampled& sample);
-  void apply(const model::GpusSampled& sample);
+  Result<void> apply(const model::GpusSampled& sample);
   void give(Task& row, const model::Request& promise,
             const std::vector<model::GpuIndex>& gpus) const;
   Result<void> write_tasks();

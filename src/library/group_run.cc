@@ -34,6 +34,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "process/keeper.h"
@@ -245,8 +246,7 @@ std::string GroupRun::directory_of(model::TaskIndex index) const {
                      run::task_directory(group.directory, task(index).id()));
 }
 
-model::Launch GroupRun::launch(model::AttemptKey key,
-                               const std::vector<model::GpuIndex>& /*gpus*/) {
+model::Launch GroupRun::launch(model::AttemptKey key, const std::vector<model::Gpu>& /*gpus*/) {
   return launch_of({.task = task(key.task),
                     .group = group_,
                     .run_directory = where_.directory(),

@@ -147,10 +147,19 @@ struct GpuUse {
   friend auto operator<=>(const GpuUse&, const GpuUse&) = default;
 };
 
+/// What one is that was late, once it answers.
+struct GpuFound {
+  GpuIndex gpu;
+  Gpu what;
+
+  friend bool operator==(const GpuFound&, const GpuFound&) = default;
+};
+
 /// The GPUs were looked at.
 struct GpusSampled {
   std::vector<GpuReading> gpus;  ///< One for each of Capacity::gpus, in order.
   std::vector<GpuUse> uses;      ///< In order.
+  std::vector<GpuFound> found;   ///< Each once.
 };
 
 /// Who starts and ends the processes does not answer any more, or answers again. What runs goes on

@@ -34,6 +34,8 @@ struct Request {
   std::optional<GpuIndex> gpu;  ///< The one that it wants; nothing: whichever.
   /// Of those that answer only the largest will do: it ran out of memory on what there was.
   bool largest = false;
+  /// None that is late will do: its process was told which there are when it began.
+  bool listed_only = false;
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };
@@ -56,6 +58,9 @@ struct Gpu {
   GpuMaker maker = GpuMaker::Nvidia;
   /// Which MIG slice of its card it is. Programs can use no other GPU beside one.
   std::optional<int> slice;
+  /// It did not answer when the run began, and nothing but its number was known of it then. Such
+  /// are behind the others.
+  bool late = false;
 
   /// What people call it: "0", and "0:1" for a slice.
   [[nodiscard]] std::string label() const {

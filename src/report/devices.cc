@@ -21,6 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
 /// Whether "0,2" names this GPU.
 bool has_gpu(std::string_view gpus, std::string_view label) {
   return std::ranges::any_of(std::views::split(gpus, ','), [label](const auto gpu) {
@@ -45,8 +47,20 @@ std::string promise_text(const journal::TaskRow& task) {
                      to_text(task.gpu_memory_now));
 }
 
+/// "12: 3 GB, of mona: python train.py; task train/lr=1 of runs/sweep".
+std::string process_text(const DeviceProcess& process) {
+  std::string text = fmt::format("    {}: {}", process.pid, to_text(process.memory));
+  if (!process.user.empty()) text += fmt::format(", of {}", plain(process.user));
+  if (!process.command.empty()) text += fmt::format(": {}", plain(process.command));
+  if (process.task.empty()) return text + "\n";
+  return text + fmt::format("; task {} of {}\n", plain(process.task), plain(process.run_directory));
+}
+
 std::string device_text(const DevicesView& view, const DeviceView& device) {
   const model::Gpu& gpu = device.gpu;
+  if (gpu.uuid.empty()) {
+    return fmt::format("GPU {}: DOES NOT ANSWER, though the driver counts it\n", gpu.label());
+  }
   std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
                                  plain(gpu.pci), plain(gpu.uuid));
   if (!device.present) return text + "  does not answer\n";
@@ -60,11 +74,7 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
     text += "  the driver does not say which process has how much\n";
   } else if (!device.processes.empty()) {
     text += "  processes:\n";
-    for (const DeviceProcess& process : device.processes) {
-      text +=
-          fmt::format("    {}: {}{}\n", process.pid, to_text(process.memory),
-                      process.other_user ? fmt::format(", of user {}", *process.other_user) : "");
-    }
+    for (const DeviceProcess& process : device.processes) text += process_text(process);
   }
   return text;
 }
@@ -82,46 +92,55 @@ std::string devices_text(const DevicesView& view) {
   return text;
 }
 
+namespace {
+
+Json device_json(const DevicesView& view, const DeviceView& device) {
+  const model::Gpu& gpu = device.gpu;
+  Json processes = Json::array();
+  for (const DeviceProcess& process : device.processes) {
+    processes.push_back(
+        {{"pid", process.pid},
+         {"memory_bytes", process.memory.count},
+         {"user", or_null(process.user)},
+         {"command", or_null(process.command)},
+         {"other_user", process.other_user ? Json(*process.other_user) : Json(nullptr)},
+         {"task", or_null(process.task)},
+         {"run_dir", or_null(process.run_directory)}});
+  }
+  Json promises = Json::array();
+  for (const journal::TaskRow* task : tasks_on(view, gpu)) {
+    promises.push_back({{"group", task->group_name},
+                        {"id", task->id},
+                        {"attempt", task->attempt},
+                        {"whole", task->gpu_memory_requested == Bytes{}},
+                        {"memory_promised_bytes", task->gpu_memory_requested.count},
+                        {"memory_now_bytes", task->gpu_memory_now.count}});
+  }
+  return {{"label", gpu.label()},
+          {"index", gpu.number},
+          {"uuid", gpu.uuid},
+          {"pci", gpu.pci},
+          {"name", gpu.name},
+          {"maker", gpu.maker == model::GpuMaker::Amd ? "AMD" : "NVIDIA"},
+          {"mig_slice", gpu.slice.has_value()},
+          {"present", device.present},
+          {"memory_total_bytes", gpu.memory.count},
+          {"memory_free_bytes",
+           device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
+          {"utilization", device.utilization},
+          {"processes", device.processes_known ? processes : Json(nullptr)},
+          {"promises", promises}};
+}
+
+}  // namespace
+
 std::string devices_json(const DevicesView& view) {
   Json devices = Json::array();
-  for (const DeviceView& device : view.devices) {
-    const model::Gpu& gpu = device.gpu;
-    Json processes = Json::array();
-    for (const DeviceProcess& process : device.processes) {
-      processes.push_back(
-          {{"pid", process.pid},
-           {"memory_bytes", process.memory.count},
-           {"other_user", process.other_user ? Json(*process.other_user) : Json(nullptr)}});
-    }
-    Json promises = Json::array();
-    for (const journal::TaskRow* task : tasks_on(view, gpu)) {
-      promises.push_back({{"group", task->group_name},
-                          {"id", task->id},
-                          {"attempt", task->attempt},
-                          {"whole", task->gpu_memory_requested == Bytes{}},
-                          {"memory_promised_bytes", task->gpu_memory_requested.count},
-                          {"memory_now_bytes", task->gpu_memory_now.count}});
-    }
-    devices.push_back({{"label", gpu.label()},
-                       {"index", gpu.number},
-                       {"uuid", gpu.uuid},
-                       {"pci", gpu.pci},
-                       {"name", gpu.name},
-                       {"maker", gpu.maker == model::GpuMaker::Amd ? "AMD" : "NVIDIA"},
-                       {"mig_slice", gpu.slice.has_value()},
-                       {"present", device.present},
-                       {"memory_total_bytes", gpu.memory.count},
-                       {"memory_free_bytes",
-                        device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
-                       {"utilization", device.utilization},
-                       {"processes", device.processes_known ? processes : Json(nullptr)},
-                       {"promises", promises}});
-  }
-  const Json whole{
-      {"devices", devices},
-      {"none_reason", view.none_reason.empty() ? Json(nullptr) : Json(view.none_reason)},
-      {"notes", view.notes},
-      {"run_dir", view.run_directory.empty() ? Json(nullptr) : Json(view.run_directory)}};
+  for (const DeviceView& device : view.devices) devices.push_back(device_json(view, device));
+  const Json whole{{"devices", devices},
+                   {"none_reason", or_null(view.none_reason)},
+                   {"notes", view.notes},
+                   {"run_dir", or_null(view.run_directory)}};
   return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

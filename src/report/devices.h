@@ -17,6 +17,10 @@ namespace trainyard::report {
 struct DeviceProcess {
   std::int64_t pid = 0;
   Bytes memory;
+  std::string user;           ///< Empty where that is not known.
+  std::string command;        ///< The same.
+  std::string task;           ///< Whose process it is, "train/lr=1"; empty: no task's.
+  std::string run_directory;  ///< And of which run.
   /// Whose it is, by number, where that is another user than ours.
   std::optional<std::uint32_t> other_user = std::nullopt;
 };

@@ -61,10 +61,22 @@ TEST(Devices, HaveNothingReservedForATaskThatWaitsForItsNextTry) {
 
 TEST(Devices, NameTheOtherUserOfAProcess) {
   DevicesView view = two_devices();
-  view.devices[0].processes[1].other_user = 1001;
+  DeviceProcess& other = view.devices[0].processes[1];
+  other.other_user = 1001;
+  other.user = "mona";
+  other.command = "python x.py";
   EXPECT_THAT(devices_text(view), HasSubstr("    12: 3 GB\n"
-                                            "    77: 1 GB, of user 1001\n"));
+                                            "    77: 1 GB, of mona: python x.py\n"));
   EXPECT_THAT(devices_json(view), HasSubstr("\"other_user\": 1001"));
+  other.task = "train/lr=1";
+  other.run_directory = "runs/sweep";
+  EXPECT_THAT(devices_text(view),
+              HasSubstr("    77: 1 GB, of mona: python x.py; task train/lr=1 of runs/sweep\n"));
+}
+
+TEST(Devices, ThatDidNotAnswerFromTheBeginningAreShown) {
+  const DevicesView view{.devices = {{.gpu = {.number = 3, .late = true}, .present = false}}};
+  EXPECT_EQ(devices_text(view), "GPU 3: DOES NOT ANSWER, though the driver counts it\n");
 }
 
 TEST(Devices, SayWhyThereAreNone) {

@@ -189,6 +189,7 @@ Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
         {{"number", gpu.number},
          {"uuid", gpu.uuid},
          {"name", gpu.name},
+         {"late", gpu.late},
          {"memory_bytes", gpu.memory.count},
          {"memory_to_give_bytes", (gpu.memory - schedule::memory_kept_free(policy, gpu)).count}});
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,16 +81,24 @@ int finished(const sim::PlayedRun& run) {
   return static_cast<int>(std::ranges::count_if(run.tasks, &sim::PlayedTask::finished));
 }
 
+/// "<1" of what is not nothing.
+std::string percent(double share) {
+  return share > 0 && share < 0.005 ? "<1" : fmt::format("{:.0f}", 100 * share);
+}
+
 std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
   std::string text;
   for (const DeviceUse& use : device_uses(plan, played)) {
-    text += fmt::format("  {:<8} at work {:3.0f} % of the time, {:3.0f} % of it reserved\n",
-                        use.name, 100 * use.busy, 100 * use.filled);
+    text += fmt::format("  {:<8} at work {:>3} % of the time, {:>3} % of it reserved\n", use.name,
+                        percent(use.busy), percent(use.filled));
   }
   return text;
 }
 
 std::string run_text(const PlanView& view, const PlannedRun& played) {
+  if (!played.why_not.empty()) {
+    return fmt::format("{}: cannot run it: {}\n", plain(played.machine), plain(played.why_not));
+  }
   const Duration took = played.run.ended - Instant{};
   const int all = static_cast<int>(played.run.tasks.size());
   const int done = finished(played.run);
@@ -107,14 +116,19 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
 }
 
 std::string comparison(const PlanView& view) {
-  const Duration first = view.runs.front().run.ended - Instant{};
+  std::optional<Duration> first;
   std::string text;
   for (const PlannedRun& played : view.runs) {
+    if (!played.why_not.empty()) {
+      text += fmt::format("  {:<24} cannot run it\n", played.machine);
+      continue;
+    }
     const Duration took = played.run.ended - Instant{};
     text += fmt::format("  {:<24} {:>12}", played.machine, to_text(took));
-    if (&played != &view.runs.front() && took > Duration{0}) {
-      text += fmt::format("  {:.2f} x as fast", seconds(first) / seconds(took));
+    if (first && took > Duration{0}) {
+      text += fmt::format("  {:.2f} x as fast", seconds(*first) / seconds(took));
     }
+    if (!first) first = took;
     text += '\n';
   }
   return text;
@@ -256,10 +270,10 @@ std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& pl
       gpu_area[gpu.value] += seconds(it.ended - it.trains) * static_cast<double>(held.count) /
                              static_cast<double>(whole.count);
     }
+    if (request.memory > Bytes{}) in_memory.emplace_back(it.started, it.ended);
     if (request.cpus > model::Cpus{}) on_cpus.emplace_back(it.trains, it.ended);
     cpu_area += seconds(it.ended - it.trains) * static_cast<double>(request.cpus.milli) /
                 static_cast<double>(std::max<std::int64_t>(capacity.cpus.milli, 1));
-    in_memory.emplace_back(it.started, it.ended);
     memory_area += seconds(it.ended - it.started) * static_cast<double>(request.memory.count) /
                    static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   }
@@ -290,6 +304,10 @@ std::string plan_text(const PlanView& view) {
 std::string plan_json(const PlanView& view) {
   Json runs = Json::array();
   for (const PlannedRun& played : view.runs) {
+    if (!played.why_not.empty()) {
+      runs.push_back({{"machine", played.machine}, {"why_not", played.why_not}});
+      continue;
+    }
     Json uses = Json::array();
     for (const DeviceUse& use : device_uses(*view.plan, played)) {
       uses.push_back({{"name", use.name}, {"busy", use.busy}, {"promised", use.filled}});
@@ -327,8 +345,13 @@ std::string plan_html(const PlanView& view) {
   std::string body = fmt::format("<h1>{}: the plan</h1>\n", escaped(view.job));
   for (const std::string& note : view.notes) body += fmt::format("<p>{}</p>\n", escaped(note));
   for (const PlannedRun& played : view.runs) {
-    body += fmt::format("<h2>{}: {}</h2>\n", escaped(played.machine),
-                        to_text(played.run.ended - Instant{}));
+    body += fmt::format(
+        "<h2>{}: {}</h2>\n", escaped(played.machine),
+        played.why_not.empty() ? to_text(played.run.ended - Instant{}) : "cannot run it");
+    if (!played.why_not.empty()) {
+      body += fmt::format("<p>{}</p>\n", escaped(played.why_not));
+      continue;
+    }
     body += timeline(view, played);
     body += "<table><tr><th>device</th><th>at work</th><th>reserved</th></tr>\n";
     for (const DeviceUse& use : device_uses(*view.plan, played)) {

@@ -17,6 +17,7 @@ struct PlannedRun {
   std::string machine;  ///< For people: "4 x 24 GB", "this machine".
   model::Capacity capacity;
   sim::PlayedRun run;
+  std::string why_not;  ///< It cannot be run there, and was not played; empty: it can.
 };
 
 struct PlanView {

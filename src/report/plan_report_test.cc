@@ -46,6 +46,32 @@ struct Played {
   }
 };
 
+TEST(PlanReport, NamesTheMachineThatCannotRunIt) {
+  Played played;
+  played.view.runs.insert(played.view.runs.begin(),
+                          {.machine = "1x4GB", .why_not = "a task can never run here: too large"});
+  played.view.runs.push_back(played.view.runs.back());
+  const std::string text = plan_text(played.view);
+  EXPECT_THAT(text, HasSubstr("sweep\n1x4GB: cannot run it: a task can never run here: too large\n"
+                              "1x8GB: 3 tasks in 2:00\n"));
+  EXPECT_THAT(text, HasSubstr("compared:\n"
+                              "  1x4GB                    cannot run it\n"
+                              "  1x8GB                            2:00\n"
+                              "  1x8GB                            2:00  1.00 x as fast\n"));
+  EXPECT_THAT(plan_json(played.view), HasSubstr("\"why_not\": \"a task can never run here"));
+  EXPECT_THAT(plan_html(played.view), HasSubstr("<h2>1x4GB: cannot run it</h2>"));
+}
+
+TEST(PlanReport, CallsLittleNotNothing) {
+  Played played;
+  played.plan.shapes.front().terms.request.memory = mb(1);
+  EXPECT_THAT(plan_text(played.view),
+              HasSubstr("  memory   at work 100 % of the time,  <1 % of it reserved\n"));
+  played.plan.shapes.front().terms.request.memory = Bytes{0};
+  EXPECT_THAT(plan_text(played.view),
+              HasSubstr("  memory   at work   0 % of the time,   0 % of it reserved\n"));
+}
+
 TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   const Played played;
   EXPECT_EQ(plan_text(played.view),

@@ -28,6 +28,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/rank_share.h"
+#include "model/resources.h"
 #include "process/keeper.h"
 #include "process/left_behind.h"
 #include "process/memory_group.h"
@@ -73,6 +74,7 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
       clock_offset_(options_.begins.since_start - sys::EventLoop::now()) {
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
+    gpus_ = options_.gpus->list().gpus;
     options_.gpus->listen(
         loop_, [this](const std::vector<hardware::GpuState>& states) { hear_gpus(states); });
   }
@@ -130,7 +132,10 @@ void LocalMachine::start(const model::StartAttempt& command) {
              .key = command.key, .end = model::Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  model::Launch launch = options_.launch(command.key, command.gpus);
+  std::vector<model::Gpu> gpus;
+  gpus.reserve(command.gpus.size());
+  for (const model::GpuIndex gpu : command.gpus) gpus.push_back(gpus_.at(gpu.value));
+  model::Launch launch = options_.launch(command.key, gpus);
   if (launch.two_phase) {
     link::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
@@ -207,11 +212,7 @@ std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuSt
   std::vector<model::GpuStranger> strangers;
   for (const hardware::GpuProcess& process : state.processes) {
     if (owners_.contains(process.pid)) continue;
-    strangers.push_back(
-        {.user = hardware::other_user_of(process.pid),
-         .program = hardware::name_of_process(process.pid),
-         .memory = process.memory_known ? std::optional(process.memory) : std::nullopt,
-         .draws = process.draws});
+    strangers.push_back(hardware::stranger_of(process));
   }
   return strangers;
 }
@@ -236,6 +237,14 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
                          .processes_known = state.processes_known,
                          .utilization = state.utilization,
                          .other_user = model::who_computes(strangers_on(state))});
+    if (state.found && gpus_.at(index) != *state.found) {
+      gpus_[index] = *state.found;
+      seen.found.push_back({.gpu = {index}, .what = *state.found});
+      if (options_.on_note) {
+        options_.on_note(fmt::format("GPU {} ({}) answers now: tasks may have it",
+                                     state.found->label(), state.found->uuid));
+      }
+    }
     for (const hardware::GpuProcess& process : state.processes) {
       const auto owner = owners_.find(process.pid);
       if (owner != owners_.end() && process.memory_known)

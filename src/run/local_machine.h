@@ -34,8 +34,8 @@ namespace trainyard::run {
 
 class LocalMachine final : public Machine {
  public:
-  using Launcher = std::move_only_function<model::Launch(model::AttemptKey,
-                                                         const std::vector<model::GpuIndex>&)>;
+  using Launcher =
+      std::move_only_function<model::Launch(model::AttemptKey, const std::vector<model::Gpu>&)>;
   /// Told whether the task was running or waiting, once it is over with it.
   using KillReply = std::move_only_function<void(bool done)>;
 
@@ -130,6 +130,7 @@ class LocalMachine final : public Machine {
   std::map<std::int64_t, model::TaskIndex> owners_;
   /// Processes of attempts that have ended, as long as the driver shows them.
   std::set<std::int64_t> former_;
+  std::vector<model::Gpu> gpus_;  ///< What is known of them.
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
   int looks_to_come_ = 0;          ///< Before they are told.

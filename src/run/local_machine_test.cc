@@ -23,6 +23,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "process/keeper.h"
 #include "sys/event_loop.h"
 #include "sys/test_directory.h"
@@ -38,19 +39,19 @@ class LocalMachineTest : public ::testing::Test {
  protected:
   LocalMachine machine(std::string command, Duration sample_every) {
     return {loop_, keeper_,
-            LocalMachine::Options{
-                .begins = {Duration{5'000}},
-                .sample_every = sample_every,
-                .launch = [this, command = std::move(command)](
-                              model::AttemptKey, const std::vector<model::GpuIndex>&) {
-                  return model::Launch{.arguments = {"/bin/sh", "-c", command},
-                                       .environment = {},
-                                       .working_directory = place_,
-                                       .task_directory = place_ + "/task",
-                                       .stdout_path = place_ + "/task/stdout.log",
-                                       .stderr_path = place_ + "/task/stderr.log",
-                                       .result_path = place_ + "/task/result.json"};
-                }}};
+            LocalMachine::Options{.begins = {Duration{5'000}},
+                                  .sample_every = sample_every,
+                                  .launch = [this, command = std::move(command)](
+                                                model::AttemptKey, const std::vector<model::Gpu>&) {
+                                    return model::Launch{
+                                        .arguments = {"/bin/sh", "-c", command},
+                                        .environment = {},
+                                        .working_directory = place_,
+                                        .task_directory = place_ + "/task",
+                                        .stdout_path = place_ + "/task/stdout.log",
+                                        .stderr_path = place_ + "/task/stderr.log",
+                                        .result_path = place_ + "/task/result.json"};
+                                  }}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.

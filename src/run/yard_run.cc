@@ -25,6 +25,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/turn.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
@@ -155,10 +156,9 @@ void YardRun::make_machine() {
       LocalMachine::Options{
           .begins = at_,
           .sample_every = options_.sample_every,
-          .launch =
-              [this](model::AttemptKey key, const std::vector<model::GpuIndex>& gpus) {
-                return tasks_.launch(key, gpus);
-              },
+          .launch = [this](
+                        model::AttemptKey key,
+                        const std::vector<model::Gpu>& gpus) { return tasks_.launch(key, gpus); },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
                                const wire::Message& message) { tasks_.hear(key, message); },

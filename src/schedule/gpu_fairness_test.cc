@@ -323,6 +323,45 @@ TEST(LostGpu, IsGivenAgainWhenItHasAnsweredForTenSeconds) {
   EXPECT_EQ(commands(yard.on(at(18), reading(true))), Texts{"start 0#2 with 1 GB, 0 whole"});
 }
 
+/// The second does not answer when the run begins.
+Yard with_a_late_gpu(const PlanBuilder& plan) {
+  model::Capacity machine = kTwoGpus;
+  machine.gpus[1] = {.number = 1, .late = true};
+  Yard yard(PlanBuilder().tasks(1, gb(1)), kFair, machine);
+  static_cast<void>(yard.on(at(0), model::GpusSampled{.gpus = {{}, {.present = false}}}));
+  yard.go(yard.add(plan.build(), at(0)), at(0));
+  return yard;
+}
+
+model::GpusSampled late_one_answers() {
+  return {.gpus = {{}, {}},
+          .uses = {},
+          .found = {{.gpu = {1},
+                     .what = {.number = 1, .uuid = "GPU-b", .memory = gb(16), .late = true}}}};
+}
+
+TEST(LateGpu, IsGivenWhenItHasAnsweredForTenSeconds) {
+  Yard yard = with_a_late_gpu(PlanBuilder().tasks(2, gb(1)).on_gpus(1));
+  EXPECT_THAT(commands(yard.on(at(1), late_one_answers())), IsEmpty());
+  EXPECT_EQ(commands(yard.on(at(11), first_answers(true))), Texts{"start 2#1 with 1 GB, 1 whole"});
+}
+
+TEST(LateGpu, HasTheMemoryThatItSays) {
+  Yard yard = with_a_late_gpu(PlanBuilder().tasks(2, gb(1)).on_gpus(1, gb(7)));
+  static_cast<void>(yard.on(at(1), late_one_answers()));
+  static_cast<void>(yard.on(at(11), first_answers(true)));
+  model::Plan large = PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(9)).build();
+  EXPECT_EQ(commands(yard.add(std::move(large), at(12))), Texts{"start 3#1 with 1 GB, 9 GB on 1"});
+}
+
+TEST(LateGpu, IsGivenToNoTwoPhaseTaskThatDoesNotSeeIt) {
+  Yard yard = with_a_late_gpu(PlanBuilder().tasks(2, gb(1)).on_gpus(1).two_phase());
+  static_cast<void>(yard.on(at(1), late_one_answers()));
+  static_cast<void>(yard.loaded(1, at(1)));
+  static_cast<void>(yard.loaded(2, at(1)));
+  EXPECT_THAT(commands(yard.on(at(11), first_answers(true))), IsEmpty());
+}
+
 TEST(LostGpu, ThatBlinksForTooLongIsGivenUpLikeOneThatIsGone) {
   model::Capacity one_gpu = kTwoGpus;
   one_gpu.gpus.pop_back();

@@ -96,6 +96,12 @@ void GpuLedger::note_presence(Card& card, bool answers, Instant at) const {
   card.answers_since.reset();
 }
 
+void GpuLedger::learn(model::GpuIndex gpu, Bytes total, Bytes kept_free) {
+  cards_[gpu.value].total = total;
+  cards_[gpu.value].kept_free = kept_free;
+  update(gpu);
+}
+
 void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each) {
   if (gpus.empty()) return;
   Holding holding{.gpus = gpus,

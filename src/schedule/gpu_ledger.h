@@ -35,6 +35,9 @@ class GpuLedger {
   /// Takes in a reading. Attempts of tasks that are not in the ledger are not looked at.
   void see(Instant at, const model::GpusSampled& reading);
 
+  /// What one has that was late.
+  void learn(model::GpuIndex gpu, Bytes total, Bytes kept_free);
+
   /// Promises a task `each` on all of these GPUs; 0: they are its own.
   void promise(model::TaskIndex task, const GpuSet& gpus, Bytes each);
   /// Promises it so much on each from now on.

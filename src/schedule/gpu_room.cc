@@ -37,8 +37,15 @@ GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capac
          .total = gpu.memory,
          .speed = gpu.speed,
          .place = static_cast<std::size_t>(place),
-         .slice = gpu.slice.has_value()});
+         .slice = gpu.slice.has_value(),
+         .late = gpu.late});
   }
+}
+
+bool GpuChooser::suits(std::size_t index, const model::Request& request) const {
+  if (request.gpu && request.gpu->value != index) return false;
+  if (request.listed_only && cards_[index].late) return false;
+  return request.gpus <= 1 || !cards_[index].slice;
 }
 
 bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Request& request) const {
@@ -53,9 +60,7 @@ Bytes GpuChooser::least_total(std::span<const GpuRoom> room, const model::Reques
   if (!request.largest) return {};
   std::vector<Bytes> totals;
   for (std::size_t index = 0; index < cards_.size(); ++index) {
-    const bool wished = !request.gpu || request.gpu->value == index;
-    const bool together = request.gpus <= 1 || !cards_[index].slice;
-    if (wished && together && room[index].present) totals.push_back(cards_[index].total);
+    if (suits(index, request) && room[index].present) totals.push_back(cards_[index].total);
   }
   std::ranges::sort(totals, std::greater{});
   const auto last = static_cast<std::size_t>(std::max(request.gpus, 1));
@@ -93,8 +98,7 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   if (request.gpus == 0) return fitting;
   const Bytes least_total = this->least_total(room, request);
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
-    if (request.gpu && request.gpu->value != index) continue;
-    if (cards_[index].total < least_total) continue;
+    if (!suits(index, request) || cards_[index].total < least_total) continue;
     if (fits(room[index], cards_[index], request)) fitting.push_back({index});
   }
   const auto wanted = static_cast<std::size_t>(request.gpus);
@@ -134,9 +138,7 @@ Bytes GpuChooser::most_memory(const model::Request& request) const {
 Bytes GpuChooser::most_memory(std::span<const GpuRoom> room, const model::Request& request) const {
   std::vector<Bytes> most;
   for (std::size_t index = 0; index < cards_.size(); ++index) {
-    const bool wished = !request.gpu || request.gpu->value == index;
-    const bool together = request.gpus <= 1 || !cards_[index].slice;
-    if (wished && together && room[index].present) most.push_back(room[index].free);
+    if (suits(index, request) && room[index].present) most.push_back(room[index].free);
   }
   std::ranges::sort(most, std::greater{});
   const auto last = static_cast<std::size_t>(std::max(request.gpus, 1));

@@ -62,7 +62,11 @@ class GpuChooser {
     std::int64_t speed = 0;
     std::size_t place = 0;  ///< On the bus.
     bool slice = false;
+    bool late = false;
   };
+
+  /// Whether it could be one of its GPUs, whatever is on them.
+  [[nodiscard]] bool suits(std::size_t index, const model::Request& request) const;
 
   [[nodiscard]] bool fits(const GpuRoom& room, const Card& card,
                           const model::Request& request) const;

@@ -32,7 +32,10 @@ namespace trainyard::schedule {
 /// What a task asks of GPUs, and of nothing else.
 model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
   const model::Request& asked = shape_of(task).terms.request;
-  model::Request request{.gpus = asked.gpus, .gpu_memory = asked.gpu_memory, .gpu = asked.gpu};
+  model::Request request{.gpus = asked.gpus,
+                         .gpu_memory = asked.gpu_memory,
+                         .gpu = asked.gpu,
+                         .listed_only = asked.gpus > 0 && shape_of(task).terms.two_phase};
   const auto grown = grown_gpu_.find(task);
   if (grown != grown_gpu_.end()) {
     request.gpu_memory = grown->second.each;
@@ -134,6 +137,11 @@ model::Cause Scheduler::State::lack_of_gpus(Instant at) const {
 
 void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& reading,
                                     model::Decision& out) {
+  for (const model::GpuFound& it : reading.found) {
+    capacity_.gpus[it.gpu.value] = it.what;
+    gpus_.learn(it.gpu, it.what.memory, memory_kept_free(policy_, it.what));
+  }
+  if (!reading.found.empty()) chooser_ = GpuChooser(policy_, capacity_);
   gpus_.see(at, reading);
   learn_from_running();
   watch_gpus(at, out);

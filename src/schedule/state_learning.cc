@@ -37,7 +37,9 @@ Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) con
 
 Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const {
   const model::Shape& of = shapes_[shape.value];
-  const Bytes most = chooser_.most_memory(of.terms.request);
+  model::Request request = of.terms.request;
+  request.listed_only = of.terms.two_phase;
+  const Bytes most = chooser_.most_memory(request);
   if (of.terms.learns_gpu_memory && asked == Bytes{}) {
     return std::min(estimates_.needed(shape).gpu_memory, most);
   }

@@ -104,6 +104,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
     running.promise.gpu_memory = request.gpu_memory;
     running.promise.gpu = request.gpu;
     running.promise.largest = request.largest;
+    running.promise.listed_only = request.listed_only;
   }
   running.waits = false;
   passed_.erase(task);

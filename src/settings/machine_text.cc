@@ -22,6 +22,10 @@ std::string machine_text(const model::Capacity& machine, const model::Policy& po
 std::string gpus_text(const model::Capacity& machine, const model::Policy& policy) {
   std::string text;
   for (const model::Gpu& gpu : machine.gpus) {
+    if (gpu.late) {
+      text += fmt::format("GPU {} DOES NOT ANSWER: tasks may have it once it does\n", gpu.label());
+      continue;
+    }
     text += fmt::format("GPU {}: {}, {} of memory, of which tasks may have {}\n", gpu.label(),
                         gpu.name, to_text(gpu.memory),
                         to_text(gpu.memory - schedule::memory_kept_free(policy, gpu)));

@@ -42,7 +42,7 @@ void Checkers::look_at_memory(const model::Sampled& reading) {
 }
 
 void Checkers::look_at_gpus(Instant at, const model::GpusSampled& reading) {
-  outside_.gpus.read(at, reading);
+  outside_.read(at, reading);
   outside_.learn_from_running();
   for (std::uint32_t index = 0; index < reading.gpus.size(); ++index) {
     const std::optional<model::TaskIndex> victim = outside_.to_be_taken_off({index});
@@ -173,6 +173,7 @@ void Checkers::decided(const model::GrantDevice& command) {
     whole.gpu_memory = due.gpu_memory;
     whole.gpu = due.gpu;
     whole.largest = due.largest;
+    whole.listed_only = due.listed_only;
     check_gpus(index, due, command.gpus);
   }
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");

@@ -48,6 +48,7 @@ std::string_view to_text(Fault fault) {
                                                              "end heard late",
                                                              "clock jump",
                                                              "GPU gone",
+                                                             "GPU late",
                                                              "GPU memory lost",
                                                              "GPU of another user",
                                                              "GPU that it was not given",

@@ -53,6 +53,7 @@ enum class Fault : std::uint8_t {
   EndHeardLate,  ///< A process was gone before a sample, and its end is told after it.
   ClockJump,     ///< The machine slept.
   GpuGone,       ///< Does not answer for a while, or for good.
+  GpuLate,       ///< Answers when the run has begun, and not before.
   GpuLost,       ///< Others take of its memory for a while.
   GpuOfOthers,   ///< They compute there.
   GpuNotGiven,   ///< A process runs out of memory of one that it was not given.

@@ -137,6 +137,7 @@ class MadeUpMachine final : public run::Machine {
   std::vector<Leftover> leftovers_;  ///< What the driver shows of tasks that have ended.
   struct CardState {
     int gone = 0;
+    bool found = false;  ///< It was late, and what it is has been told.
     Bytes of_others;
     int other_users = 0;  ///< Who compute there.
   };

@@ -12,7 +12,6 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "sim/behaviour.h"
 #include "sim/faults.h"
 #include "sim/machine.h"
@@ -49,7 +48,7 @@ Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
 /// On a GPU that has no more it is the one that has most that asks for more, or just anybody.
 void MadeUpMachine::fill_gpus() {
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
-    while (used_on({index}) > workload_.capacity.gpus[index].memory) {
+    while (used_on({index}) > workload_.gpus[index].memory) {
       std::optional<model::TaskIndex> largest;
       std::vector<model::TaskIndex> there;
       for (const auto& [task, process] : processes_) {
@@ -116,9 +115,14 @@ model::GpusSampled MadeUpMachine::read_gpus() {
   std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now_; });
   model::GpusSampled reading;
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
-    const bool there = cards_[index].gone == 0;
+    const bool late = now_ < workload_.answer_at[index].value_or(now_);
+    const bool there = cards_[index].gone == 0 && !late;
+    if (there && workload_.gpus[index].late && !std::exchange(cards_[index].found, true)) {
+      counts_.count(Fault::GpuLate);
+      reading.found.push_back({.gpu = {index}, .what = workload_.gpus[index]});
+    }
     // Others may have more than there is for a moment, as far as this goes; the driver has not.
-    const Bytes used = std::min(used_on({index}), workload_.capacity.gpus[index].memory);
+    const Bytes used = std::min(used_on({index}), workload_.gpus[index].memory);
     reading.gpus.push_back(
         {.present = there,
          .used = there ? used : Bytes{},
@@ -142,7 +146,7 @@ model::GpusSampled MadeUpMachine::read_gpus() {
 
 void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
   const std::size_t which = trouble.which % cards_.size();
-  const Bytes all = workload_.capacity.gpus[which].memory;
+  const Bytes all = workload_.gpus[which].memory;
   const bool computes = trouble.memory.count % 2 == 0;
   const Bytes lost{all.count / 100 * (1 + (trouble.memory.count % 60))};
   for_a_while(

@@ -26,10 +26,15 @@ Outside::Outside(const model::Policy& the_limits, const model::Capacity& the_cap
     : policy(the_limits),
       capacity(the_capacity),
       available(the_capacity.memory),
-      gpus(the_limits, the_capacity) {
+      gpus(the_limits, capacity) {
   const auto unused = static_cast<std::int64_t>(static_cast<double>(capacity.memory.count) *
                                                 (1 - policy.memory_utilization_max));
   kept_free = std::max(policy.memory_remain, Bytes{unused});
+}
+
+void Outside::read(Instant at, const model::GpusSampled& reading) {
+  for (const model::GpuFound& it : reading.found) capacity.gpus[it.gpu.value] = it.what;
+  gpus.read(at, reading);
 }
 
 void Outside::add(const model::Plan& batch) {
@@ -43,13 +48,15 @@ void Outside::add(const model::Plan& batch) {
   for (std::uint32_t index = first; index < plan.tasks.size(); ++index) {
     const model::PlannedTask& planned = plan.tasks[index];
     const model::Shape& shape = plan.shapes[planned.shape.value];
-    SeenTask task{.shape = planned.shape,
-                  .group = shape.group,
-                  .next_attempt = planned.first_attempt,
-                  .request = shape.terms.request,
-                  .gpu_request = {.gpus = shape.terms.request.gpus,
-                                  .gpu_memory = shape.terms.request.gpu_memory,
-                                  .gpu = shape.terms.request.gpu}};
+    SeenTask task{
+        .shape = planned.shape,
+        .group = shape.group,
+        .next_attempt = planned.first_attempt,
+        .request = shape.terms.request,
+        .gpu_request = {.gpus = shape.terms.request.gpus,
+                        .gpu_memory = shape.terms.request.gpu_memory,
+                        .gpu = shape.terms.request.gpu,
+                        .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase}};
     if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
     if (planned.finished_before) {
       task.status = Status::Exited;

@@ -130,7 +130,7 @@ struct Outside {
 
   model::Plan plan;  ///< All batches so far.
   const model::Policy& policy;
-  const model::Capacity& capacity;
+  model::Capacity capacity;
   Bytes kept_free;
   std::vector<SeenTask> tasks;
   std::vector<SeenGroup> groups;
@@ -153,6 +153,7 @@ struct Outside {
   std::vector<SeenPeaks> gpu_ratios;
 
   void read(const model::Sampled& reading);
+  void read(Instant at, const model::GpusSampled& reading);
   /// After every reading.
   void learn_from_running();
   /// Of a task that has finished.

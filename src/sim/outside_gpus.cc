@@ -150,7 +150,7 @@ bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
                        const model::Request& request) const {
   if (!gpu.there || gpu.left || gpu.owned || (request.gpu && *request.gpu != which)) return false;
   const model::Gpu& card = capacity_.gpus[which.value];
-  if (card.slice && request.gpus > 1) return false;
+  if ((card.slice && request.gpus > 1) || (card.late && request.listed_only)) return false;
   if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
   const Bytes most = card.memory - kept(which);
   const Bytes least = std::min(policy_.gpu_memory_least, Bytes{most.count / 2});
@@ -188,6 +188,7 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
   for (std::uint32_t index = 0; index < from.size(); ++index) {
     const bool meant = !request.gpu || request.gpu->value == index;
     const bool usable = request.gpus < 2 || !capacity_.gpus[index].slice;
+    if (request.listed_only && capacity_.gpus[index].late) continue;
     if (meant && usable && from[index].there) sizes.push_back(capacity_.gpus[index].memory);
   }
   std::ranges::sort(sizes);
@@ -271,6 +272,7 @@ Bytes OutsideGpus::most_of(const std::vector<SeenGpu>& gpus, const model::Reques
   std::vector<Bytes> sizes;
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     if (capacity_.gpus[index].slice && request.gpus > 1) continue;
+    if (capacity_.gpus[index].late && request.listed_only) continue;
     if (!gpus[index].there || (request.gpu && request.gpu->value != index)) continue;
     sizes.push_back(gpus[index].free);
   }

@@ -9,6 +9,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "sim/outside.h"
+#include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
 
@@ -69,7 +70,9 @@ Bytes Outside::learned_memory(Bytes asked, model::TaskIndex index) const {
 /// The same on each of its GPUs. Until something is known, it has them for itself.
 Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   const model::Shape& shape = shape_of(index);
-  const Bytes most = gpus.most_on(shape.terms.request);
+  model::Request asks = shape.terms.request;
+  asks.listed_only = shape.terms.two_phase;
+  const Bytes most = gpus.most_on(asks);
   const SeenPeaks& peaks = gpu_memory_peaks[task(index).shape.value];
   if (asked == Bytes{}) {
     return shape.terms.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};

@@ -43,9 +43,11 @@ class PlayedMachine final : public run::Machine {
         capacity_(capacity),
         courses_(courses),
         sample_every_(options.sample_every),
+        others_(options.others),
         run_(run),
         used_(capacity.gpus.size()),
         memory_free_(capacity.memory) {
+    others_.resize(used_.size());
     run_.tasks.resize(plan.tasks.size());
     next_sample_ = Instant{sample_every_};
     if (!used_.empty()) tell(read_gpus());
@@ -167,7 +169,8 @@ class PlayedMachine final : public run::Machine {
   void allocate(Process& process) {
     const Bytes wanted = course_of(process.key.task).gpu_memory;
     const bool fits = std::ranges::all_of(process.gpus, [&](model::GpuIndex gpu) {
-      return used_[gpu.value] + wanted <= capacity_.gpus[gpu.value].memory;
+      return others_[gpu.value].used + used_[gpu.value] + wanted <=
+             capacity_.gpus[gpu.value].memory;
     });
     if (!fits) {
       ++run_.out_of_memory;
@@ -219,8 +222,8 @@ class PlayedMachine final : public run::Machine {
   }
 
   [[nodiscard]] model::GpusSampled read_gpus() const {
-    model::GpusSampled reading;
-    for (const Bytes used : used_) reading.gpus.push_back({.used = used});
+    model::GpusSampled reading{.gpus = others_, .uses = {}};
+    for (std::size_t i = 0; i < used_.size(); ++i) reading.gpus[i].used += used_[i];
     for (const auto& [task, process] : processes_) {
       if (process.on_gpus == Bytes{}) continue;
       for (const model::GpuIndex gpu : process.gpus) {
@@ -234,6 +237,7 @@ class PlayedMachine final : public run::Machine {
   const model::Capacity& capacity_;
   const std::vector<Course>& courses_;
   Duration sample_every_;
+  std::vector<model::GpuReading> others_;
   PlayedRun& run_;
   Instant now_;
   Instant last_news_;
@@ -288,7 +292,11 @@ Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
   const Result<void> driven = run::drive(scheduler, machine, keeper, observers);
   if (!driven) return std::unexpected(driven.error());
   if (machine.stood_still()) {
-    return std::unexpected(Error{"the run would never end: tasks wait for what they never get"});
+    // Why the last of them waits comes before the interrupt that ends its waiting.
+    const auto why = std::ranges::find_if(run.waits.rbegin(), run.waits.rend(),
+                                          [](const PlayedWait& it) { return !it.reason.empty(); });
+    return std::unexpected(Error{"the run would never end: tasks wait for what they never get" +
+                                 (why == run.waits.rend() ? "" : ": " + why->reason)});
   }
   for (const PlayedTask& task : run.tasks) run.ended = std::max(run.ended, task.ended);
   return run;

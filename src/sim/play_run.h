@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -52,6 +53,8 @@ struct PlayedRun {
 
 struct PlayOptions {
   Duration sample_every{60'000};  ///< How often the machine is looked at.
+  /// By GPU: what is there now that is none of the run's, and stays. Empty: nothing is.
+  std::vector<model::GpuReading> others;
 };
 
 /// `courses` are by task. An error when the run does not end, as when a task waits for what it

@@ -60,6 +60,10 @@ std::string words(const model::What& what) {
         for (const model::GpuReading& gpu : it.gpus) {
           text += gpu.present ? fmt::format(" {} used", to_text(gpu.used)) : " gone";
         }
+        for (const model::GpuFound& found : it.found) {
+          text += fmt::format(", {} is {} with {}", found.gpu.value, found.what.uuid,
+                              to_text(found.what.memory));
+        }
         for (const model::GpuUse& use : it.uses) {
           text +=
               fmt::format(", {} has {} on {}", name(use.key), to_text(use.memory), use.gpu.value);

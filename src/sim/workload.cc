@@ -1,6 +1,7 @@
 #include "sim/workload.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -59,6 +60,22 @@ void add_gpus(model::Capacity& made, Random& random) {
                          .memory = alike ? memory : gib(random.between(6, 48)),
                          .speed = random.between(1, 3),
                          .slice = random.one_in(12) ? std::optional(0) : std::nullopt});
+  }
+}
+
+/// Some do not answer when the run begins, and a few never do.
+void make_some_late(Workload& made, Random& random) {
+  std::vector<model::Gpu>& gpus = made.capacity.gpus;
+  made.gpus = gpus;
+  made.answer_at.resize(gpus.size());
+  if (gpus.size() < 2 || random.one_in(2)) return;
+  for (std::size_t late = gpus.size() - 1; late > 0; --late) {
+    gpus[late] = {.number = gpus[late].number, .late = true};
+    made.gpus[late].late = true;
+    made.answer_at[late] = random.one_in(8)
+                               ? Instant{Duration::max()}
+                               : Instant{random.between(Duration{0}, Duration{30'000})};
+    if (!random.one_in(3)) return;
   }
 }
 
@@ -182,7 +199,7 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   // Several to a card, whatever the CPUs and the memory allow.
   if (!random.one_in(4)) {
     wish.gpus = 1;
-    if (random.one_in(2)) wish.memory = Bytes{wish.memory.count / random.between(2, 6)};
+    wish.memory = Bytes{wish.memory.count / random.between(2, 6)};
     wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(3, 9)};
     wish.cpus = {0};
   }
@@ -321,8 +338,8 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(FillDisk, 6, 30);
     if (made.capacity.gpus.empty()) continue;
     some(LoseGpu, 3, 100);
-    some(LoseGpuMemory, 4, 30);
-    some(NameNobody, 8, 30);
+    some(LoseGpuMemory, 3, 30);
+    some(NameNobody, 10, 30);
   }
   for (int i = 0; i < 4; ++i) some(AskToKill, 3, 1);
   some(KillKeeper, 9, 1);
@@ -404,6 +421,7 @@ Workload make_workload(std::uint64_t seed) {
   Workload made;
   made.capacity = make_capacity(random, flavour);
   if (flavour == Flavour::Ordinary) add_gpus(made.capacity, random);
+  make_some_late(made, random);
   made.policy = make_limits(random, flavour, made.capacity);
   made.longest =
       random.between(Duration{4'000}, Duration{flavour == Flavour::Crowd ? 40'000 : 16'000});

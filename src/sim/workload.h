@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -52,7 +53,10 @@ struct Workload {
   model::Plan plan;                 ///< The whole, as it is in the end.
   std::vector<Addition> additions;  ///< In order; the first is there when the run begins.
   model::Policy policy;
-  model::Capacity capacity;
+  model::Capacity capacity;      ///< As it is known when the run begins.
+  std::vector<model::Gpu> gpus;  ///< As they are.
+  /// When those answer that are late; by GPU.
+  std::vector<std::optional<Instant>> answer_at;
   Odds odds;
   Duration longest{0};            ///< Of one attempt.
   Duration patience{0};           ///< How long the loop goes on without its journal.

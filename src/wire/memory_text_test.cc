@@ -43,7 +43,7 @@ TEST(MemoryText, IsNothingElse) {
 
 TEST(MemoryText, IsTheLastLineThatSaysSoCutToALength) {
   const std::string text = "MemoryError: first\nMemoryError: " + std::string(1'000, 'x') + "\rend";
-  EXPECT_EQ(out_of_memory_line(text), "MemoryError: " + std::string(287, 'x'));
+  EXPECT_EQ(out_of_memory_line(text), "MemoryError: " + std::string(587, 'x'));
 }
 
 }  // namespace

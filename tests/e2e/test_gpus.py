@@ -1,6 +1,7 @@
 """Tasks on GPUs. The driver is made up (tests/fake_nvml): the program opens it as it would open NVIDIA's."""
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 
@@ -90,14 +91,18 @@ class Devices(GpuTest):
         self.show([self.card("GPU-aaaa", 1, utilization=40, processes=[{"pid": os.getpid(), "memory": 3 * GB}]),
                    self.card("GPU-bbbb", 2, lost=False)])
         text = self.trainyard("devices", expect=0).stdout
+        owner, command = os.popen(f"ps -o user= -p {os.getpid()}").read().strip(), " ".join(
+            pathlib.Path("/proc/self/cmdline").read_text().split("\0")[:-1])[:200]
         self.assertEqual(text, "GPU 0: Fake A, 00000000:01:00.0, GPU-aaaa\n"
                                "  3 GB of 8 GB used, 5 GB free; at work 40 % of the time\n"
-                               f"  processes:\n    {os.getpid()}: 3 GB\n"
+                               f"  processes:\n    {os.getpid()}: 3 GB, of {owner}: {command}\n"
                                "GPU 1: Fake B, 00000000:02:00.0, GPU-bbbb\n"
                                "  0 B of 8 GB used, 8 GB free; at work 0 % of the time\n")
         first, second = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
         self.assertEqual((first["uuid"], first["memory_free_bytes"], first["utilization"]), ("GPU-aaaa", 5 * GB, 0.4))
-        self.assertEqual(first["processes"], [{"pid": os.getpid(), "memory_bytes": 3 * GB, "other_user": None}])
+        self.assertEqual(first["processes"], [{
+            "pid": os.getpid(), "memory_bytes": 3 * GB, "user": owner, "command": command, "other_user": None,
+            "task": None, "run_dir": None}])
         self.assertEqual((second["index"], second["processes"], second["promises"]), (1, [], []))
 
     def test_that_are_missing_are_explained(self):
@@ -135,7 +140,9 @@ class Devices(GpuTest):
                 promise["memory_now_bytes"] == 2 * GB for promise in each["promises"])), None))
         self.assertEqual({(each["group"], each["id"], each["memory_promised_bytes"]) for each in first["promises"]},
                          {("g", "t0", 3 * GB), ("g", "t1", 3 * GB)})
-        self.assertIn("g/t0: reserved 3 GB, has 2 GB", self.trainyard("devices", expect=0).stdout)
+        text = self.trainyard("devices", expect=0).stdout
+        self.assertIn("g/t0: reserved 3 GB, has 2 GB", text)
+        self.assertIn(": /usr/bin/python3 task.py 2 go; task g/t1 of runs/job\n", text)
         self.go()
         self.end_of(yard, expect=0)
 
@@ -195,7 +202,7 @@ groups:
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}]),
                    self.card("GPU-bbbb", 2, processes=[ours]), self.card("GPU-cccc", 3, processes=[draws]),
                    self.card("GPU-dddd", 4, processes=[tiny])])
-        self.assertIn(f"{other.pid}: 2 GB, of user {NOBODY}\n", self.trainyard("devices", expect=0).stdout)
+        self.assertIn(f"{other.pid}: 2 GB, of nobody: sleep 1000\n", self.trainyard("devices", expect=0).stdout)
         self.sweep("gpus: 1", 4, "/usr/bin/python3 task.py 1 go")
         yard = self.start("run", "job.yaml")
         self.until("three tasks", lambda: all(self.has(f"t{n}") for n in range(3)))
@@ -412,6 +419,21 @@ groups:
                           ({"device": "cuda:0", "sees": ["GPU-cccc", "GPU-aaaa"]}, ["2"])])
 
 
+class Plan(GpuTest):
+    def test_counts_what_others_have_of_the_cards_of_this_machine(self):
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 5 * GB}])])
+        self.sweep("gpu-memory: 3GB, duration: 1min".replace(", ", "\n    "), 2)
+        text = self.trainyard("plan", "job.yaml", expect=2).stderr
+        self.assertIn("the run would never end: tasks wait for what they never get: needs 3 GB on its GPU, GPU 0 has "
+                      "most free: 2.2 GB, others use 5 GB of it", text)
+        self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 3 * GB}])])
+        text = self.trainyard("plan", "job.yaml", expect=0).stdout
+        self.assertIn("GPU 0: processes that are there now have 3 GB of it, and are taken to stay", text)
+        self.assertIn("this machine: 2 tasks in 2:00\n", text)
+        self.show([self.card("GPU-aaaa", 1)])
+        self.assertIn("this machine: 2 tasks in 1:00\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
+
+
 class Losses(GpuTest):
     def test_a_card_that_falls_off_the_bus_is_told_of_and_used_again_when_it_is_back(self):
         self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 0 go")
@@ -457,6 +479,26 @@ while True:
 
     def has_file(self, task, name):
         return (self.directory / "runs/job/g" / task / name).exists()
+
+    def test_a_card_that_does_not_answer_at_the_start_is_told_of_and_used_when_it_does(self):
+        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2, lost=True)])
+        self.assertIn("GPU 1: DOES NOT ANSWER, though the driver counts it\n", self.trainyard("devices", expect=0).stdout)
+        self.sweep("gpus: 1", 2, "/usr/bin/python3 task.py 0 go")
+        self.assertIn("GPU 1 DOES NOT ANSWER", self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
+        yard = self.start("run", "job.yaml")
+        self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons())
+                   if self.has("t0") else False)
+        with fake_gpu.changed() as shown:
+            shown["devices"][1]["lost"] = False
+        self.until("the second", lambda: self.has("t1"))
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
+        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks may have it", errors)
+        self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            self.assertEqual(journal.execute("SELECT label, uuid, memory FROM gpus ORDER BY position").fetchall(),
+                             [("0", "GPU-aaaa", 8 * GB), ("1", "GPU-bbbb", 8 * GB)])
 
     def test_a_driver_that_crashes_takes_nothing_with_it(self):
         self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")

@@ -36,6 +36,13 @@ class Plan(YardTest):
         self.assertEqual(sorted(task["gpus"] for task in said["tasks"]), [[], ["0"], ["0"], ["1"], ["1"]])
         self.assertFalse((self.directory / "runs").exists())
 
+    def test_a_machine_that_is_too_small_is_named_and_the_others_are_compared(self):
+        self.job(SWEEP)
+        text = self.plan("--gpus", "4GB", "24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
+        self.assertIn("4GB, 64GB of memory, 8 CPUs: cannot run it: ", text)
+        self.assertIn("needs 10 GB of memory on a GPU, the largest here can give 3.6 GB", text)
+        self.assertRegex(text, r"compared:\n  4GB, .* cannot run it\n  24GB, .* 21:00\n  2x24GB, .* 11:00  1\.91 x as fast")
+
     def test_the_page_has_a_timeline(self):
         self.job(SWEEP)
         self.plan("--gpus", "24GB", "--html", "plan.html", expect=0)

@@ -150,6 +150,20 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** handle) {
   return ready(*handle);
 }
 
+int nvmlDeviceGetHandleByUUID(const char* uuid, void** handle) {
+  const Json all = devices().value("devices", Json::array());
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    *handle = handle_of(index + 1);
+    if (all[index].value("uuid", std::string()) == uuid) return ready(*handle);
+    const Json slices = all[index].value("mig", Json::array());
+    for (std::size_t slice = 0; slice < slices.size(); ++slice) {
+      *handle = handle_of(index + 1 + (100 * (slice + 1)));
+      if (slices[slice].value("uuid", std::string()) == uuid) return ready(*handle);
+    }
+  }
+  return kNotFound;
+}
+
 int nvmlDeviceGetUUID(void* handle, char* uuid, unsigned length) {
   return copy(device_of(handle), "uuid", uuid, length);
 }
