@@ -89,6 +89,19 @@ Result<void> say(link::Conversation& conversation, model::Said said, std::string
                 wire::StageWord{.said = said, .message = std::move(message), .traceback = {}});
 }
 
+/// `new_one`: not the one by which it has trained until now, which comes again with each
+/// connection.
+Result<wire::TrainOrder> hear_order(link::Conversation& conversation, bool new_one) {
+  while (true) {
+    const Result<wire::Frame> frame = conversation.hear(wire::FrameKind::Order);
+    if (!frame) return std::unexpected(frame.error());
+    Result<wire::TaskOrder> order = wire::read_order(frame->fields);
+    if (!order) return std::unexpected(std::move(order.error()));
+    wire::TrainOrder train = std::get<wire::TrainOrder>(std::move(*order));
+    if (!new_one || !train.again) return train;
+  }
+}
+
 /// "acc=0.98" and "name=x" as an object: a value that is JSON counts as such, any other as text.
 Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   nlohmann::json object = nlohmann::json::object();
@@ -126,14 +139,12 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   if (options.after_out_of_memory && yard->rank) {
     return fail(Error{"out of memory in one rank: all of them start again"}, ExitCode::TaskFailed);
   }
-  const Result<wire::Frame> frame = conversation->hear(wire::FrameKind::Order);
-  if (!frame) return fail(frame.error(), ExitCode::TaskFailed);
-  const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
+  const Result<wire::TrainOrder> order = hear_order(*conversation, options.after_out_of_memory);
   if (!order) return fail(order.error(), ExitCode::TaskFailed);
   // A script has no last word: its exit code says how it went.
   said = say(*conversation, model::Said::Training);
   if (!said) return fail(said.error(), ExitCode::TaskFailed);
-  print(std::get<wire::TrainOrder>(*order).device + "\n");
+  print(order->device + "\n");
   return ExitCode::Success;
 }
 

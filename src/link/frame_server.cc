@@ -306,7 +306,8 @@ void FrameServer::State::take_hello(ConnectionId number, const wire::Frame& fram
   send(number, {.kind = wire::FrameKind::Welcome,
                 .sequence = frame.sequence,
                 .fields = wire::to_fields(welcome)});
-  if (!welcome.ok) cut_off(number, welcome.error);
+  if (!welcome.ok) return cut_off(number, welcome.error);
+  if (door->on_welcome) door->on_welcome(number);
 }
 
 std::size_t FrameServer::State::strangers() const {

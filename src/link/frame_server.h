@@ -45,6 +45,8 @@ struct Door {
   bool may_be_silent = false;                        ///< See let_be_silent().
   /// Whether to let in who has said this hello. An error is told, and is the end.
   std::move_only_function<Result<void>(ConnectionId, const wire::Hello&)> admit;
+  /// Once for each that was let in, behind its Welcome. May be missing.
+  std::move_only_function<void(ConnectionId)> on_welcome = nullptr;
   std::move_only_function<void(ConnectionId, wire::Frame)> on_frame;
   /// Once for each that was let in, except when the server ends.
   std::move_only_function<void(ConnectionId)> on_gone;

@@ -20,6 +20,7 @@
 #include "link/frame_server.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/spoken_words.h"
 #include "model/stages_of_ranks.h"
 #include "sys/token.h"
 #include "wire/frame.h"
@@ -31,6 +32,8 @@ struct TaskServer::State {
   struct Speaker {
     std::optional<ConnectionId> connection;
     int reports = 0;
+    model::SpokenWords words;
+    std::optional<wire::TrainOrder> order;  ///< That it trains by; nothing: it waits for one.
   };
   struct Attempt {
     model::AttemptKey key;
@@ -50,6 +53,8 @@ struct TaskServer::State {
   void take(ConnectionId connection, const wire::Frame& frame);
   void take_word(ConnectionId connection, wire::StageWord word);
   void gone(ConnectionId connection);
+  void repeat_order(ConnectionId connection);
+  void send_order(ConnectionId connection, const wire::TrainOrder& order);
   static Door door(const std::weak_ptr<State>& weak, const wire::FrameLimits& limits);
 
   FrameServer& server;
@@ -88,6 +93,7 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
     }
   }
   found->second.speakers[*place].connection = connection;
+  found->second.speakers[*place].words.connects();
   callers.emplace(connection, Caller{.token = hello.token, .place = *place});
   return {};
 }
@@ -131,9 +137,12 @@ void TaskServer::State::take_word(ConnectionId connection, wire::StageWord word)
     return server.end(connection, "a helper says nothing of the life of its task");
   }
   Attempt& attempt = attempts.at(caller.token);
-  if (++attempt.speakers[*caller.place].reports > kReportsMax) {
+  Speaker& speaker = attempt.speakers[*caller.place];
+  if (++speaker.reports > kReportsMax) {
     return server.end(connection, fmt::format("more than {} reports of one process", kReportsMax));
   }
+  if (!speaker.words.hear(word.said)) return;
+  if (word.said == model::Said::OutOfMemory) speaker.order.reset();
   if (attempt.stages) {
     const auto rank = static_cast<int>(*caller.place);
     const std::optional<model::Said> said = attempt.stages->hear(rank, word.said);
@@ -147,6 +156,20 @@ void TaskServer::State::take_word(ConnectionId connection, wire::StageWord word)
     word.said = *said;
   }
   on_report(attempt.key, std::move(word));
+}
+
+void TaskServer::State::send_order(ConnectionId connection, const wire::TrainOrder& order) {
+  server.send(connection, {.kind = wire::FrameKind::Order, .fields = wire::to_fields(order)});
+}
+
+/// The connection that it had may have been lost with the order on its way.
+void TaskServer::State::repeat_order(ConnectionId connection) {
+  const Caller& caller = callers.at(connection);
+  if (!caller.place) return;
+  std::optional<wire::TrainOrder> order = attempts.at(caller.token).speakers[*caller.place].order;
+  if (!order) return;
+  order->again = true;
+  send_order(connection, *order);
 }
 
 void TaskServer::State::gone(ConnectionId connection) {
@@ -176,6 +199,10 @@ Door TaskServer::State::door(const std::weak_ptr<State>& weak, const wire::Frame
       .may_be_silent = true,
       .admit = [weak](ConnectionId connection,
                       const wire::Hello& hello) { return weak.lock()->admit(connection, hello); },
+      .on_welcome =
+          [weak](ConnectionId connection) {
+            if (const auto held = weak.lock()) held->repeat_order(connection);
+          },
       .on_frame =
           [weak](ConnectionId connection, const wire::Frame& frame) {
             const std::shared_ptr<State> held = weak.lock();
@@ -224,10 +251,10 @@ void TaskServer::order(model::AttemptKey key, std::span<const wire::TaskOrder> o
   check(orders.size() == attempt.speakers.size(), "an order for each process of a task");
   if (attempt.stages) attempt.stages->told_to_train();
   for (std::size_t place = 0; place < orders.size(); ++place) {
-    const std::optional<ConnectionId> speaker = attempt.speakers[place].connection;
-    if (!speaker) continue;
-    state_->server.send(*speaker,
-                        {.kind = wire::FrameKind::Order, .fields = wire::to_fields(orders[place])});
+    State::Speaker& speaker = attempt.speakers[place];
+    speaker.order = std::get<wire::TrainOrder>(orders[place]);
+    speaker.words.told();
+    if (speaker.connection) state_->send_order(*speaker.connection, *speaker.order);
   }
 }
 

@@ -45,7 +45,8 @@ class TaskServer {
   void forget(model::AttemptKey key);
 
   /// Tells the process of an attempt, or each of its ranks what is for it: there is an order for
-  /// each. Where nobody speaks now, nobody is told.
+  /// each. Who connects later, or again, is told then, as long as it has not run out of memory
+  /// since. What it says again on a new connection is not reported (model/spoken_words.h).
   void order(model::AttemptKey key, std::span<const wire::TaskOrder> orders);
 
   /// Where the processes connect to.

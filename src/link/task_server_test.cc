@@ -117,6 +117,70 @@ TEST_F(TaskServerTest, GivesEachAttemptATokenOfItsOwn) {
   EXPECT_NE(token, other);
 }
 
+/// What an order to train looks like.
+std::string order_text(bool again) {
+  return again ? R"({"again":true,"device":"cpu","do":"train"})"
+               : R"({"device":"cpu","do":"train"})";
+}
+
+TEST_F(TaskServerTest, TellsTheLastOrderToWhoConnectsAgain) {
+  auto process = speaker();
+  EXPECT_TRUE(process->say(report(model::Said::Loading) + report(model::Said::Loaded)));
+  run_until([&] { return said.size() == 2; });
+  process.reset();
+  run_until([&] { return server->connections() == 0; });
+  // Nobody hears it.
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
+  for (int times = 0; times < 2; ++times) {
+    Caller next(tasks->path());
+    EXPECT_TRUE(next.say(hello_of(token)));
+    run_until_heard(next, 2);
+    EXPECT_THAT(next.heard, ElementsAre(welcome(), wire::Frame{.kind = FrameKind::Order,
+                                                               .fields = order_text(true)}));
+  }
+}
+
+TEST_F(TaskServerTest, HearsNothingTwiceThatIsSaidOnANewConnection) {
+  auto process = speaker();
+  const std::string words = report(model::Said::Loading) + report(model::Said::Loaded);
+  EXPECT_TRUE(process->say(words));
+  run_until([&] { return said.size() == 2; });
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
+  process.reset();
+  Caller again(tasks->path());
+  EXPECT_TRUE(again.say(hello_of(token) + words + report(model::Said::Trained)));
+  run_until([&] { return said.size() == 3; });
+  EXPECT_EQ(said.back(), "7.1 says trained ");
+}
+
+TEST_F(TaskServerTest, TellsNoOrderAgainToOneThatRanOutOfMemorySince) {
+  auto process = speaker();
+  EXPECT_TRUE(process->say(report(model::Said::Loading) + report(model::Said::Loaded)));
+  run_until([&] { return said.size() == 2; });
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
+  EXPECT_TRUE(process->say(report(model::Said::OutOfMemory)));
+  run_until([&] { return said.size() == 3; });
+  process.reset();
+  const auto next = speaker();
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
+  run_until_heard(*next, 1);
+  EXPECT_THAT(next->heard,
+              ElementsAre(wire::Frame{.kind = FrameKind::Order, .fields = order_text(false)}));
+}
+
+TEST_F(TaskServerTest, TellsNoOrderToAHelper) {
+  const auto process = speaker();
+  EXPECT_TRUE(process->say(report(model::Said::Loading) + report(model::Said::Loaded)));
+  run_until([&] { return said.size() == 2; });
+  tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
+  Caller helper(tasks->path());
+  EXPECT_TRUE(helper.say(hello_of(token, wire::Role::Helper) + progress(0.5)));
+  run_until([&] { return said.size() == 3; });
+  tasks->forget(first);
+  run_until_cut_off(helper);
+  EXPECT_THAT(helper.heard, ElementsAre(welcome(), failure("the attempt is over")));
+}
+
 TEST_F(TaskServerTest, TurnsAWrongTokenAway) {
   const auto good = speaker();
   for (const std::string& wrong : {std::string(), std::string(32, '0'), token.substr(1)}) {

@@ -30,15 +30,21 @@ constexpr std::size_t kPlayedMax = 200'000;
 /// has to wait for it. Before a run begins to start tasks there is nothing that would.
 constexpr std::size_t kPlayedInATurn = 5'000;
 
-/// What it takes of the memory of the host and of all GPUs, in millionths.
+/// What a two-phase task takes of the memory of the host and of all GPUs that it sees, in
+/// millionths.
 std::int64_t share_of(const model::Request& request, const model::Capacity& capacity) {
   Bytes gpus;
-  for (const model::Gpu& gpu : capacity.gpus) gpus += gpu.memory;
+  int count = 0;
+  for (const model::Gpu& gpu : capacity.gpus) {
+    if (gpu.late) continue;
+    gpus += gpu.memory;
+    ++count;
+  }
   const auto whole = static_cast<double>(std::max<std::int64_t>(gpus.count, 1));
   const auto memory = static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   double share = static_cast<double>(request.memory.count) / memory;
   if (model::wants_whole_gpus(request)) {
-    share += static_cast<double>(request.gpus) / static_cast<double>(capacity.gpus.size());
+    share += static_cast<double>(request.gpus) / std::max(count, 1);
   } else {
     share += static_cast<double>(request.gpu_memory.count * request.gpus) / whole;
   }

@@ -294,11 +294,15 @@ std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
   const model::Request& request = shape_of(index).terms.request;
   if (!two_phase(index) || request.gpus == 0) return 0;
   std::int64_t all = 0;
-  for (const model::Gpu& gpu : capacity.gpus) all += gpu.memory.count;
+  double there = 0;
+  for (const model::Gpu& gpu : capacity.gpus) {
+    if (!gpu.late) all += gpu.memory.count;
+    if (!gpu.late) ++there;
+  }
   double part = static_cast<double>(request.memory.count) /
                 static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   if (request.gpu_memory == Bytes{}) {
-    part += static_cast<double>(request.gpus) / static_cast<double>(capacity.gpus.size());
+    part += static_cast<double>(request.gpus) / there;
   } else {
     part += static_cast<double>(request.gpu_memory.count * request.gpus) /
             static_cast<double>(std::max<std::int64_t>(all, 1));

@@ -118,7 +118,9 @@ Result<TaskOrder> order_of(std::string_view text) {
   }
   auto device = text_field(*fields, "device");
   if (!device) return std::unexpected(std::move(device.error()));
-  return TrainOrder{.device = std::move(*device)};
+  const auto again = fields->find("again");
+  return TrainOrder{.device = std::move(*device),
+                    .again = again != fields->end() && again->is_boolean() && again->get<bool>()};
 }
 
 }  // namespace
@@ -129,7 +131,9 @@ std::string to_fields(const TaskReport& report) {
 
 std::string to_fields(const TaskOrder& order) {
   return match(order, [](const TrainOrder& it) {
-    return fields_text({{"do", "train"}, {"device", it.device}});
+    nlohmann::json fields{{"do", "train"}, {"device", it.device}};
+    if (it.again) fields["again"] = true;
+    return fields_text(fields);
   });
 }
 

@@ -67,6 +67,7 @@ using TaskReport = std::variant<StageWord, Progress, Message>;
 /// Train now. (A task that is to end gets SIGTERM.)
 struct TrainOrder {
   std::string device;  ///< "cpu"
+  bool again = false;  ///< It was given before: who speaks now has connected since.
 
   friend bool operator==(const TrainOrder&, const TrainOrder&) = default;
 };

@@ -91,6 +91,9 @@ TEST(TaskOrder, SaysWhatIsWrong) {
   EXPECT_EQ(read_order(R"({"do":"rest"})").error().message,
             "order: 'do': unknown order 'rest'; there is train");
   EXPECT_EQ(read_order(R"({"do":"train"})").error().message, "order: 'device' is missing");
+  const TrainOrder again{.device = "cpu", .again = true};
+  EXPECT_EQ(to_fields(again), R"({"again":true,"device":"cpu","do":"train"})");
+  EXPECT_EQ(read_order(to_fields(again)).value(), TaskOrder(again));
 }
 
 }  // namespace

@@ -218,6 +218,32 @@ CLIENT result acc=0.75 device=$device 'list=[1,2]'
         self.assertEqual(row["result"], {"acc": 0.75, "name": "x", "device": "cpu", "list": [1, 2]})
         self.assertEqual((row["progress"], row["progress_values"]), (0.5, {"loss": 0.25, "phase": "warm"}))
 
+    def test_a_shell_script_may_wait_twice_and_trains_once(self):
+        self.shell_job("""
+one=$(CLIENT wait-device) || exit 3
+two=$(CLIENT wait-device) || exit 4
+CLIENT result one=$one two=$two
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.life("a"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "FINISHED", "EXITED"])
+        self.assertEqual(self.rows()["a"]["result"], {"one": "cpu", "two": "cpu"})
+
+    def test_an_order_is_not_lost_with_its_connection(self):
+        self.scripts(raw=RAW + """
+first = connect()
+receive(first)
+send(first, 6, {"say": "loading"})
+send(first, 6, {"say": "loaded"})
+first.close()
+second = connect()
+receive(second)
+order = receive(second)
+send(second, 6, {"say": "trained"})
+json.dump({"device": order["device"]}, open(os.environ["TRAINYARD_RESULT"], "w"))
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.rows()["raw"]["result"], {"device": "cpu"})
+
     def test_a_shell_script_tries_again_after_out_of_memory(self):
         self.shell_job("""
 CLIENT wait-device

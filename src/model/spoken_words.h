@@ -1,0 +1,33 @@
+// What a process of a two-phase task has said of its life, over all its connections: which of its
+// words are news, and which it only says again because it has connected again and does not know
+// what was heard. A shell script makes one connection with each command, and may be run again from
+// its beginning; a lost connection may have lost an answer. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "model/event.h"
+
+namespace trainyard::model {
+
+class SpokenWords {
+ public:
+  /// It speaks on a new connection from now on.
+  void connects();
+  /// It was told to train.
+  void told();
+  /// It says this now. False: it has said so on an earlier connection, and nothing has come since
+  /// that makes it news.
+  bool hear(Said said);
+
+ private:
+  enum class Step : std::uint8_t { Nothing, Loading, Loaded, Training };
+  static Step step_of(Said said);
+
+  Step step_ = Step::Nothing;
+  Step before_ = Step::Nothing;         ///< When this connection began.
+  bool out_of_memory_ = false;          ///< It said so since it was told to train.
+  bool out_of_memory_before_ = false;   ///< The same, when this connection began.
+};
+
+}  // namespace trainyard::model
