@@ -186,13 +186,16 @@ def _line(error):
     return text.splitlines()[-1] if text else type(error).__name__
 
 
+def _trace(error):
+    return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
 def _tell_failure(error):
     if is_out_of_memory(error):
-        _yard.say("out-of-memory", message=_line(error))
+        _yard.say("out-of-memory", message=_line(error), traceback=_trace(error))
         _yard.said_last = True
     else:
-        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        _yard.say("failed", message=_line(error), traceback=text)
+        _yard.say("failed", message=_line(error), traceback=_trace(error))
 
 
 class _Attempt:
@@ -210,10 +213,14 @@ class _Attempt:
             return False
         if not _yard or not isinstance(error, Exception) or not is_out_of_memory(error):
             return False  # What is left goes through _at_uncaught.
-        _yard.say("out-of-memory", message=_line(error))
+        text = _trace(error)
+        _yard.say("out-of-memory", message=_line(error), traceback=text)
         if _yard.is_rank:
             _yard.said_last = True  # The other ranks wait for this one: all of them start again.
             return False
+        # Nobody else prints what the next attempt may make good.
+        sys.stderr.write(text)
+        sys.stderr.flush()
         # Its frames hold what did not fit; the next attempt needs that room.
         traceback.clear_frames(trace)
         return True

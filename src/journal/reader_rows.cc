@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 #include "journal/json_text.h"
@@ -72,6 +73,8 @@ const std::string_view kTaskJoins =
     "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number ";
 
 TaskRow read_task(const Statement& row) {
+  // What went wrong in a try that another one has made good is not why it is as it is.
+  const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
   return {.index = {index(row, 0)},
           .group = {index(row, 1)},
           .group_name = std::string(row.text(2)),
@@ -92,7 +95,7 @@ TaskRow read_task(const Statement& row) {
           .result = std::string(row.text(17)),
           .warning = std::string(row.text(18)),
           .message = std::string(row.text(19)),
-          .traceback = std::string(row.text(27)),
+          .traceback = std::string(finished ? "" : row.text(27)),
           .matrix = matrix_from_json(row.text(20)),
           .times = {.load_numbers = row.small(21),
                     .train_numbers = row.small(22),

@@ -281,7 +281,8 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   if (!touched) return std::unexpected(touched.error());
   Task& row = **touched;
   row.status = change.status;
-  row.times.enter(change.status, at);
+  // A script has loaded from its beginning on when it comes to say so.
+  row.times.enter(change.status, change.status == Status::Loading ? row.started : at);
   row.verdict = change.verdict;
   row.stage = change.stage;
   // What became of an attempt that is over stays, while the next one is only granted.

@@ -209,8 +209,7 @@ TEST_F(YardTest, LoadsAgainInANewProcessAfterOutOfMemoryAndGivesUpAfterThreeTrie
   EXPECT_EQ(again.load_numbers(), 2);
   EXPECT_EQ(never.status(), Status::Exception);
   EXPECT_EQ(never.failed_in(), Stage::Load);
-  EXPECT_THAT(never.message(),
-              HasSubstr("LoadNumbersExceed: out of memory while it loaded, in 3 of 3 tries"));
+  EXPECT_THAT(never.message(), HasSubstr("out of memory while it loaded, in 3 of 3 tries"));
 }
 
 TEST_F(YardTest, KeepsWhatWasReportedBeforeATaskFailed) {

@@ -25,9 +25,9 @@ class SpokenWords {
   static Step step_of(Said said);
 
   Step step_ = Step::Nothing;
-  Step before_ = Step::Nothing;         ///< When this connection began.
-  bool out_of_memory_ = false;          ///< It said so since it was told to train.
-  bool out_of_memory_before_ = false;   ///< The same, when this connection began.
+  Step before_ = Step::Nothing;        ///< When this connection began.
+  bool out_of_memory_ = false;         ///< It said so since it was told to train.
+  bool out_of_memory_before_ = false;  ///< The same, when this connection began.
 };
 
 }  // namespace trainyard::model

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,6 +61,13 @@ std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<I
   const std::optional<Instant> until = row.ended ? row.ended : now;
   if (!row.started || !until) return std::nullopt;
   return std::max(*until - *row.started, Duration{0});
+}
+
+std::string attempts_text(const journal::TaskRow& row) {
+  if (row.attempt == 0) return "-";
+  const auto trained = static_cast<std::uint32_t>(std::max(row.times.train_numbers, 0));
+  return trained > row.attempt ? fmt::format("{} ({} tries)", row.attempt, trained)
+                               : fmt::format("{}", row.attempt);
 }
 
 std::string standing_text(const journal::TaskRow& row) {

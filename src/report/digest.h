@@ -81,6 +81,9 @@ std::optional<Duration> duration_of(const journal::TaskRow& row,
 /// ", edited" after it where the job file says something else since.
 std::string standing_text(const journal::TaskRow& row);
 
+/// How often it was started: "2"; "1 (3 tries)" where one of its processes trained more than once.
+std::string attempts_text(const journal::TaskRow& row);
+
 /// "17 finished, 1 failed": what is not 0, most wanted first.
 std::string counts_text(const journal::GroupRow& group);
 

@@ -155,7 +155,7 @@ std::string HtmlTaskTable::results(const journal::TaskRow& row) const {
 
 std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
   const bool best = !best_id_.empty() && row.id == best_id_;
-  const std::string attempts = row.attempt == 0 ? "-" : fmt::format("{}", row.attempt);
+  const std::string attempts = attempts_text(row);
   const bool ran = row.attempt > 0;
   std::string text = fmt::format(R"(<tr title="{}">)", html(row.id));
   text += names(row) + status_cell(row, best) + results(row);

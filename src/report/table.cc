@@ -86,7 +86,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   cells.push_back(standing_text(row));
   const std::optional<Duration> took = duration_of(row, options_.now);
   cells.push_back(took ? to_text(*took) : "-");
-  cells.push_back(row.attempt == 0 ? "-" : fmt::format("{}", row.attempt));
+  cells.push_back(attempts_text(row));
   cells.push_back(row.memory_peak == Bytes{} ? "-" : to_text(row.memory_peak));
   if (gpus_) {
     cells.push_back(row.gpus.empty() ? "-" : row.gpus);

@@ -108,7 +108,7 @@ TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
   static_cast<void>(yard.started(0, at(7), 4));
   static_cast<void>(yard.says(0, at(7), model::Said::Loading, {}, 4));
   EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
-              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: LoadNumbersExceed: out of memory "
+              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
                           "while it loaded, in 2 "
                           "of 2 tries (scheduler.load-nretry), last with 1.7 GB",
                           "group 0 failed"));
@@ -167,12 +167,10 @@ TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
               ElementsAre("train 0#1 with 1.2 GB"));
   EXPECT_THAT(commands(yard.says(0, at(3), model::Said::OutOfMemory, "out of memory")),
               ElementsAre("stop 0#1"));
-  EXPECT_THAT(
-      changes(yard.ended(0, at(4), model::KilledBy{15})),
-      ElementsAre(
-          "0#1 EXCEPTION FAILED OUT_OF_MEMORY: TrainNumbersExceed: out of memory in 2 of 2 tries "
-          "(scheduler.train-nretry), last with 1.2 GB",
-          "group 0 failed"));
+  EXPECT_THAT(changes(yard.ended(0, at(4), model::KilledBy{15})),
+              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
+                          "(scheduler.train-nretry), last with 1.2 GB",
+                          "group 0 failed"));
 }
 
 TEST(Stages, DoNotTryOneAgainThatIsKilledOnRequestWhileItEndsForLackOfMemory) {

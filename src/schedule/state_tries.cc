@@ -3,7 +3,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,19 +91,16 @@ std::optional<AnotherTry> Scheduler::State::next_try(const Running& running,
   return another_try(setback, running.stage, tries, shape_of(task).terms, policy_);
 }
 
-/// Why it is not tried again: fedflow's LoadNumbersExceed and TrainNumbersExceed, by which names a
-/// task with stages is told.
+/// Why it is not tried again (fedflow LoadNumbersExceed, TrainNumbersExceed).
 std::string Scheduler::State::tries_text(const Running& running) const {
   const model::TaskIndex task = running.key.task;
   const bool load = running.stage == Stage::Load;
-  const bool stages = shape_of(task).terms.two_phase;
-  const std::string_view name = load ? "LoadNumbersExceed: " : "TrainNumbersExceed: ";
   const Tries& tries = tasks[task].tries;
   const model::Terms& terms = shape_of(task).terms;
   const std::string key = terms.retries.out_of_memory
                               ? "oom-retries"
                               : fmt::format("scheduler.{}-nretry", load ? "load" : "train");
-  return fmt::format("{}out of memory {} {} of {} tries ({}), last {}", stages ? name : "",
+  return fmt::format("out of memory {} {} of {} tries ({}), last {}",
                      load ? "while it loaded, in" : "in",
                      load ? tries.load_out_of_memory : tries.train_out_of_memory,
                      memory_tries_max(running.stage, terms, policy_), key,

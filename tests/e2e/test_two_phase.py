@@ -124,7 +124,9 @@ for attempt in trainyard.attempts():
         self.assertEqual(self.life("greedy"), ["AVAILABLE", "LOADING", "WAITING", "TRAINING", "INTERRUPT", "WAITING",
                                                "TRAINING", "FINISHED", "EXITED"])
         self.assertEqual(json.loads(self.text("runs/job/g/greedy/result.json")), {"processes": 1, "tries": 2})
-        self.assertEqual(self.rows()["greedy"]["memory_requested_bytes"], 60_000_000)
+        row = self.rows()["greedy"]
+        self.assertEqual((row["memory_requested_bytes"], row["traceback"]), (60_000_000, None))
+        self.assertIn("raise MemoryError()", self.text("runs/job/g/greedy/stderr.log"))
 
     def test_out_of_memory_while_loading_starts_the_script_again(self):
         self.scripts(greedy="if os.environ['TRAINYARD_ATTEMPT'] == '1': raise MemoryError()\n" + GOOD)
@@ -138,8 +140,12 @@ for attempt in trainyard.attempts():
         self.trainyard("run", "job.yaml", expect=1)
         rows = self.rows()
         self.assertEqual((rows["loads"]["word"], rows["trains"]["word"]), ("OUT_OF_MEMORY", "OUT_OF_MEMORY"))
-        self.assertRegex(rows["loads"]["message"], r"^LoadNumbersExceed: .* in 3 of 3 tries \(scheduler.load-nretry\)")
-        self.assertRegex(rows["trains"]["message"], r"^TrainNumbersExceed: .* in 3 of 3 tries \(scheduler.train-nretry\)")
+        for row in rows.values():
+            self.assertIn("raise MemoryError()", row["traceback"])
+        self.assertRegex(self.trainyard("status", "runs/job", "--all", expect=0).stdout,
+                         r"trains +FAILED OUT_OF_MEMORY .* 1 \(3 tries\) ")
+        self.assertRegex(rows["loads"]["message"], r"^out of memory while it loaded, in 3 of 3 tries \(scheduler.load-nretry\)")
+        self.assertRegex(rows["trains"]["message"], r"^out of memory in 3 of 3 tries \(scheduler.train-nretry\)")
 
     def test_an_exception_is_told_with_its_stage_and_the_others_finish(self):
         self.scripts(loads="raise ValueError('no such data')",
@@ -217,6 +223,22 @@ CLIENT result acc=0.75 device=$device 'list=[1,2]'
         row = self.rows()["a"]
         self.assertEqual(row["result"], {"acc": 0.75, "name": "x", "device": "cpu", "list": [1, 2]})
         self.assertEqual((row["progress"], row["progress_values"]), (0.5, {"loss": 0.25, "phase": "warm"}))
+
+    def test_a_shell_script_has_loaded_from_its_beginning_on(self):
+        os.mkfifo(self.directory / "gate")
+        self.shell_job("""
+until [ -e loaded ]; do sleep 0.01; done
+device=$(CLIENT wait-device)
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("its process", lambda: (self.directory / "runs/job/journal.db").exists()
+                   and self.rows()["a"]["pid"])
+        self.until("its first look", lambda: self.rows()["a"]["memory_peak_bytes"])
+        self.write("loaded", "")
+        self.end_of(yard, expect=0)
+        row = self.rows()["a"]
+        self.assertGreater(row["load_ms"], 0)
+        self.assertLessEqual(row["load_ms"] + row["train_ms"], row["duration_ms"])
 
     def test_a_shell_script_may_wait_twice_and_trains_once(self):
         self.shell_job("""
