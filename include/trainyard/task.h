@@ -60,6 +60,9 @@ struct TaskOptions {
   /// It is ended when it takes more than `memory` (`memory-limit: hard`). The library looks each
   /// second, as it moves no process of the program into a control group.
   std::optional<bool> memory_hard;
+  /// Of those that wait the larger goes first, whatever their order is else: -1,000 to 1,000; 0 by
+  /// default.
+  std::optional<int> priority;
   /// Whether it may be interrupted, to be tried again, when memory runs short; true by default.
   std::optional<bool> preempt;
   /// The signal that it gets a while before any TERM: "USR1@120", in seconds. Empty: none.

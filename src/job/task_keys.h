@@ -27,6 +27,7 @@ enum class TaskKey : std::uint8_t {
   Memory,
   MemoryLimit,
   Preempt,
+  Priority,
   Signal,
   Cpus,
   Gpus,
@@ -44,13 +45,14 @@ enum class TaskKey : std::uint8_t {
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 19;
+constexpr std::size_t kTaskKeys = 20;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
   std::optional<Bytes> memory;
   std::optional<bool> memory_hard;
   std::optional<bool> preempt;
+  std::optional<int> priority;
   std::optional<model::EarlySignal> signal;
   std::optional<model::Cpus> cpus;
   std::optional<int> gpus;

@@ -33,6 +33,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   terms.time_limit = asked.time_limit.value_or(Duration{0});
   terms.train_expected = asked.duration.value_or(Duration{0});
   terms.memory_hard = asked.memory_hard.value_or(false);
+  terms.priority = asked.priority.value_or(0);
   terms.preemptible = asked.preempt.value_or(true);
   terms.early_signal = asked.signal.value_or(model::EarlySignal{});
   terms.retries = {.failures = asked.retries.value_or(0),

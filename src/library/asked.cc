@@ -54,6 +54,7 @@ Said said_by(const TaskOptions& options) {
   add(said, Memory, options.memory);
   if (options.memory_hard) said.emplace_back(MemoryLimit, *options.memory_hard ? "hard" : "none");
   add(said, Preempt, options.preempt);
+  add(said, Priority, options.priority);
   add(said, Signal, options.signal);
   add(said, Cpus, options.cpus);
   add(said, Gpus, options.gpus);

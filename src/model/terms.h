@@ -41,6 +41,8 @@ struct Terms {
   int ranks = 0;
   /// A task that takes more memory than it was promised is ended.
   bool memory_hard = false;
+  /// The larger goes first, of all that wait in the run.
+  int priority = 0;
   /// The task may be interrupted, to be tried again, when the machine's memory runs short.
   bool preemptible = true;
   Retries retries;

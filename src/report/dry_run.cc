@@ -139,6 +139,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key) {
   line("asks for", request_text(shape));
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
+  if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
   if (!shape.terms.preemptible) line("preempt", "no: it is not interrupted when memory runs short");
   if (shape.terms.train_expected > Duration{0}) {
     line("expected", trainyard::to_text(shape.terms.train_expected));
@@ -235,6 +236,7 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
                      : Json(nullptr)},
       {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
       {"preempt", shape.terms.preemptible},
+      {"priority", shape.terms.priority},
       {"duration_ms", shape.terms.train_expected.count() == 0
                           ? Json(nullptr)
                           : Json(shape.terms.train_expected.count())},

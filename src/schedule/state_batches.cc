@@ -34,7 +34,11 @@ void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out
   tasks.reserve(plan.tasks.size());
   for (model::PlannedTask task : plan.tasks) {
     task.shape.value += start.shape;
+    const model::TaskIndex index{static_cast<std::uint32_t>(tasks.count())};
     tasks.add(task);
+    for (WaitingRoom* const room : {&waiting_, &loaded_}) {
+      room->set_priority(index, shape_of(index).terms.priority);
+    }
   }
   add_groups(plan, start);
   reasons_.resize(shapes_.size());

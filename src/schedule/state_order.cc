@@ -68,6 +68,9 @@ void Scheduler::State::put_in_order() {
     const model::Shape& shape = shape_of(task);
     gpus = gpus || shape.terms.request.gpus > 0;
     known = known && shape.terms.train_expected > Duration{0};
+    // Who goes first is said then.
+    known =
+        known && (open.empty() || shape.terms.priority == shape_of(open.front()).terms.priority);
     differ = differ || (!open.empty() && tasks[task].shape != tasks[open.front()].shape);
     // Without foresight only whether there are GPUs still matters.
     if (!known && (gpus || !policy_.looks_ahead)) break;
@@ -92,8 +95,8 @@ void Scheduler::State::order_by_size() {
     const bool whole = model::wants_whole_gpus(shape.terms.request);
     trains[task.value] = -(whole ? std::int64_t{1} << 60U : shape.terms.request.gpu_memory.count);
   }
-  waiting_.set_priorities(std::move(loads));
-  loaded_.set_priorities(std::move(trains));
+  waiting_.set_turns(std::move(loads));
+  loaded_.set_turns(std::move(trains));
 }
 
 /// The tasks of a shape go in the order of the job file, so that an order of tasks is one of
@@ -164,11 +167,11 @@ void Scheduler::State::follow() {
   for (std::size_t i = 0; i < seen.order.size(); ++i) {
     positions[seen.order[i]] = static_cast<std::int64_t>(i);
   }
-  std::vector<std::int64_t> priorities(tasks.count(), static_cast<std::int64_t>(tasks.count()));
-  for (const LookedAhead& it : looked_ahead_) priorities[it.task.value] = positions[it.prospect];
+  std::vector<std::int64_t> turns(tasks.count(), static_cast<std::int64_t>(tasks.count()));
+  for (const LookedAhead& it : looked_ahead_) turns[it.task.value] = positions[it.prospect];
   ahead_max_ = seen.ahead_max;
-  waiting_.set_priorities(priorities);
-  loaded_.set_priorities(std::move(priorities));
+  waiting_.set_turns(turns);
+  loaded_.set_turns(std::move(turns));
 }
 
 }  // namespace trainyard::schedule

@@ -167,6 +167,11 @@ class PlanBuilder {
     plan_.shapes.back().terms.retries = retries;
     return *this;
   }
+  /// The larger goes first.
+  PlanBuilder& priority(int priority) {
+    plan_.shapes.back().terms.priority = priority;
+    return *this;
+  }
   /// They are not interrupted for others.
   PlanBuilder& keeps_running() {
     plan_.shapes.back().terms.preemptible = false;

@@ -1,6 +1,7 @@
 #include "schedule/waiting_room.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -28,8 +29,14 @@ void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::Gro
   ++waiting_[shape];
 }
 
-void WaitingRoom::set_priorities(std::vector<std::int64_t> priorities) {
-  priorities_ = std::move(priorities);
+void WaitingRoom::set_priority(model::TaskIndex task, int priority) {
+  if (priority == 0) return;
+  if (task.value >= priorities_.size()) priorities_.resize(std::size_t{task.value} + 1, 0);
+  priorities_[task.value] = priority;
+}
+
+void WaitingRoom::set_turns(std::vector<std::int64_t> turns) {
+  turns_ = std::move(turns);
   order_.clear();
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     std::ranges::sort(lanes_[index].tasks, {},

@@ -1,7 +1,7 @@
 // The tasks that wait for what they asked for, in lanes: tasks of one shape that ask for the same.
 // A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
-// priorities, and of the job file where these are alike; so only the head of a lane is ever looked
-// at.
+// priorities, of their turns where these are alike, and of the job file where those are; so only
+// the head of a lane is ever looked at.
 //
 // order_ has one Head for each lane with somebody in it, that of its head, so whatever changes a
 // head takes the Head out before and puts it in after. A lane that has become empty stays: its
@@ -35,7 +35,8 @@ class WaitingRoom {
 
   /// Where a task stands among all.
   struct Precedence {
-    std::int64_t priority = 0;
+    int behind = 0;  ///< What was said of its priority, negated.
+    std::int64_t turn = 0;
     model::TaskIndex task;
     friend auto operator<=>(const Precedence&, const Precedence&) = default;
   };
@@ -50,15 +51,19 @@ class WaitingRoom {
   /// The first first.
   using Order = std::set<Head>;
 
-  /// Smaller priorities go first. By task; empty: all are alike. Who waits is put in order anew. A
-  /// task that was added to the run since has no priority, and goes last.
-  void set_priorities(std::vector<std::int64_t> priorities);
+  /// Before the task waits here for the first time. The larger goes first; 0 where nothing is said.
+  void set_priority(model::TaskIndex task, int priority);
+
+  /// Smaller turns go first, of tasks of the same priority. By task; empty: all are alike. Who
+  /// waits is put in order anew. A task that was added to the run since has no turn, and goes last.
+  void set_turns(std::vector<std::int64_t> turns);
   [[nodiscard]] Precedence precedence_of(model::TaskIndex task) const {
-    if (priorities_.empty()) return {.priority = 0, .task = task};
-    const bool has_one = task.value < priorities_.size();
-    return {
-        .priority = has_one ? priorities_[task.value] : std::numeric_limits<std::int64_t>::max(),
-        .task = task};
+    const int behind = task.value < priorities_.size() ? -priorities_[task.value] : 0;
+    if (turns_.empty()) return {.behind = behind, .turn = 0, .task = task};
+    const bool has_one = task.value < turns_.size();
+    return {.behind = behind,
+            .turn = has_one ? turns_[task.value] : std::numeric_limits<std::int64_t>::max(),
+            .task = task};
   }
 
   void add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
@@ -87,7 +92,8 @@ class WaitingRoom {
     order_.erase({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
   }
 
-  std::vector<std::int64_t> priorities_;
+  std::vector<int> priorities_;  ///< By task, as far as any is not 0.
+  std::vector<std::int64_t> turns_;
 
   std::vector<Lane> lanes_;
   std::map<std::pair<model::ShapeIndex, model::Request>, std::uint32_t> index_;  ///< Into lanes_.

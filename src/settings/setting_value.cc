@@ -122,6 +122,18 @@ Result<int> parse_count(std::string_view text) {
   return number;
 }
 
+Result<int> parse_priority(std::string_view text) {
+  constexpr int kMost = 1'000;
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  if (text.empty() || status != std::errc{} || stop != end || number < -kMost || number > kMost) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a whole number from -{} to {}", text, kMost, kMost)});
+  }
+  return number;
+}
+
 Result<int> parse_ranks(std::string_view text) {
   const Result<int> number = parse_count(text);
   if (number && *number >= 1 && *number <= model::kRanksMax) return *number;

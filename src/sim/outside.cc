@@ -311,6 +311,9 @@ std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
 }
 
 bool Outside::starts_before(model::TaskIndex one, model::TaskIndex other) const {
+  const int first = shape_of(one).terms.priority;
+  const int second = shape_of(other).terms.priority;
+  if (first != second) return first > second;
   return std::pair(part_of_machine(one), one) < std::pair(part_of_machine(other), other);
 }
 
@@ -328,6 +331,9 @@ bool Outside::trains_before(model::TaskIndex one, model::TaskIndex other) const 
     const bool whole = request.gpus > 0 && request.gpu_memory == Bytes{};
     return whole ? gib(std::int64_t{1} << 20) : request.gpu_memory;
   };
+  const int first = shape_of(one).terms.priority;
+  const int second = shape_of(other).terms.priority;
+  if (first != second) return first > second;
   return size(one) != size(other) ? size(one) > size(other) : one < other;
 }
 

@@ -239,6 +239,7 @@ Bytes most_of(const model::Policy& policy, const model::Capacity& capacity) {
 
 /// What a part of the tasks wants beside room.
 void add_manners(model::Shape& made, Random& random) {
+  if (random.one_in(6)) made.terms.priority = static_cast<int>(random.between(-2, 2));
   made.terms.memory_hard = random.one_in(5);
   made.terms.preemptible = !random.one_in(6);
   made.terms.learns_memory = !made.terms.memory_hard && random.one_in(3);
@@ -337,7 +338,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(JumpClock, 6, 120);
     some(FillDisk, 6, 30);
     if (made.capacity.gpus.empty()) continue;
-    some(LoseGpu, 3, 100);
+    some(LoseGpu, 4, 100);
     some(LoseGpuMemory, 3, 30);
     some(NameNobody, 10, 30);
   }
