@@ -1,7 +1,6 @@
 #include "model/spoken_words.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "model/event.h"
 

@@ -16,6 +16,7 @@
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/task_table.h"
+#include "schedule/waiting_room.h"
 
 namespace trainyard::schedule {
 
