@@ -56,7 +56,7 @@ bool read(const char* path, Work& work) {
   if (kept) {
     work.policy.memory_utilization_max = 0.8;
     work.policy.memory_remain = gb(4);
-    work.policy.gpu_utilization_max = 0.8;
+    work.policy.gpu_memory_utilization_max = 0.8;
     work.policy.gpu_memory_remain = gb(2);
   }
   work.plan.groups.push_back({.name = "all"});

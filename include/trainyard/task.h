@@ -51,6 +51,11 @@ struct TaskOptions {
   std::optional<int> gpus;
   /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.
   std::optional<Bytes> gpu_memory;
+  /// How much of a GPU it uses when it is alone there, above 0 to 1: those that share a GPU use no
+  /// more together than utilization-limit.gpu, as far as they say it.
+  std::optional<double> gpu_utilization;
+  /// How many tasks may share its GPU, itself included: at most 32; 0: any number.
+  std::optional<int> max_per_gpu;
   /// What it trains on: "cpu", "cuda", or "cuda:<index>". Empty: what gpus and gpu_memory say.
   std::string device;
   /// So many processes, each a fork that calls load() and train() as the others do, end together:

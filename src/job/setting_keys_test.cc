@@ -62,6 +62,10 @@ Kind kind_of(SettingKind kind) {
       return {.good = "3GB", .wrong = "some", .schema = definition("sizeOrAuto")};
     case SettingKind::Count:
       return {.good = "7", .wrong = "-1", .schema = definition("count")};
+    case SettingKind::MaxPerGpu:
+      return {.good = "2",
+              .wrong = "33",
+              .schema = {{"type", "integer"}, {"minimum", 0}, {"maximum", 32}}};
     case SettingKind::Tries:
       return {.good = "7", .wrong = "0", .schema = {{"type", "integer"}, {"minimum", 1}}};
     case SettingKind::Port:

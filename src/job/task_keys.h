@@ -32,6 +32,8 @@ enum class TaskKey : std::uint8_t {
   Cpus,
   Gpus,
   GpuMemory,
+  GpuUtilization,
+  MaxPerGpu,
   Device,
   Duration,
   TimeLimit,
@@ -45,7 +47,7 @@ enum class TaskKey : std::uint8_t {
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 20;
+constexpr std::size_t kTaskKeys = 22;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -57,6 +59,8 @@ struct Asked {
   std::optional<model::Cpus> cpus;
   std::optional<int> gpus;
   std::optional<settings::GpuMemory> gpu_memory;
+  std::optional<double> gpu_utilization;
+  std::optional<int> max_per_gpu;
   std::optional<settings::DeviceWish> device;
   std::optional<Duration> duration;
   std::optional<Duration> time_limit;

@@ -1,6 +1,7 @@
 #include "job/task_terms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -41,6 +42,11 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
                    .after_time_limit = asked.retry_on_time_limit.value_or(false),
                    .delay = asked.retry_delay.value_or(Duration{0})};
   terms.two_phase = asked.two_phase.value_or(false);
+
+  terms.request.sharing = {
+      .utilization = static_cast<int>(std::lround(1000 * asked.gpu_utilization.value_or(0))),
+      .max_per_gpu = asked.max_per_gpu.value_or(
+          basis.configuration.count(settings::Setting::SchedulerMaxPerGpu))};
 
   // A GPU for each rank, unless something else is said.
   std::optional<int> gpus = asked.gpus;

@@ -59,6 +59,8 @@ Said said_by(const TaskOptions& options) {
   add(said, Cpus, options.cpus);
   add(said, Gpus, options.gpus);
   add(said, GpuMemory, options.gpu_memory);
+  add(said, GpuUtilization, options.gpu_utilization);
+  add(said, MaxPerGpu, options.max_per_gpu);
   add(said, Device, options.device);
   add(said, Ranks, options.ranks);
   add(said, job::TaskKey::Duration, options.duration);

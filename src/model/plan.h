@@ -89,7 +89,10 @@ struct Policy {
   bool gpu_reverse = false;                         ///< gpu-priority.reverse
   /// other-users: a GPU on which another user's process computes is not taken.
   bool gpu_avoids_others = true;
-  double gpu_utilization_max = 1.0;  ///< utilization-limit.cuda-memory, of each GPU's memory
+  double gpu_memory_utilization_max = 1.0;  ///< utilization-limit.cuda-memory, of each GPU
+  /// utilization-limit.gpu: how much of a GPU those may use together that share it, as far as it is
+  /// written.
+  double gpu_utilization_max = 1.0;
   /// remain-limit.cuda-memory; nothing: 4 GB or a tenth of the GPU, whichever is less.
   std::optional<Bytes> gpu_memory_remain;
   /// scheduler.default-cuda-memory: so much must be free of a GPU that is given as a whole.

@@ -25,6 +25,18 @@ struct Cpus {
 
 constexpr Cpus cpus(std::int64_t count) { return {count * 1000}; }
 
+/// As many tasks as may be said to be on a GPU at most.
+constexpr int kMaxPerGpuMost = 32;
+
+/// What is written about who else may be on a task's GPUs.
+struct GpuSharing {
+  /// How much of a GPU it uses when it is alone there, in thousandths; 0: nobody said.
+  int utilization = 0;
+  int max_per_gpu = 0;  ///< So many tasks there at most, itself included; 0: any number.
+
+  friend auto operator<=>(const GpuSharing&, const GpuSharing&) = default;
+};
+
 /// What a task is promised while it runs.
 struct Request {
   Bytes memory;                 ///< Of the host, per task.
@@ -36,6 +48,7 @@ struct Request {
   bool largest = false;
   /// None that is late will do: its process was told which there are when it began.
   bool listed_only = false;
+  GpuSharing sharing;
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };

@@ -86,6 +86,18 @@ std::string request_text(const model::Shape& shape) {
   return text + fmt::format(", {} on {}", to_text(request.gpu_memory), which);
 }
 
+/// "uses 40 % of it, at most 2 tasks at once"
+std::string sharing_text(const model::GpuSharing& sharing) {
+  std::vector<std::string> facts;
+  if (sharing.utilization > 0) {
+    facts.push_back(fmt::format("uses {} % of it", static_cast<double>(sharing.utilization) / 10));
+  }
+  if (sharing.max_per_gpu > 0) {
+    facts.push_back(fmt::format("at most {} at once", counted(sharing.max_per_gpu, "task")));
+  }
+  return fmt::format("{}", fmt::join(facts, ", "));
+}
+
 std::string limits_text(const job::Job& job) {
   const model::Policy policy = job.policy();
   const model::Capacity& machine = job.capacity();
@@ -137,6 +149,9 @@ std::string task_text(const job::Job& job, model::AttemptKey key) {
   if (!lines.runs_as.empty()) line("runs as", lines.runs_as);
   line("directory", launch.working_directory);
   line("asks for", request_text(shape));
+  if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
+    line("on its GPU", sharing);
+  }
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
   if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
@@ -231,6 +246,8 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
       {"gpus", shape.terms.request.gpus},
       {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
       {"gpu_memory_learned", shape.terms.learns_gpu_memory},
+      {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
+      {"max_per_gpu", shape.terms.request.sharing.max_per_gpu},
       {"device", shape.terms.request.gpu
                      ? Json(fmt::format("cuda:{}", shape.terms.request.gpu->value))
                      : Json(nullptr)},

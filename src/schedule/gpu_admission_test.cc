@@ -45,6 +45,51 @@ TEST(GpuAdmission, PacksTasksByTheMemoryThatTheyAskFor) {
             "shape 0: needs 3 GB on its GPU, GPU 0 has most free: 2 GB");
 }
 
+TEST(GpuAdmission, LetsThoseShareAGpuThatAreWrittenToUseNoMoreThanAllOfIt) {
+  Yard yard(PlanBuilder().tasks(4, gb(1)).on_gpus(1, gb(1)).sharing({.utilization = 600}), kAll,
+            kTwoGpus);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 1 GB on 0", "start 1#1 with 1 GB, 1 GB on 1"}));
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.ended(0, at(1))), Texts{"start 2#1 with 1 GB, 1 GB on 0"})
+      << "though the driver may show its memory for a while";
+}
+
+TEST(GpuAdmission, LetsNoMoreShareAGpuThanOneOfThemPutsUpWith) {
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1))
+                .on_gpus(1, gb(1), model::GpuIndex{0})
+                .sharing({.max_per_gpu = 2})
+                .tasks(4, gb(1))
+                .on_gpus(1, gb(1), model::GpuIndex{0}),
+            kAll, kTwoGpus);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 1 GB on 0", "start 1#1 with 1 GB, 1 GB on 0"}));
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.ended(0, at(1))),
+            (Texts{"start 2#1 with 1 GB, 1 GB on 0", "start 3#1 with 1 GB, 1 GB on 0",
+                   "start 4#1 with 1 GB, 1 GB on 0"}))
+      << "the others put up with any number";
+}
+
+TEST(GpuAdmission, KeepsRoomForOneThatCannotShareYet) {
+  model::Policy policy = kAll;
+  policy.passes_max = 1;
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1))
+                .on_gpus(1, gb(1), model::GpuIndex{0})
+                .sharing({.max_per_gpu = 1})
+                .tasks(1, gb(1))
+                .on_gpus(1, gb(1), model::GpuIndex{0})
+                .tasks(2, gb(1))
+                .on_gpus(1, gb(3), model::GpuIndex{1}),
+            policy, kTwoGpus);
+  EXPECT_EQ(commands(yard.first),
+            (Texts{"start 0#1 with 1 GB, 1 GB on 0", "start 2#1 with 1 GB, 3 GB on 1",
+                   "start 3#1 with 1 GB, 3 GB on 1"}))
+      << "those on another card are in nobody's way";
+}
+
 TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)).tasks(2, gb(1)).on_gpus(1), kAll,
             kTwoGpus);

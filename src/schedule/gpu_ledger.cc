@@ -102,10 +102,12 @@ void GpuLedger::learn(model::GpuIndex gpu, Bytes total, Bytes kept_free) {
   update(gpu);
 }
 
-void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each) {
+void GpuLedger::promise(model::TaskIndex task, const GpuSet& gpus, Bytes each,
+                        const model::GpuSharing& sharing) {
   if (gpus.empty()) return;
   Holding holding{.gpus = gpus,
                   .each = each,
+                  .sharing = sharing,
                   .measured = std::vector<Bytes>(gpus.size()),
                   .peak = {},
                   .of_strangers = {},
@@ -168,7 +170,8 @@ std::vector<GpuLedger::Share> GpuLedger::shares_of(model::TaskIndex task) const 
   for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
     shares.push_back({.gpu = holding.gpus[i],
                       .memory = std::max(holding.each, holding.measured[i]),
-                      .whole = holding.each == Bytes{}});
+                      .whole = holding.each == Bytes{},
+                      .sharing = holding.sharing});
   }
   return shares;
 }
@@ -274,6 +277,7 @@ void GpuLedger::update(model::GpuIndex gpu) {
       if (holding.gpus[i] != gpu) continue;
       ++now.holders;
       now.whole = now.whole || holding.each == Bytes{};
+      now.sharers.add(holding.sharing);
       held += std::max(holding.each, holding.measured[i]);
       promised += holding.each;
       outstanding += std::max(Bytes{}, holding.each - holding.measured[i]);

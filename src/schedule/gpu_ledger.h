@@ -39,7 +39,8 @@ class GpuLedger {
   void learn(model::GpuIndex gpu, Bytes total, Bytes kept_free);
 
   /// Promises a task `each` on all of these GPUs; 0: they are its own.
-  void promise(model::TaskIndex task, const GpuSet& gpus, Bytes each);
+  void promise(model::TaskIndex task, const GpuSet& gpus, Bytes each,
+               const model::GpuSharing& sharing = {});
   /// Promises it so much on each from now on.
   void change(model::TaskIndex task, Bytes each);
   /// A task has ended: what it held lingers. For one that holds no GPU nothing is changed.
@@ -57,6 +58,8 @@ class GpuLedger {
     model::GpuIndex gpu;
     Bytes memory;
     bool whole = false;
+    /// Nothing: it has ended, and shares the GPU with nobody.
+    std::optional<model::GpuSharing> sharing;
   };
   [[nodiscard]] std::vector<Share> shares_of(model::TaskIndex task) const;
 
@@ -110,7 +113,8 @@ class GpuLedger {
  private:
   struct Holding {
     GpuSet gpus;
-    Bytes each;                   ///< What it was promised on each; 0: they are its own.
+    Bytes each;  ///< What it was promised on each; 0: they are its own.
+    model::GpuSharing sharing;
     std::vector<Bytes> measured;  ///< At the last reading, in the order of `gpus`.
     Bytes peak;                   ///< The most that it was seen to have on one of them.
     /// What strangers had of each when it was promised, or less since.

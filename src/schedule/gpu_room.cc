@@ -1,6 +1,7 @@
 #include "schedule/gpu_room.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,7 +18,7 @@
 namespace trainyard::schedule {
 
 Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
-  const double unused = 1 - std::clamp(policy.gpu_utilization_max, 0.0, 1.0);
+  const double unused = 1 - std::clamp(policy.gpu_memory_utilization_max, 0.0, 1.0);
   const Bytes by_utilization{
       static_cast<std::int64_t>(static_cast<double>(gpu.memory.count) * unused)};
   const Bytes usual = std::min(Bytes{gpu.memory.count / 10}, gb(4));
@@ -25,7 +26,9 @@ Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
 }
 
 GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capacity)
-    : strategy_(policy.gpu_strategy), reverse_(policy.gpu_reverse) {
+    : utilization_max_(static_cast<int>(std::lround(1000 * policy.gpu_utilization_max))),
+      strategy_(policy.gpu_strategy),
+      reverse_(policy.gpu_reverse) {
   for (const model::Gpu& gpu : capacity.gpus) {
     const Bytes most = gpu.memory - memory_kept_free(policy, gpu);
     const auto place = std::ranges::count_if(
@@ -53,7 +56,7 @@ bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Reques
   if (request.gpus > 1 && card.slice) return false;
   // It need not be empty: a display server on it, say, is no reason to leave it idle.
   if (model::wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
-  return request.gpu_memory <= room.free;
+  return request.gpu_memory <= room.free && room.sharers.admit(request.sharing, utilization_max_);
 }
 
 Bytes GpuChooser::least_total(std::span<const GpuRoom> room, const model::Request& request) const {
@@ -149,6 +152,7 @@ void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSe
   for (const model::GpuIndex gpu : gpus) {
     GpuRoom& from = room[gpu.value];
     ++from.holders;
+    from.sharers.add(request.sharing);
     if (model::wants_whole_gpus(request)) {
       // Nothing fits beside it any more, so what is free of it does not matter.
       from.whole = true;

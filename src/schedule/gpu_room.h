@@ -10,6 +10,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/sharers.h"
 
 namespace trainyard::schedule {
 
@@ -25,6 +26,7 @@ struct GpuRoom {
   bool whole = false;    ///< It is the holder's own.
   Bytes of_others;       ///< In use by who is none of ours.
   bool avoided = false;  ///< Another user's process computes there, and is left alone.
+  Sharers sharers;       ///< Those of the holders that run.
 };
 
 /// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
@@ -47,6 +49,9 @@ class GpuChooser {
 
   /// What each GPU could give with nothing on it; less for those that are gone.
   [[nodiscard]] std::vector<GpuRoom> empty(std::span<const GpuRoom> now) const;
+
+  /// How much of a GPU those may use that share it, in thousandths.
+  [[nodiscard]] int utilization_max() const { return utilization_max_; }
 
   /// The most that a request could have on each of its GPUs, with nothing on them.
   [[nodiscard]] Bytes most_memory(const model::Request& request) const;
@@ -77,6 +82,7 @@ class GpuChooser {
                             bool whole) const;
 
   std::vector<Card> cards_;
+  int utilization_max_;  ///< Of each, in thousandths.
   model::GpuStrategy strategy_;
   bool reverse_;
 };

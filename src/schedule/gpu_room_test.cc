@@ -147,9 +147,10 @@ TEST(GpuRoom, KeepsFreeWhatTheStricterLimitSays) {
   const model::Gpu large = card(1, gb(80));
   EXPECT_EQ(memory_kept_free({}, small), mb(800));
   EXPECT_EQ(memory_kept_free({}, large), gb(4));
-  EXPECT_EQ(memory_kept_free({.gpu_utilization_max = 0.5}, large), gb(40));
-  EXPECT_EQ(memory_kept_free({.gpu_utilization_max = 0.5, .gpu_memory_remain = gb(50)}, large),
-            gb(50));
+  EXPECT_EQ(memory_kept_free({.gpu_memory_utilization_max = 0.5}, large), gb(40));
+  EXPECT_EQ(
+      memory_kept_free({.gpu_memory_utilization_max = 0.5, .gpu_memory_remain = gb(50)}, large),
+      gb(50));
   EXPECT_EQ(memory_kept_free({.gpu_memory_remain = Bytes{0}}, large), Bytes{0});
 }
 

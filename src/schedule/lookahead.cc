@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/resources.h"
+#include "schedule/sharers.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -61,7 +62,7 @@ class Play {
   };
   struct Card {
     Bytes free;
-    int users = 0;
+    Sharers sharers;
   };
 
   bool place(std::uint32_t task);
@@ -128,7 +129,10 @@ bool Play::place(std::uint32_t task) {
     for (std::size_t i = 0; i < cards_.size(); ++i) {
       const bool wished = !request.gpu || request.gpu->value == i;
       const bool whole = request.gpu_memory == Bytes{};
-      const bool fits = whole ? cards_[i].users == 0 : request.gpu_memory <= cards_[i].free;
+      const Sharers& sharers = cards_[i].sharers;
+      const bool fits = whole ? sharers.tasks() == 0
+                              : request.gpu_memory <= cards_[i].free &&
+                                    sharers.admit(request.sharing, stock_.gpu_utilization_max);
       const bool fresh = std::ranges::find(chosen, i) == chosen.end();
       if (!wished || !fits || !fresh) continue;
       if (best == cards_.size() || cards_[i].free < cards_[best].free) best = i;
@@ -137,7 +141,7 @@ bool Play::place(std::uint32_t task) {
     chosen.push_back(static_cast<std::uint32_t>(best));
   }
   for (const std::uint32_t card : chosen) {
-    ++cards_[card].users;
+    cards_[card].sharers.add(request.sharing);
     // One that has it for itself leaves nothing of it.
     cards_[card].free -= request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
   }
@@ -150,7 +154,7 @@ void Play::leave(std::uint32_t task) {
   memory_ += request.memory;
   cpus_ = cpus_ + request.cpus;
   for (const std::uint32_t card : cards_of_[task]) {
-    --cards_[card].users;
+    cards_[card].sharers.remove(request.sharing);
     cards_[card].free += request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
   }
 }

@@ -29,6 +29,7 @@ struct Stock {
   Bytes memory;
   model::Cpus cpus;
   std::vector<Bytes> gpus;
+  int gpu_utilization_max = 1000;  ///< utilization-limit.gpu, in thousandths.
 };
 
 struct Foresight {

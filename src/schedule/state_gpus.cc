@@ -35,7 +35,8 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
   model::Request request{.gpus = asked.gpus,
                          .gpu_memory = asked.gpu_memory,
                          .gpu = asked.gpu,
-                         .listed_only = asked.gpus > 0 && shape_of(task).terms.two_phase};
+                         .listed_only = asked.gpus > 0 && shape_of(task).terms.two_phase,
+                         .sharing = asked.sharing};
   const auto grown = grown_gpu_.find(task);
   if (grown != grown_gpu_.end()) {
     request.gpu_memory = grown->second.each;

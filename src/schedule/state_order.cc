@@ -140,7 +140,8 @@ std::vector<Prospect> Scheduler::State::prospects_of(const std::vector<model::Ta
 void Scheduler::State::look_ahead_over(std::vector<Prospect> prospects) {
   Stock stock{.memory = capacity_.memory - memory_kept_free(policy_, capacity_),
               .cpus = capacity_.cpus,
-              .gpus = {}};
+              .gpus = {},
+              .gpu_utilization_max = chooser_.utilization_max()};
   for (const GpuRoom& gpu : chooser_.empty(gpus_.room())) {
     stock.gpus.push_back(gpu.present ? gpu.free : Bytes{});
   }

@@ -98,13 +98,14 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   Running& running = running_.at(task);
   // Empty for one on the CPUs, and for one that tries again: it has kept its GPUs.
   if (!gpus.empty()) {
-    gpus_.promise(task, gpus, request.gpu_memory);
+    gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
     running.gpus = gpus;
     running.promise.gpus = request.gpus;
     running.promise.gpu_memory = request.gpu_memory;
     running.promise.gpu = request.gpu;
     running.promise.largest = request.largest;
     running.promise.listed_only = request.listed_only;
+    running.promise.sharing = request.sharing;
   }
   running.waits = false;
   passed_.erase(task);

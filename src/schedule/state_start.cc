@@ -253,7 +253,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   enter(task, Status::Available, out);
   // The books first: what is looked at next in this pass must find less room.
   ledger_.promise(task, request);
-  gpus_.promise(task, gpus, request.gpu_memory);
+  gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
   groups_.task_started(group_of(task));
   Running& running =
       running_
@@ -327,7 +327,8 @@ std::optional<Vacancy> Scheduler::State::vacancy_for(const model::Request& reque
   }
   for (const GpuLedger::Lingering& gone : gpus_.lingering()) {
     releases.push_back(
-        {.at = gone.until, .gpus = {{.gpu = gone.gpu, .memory = gone.memory, .whole = false}}});
+        {.at = gone.until,
+         .gpus = {{.gpu = gone.gpu, .memory = gone.memory, .whole = false, .sharing = {}}}});
   }
   const std::span<const GpuRoom> gpus = gpus_.room();
   return find_vacancy(request,

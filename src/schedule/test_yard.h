@@ -147,6 +147,11 @@ class PlanBuilder {
     request.gpu = which;
     return *this;
   }
+  /// And this is written about who else may be there.
+  PlanBuilder& sharing(const model::GpuSharing& sharing) {
+    plan_.shapes.back().terms.request.sharing = sharing;
+    return *this;
+  }
   /// The tasks added last have so many processes each.
   PlanBuilder& ranks(int count) {
     plan_.shapes.back().terms.ranks = count;

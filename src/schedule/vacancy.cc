@@ -23,6 +23,7 @@ void give(Room& room, const Release& release) {
     GpuRoom& gpu = room.gpus[share.gpu.value];
     gpu.free += share.memory;
     --gpu.holders;
+    if (share.sharing) gpu.sharers.remove(*share.sharing);
     if (share.whole) gpu.whole = false;
   }
 }

@@ -67,6 +67,11 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Share,
      .fallback = "1.0",
      .description = "The same for the memory of each GPU."},
+    {.key = "utilization-limit.gpu",
+     .kind = SettingKind::Share,
+     .fallback = "1.0",
+     .description = "How much of a GPU the tasks that share it may use together, as far as their\n"
+                    "gpu-utilization says it. One that is alone may use any part."},
     {.key = "remain-limit.memory",
      .kind = SettingKind::SizeOrAuto,
      .fallback = "auto",
@@ -117,6 +122,11 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Count,
      .fallback = "0",
      .description = "How many tasks may run at once. 0: as many as their CPUs and memory allow."},
+    {.key = "scheduler.max-per-gpu",
+     .kind = SettingKind::MaxPerGpu,
+     .fallback = "0",
+     .description = "How many tasks may share a GPU. 0: as many as their memory allows. A task's "
+                    "own max-per-gpu\noverrides it."},
     {.key = "scheduler.interval",
      .kind = SettingKind::Seconds,
      .fallback = "60",
@@ -261,7 +271,8 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.gpu_strategy = strategy_of(configuration.text(Setting::GpuPriorityStrategy));
   policy.gpu_reverse = configuration.flag(Setting::GpuPriorityReverse);
   policy.gpu_avoids_others = configuration.text(Setting::OtherUsers) == "avoid";
-  policy.gpu_utilization_max = configuration.share(Setting::UtilizationLimitCudaMemory);
+  policy.gpu_memory_utilization_max = configuration.share(Setting::UtilizationLimitCudaMemory);
+  policy.gpu_utilization_max = configuration.share(Setting::UtilizationLimitGpu);
   policy.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
   policy.gpu_memory_least =
       configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});

@@ -32,6 +32,7 @@ enum class Setting : std::uint8_t {
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
+  UtilizationLimitGpu,
   RemainLimitMemory,
   RemainLimitCudaMemory,
   TaskDirectoryGrouping,
@@ -41,6 +42,7 @@ enum class Setting : std::uint8_t {
   SchedulerAutoAdjust,
   SchedulerMaxWaiting,
   SchedulerMaxProcess,
+  SchedulerMaxPerGpu,
   SchedulerInterval,
   SchedulerLoadRetries,
   SchedulerTrainRetries,
@@ -53,7 +55,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 28;
+constexpr std::size_t kSettingCount = 30;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
@@ -66,6 +68,7 @@ enum class SettingKind : std::uint8_t {
   Size,        ///< An amount of memory.
   SizeOrAuto,  ///< The same, or `auto`.
   Count,       ///< A whole number from 0.
+  MaxPerGpu,   ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,       ///< A whole number from 1.
   Port,        ///< 1 to 65535.
   Seconds,     ///< A number of seconds, or a length of time with a unit.

@@ -78,6 +78,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"
             "utilization-limit.cuda-memory: 1.0   # default\n"
+            "utilization-limit.gpu: 1.0   # default\n"
             "remain-limit.memory: auto   # default\n"
             "remain-limit.cuda-memory: auto   # default\n"
             "task.directory-grouping: true   # default\n"
@@ -87,6 +88,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.auto-adjust: true   # default\n"
             "scheduler.max-waiting: 0   # default\n"
             "scheduler.max-process: 0   # default\n"
+            "scheduler.max-per-gpu: 0   # default\n"
             "scheduler.interval: 60   # default\n"
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
@@ -159,7 +161,11 @@ smtp:
   ASSERT_TRUE(configuration.has_value());
   for (std::size_t i = 0; i < kSettingCount; ++i) {
     const auto setting = static_cast<Setting>(i);
-    if (setting == Setting::OtherUsers) continue;  // Fedflow has none.
+    // Fedflow has none of these.
+    if (setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
+        setting == Setting::SchedulerMaxPerGpu) {
+      continue;
+    }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
   }
   EXPECT_EQ(configuration->text(Setting::Workdir), directory_ + "/res");

@@ -134,6 +134,25 @@ Result<int> parse_priority(std::string_view text) {
   return number;
 }
 
+Result<int> parse_gpus(std::string_view text) {
+  const auto number = number_in(text);
+  if (number && *number > 0 && *number < 1) {
+    return std::unexpected(
+        Error{fmt::format("'{}' of a GPU cannot be reserved: a task shares a card with others when "
+                          "it says how much of its memory it needs, 'gpu-memory: 10GB' or 'auto'; "
+                          "'max-per-gpu: {:.0f}' says how many may be there",
+                          text, std::floor(1 / *number))});
+  }
+  return parse_count(text);
+}
+
+Result<int> parse_max_per_gpu(std::string_view text) {
+  const Result<int> number = parse_count(text);
+  if (number && *number <= model::kMaxPerGpuMost) return *number;
+  return std::unexpected(Error{
+      fmt::format("'{}' is not a whole number from 1 to {}, or 0", text, model::kMaxPerGpuMost)});
+}
+
 Result<int> parse_ranks(std::string_view text) {
   const Result<int> number = parse_count(text);
   if (number && *number >= 1 && *number <= model::kRanksMax) return *number;
@@ -206,6 +225,8 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       return kept_as_written(parse_share(text), text);
     case SettingKind::Count:
       return kept_as_written(parse_count(text), text);
+    case SettingKind::MaxPerGpu:
+      return kept_as_written(parse_max_per_gpu(text), text);
     case SettingKind::Tries:
       if (parse_count(text) == 0) {
         return std::unexpected(Error{"'0' is no try at all; a task is tried at least once"});

@@ -25,6 +25,10 @@ Result<int> parse_priority(std::string_view text);
 
 /// A whole number from 0 to 1,000,000,000.
 Result<int> parse_count(std::string_view text);
+/// How many GPUs: as a count. The error for a part of one says what shares a GPU.
+Result<int> parse_gpus(std::string_view text);
+/// How many tasks may share a GPU: from 0, which is any number, to model::kMaxPerGpuMost.
+Result<int> parse_max_per_gpu(std::string_view text);
 /// How many processes a task is: from 1 to model::kRanksMax.
 Result<int> parse_ranks(std::string_view text);
 

@@ -174,6 +174,7 @@ void Checkers::decided(const model::GrantDevice& command) {
     whole.gpu = due.gpu;
     whole.largest = due.largest;
     whole.listed_only = due.listed_only;
+    whole.sharing = due.sharing;
     check_gpus(index, due, command.gpus);
   }
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");

@@ -56,7 +56,8 @@ void Outside::add(const model::Plan& batch) {
         .gpu_request = {.gpus = shape.terms.request.gpus,
                         .gpu_memory = shape.terms.request.gpu_memory,
                         .gpu = shape.terms.request.gpu,
-                        .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase}};
+                        .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase,
+                        .sharing = shape.terms.request.sharing}};
     if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
     if (planned.finished_before) {
       task.status = Status::Exited;
@@ -97,7 +98,7 @@ void Outside::grant(const model::StartAttempt& command, Instant at) {
   } else {
     it->second.trains_since = at;
   }
-  gpus.promise(command.key.task, command.gpus, command.promise.gpu_memory);
+  gpus.promise(command.key.task, command.gpus, command.promise);
   waiting.erase(command.key.task);
   SeenTask& seen = task(command.key.task);
   seen.again = false;
@@ -129,7 +130,7 @@ void Outside::train(const model::GrantDevice& command, Instant at) {
   SeenAttempt& attempt = running.at(index);
   stop_waiting_for_device(index);
   if (gpus.shares_of(index).empty()) {
-    gpus.promise(index, command.gpus, command.promise.gpu_memory);
+    gpus.promise(index, command.gpus, command.promise);
   }
   attempt.promise = command.promise;
   attempt.ahead = false;
@@ -290,60 +291,6 @@ std::optional<model::TaskIndex> Outside::oldest_without_room() const {
   return oldest_loaded;
 }
 
-std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
-  const model::Request& request = shape_of(index).terms.request;
-  if (!two_phase(index) || request.gpus == 0) return 0;
-  std::int64_t all = 0;
-  double there = 0;
-  for (const model::Gpu& gpu : capacity.gpus) {
-    if (!gpu.late) all += gpu.memory.count;
-    if (!gpu.late) ++there;
-  }
-  double part = static_cast<double>(request.memory.count) /
-                static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
-  if (request.gpu_memory == Bytes{}) {
-    part += static_cast<double>(request.gpus) / there;
-  } else {
-    part += static_cast<double>(request.gpu_memory.count * request.gpus) /
-            static_cast<double>(std::max<std::int64_t>(all, 1));
-  }
-  return static_cast<std::int64_t>(part * 1e6);
-}
-
-bool Outside::starts_before(model::TaskIndex one, model::TaskIndex other) const {
-  const int first = shape_of(one).terms.priority;
-  const int second = shape_of(other).terms.priority;
-  if (first != second) return first > second;
-  return std::pair(part_of_machine(one), one) < std::pair(part_of_machine(other), other);
-}
-
-std::vector<model::TaskIndex> Outside::waiting_in_order() const {
-  std::vector<model::TaskIndex> all(waiting.begin(), waiting.end());
-  std::ranges::sort(all,
-                    [this](model::TaskIndex a, model::TaskIndex b) { return starts_before(a, b); });
-  return all;
-}
-
-bool Outside::trains_before(model::TaskIndex one, model::TaskIndex other) const {
-  const auto size = [this](model::TaskIndex index) {
-    const model::Request& request = shape_of(index).terms.request;
-    if (!two_phase(index)) return Bytes{};
-    const bool whole = request.gpus > 0 && request.gpu_memory == Bytes{};
-    return whole ? gib(std::int64_t{1} << 20) : request.gpu_memory;
-  };
-  const int first = shape_of(one).terms.priority;
-  const int second = shape_of(other).terms.priority;
-  if (first != second) return first > second;
-  return size(one) != size(other) ? size(one) > size(other) : one < other;
-}
-
-std::vector<model::TaskIndex> Outside::loaded_in_order() const {
-  std::vector<model::TaskIndex> all(loaded.begin(), loaded.end());
-  std::ranges::sort(all,
-                    [this](model::TaskIndex a, model::TaskIndex b) { return trains_before(a, b); });
-  return all;
-}
-
 std::optional<model::TaskIndex> Outside::oldest_loaded_without_device() const {
   const std::vector<model::TaskIndex> all = loaded_in_order();
   const auto found = std::ranges::find_if(all, [&](model::TaskIndex it) {
@@ -384,6 +331,7 @@ std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) 
     Bytes memory;
     model::Cpus cpus;
     std::vector<SeenShare> gpus;
+    bool of_one_that_runs = false;
     std::size_t turn = 0;
 
     [[nodiscard]] Bytes gpu_memory() const {
@@ -398,7 +346,8 @@ std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) 
     gifts.push_back({.at = expected_end(attempt, at),
                      .memory = attempt.holds(),
                      .cpus = attempt.promise.cpus,
-                     .gpus = gpus.shares_of(other)});
+                     .gpus = gpus.shares_of(other),
+                     .of_one_that_runs = true});
   }
   for (const OutsideGpus::Left& left : gpus.left_behind()) {
     SeenShare share = left.share;
@@ -428,6 +377,7 @@ std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) 
       gpu.free += share.holds();
       --gpu.users;
       if (share.promise == Bytes{}) gpu.owned = false;
+      if (gift.of_one_that_runs) gpu.sharing.erase(std::ranges::find(gpu.sharing, share.sharing));
     }
   };
   while (need.memory > opening.memory_beside || need.cpus > opening.cpus_beside ||

@@ -28,7 +28,7 @@ OutsideGpus::OutsideGpus(const model::Policy& policy, const model::Capacity& cap
 Bytes OutsideGpus::kept(model::GpuIndex gpu) const {
   const Bytes memory = capacity_.gpus[gpu.value].memory;
   const auto unused = static_cast<std::int64_t>(static_cast<double>(memory.count) *
-                                                (1 - policy_.gpu_utilization_max));
+                                                (1 - policy_.gpu_memory_utilization_max));
   const Bytes remain =
       policy_.gpu_memory_remain.value_or(std::min(gb(4), Bytes{memory.count / 10}));
   return std::max(remain, Bytes{unused});
@@ -86,10 +86,11 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
 }
 
 void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,
-                          Bytes each) {
+                          const model::Request& request) {
   for (const model::GpuIndex gpu : gpus) {
     shares_[task].push_back({.gpu = gpu,
-                             .promise = each,
+                             .promise = request.gpu_memory,
+                             .sharing = request.sharing,
                              .measured = {},
                              .strangers = last_[gpu.value].of_strangers,
                              .unanswered = {}});
@@ -127,6 +128,7 @@ std::vector<SeenGpu> OutsideGpus::now() const {
         if (share.gpu.value != index) continue;
         ++gpu.users;
         gpu.owned = gpu.owned || share.promise == Bytes{};
+        gpu.sharing.push_back(share.sharing);
         by_ledger -= share.holds();
         promised += share.promise;
         untaken += std::max(share.promise - share.measured, Bytes{});
@@ -146,12 +148,29 @@ std::vector<SeenGpu> OutsideGpus::now() const {
   return gpus;
 }
 
+/// Nobody puts up with more than it says, and what is written of all does not come to too much.
+bool OutsideGpus::may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const {
+  const auto then = static_cast<int>(gpu.sharing.size()) + 1;
+  const auto minds = [then](const model::GpuSharing& it) {
+    return it.max_per_gpu != 0 && it.max_per_gpu < then;
+  };
+  int used = 0;
+  for (const model::GpuSharing& it : gpu.sharing) {
+    if (minds(it)) return false;
+    used += it.utilization;
+  }
+  const double together = static_cast<double>(used + with.utilization) / 1000;
+  return !minds(with) && (used == 0 || together <= policy_.gpu_utilization_max + 1e-9);
+}
+
 bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
                        const model::Request& request) const {
   if (!gpu.there || gpu.left || gpu.owned || (request.gpu && *request.gpu != which)) return false;
   const model::Gpu& card = capacity_.gpus[which.value];
   if ((card.slice && request.gpus > 1) || (card.late && request.listed_only)) return false;
-  if (request.gpu_memory > Bytes{}) return gpu.free >= request.gpu_memory;
+  if (request.gpu_memory > Bytes{}) {
+    return gpu.free >= request.gpu_memory && may_be_shared(gpu, request.sharing);
+  }
   const Bytes most = card.memory - kept(which);
   const Bytes least = std::min(policy_.gpu_memory_least, Bytes{most.count / 2});
   return gpu.users == 0 && gpu.free >= std::max(Bytes{1}, least);
@@ -312,6 +331,7 @@ void take_from(std::vector<SeenGpu>& from, const model::Request& request,
                const std::vector<model::GpuIndex>& gpus) {
   for (const model::GpuIndex gpu : gpus) {
     ++from[gpu.value].users;
+    from[gpu.value].sharing.push_back(request.sharing);
     from[gpu.value].owned = from[gpu.value].owned || request.gpu_memory == Bytes{};
     from[gpu.value].free -= request.gpu_memory;
   }

@@ -21,15 +21,17 @@ struct SeenGpu {
   bool there = true;
   Bytes free;
   int users = 0;
-  bool owned = false;  ///< By one task alone.
-  Bytes others;        ///< In use by who is none of ours.
-  bool left = false;   ///< To another user who computes there.
+  bool owned = false;                      ///< By one task alone.
+  Bytes others;                            ///< In use by who is none of ours.
+  bool left = false;                       ///< To another user who computes there.
+  std::vector<model::GpuSharing> sharing;  ///< What is written of the tasks that run there.
 };
 
 /// What somebody has on a GPU, or had.
 struct SeenShare {
   model::GpuIndex gpu;
   Bytes promise;  ///< 0: it is its own.
+  model::GpuSharing sharing;
   Bytes measured;
   Bytes strangers;                    ///< Had so much there when it was promised, or less since.
   std::optional<Instant> unanswered;  ///< When it did not answer last, since it was promised.
@@ -42,7 +44,8 @@ class OutsideGpus {
   OutsideGpus(const model::Policy& policy, const model::Capacity& capacity);
 
   void read(Instant at, const model::GpusSampled& reading);
-  void promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus, Bytes each);
+  void promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,
+               const model::Request& request);
   void change(model::TaskIndex task, Bytes each);
   void release(model::TaskIndex task, Instant at);
   void time_passes(Instant at);
@@ -84,6 +87,7 @@ class OutsideGpus {
   [[nodiscard]] const std::vector<Left>& left_behind() const { return left_; }
 
  private:
+  [[nodiscard]] bool may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const;
   [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus,

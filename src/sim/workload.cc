@@ -83,7 +83,7 @@ void make_gpu_limits(model::Policy& made, Random& random) {
   made.gpu_strategy = static_cast<model::GpuStrategy>(random.below(5));
   made.gpu_reverse = random.one_in(4);
   if (random.one_in(3)) {
-    made.gpu_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
+    made.gpu_memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
   }
   if (random.one_in(2)) made.gpu_memory_remain = mib(random.between(0, 1024));
   made.gpu_memory_least = gib(random.between(0, 3));
@@ -91,6 +91,7 @@ void make_gpu_limits(model::Policy& made, Random& random) {
   made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
   made.gpu_steady_after = random.between(Duration{0}, Duration{10'000});
   made.gpu_avoids_others = !random.one_in(4);
+  if (random.one_in(3)) made.gpu_utilization_max = static_cast<double>(random.between(5, 10)) / 10;
 }
 
 model::Policy make_limits(Random& random, Flavour flavour, const model::Capacity& capacity) {
@@ -197,12 +198,14 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
   // Several to a card, whatever the CPUs and the memory allow.
-  if (!random.one_in(4)) {
+  if (!random.one_in(8)) {
     wish.gpus = 1;
     wish.memory = Bytes{wish.memory.count / random.between(2, 6)};
     wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(3, 9)};
     wish.cpus = {0};
   }
+  if (random.one_in(6)) wish.sharing.utilization = static_cast<int>(random.between(1, 6)) * 100;
+  if (random.one_in(10)) wish.sharing.max_per_gpu = static_cast<int>(random.between(1, 5));
   if (wish.gpus == 1 && random.one_in(6)) {
     wish.gpu = model::GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
   }
@@ -338,7 +341,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(JumpClock, 6, 120);
     some(FillDisk, 6, 30);
     if (made.capacity.gpus.empty()) continue;
-    some(LoseGpu, 4, 100);
+    some(LoseGpu, 3, 100);
     some(LoseGpuMemory, 3, 30);
     some(NameNobody, 10, 30);
   }
