@@ -178,6 +178,7 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   model::Policy policy = job->policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
   policy.auto_adjust = false;
+  policy.gpu_settle_max = {};
   Result<sim::PlayedRun> run =
       sim::play_run(job->plan(), policy, place.capacity, expected.courses, place.options);
   report::PlannedRun planned{.machine = std::move(place.name),

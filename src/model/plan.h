@@ -118,6 +118,9 @@ struct Policy {
   bool kernel_keeps_limits = false;
   /// How long the memory of an ended task is kept back that the driver does not show to be free.
   Duration gpu_linger_max{10'000};
+  /// scheduler.settle-time: how long others may have to wait for a task that has begun on a GPU
+  /// they would share to take its memory there; 0: nobody waits.
+  Duration gpu_settle_max{0};
   /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.
   Duration gpu_gone_max{60'000};
   /// How long a GPU that did not answer has to answer before tasks are given to it again.

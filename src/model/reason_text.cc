@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,7 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 13> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 14> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::Queued, "queued"},
      {Cause::KeeperSilent, "keeper"},
@@ -28,6 +29,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 13> kCauseNames{
      {Cause::Gpus, "gpus"},
      {Cause::GpusLinger, "gpus-linger"},
      {Cause::GpusGone, "gpus-gone"},
+     {Cause::Settling, "settling"},
      {Cause::Ahead, "ahead"},
      {Cause::Reserved, "reserved"}}};
 /// What others use of a GPU is said from here on.
@@ -166,6 +168,15 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   return avoided ? words + " ('--set other-users=share' takes such a GPU)" : words;
 }
 
+/// The card is named where it was one when that was told.
+std::string settling_words(const Reason& reason, const Headroom& room) {
+  const std::optional<GpuIndex> gpu = reason.needs.gpu;
+  const bool known = gpu && gpu->value < room.gpus.size();
+  return fmt::format(
+      "a task that has just begun on {} takes its memory first, as there is little room beside it",
+      known ? "GPU " + room.gpus[gpu->value].label : std::string("its GPU"));
+}
+
 }  // namespace
 
 std::string_view to_text(Cause cause) {
@@ -215,6 +226,8 @@ std::string reason_text(const Reason& reason, const Headroom& room) {
     case Cause::GpusLinger:
     case Cause::GpusGone:
       return gpu_words(reason, room);
+    case Cause::Settling:
+      return settling_words(reason, room);
     case Cause::Ahead:
       return ahead_words(room);
     case Cause::Reserved:

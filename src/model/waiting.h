@@ -30,12 +30,13 @@ enum class Cause : std::uint8_t {
   Gpus,
   GpusLinger,  ///< The driver does not show to be free what ended tasks had.
   GpusGone,
+  Settling,  ///< A task that has just begun on its GPU takes its memory first.
   Ahead,
   Reserved
 };
 
 /// "group", "queued", "keeper", "processes", "others-use-cpu", "parallel", "cpus", "memory",
-/// "gpus", "gpus-linger", "gpus-gone", "ahead", "reserved"; empty for None.
+/// "gpus", "gpus-linger", "gpus-gone", "settling", "ahead", "reserved"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);

@@ -40,23 +40,7 @@ GpuLedger::GpuLedger(const model::Policy& policy, const model::Capacity& capacit
 
 void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
   check(reading.gpus.size() == cards_.size(), "a reading of all GPUs");
-  for (auto& [task, holding] : holdings_) {
-    const auto first = std::ranges::lower_bound(
-        reading.uses, task, {}, [](const model::GpuUse& use) { return use.key.task; });
-    for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
-      const Bytes of_strangers = reading.gpus[holding.gpus[i].value].of_strangers;
-      holding.of_strangers[i] = std::min(holding.of_strangers[i], of_strangers);
-      if (!reading.gpus[holding.gpus[i].value].present) {
-        holding.lost = holding.gpus[i];
-        holding.lost_at = at;
-      }
-      holding.measured[i] = {};
-      for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
-        if (use->gpu == holding.gpus[i]) holding.measured[i] += use->memory;
-      }
-      holding.peak = std::max(holding.peak, holding.measured[i]);
-    }
-  }
+  for (auto& [task, holding] : holdings_) measure(task, holding, reading, at);
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     const model::GpuReading& seen = reading.gpus[index];
     Card& card = cards_[index];
@@ -80,6 +64,30 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     card.others = waited_for ? std::min(card.others, not_ours) : not_ours;
   }
   update_all();
+}
+
+void GpuLedger::measure(model::TaskIndex task, Holding& holding, const model::GpusSampled& reading,
+                        Instant at) {
+  const auto first = std::ranges::lower_bound(
+      reading.uses, task, {}, [](const model::GpuUse& use) { return use.key.task; });
+  bool steady = true;
+  for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
+    const model::GpuReading& card = reading.gpus[holding.gpus[i].value];
+    holding.of_strangers[i] = std::min(holding.of_strangers[i], card.of_strangers);
+    if (!card.present) {
+      holding.lost = holding.gpus[i];
+      holding.lost_at = at;
+    }
+    const Bytes before = std::exchange(holding.measured[i], {});
+    for (auto use = first; use != reading.uses.end() && use->key.task == task; ++use) {
+      if (use->gpu == holding.gpus[i]) holding.measured[i] += use->memory;
+    }
+    const Bytes now = holding.measured[i];
+    holding.peak = std::max(holding.peak, now);
+    const bool took_it = 2 * now.count >= holding.each.count && 20 * now.count <= 21 * before.count;
+    steady = steady && (took_it || !card.processes_known);
+  }
+  holding.settled = holding.settled || steady;
 }
 
 /// One that blinks would lose whoever is given to it, again and again.
@@ -125,6 +133,8 @@ void GpuLedger::change(model::TaskIndex task, Bytes each) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a promise that was made is changed");
   found->second.each = each;
+  // It takes its memory anew when it trains again.
+  found->second.settled = false;
   for (const model::GpuIndex gpu : found->second.gpus) update(gpu);
 }
 
@@ -174,6 +184,16 @@ std::vector<GpuLedger::Share> GpuLedger::shares_of(model::TaskIndex task) const 
                       .sharing = holding.sharing});
   }
   return shares;
+}
+
+bool GpuLedger::has_settled(model::TaskIndex task) const {
+  const auto found = holdings_.find(task);
+  return found == holdings_.end() || found->second.settled;
+}
+
+void GpuLedger::settle(model::TaskIndex task) {
+  const auto found = holdings_.find(task);
+  if (found != holdings_.end()) found->second.settled = true;
 }
 
 Bytes GpuLedger::peak_of(model::TaskIndex task) const {

@@ -89,6 +89,12 @@ class GpuLedger {
   }
   /// The one of a task's GPUs that did not answer at a reading not long before, if one did not.
   [[nodiscard]] std::optional<model::GpuIndex> lost_gpu_of(model::TaskIndex task, Instant at) const;
+  /// Whether a task has taken what it takes of its GPUs when it begins: at least half of what it
+  /// was promised, and not clearly more than at the reading before. True for one that holds no GPU,
+  /// and where the driver does not say who has what.
+  [[nodiscard]] bool has_settled(model::TaskIndex task) const;
+  /// It has, as it says itself: it is at work.
+  void settle(model::TaskIndex task);
   /// The most that a task was seen to have on one of its GPUs since it was promised them.
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
 
@@ -117,6 +123,7 @@ class GpuLedger {
     model::GpuSharing sharing;
     std::vector<Bytes> measured;  ///< At the last reading, in the order of `gpus`.
     Bytes peak;                   ///< The most that it was seen to have on one of them.
+    bool settled = false;         ///< As has_settled() says.
     /// What strangers had of each when it was promised, or less since.
     std::vector<Bytes> of_strangers;
     /// One of them that did not answer since then, and when last.
@@ -141,6 +148,8 @@ class GpuLedger {
     std::optional<Instant> answers_since;  ///< When it began to answer again, while it does.
   };
 
+  static void measure(model::TaskIndex task, Holding& holding, const model::GpusSampled& reading,
+                      Instant at);
   [[nodiscard]] Bytes measured_on(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes promised_on(model::GpuIndex gpu) const;
   void note_presence(Card& card, bool answers, Instant at) const;

@@ -91,7 +91,8 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::BatchAdded& it) { state_->batch_added(*it.plan, out); },
-      [&](const model::Progressed&) {}, [&](const model::TimePassed&) {});
+      [&](const model::Progressed& it) { state_->progressed(it); },
+      [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
   state_->end_overdue(event.at, out);
@@ -106,11 +107,12 @@ model::Decision Scheduler::on(const model::Event& event) {
 
 std::optional<Instant> Scheduler::wakeup() const {
   std::optional<Instant> first = state_->next_letting_go();
-  if (!state_->deadlines.empty()) {
-    const Instant deadline = state_->deadlines.begin()->first;
-    first = std::min(first.value_or(deadline), deadline);
-  }
-  if (const auto back = state_->next_coming_back()) first = std::min(first.value_or(*back), *back);
+  const auto sooner = [&first](std::optional<Instant> at) {
+    if (at) first = std::min(first.value_or(*at), *at);
+  };
+  if (!state_->deadlines.empty()) sooner(state_->deadlines.begin()->first);
+  sooner(state_->next_coming_back());
+  sooner(state_->next_gate());
   return first;
 }
 

@@ -39,7 +39,8 @@ Scheduler::State::State(const model::Policy& policy, const model::Capacity& capa
       ledger_(policy, capacity),
       gpus_(policy, capacity),
       chooser_(policy, capacity),
-      overfull_(capacity.gpus.size()) {}
+      overfull_(capacity.gpus.size()),
+      gate_(capacity.gpus.size()) {}
 
 void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model::Decision& out) {
   // First of all: who has taken how much is read from the ledger from here on.

@@ -37,6 +37,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,7 @@
 #include "schedule/ledger.h"
 #include "schedule/lookahead.h"
 #include "schedule/scheduler.h"
+#include "schedule/startup_gate.h"
 #include "schedule/task_table.h"
 #include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
@@ -82,6 +84,7 @@ struct Scheduler::State {
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
+  void progressed(const model::Progressed& event);
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
   /// When let_go() is to be called next.
@@ -92,6 +95,9 @@ struct Scheduler::State {
   bool come_back(Instant at);
   /// When come_back() is to be called next.
   [[nodiscard]] std::optional<Instant> next_coming_back() const { return delayed_.first(); }
+
+  /// When somebody may start who waits for another to settle on its GPU, whatever else happens.
+  [[nodiscard]] std::optional<Instant> next_gate() const { return gate_opens_at_; }
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, model::Decision& out);
@@ -171,6 +177,11 @@ struct Scheduler::State {
   struct LookedAhead {
     model::TaskIndex task;
     std::uint32_t prospect = 0;
+  };
+  /// One that begins as soon as another has settled on its GPUs: until then these are kept for it.
+  struct Held {
+    model::Request request;
+    GpuSet gpus;
   };
   /// One look at those who wait, oldest first.
   struct Round {
@@ -289,6 +300,14 @@ struct Scheduler::State {
   void look_further();
   void follow();
 
+  // Of the gate before GPUs.
+  void close_gate(Instant at);
+  [[nodiscard]] model::Cause choose_gpus(const model::Request& request, Instant at,
+                                         GpuSet& gpus) const;
+  void hold(const model::Request& request, const GpuSet& gpus);
+  void occupy(const model::Request& request, const GpuSet& gpus, Instant at);
+  [[nodiscard]] std::span<const GpuRoom> room_for_choice() const;
+
   // Of starting.
   [[nodiscard]] model::Request request_to_start(model::TaskIndex task, Bytes memory) const;
   [[nodiscard]] bool waits_in_a_room(model::ShapeIndex shape) const;
@@ -310,11 +329,13 @@ struct Scheduler::State {
   [[nodiscard]] int processes_max() const;
 
   // Of reasons.
-  void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, model::Decision& out);
+  void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const GpuSet& gpus,
+                   model::Decision& out);
   void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
   void clear_reason(model::ShapeIndex shape, model::Decision& out);
   void note_queued(model::Decision& out);
-  [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause) const;
+  [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
+                                         const GpuSet& gpus) const;
   [[nodiscard]] model::Headroom headroom_now() const;
 
   std::vector<model::Shape> shapes_;
@@ -346,9 +367,14 @@ struct Scheduler::State {
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   int short_of_memory_ = 0;              ///< How many readings in a row showed too little memory.
   std::vector<int> overfull_;            ///< By GPU: the same of readings that showed it overfull.
-  int ahead_max_ = kAheadMax;            ///< How many tasks that want GPUs may be loaded ahead.
-  bool out_of_order_ = true;             ///< A group was opened since tasks were put in order.
-  std::optional<LookAhead> search_;      ///< The search for the order of looked_ahead_.
+  // Of the present pass.
+  StartupGate gate_;
+  std::vector<Held> held_;
+  std::vector<GpuRoom> room_beside_held_;  ///< While there are any.
+  std::optional<Instant> gate_opens_at_;   ///< Of the last pass: where somebody waits for that.
+  int ahead_max_ = kAheadMax;              ///< How many tasks that want GPUs may be loaded ahead.
+  bool out_of_order_ = true;               ///< A group was opened since tasks were put in order.
+  std::optional<LookAhead> search_;        ///< The search for the order of looked_ahead_.
   std::vector<LookedAhead> looked_ahead_;
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;        ///< How often the end of the run was asked for.

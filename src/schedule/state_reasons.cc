@@ -28,13 +28,14 @@ void Scheduler::State::set_reason(model::ShapeIndex shape, model::Reason reason,
   out.changes.emplace_back(model::ReasonChanged{.shape = shape, .reason = std::move(reason)});
 }
 
+/// `gpus` are those that it waits for, where one has to settle there first.
 void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, model::Cause cause,
-                                   model::Decision& out) {
+                                   const GpuSet& gpus, model::Decision& out) {
   // The oldest lane of a shape speaks for it.
   std::uint32_t& noted = noted_in_[lane.shape.value];
   if (noted == pass_) return;
   noted = pass_;
-  set_reason(lane.shape, reason_for(lane, cause), out);
+  set_reason(lane.shape, reason_for(lane, cause, gpus), out);
 }
 
 void Scheduler::State::clear_reason(model::ShapeIndex shape, model::Decision& out) {
@@ -46,12 +47,12 @@ void Scheduler::State::note_queued(model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     const model::Cause told = reasons_[lane.shape.value].cause;
     if (told == model::Cause::None || told == model::Cause::Group)
-      note_reason(lane, model::Cause::Queued, out);
+      note_reason(lane, model::Cause::Queued, {}, out);
   }
 }
 
-model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane,
-                                           model::Cause cause) const {
+model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
+                                           const GpuSet& gpus) const {
   model::Reason reason{.cause = cause, .needs = {}};
   switch (cause) {
     case model::Cause::Parallel:
@@ -70,6 +71,9 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane,
       reason.needs = {.gpus = request.gpus, .gpu_memory = request.gpu_memory, .gpu = request.gpu};
       break;
     }
+    case model::Cause::Settling:
+      if (!gpus.empty()) reason.needs.gpu = gpus.front();
+      break;
     default:
       break;
   }

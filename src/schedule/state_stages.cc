@@ -107,6 +107,8 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
     running.promise.listed_only = request.listed_only;
     running.promise.sharing = request.sharing;
   }
+  // It takes its memory now, also where it had it before.
+  occupy(running.promise, running.gpus, at);
   running.waits = false;
   passed_.erase(task);
   set_ahead(running, false);

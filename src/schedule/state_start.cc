@@ -48,6 +48,7 @@ bool is_lack_of_room(model::Cause cause) {
 }  // namespace
 
 void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
+  gate_opens_at_.reset();
   if (interrupts_ > 0) return;
   ++pass_;
   if (std::exchange(out_of_order_, false)) {
@@ -55,6 +56,7 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   } else {
     look_further();
   }
+  close_gate(at);
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
@@ -83,7 +85,8 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
       const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
       (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
     }
-    note_reason(lane, cause, out);
+    if (cause == model::Cause::Settling && !gpus.empty()) hold(request_of(lane), gpus);
+    note_reason(lane, cause, gpus, out);
     ++(cause == model::Cause::Parallel ? glanced : looked);
     ++it;
   }
@@ -119,7 +122,10 @@ std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Insta
       block(round,
             {.task = head.precedence.task, .request = within_gpus(lane.request, lane.shape)});
     }
-    note_reason(lane, cause, out);
+    if (cause == model::Cause::Settling && !gpus.empty()) {
+      hold(within_gpus(lane.request, lane.shape), gpus);
+    }
+    note_reason(lane, cause, gpus, out);
     ++it;
   }
   return round.oldest;
@@ -206,16 +212,12 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Rou
   const model::Request request = request_of(lane);
   if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
   if (request.memory > ledger_.memory_free()) return model::Cause::Memory;
-  gpus.clear();
-  if (request.gpus > 0) {
-    std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
-    if (!chosen) return lack_of_gpus(round.at);
-    gpus = std::move(*chosen);
-  }
+  const model::Cause lack = choose_gpus(request, round.at, gpus);
+  if (is_lack_of_room(lack)) return lack;
   if (round.kept && would_delay(*round.kept, candidate_of(lane, gpus), round.at, chooser_)) {
     return model::Cause::Reserved;
   }
-  return model::Cause::None;
+  return lack;
 }
 
 /// The same for one that has loaded.
@@ -223,16 +225,15 @@ model::Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, 
                                                  GpuSet& gpus) const {
   const model::Request request = within_gpus(lane.request, lane.shape);
   if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
-  std::optional<GpuSet> chosen = chooser_.choose(gpus_.room(), request);
-  if (!chosen) return lack_of_gpus(round.at);
-  gpus = std::move(*chosen);
+  const model::Cause lack = choose_gpus(request, round.at, gpus);
+  if (is_lack_of_room(lack)) return lack;
   // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
   // those.
   if (!running_.at(lane.tasks.front()).gpus.empty()) return model::Cause::None;
   const Candidate candidate{
       .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
   const bool delays = round.kept && would_delay(*round.kept, candidate, round.at, chooser_);
-  return delays ? model::Cause::Reserved : model::Cause::None;
+  return delays ? model::Cause::Reserved : lack;
 }
 
 /// Not more is loaded ahead than the CPUs could train at once, or than is good for the GPUs: it
@@ -254,6 +255,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   // The books first: what is looked at next in this pass must find less room.
   ledger_.promise(task, request);
   gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
+  occupy(request, gpus, at);
   groups_.task_started(group_of(task));
   Running& running =
       running_

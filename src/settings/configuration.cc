@@ -127,6 +127,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .fallback = "0",
      .description = "How many tasks may share a GPU. 0: as many as their memory allows. A task's "
                     "own max-per-gpu\noverrides it."},
+    {.key = "scheduler.settle-time",
+     .kind = SettingKind::Seconds,
+     .fallback = "30",
+     .description = "Of tasks that share a GPU with little room left not two begin at once: how "
+                    "long the next one\nwaits at most for one that has begun to take its memory. "
+                    "0: it does not wait."},
     {.key = "scheduler.interval",
      .kind = SettingKind::Seconds,
      .fallback = "60",
@@ -273,6 +279,7 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.gpu_avoids_others = configuration.text(Setting::OtherUsers) == "avoid";
   policy.gpu_memory_utilization_max = configuration.share(Setting::UtilizationLimitCudaMemory);
   policy.gpu_utilization_max = configuration.share(Setting::UtilizationLimitGpu);
+  policy.gpu_settle_max = configuration.duration(Setting::SchedulerSettleTime);
   policy.gpu_memory_remain = configuration.size(Setting::RemainLimitCudaMemory);
   policy.gpu_memory_least =
       configuration.size(Setting::SchedulerDefaultCudaMemory).value_or(Bytes{});

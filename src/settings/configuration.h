@@ -43,6 +43,7 @@ enum class Setting : std::uint8_t {
   SchedulerMaxWaiting,
   SchedulerMaxProcess,
   SchedulerMaxPerGpu,
+  SchedulerSettleTime,
   SchedulerInterval,
   SchedulerLoadRetries,
   SchedulerTrainRetries,
@@ -55,7 +56,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 30;
+constexpr std::size_t kSettingCount = 31;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {

@@ -89,6 +89,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.max-waiting: 0   # default\n"
             "scheduler.max-process: 0   # default\n"
             "scheduler.max-per-gpu: 0   # default\n"
+            "scheduler.settle-time: 30   # default\n"
             "scheduler.interval: 60   # default\n"
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
@@ -163,7 +164,7 @@ smtp:
     const auto setting = static_cast<Setting>(i);
     // Fedflow has none of these.
     if (setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
-        setting == Setting::SchedulerMaxPerGpu) {
+        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime) {
       continue;
     }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;

@@ -83,7 +83,7 @@ void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model
   const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
   made.gpu_need = share(usual, random.between(300, 1000));
   made.gpu_after_share = random.one_in(4) ? 0 : random.between(0, 900);
-  if (random.per_mille(11 * odds.hunger)) {
+  if (random.per_mille(14 * odds.hunger)) {
     made.gpu_need = share(usual, random.between(1100, 5000));
     // Early as a rule, where the others of its GPU may not have theirs yet.
     if (!random.one_in(8)) made.gpu_after_share = random.between(0, 100);

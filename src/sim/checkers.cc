@@ -68,7 +68,10 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   oldest_loaded_.reset();
   kept_.reset();
   kept_loaded_.reset();
+  held_.clear();
+  passed_by_.clear();
   outside_.started.clear();
+  outside_.settling.clear();
   stop_due_ = StopReason::None;
   too_much_.clear();
   signal_due_.reset();
@@ -104,7 +107,13 @@ void Checkers::happened(const model::Event& event) {
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
       [&](const model::KillAsked& it) { kill_asked(it); },
-      [&](const model::BatchAdded& it) { outside_.add(*it.plan); }, [](const model::Progressed&) {},
+      [&](const model::BatchAdded& it) { outside_.add(*it.plan); },
+      [&](const model::Progressed& it) {
+        const auto found = outside_.running.find(it.key.task);
+        const bool trains = found != outside_.running.end() && found->second.key == it.key &&
+                            found->second.trains_since;
+        if (trains) outside_.gpus.settle(it.key.task);
+      },
       [](const model::TimePassed&) {});
 }
 

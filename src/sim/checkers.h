@@ -13,6 +13,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -101,6 +103,10 @@ class Checkers {
   void decided(const model::StartAttempt& command);
   void check_start(const model::StartAttempt& command, const SeenTask& task);
   void count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on);
+  [[nodiscard]] std::vector<SeenGpu> open_gpus(const model::Request& request) const;
+  void pass_those_before(std::optional<model::TaskIndex> granted,
+                         std::optional<model::TaskIndex> started);
+  bool has_to_settle_first(model::TaskIndex index);
   void check_limit(model::TaskIndex index, const model::Request& promise, Bytes memory_max);
   void check_gpus(model::TaskIndex index, const model::Request& promise,
                   const std::vector<model::GpuIndex>& gpus);
@@ -159,6 +165,12 @@ class Checkers {
   /// holding others back would not help it.
   std::optional<std::optional<Opening>> kept_;
   std::optional<std::optional<Opening>> kept_loaded_;  ///< The same for the oldest that has loaded.
+
+  /// Those that only wait for another to settle on their GPUs, which are kept for them.
+  std::vector<std::pair<model::Request, std::vector<model::GpuIndex>>> held_;
+  /// Kinds of tasks of which the first that waits was looked at and has to wait; for another to
+  /// settle: true.
+  std::map<std::tuple<bool, model::ShapeIndex, model::Request, model::Request>, bool> passed_by_;
 
   std::deque<Due> due_;
   std::set<model::AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.

@@ -40,6 +40,7 @@ void Checkers::check_after(const model::Event& event) {
   check_what_is_said_to_be_free();
   // News of a start changes nothing that anybody waits for.
   if (std::holds_alternative<model::AttemptStarted>(event.what)) return;
+  pass_those_before({}, {});
   check_nobody_waits_in_vain();
   check_no_device_is_kept_in_vain();
 }
@@ -158,8 +159,8 @@ void Checkers::check_nobody_waits_in_vain() {
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const model::Request due = outside_.due(index);
     if (two_phase && loads_wait.contains(on_gpus)) continue;
-    const bool fits = due.cpus <= cpus && due.memory <= memory && outside_.gpus.has_room_for(due) &&
-                      outside_.may_use_cpus(index);
+    const bool fits = due.cpus <= cpus && due.memory <= memory &&
+                      outside_.gpus.right_ones(open_gpus(due), due) && outside_.may_use_cpus(index);
     if (room && fits && !in_vain) in_vain = index;
   }
   if (!in_vain || kinds.size() > kLookahead) return;

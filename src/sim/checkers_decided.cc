@@ -174,6 +174,7 @@ void Checkers::decided(const model::StartAttempt& command) {
   const model::TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");
   if (complaint_) return;
+  pass_those_before({}, index);
   check_start(command, outside_.task(index));
   if (complaint_) return;
   count_pass(index, command.gpus);
@@ -223,8 +224,9 @@ void Checkers::check_limit(model::TaskIndex index, const model::Request& promise
 
 void Checkers::check_gpus(model::TaskIndex index, const model::Request& promise,
                           const std::vector<model::GpuIndex>& gpus) {
-  const auto right = outside_.gpus.right_ones(outside_.gpus.now(), promise);
-  expect_of(index, right.has_value(), "no part of a GPU is promised twice");
+  expect_of(index, outside_.gpus.has_room_for(promise), "no part of a GPU is promised twice");
+  const auto right = outside_.gpus.right_ones(open_gpus(promise), promise);
+  expect_of(index, right.has_value(), "begins on no tight GPU where another begins, or is to");
   expect_of(index, !right || *right == gpus, "gets the GPUs that the strategy says");
 }
 

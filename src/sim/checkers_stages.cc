@@ -165,6 +165,7 @@ void Checkers::decided(const model::GrantDevice& command) {
   expect_of(index, outside_.loaded.contains(index), "only one that has loaded trains");
   if (complaint_) return;
   expect_of(index, outside_.interrupts == 0, "nothing begins to train after an interrupt");
+  pass_those_before(index, {});
   const model::Request due = outside_.due(index);
   model::Request whole = running->promise;
   whole.cpus = due.cpus;
@@ -206,6 +207,7 @@ void Checkers::check_no_device_is_kept_in_vain() {
       if (!older) older = index;
       continue;
     }
+    if (due.gpus > 0 && !outside_.gpus.right_ones(open_gpus(due), due)) continue;
     const bool again = !outside_.gpus.shares_of(index).empty();
     expect_of(index, !again && older && outside_.is_owed_its_room(*older, now_),
               "nobody who has loaded waits for what is free");

@@ -37,6 +37,7 @@ std::string_view to_text(Fault fault) {
                                                              "out of a GPU's memory",
                                                              "crowded on a GPU",
                                                              "dies with its GPU",
+                                                             "waits for another to settle",
                                                              "taken off a GPU",
                                                              "GPU memory lingers",
                                                              "GPU memory stays",

@@ -41,6 +41,7 @@ enum class Fault : std::uint8_t {
   GpuOutOfMemory,    ///< Takes more than there is.
   Crowded,           ///< Others had too much of the GPU of one that ran out of its memory.
   DiesWithGpu,       ///< Fails when one of its GPUs does not answer.
+  WaitsForStart,     ///< No fault, and as good a trial: another has to settle on its GPU first.
   TakenOffGpu,       ///< Is interrupted, as it has too much of one for those beside it.
   GpuMemoryLingers,  ///< The driver shows it still when the task has ended.
   GpuMemoryStays,    ///< The same for longer than is waited for.

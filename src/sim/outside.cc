@@ -286,6 +286,7 @@ std::optional<model::TaskIndex> Outside::oldest_without_room() const {
     if (!may_use_cpus(index) || !group_has_room(task(index).group)) continue;
     if (two_phase(index) && loads_wait.contains(on_gpus)) continue;
     const model::Request needs = due(index);
+    if (settling.contains(index)) continue;
     if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;
   }
   return oldest_loaded;
@@ -295,7 +296,7 @@ std::optional<model::TaskIndex> Outside::oldest_loaded_without_device() const {
   const std::vector<model::TaskIndex> all = loaded_in_order();
   const auto found = std::ranges::find_if(all, [&](model::TaskIndex it) {
     const model::Request needs = due(it);
-    return needs.cpus > cpus_free() || !gpus.has_room_for(needs);
+    return !settling.contains(it) && (needs.cpus > cpus_free() || !gpus.has_room_for(needs));
   });
   if (found == all.end()) return std::nullopt;
   return *found;

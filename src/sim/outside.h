@@ -141,6 +141,9 @@ struct Outside {
   std::set<model::TaskIndex> waiting;  ///< Those of groups that run.
   std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
   std::set<model::TaskIndex> started;  ///< After this event, oldest first.
+  /// After this event: those that had room when they were looked at, and wait for another to
+  /// settle.
+  std::set<model::TaskIndex> settling;
   Bytes available;  ///< At the last reading, plus what those had then that have ended.
   double cpu_of_others = 0;
   bool keeper_silent = false;
@@ -168,6 +171,9 @@ struct Outside {
   void train(const model::GrantDevice& command, Instant at);
   /// Takes an attempt out; returns it as it was.
   SeenAttempt release(model::TaskIndex index, Instant at);
+
+  /// The most that one has been promised on a GPU where it has just begun; 0: none has.
+  [[nodiscard]] Bytes beginning_on(model::GpuIndex gpu, Instant at) const;
 
   /// Of two that wait, whether the one goes before the other: of two-phase tasks on GPUs the
   /// smaller.

@@ -51,7 +51,9 @@ Bytes OutsideGpus::explained(model::GpuIndex gpu) const {
 void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
   last_ = reading.gpus;
   for (auto& [task, shares] : shares_) {
+    bool quiet = true;
     for (SeenShare& share : shares) {
+      const Bytes before = share.measured;
       share.measured = {};
       if (!last_[share.gpu.value].present) share.unanswered = at;
       share.strangers = std::min(share.strangers, last_[share.gpu.value].of_strangers);
@@ -59,7 +61,11 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
         if (use.key.task == task && use.gpu == share.gpu) share.measured += use.memory;
       }
       peaks_[task] = std::max(peaks_[task], share.measured);
+      const bool has_most = share.measured.count * 2 >= share.promise.count;
+      const bool grows = share.measured.count * 100 > before.count * 105;
+      if (last_[share.gpu.value].processes_known && (grows || !has_most)) quiet = false;
     }
+    if (quiet) settle(task);
   }
   for (std::uint32_t index = 0; index < last_.size(); ++index) {
     if (!last_[index].present) {
@@ -99,6 +105,7 @@ void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuInd
 
 void OutsideGpus::change(model::TaskIndex task, Bytes each) {
   for (SeenShare& share : shares_[task]) share.promise = each;
+  settled_.erase(task);
 }
 
 void OutsideGpus::release(model::TaskIndex task, Instant at) {
@@ -109,6 +116,7 @@ void OutsideGpus::release(model::TaskIndex task, Instant at) {
   }
   shares_.erase(task);
   peaks_.erase(task);
+  settled_.erase(task);
 }
 
 void OutsideGpus::time_passes(Instant at) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/bytes.h"
@@ -48,6 +49,9 @@ class OutsideGpus {
                const model::Request& request);
   void change(model::TaskIndex task, Bytes each);
   void release(model::TaskIndex task, Instant at);
+  /// It has all that it takes when it begins.
+  void settle(model::TaskIndex task) { settled_.insert(task); }
+  [[nodiscard]] bool has_settled(model::TaskIndex task) const { return settled_.contains(task); }
   void time_passes(Instant at);
 
   [[nodiscard]] std::vector<SeenGpu> now() const;
@@ -101,6 +105,7 @@ class OutsideGpus {
   std::vector<std::optional<Instant>> back_;  ///< Since when they answer again.
   std::map<model::TaskIndex, std::vector<SeenShare>> shares_;
   std::map<model::TaskIndex, Bytes> peaks_;
+  std::set<model::TaskIndex> settled_;
   std::vector<Left> left_;
 };
 

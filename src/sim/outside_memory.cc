@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "sim/outside.h"
@@ -82,6 +83,18 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   const Bytes times = gpu_ratios[task(index).group.value].usual();
   return std::max(
       asked, std::min(std::max(peaks.seen(), Bytes{written.count / 1000 * times.count}), most));
+}
+
+Bytes Outside::beginning_on(model::GpuIndex gpu, Instant at) const {
+  Bytes most;
+  for (const auto& [index, attempt] : running) {
+    if (!attempt.trains_since || gpus.has_settled(index)) continue;
+    if (at >= *attempt.trains_since + policy.gpu_settle_max) continue;
+    for (const SeenShare& share : gpus.shares_of(index)) {
+      if (share.gpu == gpu) most = std::max(most, share.promise);
+    }
+  }
+  return most;
 }
 
 /// Who has most of a GPU beyond its promise, if its end would leave the others what is theirs.

@@ -91,6 +91,7 @@ void make_gpu_limits(model::Policy& made, Random& random) {
   made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
   made.gpu_steady_after = random.between(Duration{0}, Duration{10'000});
   made.gpu_avoids_others = !random.one_in(4);
+  if (random.one_in(2)) made.gpu_settle_max = random.between(Duration{500}, Duration{30'000});
   if (random.one_in(3)) made.gpu_utilization_max = static_cast<double>(random.between(5, 10)) / 10;
 }
 

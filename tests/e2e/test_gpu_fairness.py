@@ -26,12 +26,13 @@ class OutOfMemory(GpuTest):
         self.show([self.card("GPU-aaaa", 1)])
         self.write("task.py", TASK.replace("HERE", str(HERE)))
 
-    def tasks(self, **tasks):
+    def tasks(self, settle_time=0, **tasks):
         """Each is what stands in its place of the job file, and what it takes."""
         lines = "\n".join(f'      - {{id: {name}, {keys}, command: "/usr/bin/python3 task.py {takes}"}}'
                           for name, (keys, takes) in tasks.items())
         return self.job(f"""
 name: job
+config: {{scheduler.settle-time: {settle_time}}}
 groups:
   - name: g
     memory: 20MB
@@ -45,6 +46,19 @@ groups:
 
     def memory_of(self, task):
         return self.rows().get(task, {}).get("gpu_memory_now_bytes")
+
+    def test_is_not_risked_by_two_that_begin_at_once_on_a_tight_card(self):
+        self.tasks(settle_time=600, **{f"t{n}": ("gpu-memory: 3GB", f"quiet 3:begin{n} 0:go") for n in range(2)})
+        yard = self.start("run", "job.yaml")
+        self.until("the first", lambda: (self.directory / "runs/job/g/t0").exists())
+        self.until("the reason", lambda: self.reasons() == [
+            "a task that has just begun on GPU 0 takes its memory first, as there is little room beside it"])
+        self.assertEqual({name: row["word"] for name, row in self.rows().items()}, {"t0": "RUNNING", "t1": "WAITING"})
+        self.write("begin0", "")
+        self.until("the other", lambda: self.rows()["t1"]["word"] == "RUNNING")
+        self.write("begin1", "")
+        self.go()
+        self.end_of(yard, expect=0)
 
     def test_is_not_counted_where_a_neighbour_has_more_than_was_reserved(self):
         self.tasks(greedy=("gpu-memory: 3GB, preempt: false", "quiet 6.5: 0:go"),

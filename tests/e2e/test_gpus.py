@@ -52,6 +52,7 @@ class GpuTest(YardTest):
         """A job of one group; `tasks` is how many, {gb} what each takes."""
         return self.job(f"""
 name: job
+config: {{scheduler.settle-time: 0}}
 groups:
   - name: g
     memory: 20MB
