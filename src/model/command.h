@@ -21,6 +21,8 @@ struct StartAttempt {
   Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
   std::vector<GpuIndex> gpus;  ///< That it gets; none of a two-phase task, which loads first.
   Bytes memory_max;            ///< What the kernel shall give it at most; 0: no limit.
+  /// What it is told to take at most of each of its GPUs; 0: it is told nothing.
+  Bytes gpu_memory_max;
 };
 
 /// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
@@ -29,6 +31,7 @@ struct GrantDevice {
   Request promise;             ///< What the ledger holds for it from now on.
   std::vector<GpuIndex> gpus;  ///< None: it trains on the CPUs.
   Bytes memory_max;            ///< As of its start; more where it has been promised more.
+  Bytes gpu_memory_max;        ///< As of a start.
 };
 
 /// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.

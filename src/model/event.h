@@ -50,6 +50,8 @@ std::string to_text(int rank, const End& end);
 struct AttemptStarted {
   AttemptKey key;
   std::int64_t pid = 0;
+  /// By whose words it was told how much it may take of its GPUs: "torch 2.10.0"; empty: nobody's.
+  std::string capped_by;
 };
 
 /// Of an attempt of several ranks: what its end says of each.
@@ -102,6 +104,9 @@ struct StageReported {
   std::string message;    ///< For people, of what went wrong: "ValueError: no such file".
   bool of_gpu = false;    ///< The memory that it ran out of was that of a GPU.
   std::string traceback;  ///< All there is to say of it, in many lines; often empty.
+  /// Of one that has loaded: by whose words it will keep to what it is told to take of its GPUs at
+  /// most, "torch 2.4.1"; empty: it knows none.
+  std::string capped_by;
 };
 
 /// How far a two-phase attempt says that it is. Told now and then: the last word counts.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <optional>
 
 #include "base/time.h"
@@ -15,6 +16,14 @@ struct EarlySignal {
   int number = 0;  ///< 0: none.
   Duration before{0};
   friend auto operator<=>(const EarlySignal&, const EarlySignal&) = default;
+};
+
+/// What a task is told of how much it may take of a GPU that it shares, in words that its framework
+/// understands.
+enum class GpuMemoryLimit : std::uint8_t {
+  None,  ///< Nothing.
+  Soft,  ///< What it was promised, and what nobody was promised when it began.
+  Hard,  ///< What it was promised; it is ended when it takes more.
 };
 
 /// How often a task is tried again. All are counts of *more* tries; what was not its fault (lost,
@@ -41,6 +50,7 @@ struct Terms {
   int ranks = 0;
   /// A task that takes more memory than it was promised is ended.
   bool memory_hard = false;
+  GpuMemoryLimit gpu_memory_limit = GpuMemoryLimit::Soft;
   /// The larger goes first, of all that wait in the run.
   int priority = 0;
   /// The task may be interrupted, to be tried again, when the machine's memory runs short.

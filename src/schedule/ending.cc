@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, 32> kSignals{
 
 constexpr std::string_view kOverLimit = "took more memory than its limit (memory-limit: hard)";
 
+constexpr std::string_view kOverGpuLimit =
+    "took more of its GPU than its limit (gpu-memory-limit: hard)";
+
 Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = model::Verdict::Failed,
           .failure = failure,
@@ -92,7 +95,8 @@ std::string signal_name(int signal) {
 bool was_over_limit(const model::End& end, StopCause cause) {
   const auto* const killed = std::get_if<model::KilledBy>(&end);
   const bool by_kernel = killed != nullptr && killed->over_limit;
-  return cause == StopCause::MemoryLimit || (cause == StopCause::None && by_kernel);
+  return cause == StopCause::MemoryLimit || cause == StopCause::GpuLimit ||
+         (cause == StopCause::None && by_kernel);
 }
 
 Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
@@ -120,6 +124,8 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
       return failed(model::Failure::OutOfMemory, "out of memory");
     case StopCause::MemoryLimit:
       return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
+    case StopCause::GpuLimit:
+      return failed(model::Failure::OutOfMemory, std::string(kOverGpuLimit));
     case StopCause::Preempted:
       return failed(model::Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
     case StopCause::Crowds:

@@ -22,6 +22,7 @@ enum class StopCause : std::uint8_t {
   FailFast,
   OutOfMemory,  ///< It said so, and is to be tried again in a new process, or not at all.
   MemoryLimit,  ///< It took more than it was promised, and that is its limit.
+  GpuLimit,     ///< The same of a GPU.
   Preempted,    ///< The machine's memory ran short; it is to be tried again.
   Crowds,       ///< It has more of its GPU than was reserved, and its neighbours lack theirs.
   NoGpu,        ///< The GPU that it waits for does not answer any more.

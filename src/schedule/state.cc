@@ -58,6 +58,7 @@ void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   Running& running = found->second;
   running.seen = true;
   running.started = at;
+  running.is_capped = running.is_capped || !event.capped_by.empty();
   if (running.stage == Stage::Train) {
     running.training_since = at;
     enter(event.key.task, Status::Training, out);
@@ -76,7 +77,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   const model::TaskIndex task = event.key.task;
   if (!found->second.seen && !std::holds_alternative<model::NotStarted>(event.end)) {
     // Nobody saw when it began: it counts from when it was asked for.
-    started(found->second.started, {.key = event.key, .pid = 0}, out);
+    started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out);
   }
   // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
   if (!found->second.word && found->second.cause == StopCause::None) {
@@ -151,10 +152,13 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
 void Scheduler::State::learn_from(const Running& running, const model::Usage& usage, Instant at) {
   const model::TaskIndex task = running.key.task;
   const model::GroupIndex group = group_of(task);
-  estimates_.finished(tasks[task].shape,
-                      {.memory = std::max(usage.memory_peak, running.memory_peak),
-                       .gpu_memory = usage.gpu_memory_peak});
-  estimates_.took_of_gpu(group, shape_of(task).terms.request.gpu_memory, usage.gpu_memory_peak);
+  // What it had at its cap is what it was given, and says nothing of what it needs.
+  const bool at_cap = is_near_its_cap(running, usage.gpu_memory_peak);
+  const Bytes of_gpu = at_cap ? Bytes{} : usage.gpu_memory_peak;
+  estimates_.finished(
+      tasks[task].shape,
+      {.memory = std::max(usage.memory_peak, running.memory_peak), .gpu_memory = of_gpu});
+  estimates_.took_of_gpu(group, shape_of(task).terms.request.gpu_memory, of_gpu);
   if (!running.training_since) return;
   const Duration took = at - *running.training_since;
   for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
@@ -195,6 +199,10 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   } else if (const int tries = tasks[task].tries.failed;
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
     ending.message += fmt::format(" (try {} of {})", tries, shape.terms.retries.failures + 1);
+  } else if (setback == Setback::Final && ending.failure == model::Failure::OutOfMemory &&
+             is_at_its_gpu_limit(running)) {
+    ending.message += fmt::format("; it may take {} of its GPU (gpu-memory-limit: hard)",
+                                  to_text(running.gpu_memory_max));
   } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
     ending.message = "its cards died twice: " + ending.message;
   }

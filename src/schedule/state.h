@@ -146,7 +146,9 @@ struct Scheduler::State {
     model::Request promise;                    ///< What is reserved for it now.
     Bytes memory_peak;                         ///< The most memory that any reading has shown.
     GpuSet gpus;                               ///< The GPUs that it holds.
-    Lack lack = Lack::HostMemory;              ///< What it ran out of last.
+    Bytes gpu_memory_max;          ///< What it was told to take at most of each; 0: nothing.
+    bool is_capped = false;        ///< And it was told so in words that it understands.
+    Lack lack = Lack::HostMemory;  ///< What it ran out of last.
     /// Who had too much of its GPU when it ran out of that.
     std::optional<GpuLedger::Crowding> crowding;
     Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
@@ -299,6 +301,13 @@ struct Scheduler::State {
   void look_ahead_over(std::vector<Prospect> prospects);
   void look_further();
   void follow();
+
+  // Of what tasks are told to take of GPUs at most.
+  void cap(std::size_t first_command, model::Decision& out);
+  [[nodiscard]] Bytes cap_of(const Running& running) const;
+  [[nodiscard]] static bool is_near_its_cap(const Running& running, Bytes peak);
+  [[nodiscard]] bool is_at_its_gpu_limit(const Running& running) const;
+  void end_those_over_their_gpu_limit(Instant at, model::Decision& out);
 
   // Of the gate before GPUs.
   void close_gate(Instant at);

@@ -145,6 +145,7 @@ void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& readin
   if (!reading.found.empty()) chooser_ = GpuChooser(policy_, capacity_);
   gpus_.see(at, reading);
   learn_from_running();
+  end_those_over_their_gpu_limit(at, out);
   watch_gpus(at, out);
   give_up_on_gpus(at, out);
 }

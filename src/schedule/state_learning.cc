@@ -44,7 +44,9 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
     return std::min(estimates_.needed(shape).gpu_memory, most);
   }
   const bool whole = asked == Bytes{};
-  if (whole || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
+  // Of a hard limit nobody else's taking says anything.
+  const bool hard = of.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
+  if (whole || hard || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
   // Who wrote too little for one task of a group did so for the others as a rule.
   const Bytes by_ratio = estimates_.gpu_memory_by_ratio(of.group, of.terms.request.gpu_memory);
   const Bytes known = std::max(estimates_.seen(shape).gpu_memory, by_ratio);

@@ -37,7 +37,7 @@ void Scheduler::State::reported(Instant at, const model::StageReported& event,
     return;
   }
   // The word that it has started may come later: it comes another way.
-  if (!running.seen) started(at, {.key = event.key, .pid = 0}, out);
+  if (!running.seen) started(at, {.key = event.key, .pid = 0, .capped_by = {}}, out);
   if (running.deadline && *running.deadline <= at) {
     // Over its time limit: it is about to be ended for that.
     if (!wants_a_signal(running)) return;
@@ -50,8 +50,9 @@ void Scheduler::State::reported(Instant at, const model::StageReported& event,
       if (status == Status::Available) return begin_loading(event.key.task, out);
       break;
     case model::Said::Loaded:
-      if (status == Status::Loading) return wait_for_device(running, at, out);
-      break;
+      if (status != Status::Loading) break;
+      running.is_capped = !event.capped_by.empty();
+      return wait_for_device(running, at, out);
     case model::Said::Training:
       if (status != Status::Training) break;
       running.its_end_tells = true;
@@ -142,12 +143,14 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   if (running.stage == Stage::Load || shape_of(task).terms.ranks > 0) {
     return say_last(running, {.said = model::Said::OutOfMemory, .message = message}, at, out);
   }
+  if (running.lack == Lack::GpuMemory) {
+    const Bytes peak = gpus_.peak_of(task);
+    running.needed.gpu_memory = std::max(peak, printed_need(message, peak));
+  }
   const Setback setback = setback_of_memory(running);
   const std::optional<AnotherTry> next = next_try(running, setback);
   model::Request again = running.promise;
   if (running.lack == Lack::GpuMemory && next) {
-    const Bytes peak = gpus_.peak_of(task);
-    running.needed.gpu_memory = std::max(peak, printed_need(message, peak));
     const GrownGpu grown = grown_gpu(running, setback, *next);
     again.gpu_memory = grown.each;
     again.largest = grown.largest;

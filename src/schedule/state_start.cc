@@ -1,5 +1,6 @@
 // The part of the scheduler that starts tasks.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -57,6 +58,7 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
     look_further();
   }
   close_gate(at);
+  const std::size_t first_command = out.commands.size();
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
@@ -93,6 +95,7 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   // Lanes so far behind were not looked at. Those that are new say at least that they wait.
   if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
   fresh_lanes_ = false;
+  cap(first_command, out);
 }
 
 /// Lets those that have loaded train, oldest first; returns the oldest that cannot. They lack no

@@ -32,6 +32,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   const bool trained = tasks[running.key.task].status == Status::Finished;
   // One that had said what is wrong was ended at its limit afterwards: that is not why it failed.
   const bool at_limit = running.cause == StopCause::MemoryLimit ||
+                        running.cause == StopCause::GpuLimit ||
                         (over_limit && ending.failure == model::Failure::OutOfMemory);
   if (trained || at_limit || running.for_good || ending.verdict != model::Verdict::Failed) {
     return Setback::Final;
@@ -46,9 +47,12 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   return running.ended_for_gpu ? Setback::CardLost : Setback::Lost;
 }
 
-/// One that others crowded did not fail. That is believed so often, and no more.
+/// One that others crowded did not fail, unless it had all that it was told to take. That is
+/// believed so often, and no more.
 Setback Scheduler::State::setback_of_memory(const Running& running) const {
+  if (is_at_its_gpu_limit(running)) return Setback::Final;
   const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
+                       !is_near_its_cap(running, running.needed.gpu_memory) &&
                        tasks[running.key.task].tries.crowded < kFaultlessTriesMax;
   return crowded ? Setback::Crowded : Setback::OutOfMemory;
 }

@@ -152,6 +152,11 @@ class PlanBuilder {
     plan_.shapes.back().terms.request.sharing = sharing;
     return *this;
   }
+  /// They are kept to what they are promised of GPUs like this.
+  PlanBuilder& gpu_memory_limit(model::GpuMemoryLimit limit) {
+    plan_.shapes.back().terms.gpu_memory_limit = limit;
+    return *this;
+  }
   /// The tasks added last have so many processes each.
   PlanBuilder& ranks(int count) {
     plan_.shapes.back().terms.ranks = count;

@@ -82,12 +82,13 @@ void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model
   // Of a GPU of its own it takes some.
   const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
   made.gpu_need = share(usual, random.between(300, 1000));
-  made.gpu_after_share = random.one_in(4) ? 0 : random.between(0, 900);
-  if (random.per_mille(14 * odds.hunger)) {
-    made.gpu_need = share(usual, random.between(1100, 5000));
+  made.gpu_after_share = random.one_in(6) ? 0 : random.between(100, 900);
+  if (random.per_mille(34 * odds.hunger)) {
+    made.gpu_need = share(usual, random.between(1100, 7000));
     // Early as a rule, where the others of its GPU may not have theirs yet.
     if (!random.one_in(8)) made.gpu_after_share = random.between(0, 100);
   }
+  made.obeys_cap = random.one_in(8);
   if (random.one_in(6)) made.gpu_lingers = random.between(Duration{0}, Duration{1'500});
   if (random.per_mille(2 * odds.manners)) made.gpu_lingers = Duration{15'000};
 }

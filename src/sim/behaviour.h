@@ -66,6 +66,7 @@ struct Behaviour {
   /// What it takes on each of its GPUs in training, after a share of it; in thousandths.
   Bytes gpu_need;
   std::int64_t gpu_after_share = 0;
+  bool obeys_cap = false;   ///< It takes no more of a GPU than it is told to.
   Duration gpu_lingers{0};  ///< How long after its end the driver shows that still.
 
   /// What it has when it has run for so long.

@@ -70,6 +70,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   kept_loaded_.reset();
   held_.clear();
   passed_by_.clear();
+  caps_.clear();
   outside_.started.clear();
   outside_.settling.clear();
   stop_due_ = StopReason::None;
@@ -132,6 +133,7 @@ void Checkers::attempt_started(const model::AttemptStarted& news) {
   const auto found = outside_.running.find(news.key.task);
   if (found == outside_.running.end() || found->second.key != news.key) return;
   if (found->second.started) return;
+  found->second.keeps_to_cap = !news.capped_by.empty();
   heard_of(found->second);
   about_ = news.key.task;
   if (!outside_.two_phase(news.key.task)) expected_.statuses = {Status::Training};
@@ -152,6 +154,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
   if (died_of_warning(attempt, news.end)) attempt.stop = StopReason::TimeLimit;
+  blame_its_cap(attempt, usage.gpu_memory_peak);
   expected_ = judge(attempt, task, news.end);
   const bool by_itself =
       (expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed) &&
@@ -160,6 +163,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     attempt.out_of_gpu = news.of_gpu && on_gpus;
     attempt.out_of_other_gpu = news.of_gpu && !on_gpus;
     attempt.crowded = attempt.out_of_gpu && crowded;
+    blame_its_cap(attempt, usage.gpu_memory_peak);
     expected_ = judge_out_of_memory(attempt, task);
   }
   if (lost_gpu && may_have_died_with_gpu(attempt)) {
@@ -194,8 +198,9 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     }
   }
   if (expected_.verdict == model::Verdict::Finished) {
+    const bool at_cap = Outside::was_at_its_cap(attempt, news.usage.gpu_memory_peak);
     outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
-                   news.usage.gpu_memory_peak);
+                   at_cap ? Bytes{} : news.usage.gpu_memory_peak);
     SeenGroup& group = outside_.groups[task.group.value];
     const Duration took = at - attempt.trains_since.value_or(attempt.granted);
     ++group.ended_well;
@@ -258,12 +263,14 @@ void Checkers::carried_out(const model::Command& command) {
         [&](const model::StartAttempt& it) {
           const auto* other = std::get_if<model::StartAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus && other->memory_max == it.memory_max;
+                 other->gpus == it.gpus && other->memory_max == it.memory_max &&
+                 other->gpu_memory_max == it.gpu_memory_max;
         },
         [&](const model::GrantDevice& it) {
           const auto* other = std::get_if<model::GrantDevice>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus && other->memory_max == it.memory_max;
+                 other->gpus == it.gpus && other->memory_max == it.memory_max &&
+                 other->gpu_memory_max == it.gpu_memory_max;
         },
         [&](const model::SignalAttempt& it) {
           const auto* other = std::get_if<model::SignalAttempt>(&due.command);

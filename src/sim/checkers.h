@@ -74,6 +74,8 @@ class Checkers {
   void stage_reported(const model::StageReported& news);
   void set_lack(SeenAttempt& attempt, bool of_gpu) const;
   void ran_out_of_memory(SeenAttempt& attempt);
+  void blame_its_cap(SeenAttempt& attempt, Bytes peak) const;
+  void check_caps();
   void attempt_ended(Instant at, const model::AttemptEnded& news);
   void ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
@@ -171,6 +173,8 @@ class Checkers {
   /// Kinds of tasks of which the first that waits was looked at and has to wait; for another to
   /// settle: true.
   std::map<std::tuple<bool, model::ShapeIndex, model::Request, model::Request>, bool> passed_by_;
+
+  std::vector<std::pair<model::TaskIndex, Bytes>> caps_;  ///< That were told with this event.
 
   std::deque<Due> due_;
   std::set<model::AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.

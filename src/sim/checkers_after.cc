@@ -41,6 +41,7 @@ void Checkers::check_after(const model::Event& event) {
   // News of a start changes nothing that anybody waits for.
   if (std::holds_alternative<model::AttemptStarted>(event.what)) return;
   pass_those_before({}, {});
+  check_caps();
   check_nobody_waits_in_vain();
   check_no_device_is_kept_in_vain();
 }

@@ -179,6 +179,8 @@ void Checkers::decided(const model::StartAttempt& command) {
   if (complaint_) return;
   count_pass(index, command.gpus);
   outside_.grant(command, now_);
+  outside_.running.at(index).cap = command.gpu_memory_max;
+  caps_.emplace_back(index, command.gpu_memory_max);
 }
 
 void Checkers::check_start(const model::StartAttempt& command, const SeenTask& task) {

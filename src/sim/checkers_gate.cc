@@ -95,4 +95,15 @@ bool Checkers::has_to_settle_first(model::TaskIndex index) {
   return true;
 }
 
+/// What tasks were told with this event, as all stands after it.
+void Checkers::check_caps() {
+  if (caps_.empty() || complaint_) return;
+  std::vector<SeenGpu> left = outside_.gpus.now();
+  for (const auto& [kept, on] : held_) take_from(left, kept, on);
+  for (const auto& [index, cap] : caps_) {
+    expect_of(index, cap == outside_.cap_for(index, left),
+              "is told to take what nobody else was promised, and no more");
+  }
+}
+
 }  // namespace trainyard::sim

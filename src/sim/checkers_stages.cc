@@ -15,6 +15,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
 #include "sim/outside.h"
@@ -44,6 +45,16 @@ void Checkers::look_at_memory(const model::Sampled& reading) {
 void Checkers::look_at_gpus(Instant at, const model::GpusSampled& reading) {
   outside_.read(at, reading);
   outside_.learn_from_running();
+  for (auto& [index, attempt] : outside_.running) {
+    const auto limit = outside_.shape_of(index).terms.gpu_memory_limit;
+    if (limit != model::GpuMemoryLimit::Hard || attempt.stop != StopReason::None) continue;
+    for (const SeenShare& share : outside_.gpus.shares_of(index)) {
+      if (outside_.gpus.beyond(index, share.gpu) <= mib(64)) continue;
+      if (!too_much_.contains(index)) counts_.count(Fault::OverGpuLimit);
+      too_much_[index] = StopReason::GpuLimit;
+      attempt.taken_off = true;
+    }
+  }
   for (std::uint32_t index = 0; index < reading.gpus.size(); ++index) {
     const std::optional<model::TaskIndex> victim = outside_.to_be_taken_off({index});
     if (!victim) continue;
@@ -79,6 +90,7 @@ void Checkers::stage_reported(const model::StageReported& news) {
     expected_.statuses = {Status::Loading};
   } else if (is(model::Said::Loaded, Status::Loading)) {
     expected_.statuses = {Status::Waiting};
+    attempt.keeps_to_cap = !news.capped_by.empty();
     outside_.wait_for_device(index, now_);
   } else if (is(model::Said::Training, Status::Training)) {
     attempt.end_tells = true;
@@ -106,6 +118,14 @@ void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
   attempt.out_of_gpu = of_gpu && given;
   attempt.out_of_other_gpu = of_gpu && !given;
   attempt.crowded = attempt.out_of_gpu && outside_.gpus.is_crowded(attempt.key.task);
+  blame_its_cap(attempt, outside_.gpus.peak_of(attempt.key.task));
+}
+
+/// One that had all that it was told to take lacked nothing that others have.
+void Checkers::blame_its_cap(SeenAttempt& attempt, Bytes peak) const {
+  if (!attempt.out_of_gpu) return;
+  attempt.crowded = attempt.crowded && !Outside::was_at_its_cap(attempt, peak);
+  attempt.at_limit = outside_.was_at_its_limit(attempt, peak);
 }
 
 /// In training: it goes on with what it has loaded when it can have more at once.
@@ -131,7 +151,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
     const SeenGpu& gpu = gpus[share.gpu.value];
     free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
   }
-  const bool may = outside_.interrupts == 0 && (excused || tries_left >= 0);
+  const bool may = outside_.interrupts == 0 && !attempt.at_limit && (excused || tries_left >= 0);
   if (!free || !may || next.largest != attempt.promise.largest) {
     stop_due_ = StopReason::OutOfMemory;
     return;
@@ -196,6 +216,8 @@ void Checkers::decided(const model::GrantDevice& command) {
     if (passed.passed++ == 0) passed.passed_since = now_;
   }
   outside_.train(command, now_);
+  outside_.running.at(index).cap = command.gpu_memory_max;
+  caps_.emplace_back(index, command.gpu_memory_max);
 }
 
 void Checkers::check_no_device_is_kept_in_vain() {
@@ -253,6 +275,7 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
     case StopReason::OutOfMemory:
       return judge_out_of_memory(attempt, task);
     case StopReason::MemoryLimit:
+    case StopReason::GpuLimit:
       return failed(model::Failure::OutOfMemory);
     case StopReason::Preempted:
     case StopReason::Crowds:
@@ -299,8 +322,8 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
 Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
                                                  const SeenTask& task) const {
   const int failures = attempt.stage == Stage::Train ? task.train_failures : task.load_failures;
-  const bool again =
-      is_excused(attempt, task) || failures + 1 < tries_for_memory(task, attempt.stage);
+  const bool again = !attempt.at_limit && (is_excused(attempt, task) ||
+                                           failures + 1 < tries_for_memory(task, attempt.stage));
   if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
 }
@@ -351,7 +374,8 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
   const bool somebodys_will =
       attempt.for_good || attempt.stop == StopReason::KillAsked ||
       attempt.stop == StopReason::Interrupt || attempt.stop == StopReason::FailFast ||
-      attempt.stop == StopReason::MemoryLimit || attempt.stop == StopReason::NoGpu;
+      attempt.stop == StopReason::MemoryLimit || attempt.stop == StopReason::GpuLimit ||
+      attempt.stop == StopReason::NoGpu;
   if (somebodys_will || attempt.word == model::Said::Trained || outside_.interrupts > 0) {
     return Duration{0};
   }

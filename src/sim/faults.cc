@@ -35,6 +35,8 @@ std::string_view to_text(Fault fault) {
                                                              "lingers",
                                                              "its end tells",
                                                              "out of a GPU's memory",
+                                                             "at its cap on a GPU",
+                                                             "over its limit of a GPU",
                                                              "crowded on a GPU",
                                                              "dies with its GPU",
                                                              "waits for another to settle",

@@ -39,6 +39,8 @@ enum class Fault : std::uint8_t {
   EndTells,          ///< Does not say that it has trained, but that its end will.
   // Of a task on GPUs.
   GpuOutOfMemory,    ///< Takes more than there is.
+  AtItsCap,          ///< Takes no more than it is told to, and needs more.
+  OverGpuLimit,      ///< Is ended, as it takes more of a GPU than its hard limit.
   Crowded,           ///< Others had too much of the GPU of one that ran out of its memory.
   DiesWithGpu,       ///< Fails when one of its GPUs does not answer.
   WaitsForStart,     ///< No fault, and as good a trial: another has to settle on its GPU first.

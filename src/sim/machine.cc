@@ -117,6 +117,7 @@ void MadeUpMachine::start(const model::StartAttempt& command) {
         model::KilledBy{.signal = kSigkill, .out_of_memory = true, .over_limit = true};
   }
   give_gpus(process, command.gpus);
+  process.gpu_memory_max = command.gpu_memory_max;
   const std::uint64_t number = process.number;
   const Instant alive = now_ + process.behaviour.start_takes;
   const auto [it, fresh] = processes_.insert_or_assign(task, std::move(process));
@@ -136,10 +137,14 @@ void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
   }
   process.since = now_;
   if (behaviour.says_started) {
-    tell(model::AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+    const bool capped = behaviour.obeys_cap && process.gpu_memory_max > Bytes{};
+    const model::AttemptStarted news{.key = process.key,
+                                     .pid = static_cast<std::int64_t>(number),
+                                     .capped_by = capped ? "torch" : ""};
+    tell(news);
     if (behaviour.started_twice) {
       counts_.count(Fault::DuplicateNews);
-      tell(model::AttemptStarted{.key = process.key, .pid = static_cast<std::int64_t>(number)});
+      tell(news);
     }
   } else {
     counts_.count(Fault::NeverSaysStarted);
@@ -249,7 +254,7 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
     if (!again) return;
     at(now_ + *again, [this, news] {
       counts_.count(Fault::OldNews);
-      tell(model::AttemptStarted{.key = news.key, .pid = 1});
+      tell(model::AttemptStarted{.key = news.key, .pid = 1, .capped_by = "torch"});
       tell(news);
     });
   };

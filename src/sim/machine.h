@@ -56,6 +56,7 @@ class MadeUpMachine final : public run::Machine {
     Instant gpus_since;
     Bytes gpu_peak;
     bool out_of_gpu = false;  ///< It says so when it ends.
+    Bytes gpu_memory_max;     ///< What it was told to take at most; 0: nothing.
     /// Things on the agenda for an older number of the process are void.
     std::uint64_t number = 0;
   };
@@ -88,6 +89,7 @@ class MadeUpMachine final : public run::Machine {
   [[nodiscard]] Bytes gpu_use(const Process& process) const;
   [[nodiscard]] Bytes used_on(model::GpuIndex gpu) const;
   void fill_gpus();
+  void end_those_at_their_caps();
   void run_out_of_gpu(model::TaskIndex task);
   void leave_gpus(const Process& process);
   model::GpusSampled read_gpus();

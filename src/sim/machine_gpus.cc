@@ -45,8 +45,25 @@ Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
   return used;
 }
 
+/// They run out of it though there is more.
+void MadeUpMachine::end_those_at_their_caps() {
+  std::vector<model::TaskIndex> over;
+  for (const auto& [task, process] : processes_) {
+    const Bytes most = process.gpu_memory_max;
+    const bool capped = process.behaviour.obeys_cap && most > Bytes{} && !process.waits;
+    if (capped && gpu_use(process) > most) over.push_back(task);
+  }
+  for (const model::TaskIndex task : over) {
+    counts_.count(Fault::AtItsCap);
+    Process& process = processes_.at(task);
+    process.gpu_peak = std::max(process.gpu_peak, process.gpu_memory_max);
+    run_out_of_gpu(task);
+  }
+}
+
 /// On a GPU that has no more it is the one that has most that asks for more, or just anybody.
 void MadeUpMachine::fill_gpus() {
+  end_those_at_their_caps();
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     while (used_on({index}) > workload_.gpus[index].memory) {
       std::optional<model::TaskIndex> largest;

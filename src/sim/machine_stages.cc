@@ -79,7 +79,9 @@ void MadeUpMachine::end_loading(model::TaskIndex task, std::uint64_t number) {
       break;
   }
   process.waits = true;
-  say(process, model::Said::Loaded);
+  tell(model::StageReported{.key = process.key,
+                            .said = model::Said::Loaded,
+                            .capped_by = process.behaviour.obeys_cap ? "torch" : ""});
 }
 
 void MadeUpMachine::grant(const model::GrantDevice& command) {
@@ -92,6 +94,7 @@ void MadeUpMachine::grant(const model::GrantDevice& command) {
   }
   process.promise = command.promise.memory;
   give_gpus(process, command.gpus);
+  process.gpu_memory_max = command.gpu_memory_max;
   if (process.behaviour.end_tells) say(process, model::Said::Training);
   next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }

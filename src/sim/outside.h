@@ -34,6 +34,7 @@ enum class StopReason : std::uint8_t {
   OutOfMemory,  ///< It said so itself, and cannot go on as it is.
   NoGpu,        ///< None is left that it could train on.
   MemoryLimit,  ///< It takes more than its hard limit.
+  GpuLimit,     ///< The same of a GPU.
   Preempted,    ///< The machine's memory runs short.
   Crowds,       ///< It has too much of its GPU for those beside it.
   Leaving       ///< It said its last word, or nonsense, and is still there.
@@ -86,6 +87,9 @@ struct SeenAttempt {
   bool out_of_other_gpu = false;        ///< The same of one that it was not given.
   bool crowded = false;                 ///< Others had too much of it then.
   bool taken_off = false;               ///< It has to end, as it has too much of a GPU.
+  Bytes cap;                            ///< What it was told to take of a GPU at most.
+  bool keeps_to_cap = false;            ///< It said so.
+  bool at_limit = false;                ///< It ran out of all that its hard limit lets it have.
   bool gpu_died = false;                ///< One of its GPUs did not answer when it failed.
   bool for_good = false;                ///< Somebody wanted it ended, whatever it did itself.
   std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
@@ -171,6 +175,13 @@ struct Outside {
   void train(const model::GrantDevice& command, Instant at);
   /// Takes an attempt out; returns it as it was.
   SeenAttempt release(model::TaskIndex index, Instant at);
+
+  /// What one that runs has to be told to take at most of its GPUs, with so much left on each.
+  [[nodiscard]] Bytes cap_for(model::TaskIndex index, const std::vector<SeenGpu>& left) const;
+  /// Whether it had about all that it was told to take.
+  [[nodiscard]] static bool was_at_its_cap(const SeenAttempt& attempt, Bytes peak);
+  /// Whether it had all that its hard limit lets it have.
+  [[nodiscard]] bool was_at_its_limit(const SeenAttempt& attempt, Bytes peak) const;
 
   /// The most that one has been promised on a GPU where it has just begun; 0: none has.
   [[nodiscard]] Bytes beginning_on(model::GpuIndex gpu, Instant at) const;

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/terms.h"
 #include "sim/outside.h"
 #include "sim/outside_gpus.h"
 
@@ -78,11 +79,38 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   if (asked == Bytes{}) {
     return shape.terms.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
   }
+  if (shape.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard) return asked;
   if (!policy.auto_adjust && !shape.terms.learns_gpu_memory) return asked;
   const Bytes written = shape.terms.request.gpu_memory;
   const Bytes times = gpu_ratios[task(index).group.value].usual();
   return std::max(
       asked, std::min(std::max(peaks.seen(), Bytes{written.count / 1000 * times.count}), most));
+}
+
+Bytes Outside::cap_for(model::TaskIndex index, const std::vector<SeenGpu>& left) const {
+  const model::GpuMemoryLimit limit = shape_of(index).terms.gpu_memory_limit;
+  const Bytes promise = running.at(index).promise.gpu_memory;
+  const auto& shares = gpus.shares_of(index);
+  if (shares.empty() || promise == Bytes{} || limit == model::GpuMemoryLimit::None) return {};
+  if (limit == model::GpuMemoryLimit::Hard) return promise;
+  Bytes least = left[shares.front().gpu.value].free;
+  bool has_company = false;
+  for (const SeenShare& share : shares) {
+    const SeenGpu& gpu = left[share.gpu.value];
+    has_company = has_company || gpu.sharing.size() > 1;
+    least = std::min(least, gpu.free);
+  }
+  return has_company ? std::max(promise, promise + least) : Bytes{};
+}
+
+bool Outside::was_at_its_cap(const SeenAttempt& attempt, Bytes peak) {
+  return attempt.keeps_to_cap && attempt.cap > Bytes{} &&
+         peak >= attempt.cap - Bytes{attempt.cap.count / 10};
+}
+
+bool Outside::was_at_its_limit(const SeenAttempt& attempt, Bytes peak) const {
+  const auto limit = shape_of(attempt.key.task).terms.gpu_memory_limit;
+  return limit == model::GpuMemoryLimit::Hard && was_at_its_cap(attempt, peak);
 }
 
 Bytes Outside::beginning_on(model::GpuIndex gpu, Instant at) const {

@@ -18,6 +18,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "schedule/scheduler.h"
 #include "sim/behaviour.h"
 #include "sim/random.h"
@@ -91,7 +92,7 @@ void make_gpu_limits(model::Policy& made, Random& random) {
   made.gpu_gone_max = random.between(Duration{1'000}, Duration{60'000});
   made.gpu_steady_after = random.between(Duration{0}, Duration{10'000});
   made.gpu_avoids_others = !random.one_in(4);
-  if (random.one_in(2)) made.gpu_settle_max = random.between(Duration{500}, Duration{30'000});
+  if (random.one_in(3)) made.gpu_settle_max = random.between(Duration{500}, Duration{30'000});
   if (random.one_in(3)) made.gpu_utilization_max = static_cast<double>(random.between(5, 10)) / 10;
 }
 
@@ -193,16 +194,16 @@ model::Request make_request(Random& random, Bytes most, const model::Capacity& c
 /// What a part of the tasks wants of GPUs; nothing that never fits.
 void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& policy,
                     const model::Capacity& capacity) {
-  if (capacity.gpus.empty() || random.one_in(3)) return;
+  if (capacity.gpus.empty() || random.one_in(4)) return;
   model::Request wish = made;
   const auto count = static_cast<std::int64_t>(capacity.gpus.size());
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
   // Several to a card, whatever the CPUs and the memory allow.
-  if (!random.one_in(8)) {
+  if (!random.one_in(16)) {
     wish.gpus = 1;
-    wish.memory = Bytes{wish.memory.count / random.between(2, 6)};
-    wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(3, 9)};
+    wish.memory = Bytes{wish.memory.count / random.between(4, 10)};
+    wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(4, 12)};
     wish.cpus = {0};
   }
   if (random.one_in(6)) wish.sharing.utilization = static_cast<int>(random.between(1, 6)) * 100;
@@ -246,6 +247,10 @@ void add_manners(model::Shape& made, Random& random) {
   if (random.one_in(6)) made.terms.priority = static_cast<int>(random.between(-2, 2));
   made.terms.memory_hard = random.one_in(5);
   made.terms.preemptible = !random.one_in(6);
+  if (random.one_in(5)) {
+    made.terms.gpu_memory_limit =
+        random.one_in(5) ? model::GpuMemoryLimit::Hard : model::GpuMemoryLimit::None;
+  }
   made.terms.learns_memory = !made.terms.memory_hard && random.one_in(3);
   made.terms.learns_gpu_memory =
       made.terms.request.gpus > 0 && made.terms.request.gpu_memory == Bytes{} && random.one_in(2);

@@ -1,0 +1,81 @@
+// The part of the scheduler that tells tasks how much they may take of a GPU that they share, and
+// ends those for which that is a limit.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "schedule/ending.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+
+/// Of those that begin in this pass, when all that begin in it, or are about to, have been entered.
+void Scheduler::State::cap(std::size_t first_command, model::Decision& out) {
+  for (std::size_t i = first_command; i < out.commands.size(); ++i) {
+    const auto tell = [this](model::AttemptKey key, Bytes& most) {
+      Running& running = running_.at(key.task);
+      most = cap_of(running);
+      running.gpu_memory_max = most;
+    };
+    if (auto* const start = std::get_if<model::StartAttempt>(&out.commands[i])) {
+      tell(start->key, start->gpu_memory_max);
+    } else if (auto* const grant = std::get_if<model::GrantDevice>(&out.commands[i])) {
+      tell(grant->key, grant->gpu_memory_max);
+    }
+  }
+}
+
+/// Softly it is what nobody else was promised; one that is alone on its GPUs may have all of them.
+Bytes Scheduler::State::cap_of(const Running& running) const {
+  const model::GpuMemoryLimit limit = shape_of(running.key.task).terms.gpu_memory_limit;
+  const Bytes promise = running.promise.gpu_memory;
+  if (running.gpus.empty() || promise == Bytes{} || limit == model::GpuMemoryLimit::None) return {};
+  if (limit == model::GpuMemoryLimit::Hard) return promise;
+  bool alone = true;
+  std::optional<Bytes> left;
+  for (const model::GpuIndex gpu : running.gpus) {
+    const GpuRoom& room = room_for_choice()[gpu.value];
+    alone = alone && room.sharers.tasks() <= 1;
+    left = std::min(left.value_or(room.free), room.free);
+  }
+  return alone ? Bytes{} : promise + std::max(Bytes{}, *left);
+}
+
+/// Whether one that was told to take no more had, or wanted, about as much: what it lacked then was
+/// what it was kept from.
+bool Scheduler::State::is_near_its_cap(const Running& running, Bytes peak) {
+  const Bytes most = running.gpu_memory_max;
+  return running.is_capped && most > Bytes{} && peak >= most - Bytes{most.count / 10};
+}
+
+/// It ran out of what it may have at most, whatever the card has: trying again is of no use.
+bool Scheduler::State::is_at_its_gpu_limit(const Running& running) const {
+  const bool hard =
+      shape_of(running.key.task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
+  return hard && running.lack == Lack::GpuMemory &&
+         is_near_its_cap(running, running.needed.gpu_memory);
+}
+
+void Scheduler::State::end_those_over_their_gpu_limit(Instant at, model::Decision& out) {
+  for (auto& [task, running] : running_) {
+    const bool hard = shape_of(task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
+    if (!hard || running.cause != StopCause::None) continue;
+    const bool over = std::ranges::any_of(
+        running.gpus, [&](model::GpuIndex gpu) { return gpus_.excess_on(task, gpu) > Bytes{}; });
+    if (!over) continue;
+    running.lack = Lack::GpuMemory;
+    stop(running, StopCause::GpuLimit, at, out);
+  }
+}
+
+}  // namespace trainyard::schedule
