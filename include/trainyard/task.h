@@ -38,6 +38,9 @@ using Json = nlohmann::json;
 struct Device {
   /// "cpu", or "cuda:1": the second of the GPUs that the process sees; "cuda:0,cuda:1" of several.
   std::string name;
+  /// What this process should take of each at most, as others share them (gpu_memory_limit); 0:
+  /// nothing is said. The framework has to be told: nothing else keeps a C++ program to it.
+  Bytes memory_max;
 };
 
 /// What a task asks for and how it is treated: the keys of a task in a job file, with their rules
@@ -51,6 +54,10 @@ struct TaskOptions {
   std::optional<int> gpus;
   /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.
   std::optional<Bytes> gpu_memory;
+  /// Whether it is kept to that (`gpu-memory-limit`): "none", "soft" or "hard". With "soft" it is
+  /// told what it should take at most (Device::memory_max), with "hard" ended when it has more.
+  /// Empty: "soft".
+  std::string gpu_memory_limit;
   /// How much of a GPU it uses when it is alone there, above 0 to 1: those that share a GPU use no
   /// more together than utilization-limit.gpu, as far as they say it.
   std::optional<double> gpu_utilization;

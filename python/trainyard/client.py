@@ -123,6 +123,7 @@ class _Yard:
         order = self._receive(_ORDER)
         if order.get("do") != "train":
             raise Refused("the yard said what this client does not know: %r" % (order,))
+        _keep_to(order.get("gpu_memory_max", 0), order["device"])
         return order["device"]
 
     def _send(self, kind, fields, buffer=None):
@@ -198,6 +199,29 @@ def _tell_failure(error):
         _yard.say("failed", message=_line(error), traceback=_trace(error))
 
 
+def _torch():
+    """The framework that can be told how much of a GPU it may take, where the script has imported it."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(getattr(torch, "cuda", None), "set_per_process_memory_fraction") else None
+
+
+def _keep_to(most, device):
+    """Tells torch what it may take of its GPUs, which others share; 0: all of them again."""
+    torch = _torch()
+    if torch is None or not device.startswith("cuda"):
+        return
+    try:
+        for name in device.split(","):
+            index = int(name.rpartition(":")[2])
+            total = torch.cuda.get_device_properties(index).total_memory
+            # What it does not count: its context, and of several ranks what they exchange.
+            uncounted = 800 * 10**6 if _yard.is_rank else 500 * 10**6
+            counted = max(most - uncounted, most // 2) if most else total
+            torch.cuda.set_per_process_memory_fraction(min(1.0, counted / total), index)
+    except Exception as error:  # Whatever a driver says: it trains all the same.
+        _warn("torch is not kept to %d bytes of its GPU: %s" % (most, _line(error)))
+
+
 class _Attempt:
     def __init__(self):
         self.over = False
@@ -231,7 +255,8 @@ def attempts():
     if _refused:
         raise Refused(_refused)
     if _yard:
-        _yard.say("loaded")
+        caps = {"caps": "torch %s" % getattr(_torch(), "__version__", "")} if _torch() else {}
+        _yard.say("loaded", **caps)
     while True:
         attempt = _Attempt()
         yield attempt

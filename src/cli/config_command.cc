@@ -31,7 +31,7 @@ std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOpti
                                                                 .settings = options.settings,
                                                                 .run_directory = {},
                                                                 .current_directory = here,
-                                                                .environment_names = {}},
+                                                                .environment = {}},
                                                                hardware::read_capacity().capacity);
   if (!job) return std::unexpected(job.error());
   return job->configuration();

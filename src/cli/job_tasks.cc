@@ -36,14 +36,6 @@ journal::TaskNames names_of(const job::Job& job) {
       .older_fingerprint = [&job](model::TaskIndex task) { return job.older_fingerprint(task); }};
 }
 
-/// "NAME" of each NAME=value.
-std::vector<std::string> names_in(const std::vector<std::string>& environment) {
-  std::vector<std::string> names;
-  names.reserve(environment.size());
-  for (const std::string& entry : environment) names.push_back(entry.substr(0, entry.find('=')));
-  return names;
-}
-
 std::string counted(std::size_t count, std::string_view word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
@@ -89,7 +81,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
                            .settings = submission.settings,
                            .run_directory = first.paths().run_directory,
                            .current_directory = submission.current_directory,
-                           .environment_names = names_in(submission.environment)};
+                           .environment = submission.environment};
   options.submission = {
       .number = number, .configuration = &first.configuration(), .groups = jobs_.groups()};
   std::expected<job::Job, text::Mistakes> job =

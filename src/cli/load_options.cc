@@ -22,7 +22,7 @@ Result<job::LoadOptions> load_options(const std::string& job_file, const std::st
                           .settings = settings,
                           .run_directory = run_directory,
                           .current_directory = *here,
-                          .environment_names = sys::environment_names()};
+                          .environment = sys::environment()};
 }
 
 }  // namespace trainyard::cli

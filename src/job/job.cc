@@ -106,14 +106,31 @@ Learned learned_of(const std::string& job_file, std::vector<std::string>& notes)
   return {};
 }
 
-/// Of the names that the yard was started with, those that decide what is set for a task.
-std::vector<std::string> names_that_matter(const std::vector<std::string>& names) {
-  constexpr std::array<std::string_view, 6> kSetForTasks{
-      "OMP_NUM_THREADS",  "OPENBLAS_NUM_THREADS",      "MKL_NUM_THREADS",
-      "PYTHONUNBUFFERED", "TF_FORCE_GPU_ALLOW_GROWTH", "XLA_PYTHON_CLIENT_PREALLOCATE"};
-  std::vector<std::string> matter;
-  for (const std::string_view name : kSetForTasks) {
-    if (std::ranges::find(names, name) != names.end()) matter.emplace_back(name);
+/// Of what the yard was started with, that which decides what is set for a task.
+Variables what_matters(const std::vector<std::string>& environment) {
+  constexpr std::array<std::string_view, 17> kMatters{"OMP_NUM_THREADS",
+                                                      "OPENBLAS_NUM_THREADS",
+                                                      "MKL_NUM_THREADS",
+                                                      "PYTHONUNBUFFERED",
+                                                      "TF_FORCE_GPU_ALLOW_GROWTH",
+                                                      "XLA_PYTHON_CLIENT_PREALLOCATE",
+                                                      kTorchConf,
+                                                      kTorchConfNew,
+                                                      kJaxFraction,
+                                                      kJaxFractionOld,
+                                                      kJaxAllocator,
+                                                      kMpsLimit,
+                                                      kMpsPipes,
+                                                      "PATH",
+                                                      "HOME",
+                                                      "PYTHONPATH",
+                                                      "PYTHONNOUSERSITE"};
+  Variables matter;
+  for (const std::string& variable : environment) {
+    const std::size_t equals = std::min(variable.find('='), variable.size());
+    const std::string_view name = std::string_view(variable).substr(0, equals);
+    if (std::ranges::find(kMatters, name) == kMatters.end()) continue;
+    matter.emplace_back(name, variable.substr(std::min(equals + 1, variable.size())));
   }
   return matter;
 }
@@ -168,7 +185,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
                   .directory = directory,
                   .run_directory = run::real_directory(
                       run_directory(options, state->spec, state->configuration, directory))};
-  state->environment_names = names_that_matter(options.environment_names);
+  state->environment = what_matters(options.environment);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "job/gpu_caps.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -43,9 +44,9 @@ struct LoadOptions {
   std::vector<std::string> settings;  ///< --set key=value, in order.
   std::string run_directory;          ///< --run-dir; empty: the job file's, else runs/<name>.
   std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
-  /// The names of the variables that the yard itself was started with: what it has, OMP_NUM_THREADS
-  /// for one, is not set for tasks.
-  std::vector<std::string> environment_names;
+  /// The variables that the yard itself was started with, as NAME=value: what it has,
+  /// OMP_NUM_THREADS for one, is not set for tasks.
+  std::vector<std::string> environment;
   /// For a file that is added to a run: which batch it becomes, and what it finds there.
   struct Submission {
     std::uint32_t number = 2;
@@ -117,9 +118,13 @@ class Job {
       model::TaskIndex task) const;
 
   /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
-  /// them later, or only looks). Cannot fail: load() has checked it.
+  /// them later, or only looks). Cannot fail: load() has checked it. One that is to be kept to a
+  /// part of them costs a look at the files beside its Python.
   [[nodiscard]] model::Launch launch(model::AttemptKey key,
-                                     const std::vector<model::Gpu>& gpus = {}) const;
+                                     const model::GpuGrant& grant = {}) const;
+
+  /// What would keep it to a part of a GPU, and why nothing would.
+  [[nodiscard]] Cappers cappers(model::TaskIndex task) const;
 
   /// How a command for the shell can be read and pasted; nothing where it has no values, or is
   /// none.

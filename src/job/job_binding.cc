@@ -1,5 +1,6 @@
 #include "job/job_binding.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "job/job_spec.h"
+#include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "text/placeholder.h"
 
@@ -39,6 +41,23 @@ std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindi
 const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key) {
   const Text* const own = task.wants.find(key);
   return own != nullptr ? own : group.wants.find(key);
+}
+
+Variables said_variables(const GroupSpec& group, const TaskSpec& task,
+                         const text::Bindings& bindings) {
+  Variables variables;
+  for (const Wants* wants : {&group.wants, &task.wants}) {
+    for (const auto& [name, text] : wants->environment) {
+      const auto found =
+          std::ranges::find(variables, name, [](const auto& one) { return one.first; });
+      if (found == variables.end()) {
+        variables.emplace_back(name, text.text.fill(bindings));
+      } else {
+        found->second = text.text.fill(bindings);
+      }
+    }
+  }
+  return variables;
 }
 
 std::string combination_text(const GroupSpec& group, const text::Bindings& bindings) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "job/job_spec.h"
+#include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "text/placeholder.h"
 
@@ -29,6 +30,11 @@ std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindi
 
 /// What counts: the task's own word, else the group's.
 const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key);
+
+/// The variables that the job file sets: the group's, with the task's over them, in the order in
+/// which their names appear first.
+Variables said_variables(const GroupSpec& group, const TaskSpec& task,
+                         const text::Bindings& bindings);
 
 /// The combination in words, for mistakes: "bs=64,lr=1e-3".
 std::string combination_text(const GroupSpec& group, const text::Bindings& bindings);

@@ -1,8 +1,10 @@
 // What a job file says of GPUs: what is asked for, what is a mistake, what a task finds in its
 // environment.
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "sys/test_directory.h"
 #include "text/mistake.h"
 
 namespace trainyard::job {
@@ -94,7 +97,7 @@ TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {
                in_job_directory(), with_two_gpus());
     std::vector<model::Gpu> gpus;
     for (const std::size_t place : places) gpus.push_back(with_two_gpus().gpus.at(place));
-    return job.launch({.task = {0}}, gpus).environment;
+    return job.launch({.task = {0}}, {.gpus = gpus}).environment;
   };
   EXPECT_THAT(environment("gpus: 1", {1}), Contains("CUDA_VISIBLE_DEVICES=GPU-b"));
   EXPECT_THAT(environment("gpus: 2", {0, 1}), Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
@@ -114,11 +117,91 @@ TEST(JobGpus, ThatAreLateAreSeenByWhoGetsThemAndNotByTwoPhaseTasks) {
     const Job job = job_of(
         fmt::format("groups:\n- name: a\n  gpus: 1\n  {}\n  tasks: [{{command: x}}]\n", wants),
         in_job_directory(), machine);
-    return job.launch({.task = {0}}, gpus).environment;
+    return job.launch({.task = {0}}, {.gpus = gpus}).environment;
   };
   EXPECT_THAT(environment("two-phase: true", {}), Contains("CUDA_VISIBLE_DEVICES=GPU-a"));
   EXPECT_THAT(environment("cpus: 1", {{.number = 1, .uuid = "GPU-late", .late = true}}),
               Contains("CUDA_VISIBLE_DEVICES=GPU-late"));
+}
+
+/// A job of one task on a GPU that it shares, in a directory with a Python that has this torch.
+class CappedJob : public ::testing::Test {
+ protected:
+  CappedJob() {
+    namespace fs = std::filesystem;
+    const fs::path packages = fs::path(at("venv/lib/python3.11/site-packages/torch"));
+    fs::create_directories(packages);
+    fs::create_directories(at("venv/bin"));
+    directory_.write("venv/pyvenv.cfg", "home = /usr/bin\n");
+    directory_.write("venv/bin/python", "");
+    fs::permissions(at("venv/bin/python"), fs::perms::owner_all);
+    directory_.write("venv/lib/python3.11/site-packages/torch/version.py",
+                     "__version__ = '2.10.0'\n");
+  }
+  [[nodiscard]] std::string at(std::string_view name) const { return directory_ / name; }
+  /// VENV stands for its virtual environment.
+  [[nodiscard]] model::Launch launch(std::string wants, Bytes most = gb(4),
+                                     std::vector<std::string> environment = {}) const {
+    for (std::size_t found = 0; (found = wants.find("VENV")) != std::string::npos;) {
+      wants.replace(found, 4, at("venv"));
+    }
+    model::Capacity machine = with_two_gpus();
+    LoadOptions options = in_job_directory();
+    options.environment = std::move(environment);
+    const Job job = job_of(fmt::format("groups:\n- name: a\n  gpu-memory: 1GB\n  {}\n", wants),
+                           options, machine);
+    return job.launch({.task = {0}}, {.gpus = {machine.gpus[0]}, .memory_max = most});
+  }
+
+ private:
+  sys::TemporaryDirectory directory_;
+};
+
+TEST_F(CappedJob, IsToldInTheWordsOfItsFramework) {
+  const model::Launch capped = launch("tasks: [{command: VENV/bin/python fit.py}]");
+  EXPECT_EQ(capped.capped_by, "torch 2.10.0");
+  EXPECT_THAT(capped.environment,
+              Contains("PYTORCH_CUDA_ALLOC_CONF=per_process_memory_fraction:0.4375"));
+  EXPECT_EQ(launch("tasks: [{command: [VENV/bin/python, fit.py]}]").capped_by, "torch 2.10.0");
+  EXPECT_EQ(launch("tasks: [{command: python fit.py}]\n  env: {PATH: VENV/bin}").capped_by,
+            "torch 2.10.0");
+  EXPECT_EQ(
+      launch("tasks: [{command: python fit.py}]", gb(4), {"PATH=" + at("venv/bin")}).capped_by,
+      "torch 2.10.0");
+}
+
+TEST_F(CappedJob, KeepsWhatIsSaidOfItsAllocator) {
+  const std::string wants =
+      "tasks: [{command: VENV/bin/python fit.py}]\n"
+      "  env: {PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}";
+  std::vector<std::string> said;
+  for (const std::string& variable : launch(wants).environment) {
+    if (variable.starts_with("PYTORCH")) said.push_back(variable);
+  }
+  EXPECT_THAT(said, ElementsAre("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True,"
+                                "per_process_memory_fraction:0.4375"));
+  EXPECT_THAT(launch("tasks: [{command: VENV/bin/python fit.py}]", gb(4),
+                     {"PYTORCH_ALLOC_CONF=max_split_size_mb:64"})
+                  .environment,
+              Contains("PYTORCH_ALLOC_CONF=max_split_size_mb:64,"
+                       "per_process_memory_fraction:0.4375"));
+}
+
+TEST_F(CappedJob, IsToldNothingWhereNothingIsToBeSaid) {
+  EXPECT_EQ(launch("tasks: [{command: VENV/bin/python fit.py}]", Bytes{0}).capped_by, "");
+  const model::Launch unknown = launch("tasks: [{command: cd x && VENV/bin/python fit.py}]");
+  EXPECT_EQ(unknown.capped_by, "");
+  EXPECT_THAT(unknown.environment, Not(Contains(HasSubstr("PYTORCH"))));
+}
+
+TEST(JobMistakes, TellThatAHardLimitOfAGpuNeedsANumber) {
+  const char* const expected =
+      "sweep.yaml:4:23: group 'train': gpu-memory-limit: a hard limit needs 'gpu-memory', which "
+      "says how much";
+  EXPECT_THAT(in_group("gpu-memory-limit: hard"), ElementsAre(expected));
+  EXPECT_THAT(in_group("gpu-memory-limit: firm"),
+              ElementsAre("sweep.yaml:4:23: group 'train': gpu-memory-limit: 'firm' is neither "
+                          "none, soft nor hard; how much is said by 'gpu-memory'"));
 }
 
 TEST(JobGpus, OfAmdAreNamedToHip) {
@@ -126,7 +209,7 @@ TEST(JobGpus, OfAmdAreNamedToHip) {
   for (model::Gpu& gpu : machine.gpus) gpu.maker = model::GpuMaker::Amd;
   const Job job =
       job_of("groups: [{name: a, gpus: 1, tasks: [{command: x}]}]", in_job_directory(), machine);
-  EXPECT_THAT(job.launch({.task = {0}}, {machine.gpus[1]}).environment,
+  EXPECT_THAT(job.launch({.task = {0}}, {.gpus = {machine.gpus[1]}}).environment,
               Contains("HIP_VISIBLE_DEVICES=GPU-b"));
 }
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
+#include "job/gpu_caps.h"
 #include "job/gpu_variables.h"
 #include "job/job.h"
 #include "job/job_binding.h"
@@ -35,25 +36,6 @@
 
 namespace trainyard::job {
 namespace {
-
-/// What the job file sets: the group's, with the task's over it, in the order of their names' first
-/// appearance.
-Variables said_variables(const GroupSpec& group, const TaskSpec& task,
-                         const text::Bindings& bindings) {
-  Variables variables;
-  for (const Wants* wants : {&group.wants, &task.wants}) {
-    for (const auto& [name, text] : wants->environment) {
-      const auto found =
-          std::ranges::find(variables, name, [](const auto& one) { return one.first; });
-      if (found == variables.end()) {
-        variables.emplace_back(name, text.text.fill(bindings));
-      } else {
-        found->second = text.text.fill(bindings);
-      }
-    }
-  }
-  return variables;
-}
 
 /// A number that the job file says; -1 where it says nothing.
 template <class Parse, class Number>
@@ -147,15 +129,21 @@ int gpus_of_ranks(const model::Shape& shape, const Variables& said,
                   const std::vector<model::Gpu>& gpus) {
   if (shape.terms.two_phase) return 0;
   for (const std::string_view name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
-    const auto found = std::ranges::find(said, name, [](const auto& one) { return one.first; });
-    if (found != said.end()) return model::gpus_in(found->second);
+    const std::string* const found = find_variable(said, name);
+    if (found != nullptr) return model::gpus_in(*found);
   }
   return static_cast<int>(gpus.size());
 }
 
 }  // namespace
 
-model::Launch Job::launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) const {
+std::string Job::State::working_directory_of(const Bound& bound) const {
+  const Text* const directory = said(*bound.group, *bound.task, TaskKey::WorkingDirectory);
+  if (directory == nullptr) return paths.directory;
+  return text::absolute_path(paths.directory, directory->text.fill(bound.bindings));
+}
+
+model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant) const {
   State::Bound bound = state_->bind(key.task);
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;
@@ -165,23 +153,14 @@ model::Launch Job::launch(model::AttemptKey key, const std::vector<model::Gpu>& 
   bound.bindings[kTaskDirSlot] = launch.task_directory;
   bound.bindings[kRunDirSlot] = state_->paths.run_directory;
 
-  const Text* const directory = job::said(group, task, TaskKey::WorkingDirectory);
-  launch.working_directory = state_->paths.directory;
-  if (directory != nullptr) {
-    launch.working_directory =
-        text::absolute_path(state_->paths.directory, directory->text.fill(bound.bindings));
-  }
-
+  launch.working_directory = state_->working_directory_of(bound);
   const Variables said = said_variables(group, task, bound.bindings);
   const auto add = [&launch](std::string_view name, std::string_view value) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
   };
   std::vector<std::string> common;  // What all tasks of this shape have.
   const auto add_unless_set = [&](std::string_view name, std::string_view value) {
-    const auto& outside = state_->environment_names;
-    const bool set_inside =
-        std::ranges::any_of(said, [name](const auto& one) { return one.first == name; });
-    if (set_inside || std::ranges::find(outside, name) != outside.end()) return;
+    if (find_variable(said, name) || find_variable(state_->environment, name)) return;
     add(name, value);
     common.push_back(launch.environment.back());
   };
@@ -194,17 +173,15 @@ model::Launch Job::launch(model::AttemptKey key, const std::vector<model::Gpu>& 
   launch.ranks = shape.terms.ranks;
   if (launch.ranks > 0 && !launcher_of(group, task)) {
     launch.own_ranks =
-        model::OwnRanks{.gpus = gpus_of_ranks(shape, said, gpus),
+        model::OwnRanks{.gpus = gpus_of_ranks(shape, said, grant.gpus),
                         .log_paths = logs_of_ranks(launch, launch.ranks, key.attempt)};
   }
   for (const auto& [name, value] : thread_variables(shape.terms.request, shape.terms.ranks)) {
     add_unless_set(name, value);
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
-  for (const auto& [name, value] : gpu_variables(state_->capacity, shape, gpus)) {
-    const bool said_so =
-        std::ranges::any_of(said, [&](const auto& it) { return it.first == name; });
-    if (!said_so) add(name, value);
+  for (const auto& [name, value] : gpu_variables(state_->capacity, shape, grant.gpus)) {
+    if (!find_variable(said, name)) add(name, value);
   }
   if (shape.terms.request.gpu_memory > Bytes{} || shape.terms.learns_gpu_memory) {
     // Both take all there is when they begin, where others are to have their share.
@@ -212,6 +189,18 @@ model::Launch Job::launch(model::AttemptKey key, const std::vector<model::Gpu>& 
     add_unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
   }
   for (const auto& [name, value] : said) add(name, value);
+  if (grant.memory_max > Bytes{}) {
+    const Cappers cappers = state_->cappers_of(bound, said, launch.working_directory);
+    for (const auto& [name, value] : state_->caps_for(cappers, shape, grant)) {
+      // What is said there is part of it.
+      const std::string begins = name + "=";
+      std::erase_if(launch.environment, [&begins](const std::string& variable) {
+        return variable.starts_with(begins);
+      });
+      add(name, value);
+    }
+    launch.capped_by = to_text(cappers);
+  }
   Program program = program_of(group, task, bound.bindings, shape.terms.ranks);
   if (!group.preload.empty()) {
     launch.preload.environment = std::move(common);

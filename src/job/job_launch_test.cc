@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 model::Launch launch_of(std::string_view text, std::uint32_t task = 0, std::uint32_t attempt = 1,
                         const std::vector<std::string>& yards = {}) {
   LoadOptions options = in_job_directory();
-  options.environment_names = yards;
+  options.environment = yards;
   return job_of(text, options).launch({.task = {task}, .attempt = attempt});
 }
 
@@ -122,7 +122,8 @@ TEST(Launch, LeavesRanksToTheKeeperUnlessAnotherLauncherStartsThem) {
       "  {id: c, launcher: mpirun, command: [train]}]}]",
       in_job_directory());
   for (const std::uint32_t task : {0U, 1U}) {
-    const model::Launch launch = job.launch({.task = {task}, .attempt = 2}, {{4}, {5}, {6}});
+    const model::Launch launch =
+        job.launch({.task = {task}, .attempt = 2}, {.gpus = {{4}, {5}, {6}}});
     EXPECT_THAT(launch.arguments, ElementsAre("train"));
     EXPECT_EQ(launch.ranks, 3);
     const std::string directory = task == 0 ? "/job/runs/sweep/g/a" : "/job/runs/sweep/g/b";

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
+#include "job/task_environment.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -23,7 +25,7 @@ struct Job::State {
   JobPaths paths;
   settings::Configuration configuration;
   model::Capacity capacity;
-  std::vector<std::string> environment_names;  ///< Of the yard: those that matter here.
+  Variables environment;  ///< Of the yard: what matters here.
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
   std::vector<std::string> notes;
@@ -40,6 +42,14 @@ struct Job::State {
   [[nodiscard]] Bound bind(model::TaskIndex index) const;
 
   [[nodiscard]] std::string directory_of(const Bound& bound) const;
+  [[nodiscard]] std::string working_directory_of(const Bound& bound) const;
+
+  /// How one can be kept to a part of its GPU that finds these variables beside the yard's.
+  [[nodiscard]] Cappers cappers_of(const Bound& bound, const Variables& said,
+                                   const std::string& working_directory) const;
+  /// And the variables that do so.
+  [[nodiscard]] Variables caps_for(const Cappers& cappers, const model::Shape& shape,
+                                   const model::GpuGrant& grant) const;
 };
 
 }  // namespace trainyard::job

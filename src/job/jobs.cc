@@ -75,9 +75,10 @@ std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_v
   return std::nullopt;
 }
 
-model::Launch Jobs::launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) const {
+model::Launch Jobs::launch(model::AttemptKey key, const model::GpuGrant& grant) const {
   const Owner owner = owner_of(key.task);
-  model::Launch launch = owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, gpus);
+  model::Launch launch =
+      owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, grant);
   const std::vector<std::string>& environment = owner.entry.environment;
   if (environment.empty()) return launch;
   launch.environment_is_whole = true;

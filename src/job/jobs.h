@@ -44,8 +44,7 @@ class Jobs {
   [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
                                                      std::string_view id) const;
 
-  [[nodiscard]] model::Launch launch(model::AttemptKey key,
-                                     const std::vector<model::Gpu>& gpus) const;
+  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) const;
 
  private:
   struct Entry {

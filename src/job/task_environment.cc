@@ -42,6 +42,11 @@ std::vector<std::string> logs_of_ranks(const model::Launch& launch, int ranks,
   return paths;
 }
 
+const std::string* find_variable(const Variables& variables, std::string_view name) {
+  const auto found = std::ranges::find(variables, name, [](const auto& one) { return one.first; });
+  return found == variables.end() ? nullptr : &found->second;
+}
+
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory) {
   return {{"TRAINYARD_TASK_ID", name.id},

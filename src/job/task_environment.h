@@ -17,6 +17,9 @@ namespace trainyard::job {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+/// The value of one; null: there is none of that name.
+const std::string* find_variable(const Variables& variables, std::string_view name);
+
 /// Which task an attempt is of.
 struct TaskName {
   const std::string& group;

@@ -32,6 +32,7 @@ enum class TaskKey : std::uint8_t {
   Cpus,
   Gpus,
   GpuMemory,
+  GpuMemoryLimit,
   GpuUtilization,
   MaxPerGpu,
   Device,
@@ -47,7 +48,7 @@ enum class TaskKey : std::uint8_t {
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 22;
+constexpr std::size_t kTaskKeys = 23;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -59,6 +60,7 @@ struct Asked {
   std::optional<model::Cpus> cpus;
   std::optional<int> gpus;
   std::optional<settings::GpuMemory> gpu_memory;
+  std::optional<model::GpuMemoryLimit> gpu_memory_limit;
   std::optional<double> gpu_utilization;
   std::optional<int> max_per_gpu;
   std::optional<settings::DeviceWish> device;

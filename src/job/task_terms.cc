@@ -34,6 +34,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   terms.time_limit = asked.time_limit.value_or(Duration{0});
   terms.train_expected = asked.duration.value_or(Duration{0});
   terms.memory_hard = asked.memory_hard.value_or(false);
+  terms.gpu_memory_limit = asked.gpu_memory_limit.value_or(model::GpuMemoryLimit::Soft);
   terms.priority = asked.priority.value_or(0);
   terms.preemptible = asked.preempt.value_or(true);
   terms.early_signal = asked.signal.value_or(model::EarlySignal{});
@@ -64,6 +65,11 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   if (terms.memory_hard && terms.learns_memory) {
     made.mistakes.push_back({.key = TaskKey::MemoryLimit,
                              .message = "a hard limit needs 'memory', which says how much"});
+  }
+  if (asked.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
+      terms.request.gpu_memory == Bytes{}) {
+    made.mistakes.push_back({.key = TaskKey::GpuMemoryLimit,
+                             .message = "a hard limit needs 'gpu-memory', which says how much"});
   }
   if (!fits_into(terms.time_limit, terms.early_signal)) {
     made.mistakes.push_back(

@@ -28,6 +28,8 @@ inline std::string needed_by(TaskKey key) {
   switch (key) {
     case TaskKey::MemoryLimit:
       return "memory: 2GB, ";
+    case TaskKey::GpuMemoryLimit:
+      return "gpu-memory: 2GB, ";
     case TaskKey::Launcher:
       return "ranks: 2, ";
     default:

@@ -59,6 +59,7 @@ Said said_by(const TaskOptions& options) {
   add(said, Cpus, options.cpus);
   add(said, Gpus, options.gpus);
   add(said, GpuMemory, options.gpu_memory);
+  add(said, GpuMemoryLimit, options.gpu_memory_limit);
   add(said, GpuUtilization, options.gpu_utilization);
   add(said, MaxPerGpu, options.max_per_gpu);
   add(said, Device, options.device);

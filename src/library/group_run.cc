@@ -246,7 +246,7 @@ std::string GroupRun::directory_of(model::TaskIndex index) const {
                      run::task_directory(group.directory, task(index).id()));
 }
 
-model::Launch GroupRun::launch(model::AttemptKey key, const std::vector<model::Gpu>& /*gpus*/) {
+model::Launch GroupRun::launch(model::AttemptKey key, const model::GpuGrant& /*grant*/) {
   return launch_of({.task = task(key.task),
                     .group = group_,
                     .run_directory = where_.directory(),

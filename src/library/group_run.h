@@ -67,7 +67,7 @@ class GroupRun final : public run::Tasks {
   bool cancel(const Task& task);
 
   // What the yard asks for.
-  model::Launch launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) override;
+  model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override;
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;

@@ -125,7 +125,8 @@ struct TaskProcess::State {
     if (!frame) return std::unexpected(frame.error());
     const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
     if (!order) return std::unexpected(order.error());
-    return Device{.name = std::get<wire::TrainOrder>(*order).device};
+    const auto& train = std::get<wire::TrainOrder>(*order);
+    return Device{.name = train.device, .memory_max = train.gpu_memory_max};
   }
   Result<void> leave(const Json& result) const {
     return sys::replace_file(result_path, result_text(result));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "model/resources.h"
 
 namespace trainyard::model {
 
@@ -31,6 +32,12 @@ struct OwnRanks {
   std::vector<std::string> log_paths;
 
   friend bool operator==(const OwnRanks&, const OwnRanks&) = default;
+};
+
+/// What an attempt is given of GPUs when it starts.
+struct GpuGrant {
+  std::vector<Gpu> gpus;
+  Bytes memory_max;  ///< What it may take of each at most; 0: nothing is said.
 };
 
 struct Launch {
@@ -63,6 +70,9 @@ struct Launch {
   /// together. Empty: none. Not for one that is `forked`.
   std::string memory_group;
   Bytes memory_max;
+  /// What among its variables keeps it to what it may take of a GPU, for people: "torch 2.10.0".
+  /// Empty: nothing does.
+  std::string capped_by;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
 };
 

@@ -2,9 +2,12 @@
 // the scheduler. Tasks of a group that have the same terms are one shape.
 #pragma once
 
+#include <array>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/time.h"
 #include "model/resources.h"
@@ -25,6 +28,11 @@ enum class GpuMemoryLimit : std::uint8_t {
   Soft,  ///< What it was promised, and what nobody was promised when it began.
   Hard,  ///< What it was promised; it is ended when it takes more.
 };
+
+constexpr std::string_view to_text(GpuMemoryLimit limit) {
+  constexpr std::array<std::string_view, 3> kNames{"none", "soft", "hard"};
+  return kNames.at(static_cast<std::size_t>(limit));
+}
 
 /// How often a task is tried again. All are counts of *more* tries; what was not its fault (lost,
 /// interrupted for memory) is in none of them.

@@ -98,6 +98,22 @@ std::string sharing_text(const model::GpuSharing& sharing) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
+/// "torch 2.10.0: what of its GPU nobody else is promised"; empty for one that shares no GPU.
+std::string cap_text(const job::Job& job, model::TaskIndex task) {
+  const model::Terms& terms = job.plan().shape_of(task).terms;
+  const bool shares = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
+  if (terms.request.gpus == 0 || !shares) return {};
+  if (terms.gpu_memory_limit == model::GpuMemoryLimit::None) return "none (gpu-memory-limit)";
+  const bool hard = terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
+  const std::string most = hard ? fmt::format("hard: {}, and it is ended when it takes more",
+                                              to_text(terms.request.gpu_memory))
+                                : std::string("what of its GPU nobody else is promised");
+  if (terms.two_phase) return most + ", told with its device";
+  const job::Cappers cappers = job.cappers(task);
+  if (!cappers.found.empty()) return fmt::format("{}, told to {}", most, job::to_text(cappers));
+  return fmt::format("{}not told: {}", hard ? most + "; " : std::string(), cappers.why_not);
+}
+
 std::string limits_text(const job::Job& job) {
   const model::Policy policy = job.policy();
   const model::Capacity& machine = job.capacity();
@@ -152,6 +168,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key) {
   if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
     line("on its GPU", sharing);
   }
+  if (const std::string cap = cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
   if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
@@ -212,6 +229,14 @@ Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
   return gpus;
 }
 
+/// By whose words it would be kept to its part; null: by nobody's.
+Json cap_json(const job::Job& job, model::TaskIndex task) {
+  const model::Terms& terms = job.plan().shape_of(task).terms;
+  if (terms.request.gpus == 0 || terms.two_phase) return nullptr;
+  const std::string names = job::to_text(job.cappers(task));
+  return names.empty() ? Json(nullptr) : Json(names);
+}
+
 Json task_json(const job::Job& job, model::AttemptKey key) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
@@ -246,6 +271,8 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
       {"gpus", shape.terms.request.gpus},
       {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
       {"gpu_memory_learned", shape.terms.learns_gpu_memory},
+      {"gpu_memory_limit", model::to_text(shape.terms.gpu_memory_limit)},
+      {"gpu_memory_cap", cap_json(job, key.task)},
       {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
       {"max_per_gpu", shape.terms.request.sharing.max_per_gpu},
       {"device", shape.terms.request.gpu

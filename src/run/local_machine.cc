@@ -52,8 +52,9 @@ void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
   ended.warning = std::move(parsed.warning);
 }
 
-/// What ended badly may have said that it ran out of memory.
-void read_errors(const std::string& errors, model::AttemptEnded& ended) {
+/// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
+/// is gone.
+void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& ended) {
   ended.last_words = wire::last_words(errors);
   const std::optional<std::string> line = wire::out_of_memory_line(errors);
   const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
@@ -62,6 +63,9 @@ void read_errors(const std::string& errors, model::AttemptEnded& ended) {
     ended.of_gpu = wire::is_of_gpu(*line);
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
+  } else if (on_gpus && wire::is_of_mps(errors)) {
+    ended.end = model::Vanished{"the MPS service that it shared its GPU through has gone: " +
+                                ended.last_words};
   }
 }
 
@@ -132,10 +136,10 @@ void LocalMachine::start(const model::StartAttempt& command) {
              .key = command.key, .end = model::Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  std::vector<model::Gpu> gpus;
-  gpus.reserve(command.gpus.size());
-  for (const model::GpuIndex gpu : command.gpus) gpus.push_back(gpus_.at(gpu.value));
-  model::Launch launch = options_.launch(command.key, gpus);
+  model::GpuGrant given{.gpus = {}, .memory_max = command.gpu_memory_max};
+  given.gpus.reserve(command.gpus.size());
+  for (const model::GpuIndex gpu : command.gpus) given.gpus.push_back(gpus_.at(gpu.value));
+  model::Launch launch = options_.launch(command.key, given);
   if (launch.two_phase) {
     link::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
@@ -152,7 +156,8 @@ void LocalMachine::start(const model::StartAttempt& command) {
                                 .memory_group = launch.memory_group,
                                 .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
-                                .on_gpus = !command.gpus.empty()};
+                                .on_gpus = !command.gpus.empty(),
+                                .capped_by = launch.capped_by};
   keeper_.start(command.key, launch);
 }
 
@@ -167,11 +172,16 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   }
   if (!tasks_) return;
   const int processes = std::max(attempt.ranks, 1);
+  // Where its processes are more than its GPUs, each GPU has so many of them.
+  const int gpus_given = std::max(static_cast<int>(command.gpus.size()), 1);
+  const Bytes memory_max{command.gpu_memory_max.count /
+                         std::max(1, (processes + gpus_given - 1) / gpus_given)};
   std::vector<wire::TaskOrder> orders;
   for (int rank = 0; rank < processes; ++rank) {
     const std::string gpus =
         model::device_names(model::share_of_rank(rank, processes, command.gpus));
-    orders.emplace_back(wire::TrainOrder{.device = gpus.empty() ? "cpu" : gpus});
+    orders.emplace_back(
+        wire::TrainOrder{.device = gpus.empty() ? "cpu" : gpus, .gpu_memory_max = memory_max});
   }
   tasks_->order(command.key, orders);
 }
@@ -208,20 +218,19 @@ void LocalMachine::release_held() {
   }
 }
 
-std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuState& state) const {
+std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuState& state) {
   std::vector<model::GpuStranger> strangers;
   for (const hardware::GpuProcess& process : state.processes) {
-    if (owners_.contains(process.pid)) continue;
+    if (owners_.task_of(process.pid)) continue;
     strangers.push_back(hardware::stranger_of(process));
   }
   return strangers;
 }
 
-Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) const {
+Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) {
   Bytes sum;
   for (const hardware::GpuProcess& process : state.processes) {
-    const bool ours = owners_.contains(process.pid) || former_.contains(process.pid);
-    if (!ours && process.memory_known) sum += process.memory;
+    if (process.memory_known && owners_.is_stranger(process.pid)) sum += process.memory;
   }
   return sum;
 }
@@ -246,17 +255,11 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
       }
     }
     for (const hardware::GpuProcess& process : state.processes) {
-      const auto owner = owners_.find(process.pid);
-      if (owner != owners_.end() && process.memory_known)
-        uses[{owner->second, model::GpuIndex{index}}] += process.memory;
+      const std::optional<model::TaskIndex> owner = owners_.task_of(process.pid);
+      if (owner && process.memory_known) uses[{*owner, model::GpuIndex{index}}] += process.memory;
     }
   }
-  std::erase_if(former_, [&](std::int64_t pid) {
-    return std::ranges::none_of(states, [pid](const hardware::GpuState& state) {
-      return std::ranges::any_of(state.processes,
-                                 [pid](const hardware::GpuProcess& it) { return it.pid == pid; });
-    });
-  });
+  owners_.keep_only(states);
   for (const auto& [place, memory] : uses) {
     const auto running = running_.find(place.first);
     if (running == running_.end()) continue;
@@ -286,7 +289,8 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
                                   .said = word.said,
                                   .message = std::move(word.message),
                                   .of_gpu = of_gpu,
-                                  .traceback = std::move(word.traceback)};
+                                  .traceback = std::move(word.traceback),
+                                  .capped_by = std::move(word.capped_by)};
         if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(told));
         tell(std::move(told));
       },
@@ -365,8 +369,11 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           pids = {it.pid};
           pids.insert(pids.end(), it.others.begin(), it.others.end());
           found->second.rank_peaks.resize(pids.size());
+          owners_.started(it.key.task, pids);
           inbox_.push_back(
-              {.at = now(), .what = model::AttemptStarted{.key = it.key, .pid = it.pid}});
+              {.at = now(),
+               .what = model::AttemptStarted{
+                   .key = it.key, .pid = it.pid, .capped_by = found->second.capped_by}});
         },
         [](const process::RankFailed&) {},  // The end of the attempt says so, too.
         [this](const process::ProcessEnded& it) { hear_end(it); },
@@ -402,16 +409,13 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   }
   ended.usage.gpu_memory_peak = attempt.gpu_memory_peak;
   if (on_gpus) look_at_gpus_soon();
-  // What the driver still shows of its processes is not the next attempt's.
-  std::erase_if(owners_, [&](const auto& it) {
-    if (it.second != news.key.task) return false;
-    former_.insert(it.first);
-    return true;
-  });
+  owners_.ended(news.key.task);
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
-    if (news.end != model::End(model::ExitedWith{0})) read_errors(news.left.errors, ended);
+    if (news.end != model::End(model::ExitedWith{0})) {
+      read_errors(news.left.errors, on_gpus, ended);
+    }
   }
   ended.ranks = news.ranks;
   if (const auto& peaks = attempt.rank_peaks; peaks.size() > 1) {
@@ -457,7 +461,7 @@ model::Sampled LocalMachine::sample() {
                          .cpu_used_by_others = reading.cpu_used_by_others,
                          .tasks = {}};
   sampled.tasks.reserve(attempts.size());
-  owners_.clear();
+  std::map<std::int64_t, model::TaskIndex> owners;
   auto tree = reading.trees.begin();
   for (Attempt* const attempt : attempts) {
     Bytes memory;
@@ -468,7 +472,7 @@ model::Sampled LocalMachine::sample() {
       shared = std::max(shared, tree->shared);
       cpu_time += tree->cpu_time;
       peak = std::max(peak, tree->memory);
-      for (const std::int64_t pid : tree->pids) owners_.emplace(pid, attempt->key.task);
+      for (const std::int64_t pid : tree->pids) owners.emplace(pid, attempt->key.task);
       ++tree;
     }
     memory += shared;
@@ -476,6 +480,7 @@ model::Sampled LocalMachine::sample() {
     attempt->cpu_time = std::max(attempt->cpu_time, cpu_time);
     sampled.tasks.push_back({.key = attempt->key, .memory = memory});
   }
+  owners_.sampled(std::move(owners));
   return sampled;
 }
 

@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -26,6 +25,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
+#include "run/gpu_owners.h"
 #include "run/machine.h"
 #include "sys/event_loop.h"
 #include "wire/task.h"
@@ -35,7 +35,7 @@ namespace trainyard::run {
 class LocalMachine final : public Machine {
  public:
   using Launcher =
-      std::move_only_function<model::Launch(model::AttemptKey, const std::vector<model::Gpu>&)>;
+      std::move_only_function<model::Launch(model::AttemptKey, const model::GpuGrant&)>;
   /// Told whether the task was running or waiting, once it is over with it.
   using KillReply = std::move_only_function<void(bool done)>;
 
@@ -90,6 +90,7 @@ class LocalMachine final : public Machine {
     bool forked = false;  ///< It shares memory with what it was forked from.
     Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
     bool on_gpus = false;
+    std::string capped_by;  ///< What keeps it to a part of them; empty: nothing.
     Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
@@ -109,8 +110,8 @@ class LocalMachine final : public Machine {
   void look_first();
   void hear_gpus(const std::vector<hardware::GpuState>& states);
   /// Processes on it that are none of our tasks'.
-  [[nodiscard]] std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state) const;
-  [[nodiscard]] Bytes memory_of_strangers(const hardware::GpuState& state) const;
+  std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state);
+  Bytes memory_of_strangers(const hardware::GpuState& state);
   model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);
   void look_at_gpus_soon();
   void hold(model::What what);
@@ -126,10 +127,7 @@ class LocalMachine final : public Machine {
   process::ProcessTable processes_;
   std::optional<link::TaskServer> tasks_;
   std::map<model::TaskIndex, Attempt> running_;
-  /// Which attempt each process belongs to, at the last look.
-  std::map<std::int64_t, model::TaskIndex> owners_;
-  /// Processes of attempts that have ended, as long as the driver shows them.
-  std::set<std::int64_t> former_;
+  GpuOwners owners_;
   std::vector<model::Gpu> gpus_;  ///< What is known of them.
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.

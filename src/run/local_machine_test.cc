@@ -42,7 +42,7 @@ class LocalMachineTest : public ::testing::Test {
             LocalMachine::Options{.begins = {Duration{5'000}},
                                   .sample_every = sample_every,
                                   .launch = [this, command = std::move(command)](
-                                                model::AttemptKey, const std::vector<model::Gpu>&) {
+                                                model::AttemptKey, const model::GpuGrant&) {
                                     return model::Launch{
                                         .arguments = {"/bin/sh", "-c", command},
                                         .environment = {},

@@ -26,7 +26,7 @@ class Tasks {
   virtual ~Tasks() = default;
 
   /// Everything that is needed to start an attempt on these GPUs.
-  virtual model::Launch launch(model::AttemptKey key, const std::vector<model::Gpu>& gpus) = 0;
+  virtual model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) = 0;
   /// The task that people call so; nothing where there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
   /// What a task has sent to the program.

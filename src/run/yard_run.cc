@@ -156,9 +156,8 @@ void YardRun::make_machine() {
       LocalMachine::Options{
           .begins = at_,
           .sample_every = options_.sample_every,
-          .launch = [this](
-                        model::AttemptKey key,
-                        const std::vector<model::Gpu>& gpus) { return tasks_.launch(key, gpus); },
+          .launch = [this](model::AttemptKey key,
+                           const model::GpuGrant& grant) { return tasks_.launch(key, grant); },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
                                const wire::Message& message) { tasks_.hear(key, message); },

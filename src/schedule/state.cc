@@ -200,9 +200,10 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
     ending.message += fmt::format(" (try {} of {})", tries, shape.terms.retries.failures + 1);
   } else if (setback == Setback::Final && ending.failure == model::Failure::OutOfMemory &&
-             is_at_its_gpu_limit(running)) {
+             running.cause == StopCause::None && running.lack == Lack::GpuMemory &&
+             has_hard_gpu_limit(task)) {
     ending.message += fmt::format("; it may take {} of its GPU (gpu-memory-limit: hard)",
-                                  to_text(running.gpu_memory_max));
+                                  to_text(running.promise.gpu_memory));
   } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
     ending.message = "its cards died twice: " + ending.message;
   }

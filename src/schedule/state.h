@@ -306,7 +306,7 @@ struct Scheduler::State {
   void cap(std::size_t first_command, model::Decision& out);
   [[nodiscard]] Bytes cap_of(const Running& running) const;
   [[nodiscard]] static bool is_near_its_cap(const Running& running, Bytes peak);
-  [[nodiscard]] bool is_at_its_gpu_limit(const Running& running) const;
+  [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex task) const;
   void end_those_over_their_gpu_limit(Instant at, model::Decision& out);
 
   // Of the gate before GPUs.

@@ -58,18 +58,13 @@ bool Scheduler::State::is_near_its_cap(const Running& running, Bytes peak) {
   return running.is_capped && most > Bytes{} && peak >= most - Bytes{most.count / 10};
 }
 
-/// It ran out of what it may have at most, whatever the card has: trying again is of no use.
-bool Scheduler::State::is_at_its_gpu_limit(const Running& running) const {
-  const bool hard =
-      shape_of(running.key.task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
-  return hard && running.lack == Lack::GpuMemory &&
-         is_near_its_cap(running, running.needed.gpu_memory);
+bool Scheduler::State::has_hard_gpu_limit(model::TaskIndex task) const {
+  return shape_of(task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
 }
 
 void Scheduler::State::end_those_over_their_gpu_limit(Instant at, model::Decision& out) {
   for (auto& [task, running] : running_) {
-    const bool hard = shape_of(task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
-    if (!hard || running.cause != StopCause::None) continue;
+    if (!has_hard_gpu_limit(task) || running.cause != StopCause::None) continue;
     const bool over = std::ranges::any_of(
         running.gpus, [&](model::GpuIndex gpu) { return gpus_.excess_on(task, gpu) > Bytes{}; });
     if (!over) continue;

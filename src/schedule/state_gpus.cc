@@ -68,7 +68,9 @@ Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, S
   const Bytes had = running.promise.gpu_memory;
   const Bytes needed = running.needed.gpu_memory;
   const Bytes most = chooser_.most_memory(running.promise);
-  if (setback != Setback::OutOfMemory) {
+  const bool hard = has_hard_gpu_limit(running.key.task);
+  if (setback != Setback::OutOfMemory || hard) {
+    if (hard) return {.each = had, .largest = running.promise.largest};
     return {.each = had == Bytes{} ? Bytes{} : std::max(had, std::min(needed, most)),
             .largest = running.promise.largest};
   }

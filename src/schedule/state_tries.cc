@@ -50,11 +50,13 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
 /// One that others crowded did not fail, unless it had all that it was told to take. That is
 /// believed so often, and no more.
 Setback Scheduler::State::setback_of_memory(const Running& running) const {
-  if (is_at_its_gpu_limit(running)) return Setback::Final;
   const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
                        !is_near_its_cap(running, running.needed.gpu_memory) &&
                        tasks[running.key.task].tries.crowded < kFaultlessTriesMax;
-  return crowded ? Setback::Crowded : Setback::OutOfMemory;
+  if (crowded) return Setback::Crowded;
+  // It had all that it may have at most: trying again is of no use.
+  const bool at_limit = running.lack == Lack::GpuMemory && has_hard_gpu_limit(running.key.task);
+  return at_limit ? Setback::Final : Setback::OutOfMemory;
 }
 
 /// ", as other tasks had 2 GB of GPU 0 beyond what was reserved for them"; nothing where it was not

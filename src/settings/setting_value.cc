@@ -194,6 +194,16 @@ Result<bool> parse_memory_limit(std::string_view text) {
       Error{fmt::format("'{}' is neither hard nor none; how much is said by 'memory'", text)});
 }
 
+Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text) {
+  using enum model::GpuMemoryLimit;
+  const std::string small = in_small_letters(text);
+  if (small == "none") return None;
+  if (small == "soft") return Soft;
+  if (small == "hard") return Hard;
+  return std::unexpected(Error{
+      fmt::format("'{}' is neither none, soft nor hard; how much is said by 'gpu-memory'", text)});
+}
+
 Result<DeviceWish> parse_device(std::string_view text) {
   const std::string small = in_small_letters(text);
   if (small == "cpu") return DeviceWish{.cpu = true, .gpu = {}};

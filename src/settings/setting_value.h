@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "settings/configuration.h"
 
 namespace trainyard::settings {
@@ -47,6 +48,9 @@ Result<GpuMemory> parse_gpu_memory(std::string_view text);
 
 /// `hard` or `none`: whether a task that takes more memory than it was promised is ended.
 Result<bool> parse_memory_limit(std::string_view text);
+
+/// `none`, `soft` or `hard`: whether a task is kept to its part of a GPU that it shares.
+Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text);
 
 /// What a task wants to train on: `cpu`, `cuda` or `cuda:<index>`.
 struct DeviceWish {

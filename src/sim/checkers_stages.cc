@@ -125,7 +125,7 @@ void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
 void Checkers::blame_its_cap(SeenAttempt& attempt, Bytes peak) const {
   if (!attempt.out_of_gpu) return;
   attempt.crowded = attempt.crowded && !Outside::was_at_its_cap(attempt, peak);
-  attempt.at_limit = outside_.was_at_its_limit(attempt, peak);
+  attempt.at_limit = outside_.has_hard_gpu_limit(attempt.key.task);
 }
 
 /// In training: it goes on with what it has loaded when it can have more at once.
@@ -151,7 +151,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
     const SeenGpu& gpu = gpus[share.gpu.value];
     free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
   }
-  const bool may = outside_.interrupts == 0 && !attempt.at_limit && (excused || tries_left >= 0);
+  const bool may = outside_.interrupts == 0 && (excused || (!attempt.at_limit && tries_left >= 0));
   if (!free || !may || next.largest != attempt.promise.largest) {
     stop_due_ = StopReason::OutOfMemory;
     return;
@@ -322,8 +322,8 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
 Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
                                                  const SeenTask& task) const {
   const int failures = attempt.stage == Stage::Train ? task.train_failures : task.load_failures;
-  const bool again = !attempt.at_limit && (is_excused(attempt, task) ||
-                                           failures + 1 < tries_for_memory(task, attempt.stage));
+  const bool again = is_excused(attempt, task) ||
+                     (!attempt.at_limit && failures + 1 < tries_for_memory(task, attempt.stage));
   if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
 }
@@ -349,6 +349,7 @@ void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& requ
   const bool own_fault =
       attempt.stop != StopReason::Crowds && !is_excused(attempt, outside_.task(attempt.key.task));
   request.largest = attempt.promise.largest;
+  if (outside_.has_hard_gpu_limit(attempt.key.task)) return;
   if (!own_fault) {
     request.gpu_memory = had == Bytes{} ? had : std::max(had, std::min(peak, most));
   } else if (tries_left <= 0 || had == Bytes{} || had >= most) {

@@ -180,8 +180,8 @@ struct Outside {
   [[nodiscard]] Bytes cap_for(model::TaskIndex index, const std::vector<SeenGpu>& left) const;
   /// Whether it had about all that it was told to take.
   [[nodiscard]] static bool was_at_its_cap(const SeenAttempt& attempt, Bytes peak);
-  /// Whether it had all that its hard limit lets it have.
-  [[nodiscard]] bool was_at_its_limit(const SeenAttempt& attempt, Bytes peak) const;
+  /// What it was promised of a GPU is all that it may ever have.
+  [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex index) const;
 
   /// The most that one has been promised on a GPU where it has just begun; 0: none has.
   [[nodiscard]] Bytes beginning_on(model::GpuIndex gpu, Instant at) const;

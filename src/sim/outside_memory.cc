@@ -108,9 +108,8 @@ bool Outside::was_at_its_cap(const SeenAttempt& attempt, Bytes peak) {
          peak >= attempt.cap - Bytes{attempt.cap.count / 10};
 }
 
-bool Outside::was_at_its_limit(const SeenAttempt& attempt, Bytes peak) const {
-  const auto limit = shape_of(attempt.key.task).terms.gpu_memory_limit;
-  return limit == model::GpuMemoryLimit::Hard && was_at_its_cap(attempt, peak);
+bool Outside::has_hard_gpu_limit(model::TaskIndex index) const {
+  return shape_of(index).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
 }
 
 Bytes Outside::beginning_on(model::GpuIndex gpu, Instant at) const {

@@ -18,15 +18,6 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-std::vector<std::string> environment_names() {
-  std::vector<std::string> names;
-  for (const char* const* entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    names.emplace_back(text.substr(0, text.find('=')));
-  }
-  return names;
-}
-
 std::optional<std::string> variable(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): none changes it.
   if (value == nullptr || *value == '\0') return std::nullopt;

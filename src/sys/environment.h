@@ -10,9 +10,6 @@ namespace trainyard::sys {
 /// All environment variables, as NAME=value.
 std::vector<std::string> environment();
 
-/// The names of all environment variables.
-std::vector<std::string> environment_names();
-
 /// Nothing where it is not set, or empty.
 std::optional<std::string> variable(const char* name);
 

@@ -143,6 +143,36 @@ Result<PythonCommand> read_python_command(std::string_view text) {
   return read_python_command(*std::move(words));
 }
 
+std::string program_of_command(std::string_view text) {
+  constexpr std::string_view kMoreCommands = ";|\n()";
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  const std::string_view word = text.substr(0, text.find_first_of(" \t<>"));
+  if (word.find_first_of(kForShell) != std::string_view::npos ||
+      word.find_first_of("'\"\\=") != std::string_view::npos) {
+    return {};
+  }
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char byte = text[i];
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (quote != '\'' && byte == '\\') {
+      ++i;
+    } else if (quote != '\'' && (byte == '`' || (byte == '$' && next == '('))) {
+      return {};
+    } else if (quote != 0) {
+      if (byte == quote) quote = 0;
+    } else if (byte == '\'' || byte == '"') {
+      quote = byte;
+    } else if (byte == '&') {
+      // 2>&1 and &> are about its output.
+      if (next != '>' && (i == 0 || (text[i - 1] != '>' && text[i - 1] != '<'))) return {};
+    } else if (kMoreCommands.contains(byte)) {
+      return {};
+    }
+  }
+  return quote == 0 ? std::string(word) : std::string();
+}
+
 bool is_python_module(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name | std::views::split('.'), [](const auto& part) {
     const std::string_view text(part.begin(), part.end());

@@ -26,6 +26,11 @@ struct PythonCommand {
 Result<PythonCommand> read_python_command(std::vector<std::string> arguments);
 Result<PythonCommand> read_python_command(std::string_view text);
 
+/// The program that a text for the shell starts, where that is all that the shell does with it: its
+/// first word is a plain one, and no other command comes behind it. Where its output goes, and what
+/// its other words are, does not matter. Empty otherwise.
+std::string program_of_command(std::string_view text);
+
 /// Whether a text is the name of a module: torch.nn.
 bool is_python_module(std::string_view name);
 

@@ -71,6 +71,13 @@ bool is_of_gpu(std::string_view line) {
   return std::ranges::any_of(kWords, [&text](std::string_view it) { return text.contains(it); });
 }
 
+bool is_of_mps(std::string_view text) {
+  // As CUDA's runtime and driver have them.
+  constexpr std::array<std::string_view, 4> kMpsWords{"MPS server", "MPS client", "cudaErrorMps",
+                                                      "CUDA_ERROR_MPS_"};
+  return std::ranges::any_of(kMpsWords, [text](std::string_view it) { return text.contains(it); });
+}
+
 std::optional<std::string> out_of_memory_line(std::string_view text) {
   while (!text.empty()) {
     const std::size_t before = text.find_last_of("\r\n");

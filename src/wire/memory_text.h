@@ -20,4 +20,8 @@ std::optional<std::string> out_of_memory_line(std::string_view text);
 /// Whether such a line is about the memory of a GPU.
 bool is_of_gpu(std::string_view line);
 
+/// Whether it is NVIDIA's multi-process service (MPS) that has failed, and nothing that the command
+/// did: its daemon has gone, or another client took it down.
+bool is_of_mps(std::string_view text);
+
 }  // namespace trainyard::wire

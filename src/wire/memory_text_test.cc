@@ -46,5 +46,15 @@ TEST(MemoryText, IsTheLastLineThatSaysSoCutToALength) {
   EXPECT_EQ(out_of_memory_line(text), "MemoryError: " + std::string(587, 'x'));
 }
 
+TEST(MemoryText, KnowsWhenTheServiceThatSharesAGpuIsGone) {
+  EXPECT_TRUE(
+      is_of_mps("RuntimeError: CUDA error: MPS client failed to connect to the MPS control "
+                "daemon or the MPS server\n"));
+  EXPECT_TRUE(is_of_mps("jaxlib: CUDA_ERROR_MPS_SERVER_NOT_READY: it does not\n"));
+  EXPECT_FALSE(is_of_mps("CUDA error: an illegal memory access was encountered\n"));
+  EXPECT_FALSE(is_of_mps("RuntimeError: MPS backend out of memory"));
+  EXPECT_FALSE(is_of_mps(""));
+}
+
 }  // namespace
 }  // namespace trainyard::wire

@@ -1,7 +1,9 @@
 #include "wire/task.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/utf8.h"
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::size_t kValuesBytesMax = 4'000;
 constexpr std::size_t kCommandBytesMax = 1'000;
+constexpr std::size_t kCapsBytesMax = 100;
 
 struct Word {
   model::Said said;
@@ -56,7 +60,8 @@ StageWord word_of(const nlohmann::json& fields) {
     return {
         .said = word.said,
         .message = std::string(utf8_prefix(text_or_nothing(fields, "message"), kMessageBytesMax)),
-        .traceback = last_of(text_or_nothing(fields, "traceback"), kTracebackBytesMax)};
+        .traceback = last_of(text_or_nothing(fields, "traceback"), kTracebackBytesMax),
+        .capped_by = std::string(utf8_prefix(text_or_nothing(fields, "caps"), kCapsBytesMax))};
   }
   return {.said = model::Said::Nonsense,
           .message = fmt::format("it said '{}', which nobody understands",
@@ -92,6 +97,7 @@ std::string task_fields(const StageWord& word) {
   }
   if (!word.message.empty()) fields["message"] = utf8_prefix(word.message, kMessageBytesMax);
   if (!word.traceback.empty()) fields["traceback"] = last_of(word.traceback, kTracebackBytesMax);
+  if (!word.capped_by.empty()) fields["caps"] = utf8_prefix(word.capped_by, kCapsBytesMax);
   return fields_text(fields);
 }
 
@@ -119,8 +125,12 @@ Result<TaskOrder> order_of(std::string_view text) {
   auto device = text_field(*fields, "device");
   if (!device) return std::unexpected(std::move(device.error()));
   const auto again = fields->find("again");
-  return TrainOrder{.device = std::move(*device),
-                    .again = again != fields->end() && again->is_boolean() && again->get<bool>()};
+  const auto most = fields->find("gpu_memory_max");
+  const bool says_most = most != fields->end() && most->is_number_integer();
+  return TrainOrder{
+      .device = std::move(*device),
+      .gpu_memory_max = Bytes{std::max<std::int64_t>(0, says_most ? most->get<std::int64_t>() : 0)},
+      .again = again != fields->end() && again->is_boolean() && again->get<bool>()};
 }
 
 }  // namespace
@@ -132,6 +142,7 @@ std::string to_fields(const TaskReport& report) {
 std::string to_fields(const TaskOrder& order) {
   return match(order, [](const TrainOrder& it) {
     nlohmann::json fields{{"do", "train"}, {"device", it.device}};
+    if (it.gpu_memory_max > Bytes{}) fields["gpu_memory_max"] = it.gpu_memory_max.count;
     if (it.again) fields["again"] = true;
     return fields_text(fields);
   });

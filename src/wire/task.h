@@ -14,6 +14,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "model/event.h"
 #include "wire/frame.h"
@@ -37,6 +38,9 @@ struct StageWord {
   model::Said said = model::Said::Loading;
   std::string message;    ///< One line, for people; at most 4,000 bytes are sent.
   std::string traceback;  ///< Of a failure; at most 64,000 bytes are sent, the last ones.
+  /// With `loaded`: by whose words it will keep to what it may take of its GPUs, "torch 2.4.1"; at
+  /// most 100 bytes. Empty: it will not.
+  std::string capped_by = {};
 
   friend bool operator==(const StageWord&, const StageWord&) = default;
 };
@@ -67,6 +71,8 @@ using TaskReport = std::variant<StageWord, Progress, Message>;
 /// Train now. (A task that is to end gets SIGTERM.)
 struct TrainOrder {
   std::string device;  ///< "cpu"
+  /// What this process may take of each GPU that it is given at most; 0: nothing is said.
+  Bytes gpu_memory_max;
   bool again = false;  ///< It was given before: who speaks now has connected since.
 
   friend bool operator==(const TrainOrder&, const TrainOrder&) = default;

@@ -2,10 +2,13 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "model/event.h"
 
 namespace trainyard::wire {
@@ -22,6 +25,17 @@ TEST(TaskReport, IsReadAsItWasWritten) {
   const TaskReport progress = Progress{.fraction = 0.5, .values = R"({"loss":0.31})"};
   EXPECT_EQ(to_fields(progress), R"({"fraction":0.5,"say":"progress","values":{"loss":0.31}})");
   EXPECT_EQ(read_report(to_fields(progress)).value(), progress);
+}
+
+TEST(TaskReport, SaysWhatKeepsItToItsPartOfAGpu) {
+  const TaskReport word = StageWord{
+      .said = model::Said::Loaded, .message = {}, .traceback = {}, .capped_by = "torch 2.4.1"};
+  EXPECT_EQ(to_fields(word), R"({"caps":"torch 2.4.1","say":"loaded"})");
+  EXPECT_EQ(read_report(to_fields(word)).value(), word);
+  const TaskReport read =
+      read_report(R"({"say":"loaded","caps":")" + std::string(200, 'x') + R"("})").value();
+  EXPECT_EQ(std::get<StageWord>(read).capped_by, std::string(100, 'x'));
+  EXPECT_EQ(std::get<StageWord>(read_report(R"({"say":"loaded","caps":7})").value()).capped_by, "");
 }
 
 TEST(TaskReport, IsNonsenseWhenNobodyUnderstandsTheWord) {
@@ -84,6 +98,17 @@ TEST(TaskOrder, IsReadAsItWasWritten) {
   const TaskOrder order = TrainOrder{.device = "cuda:1"};
   EXPECT_EQ(to_fields(order), R"({"device":"cuda:1","do":"train"})");
   EXPECT_EQ(read_order(to_fields(order)).value(), order);
+}
+
+TEST(TaskOrder, SaysHowMuchOfAGpuItMayTake) {
+  const TrainOrder order{.device = "cuda:1", .gpu_memory_max = gb(3)};
+  EXPECT_EQ(to_fields(order), R"({"device":"cuda:1","do":"train","gpu_memory_max":3000000000})");
+  EXPECT_EQ(read_order(to_fields(order)).value(), TaskOrder(order));
+  for (const char* const wrong : {"-1", "\"much\"", "1.5", "null"}) {
+    const auto read =
+        read_order(fmt::format(R"({{"device":"cpu","do":"train","gpu_memory_max":{}}})", wrong));
+    EXPECT_EQ(read.value(), TaskOrder(TrainOrder{.device = "cpu"})) << wrong;
+  }
 }
 
 TEST(TaskOrder, SaysWhatIsWrong) {

@@ -119,7 +119,7 @@ BUGS = [
      "      static_cast<void>(stage);\n      add_one(load_out_of_memory);\n"
      "      add_one(train_out_of_memory);\n"),
     ("a_try_that_others_crowded_is_counted", "state_tries.cc",
-     "  return crowded ? Setback::Crowded : Setback::OutOfMemory;\n",
+     "  if (crowded) return Setback::Crowded;\n",
      "  return crowded ? Setback::OutOfMemory : Setback::OutOfMemory;\n"),
     ("the_last_try_shares_its_gpu", "state_gpus.cc",
      "  if (next.number >= next.most || had == Bytes{} || had >= most) return kAlone;\n",

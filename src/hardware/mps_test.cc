@@ -1,0 +1,49 @@
+#include "hardware/mps.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "sys/test_directory.h"
+
+namespace trainyard::hardware {
+namespace {
+
+/// Calls this process so for a while.
+class Named {
+ public:
+  explicit Named(const char* name) {
+    ::prctl(PR_GET_NAME, before_);
+    ::prctl(PR_SET_NAME, name);
+  }
+  Named(const Named&) = delete;
+  Named& operator=(const Named&) = delete;
+  ~Named() { ::prctl(PR_SET_NAME, before_); }
+
+ private:
+  char before_[16] = {};
+};
+
+TEST(Mps, RunsWhereItsDaemonIsAliveAndOurs) {
+  const sys::TemporaryDirectory directory;
+  EXPECT_FALSE(mps_runs(directory.path())) << "nobody has left a file";
+  directory.write("nvidia-cuda-mps-control.pid", fmt::format("{}\n", ::getpid()));
+  EXPECT_FALSE(mps_runs(directory.path())) << "another program has its number";
+  {
+    const Named daemon("nvidia-cuda-mps-control");
+    EXPECT_TRUE(mps_runs(directory.path()));
+  }
+  for (const std::string_view wrong : {"", "-1", "0", "many", "1", "999999999"}) {
+    directory.write("nvidia-cuda-mps-control.pid", wrong);
+    EXPECT_FALSE(mps_runs(directory.path())) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::hardware

@@ -1,0 +1,47 @@
+// Which frameworks a command's Python would import, read from the files beside it: nothing is run,
+// and nothing imported.
+//
+// Knows virtual environments, conda, Debian's Python and a user's own packages. A launcher that is
+// no Python and whose shebang names none (uv, a pyenv shim) has none.
+//
+// Reads files. Any thread. About 20 system calls.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::hardware {
+
+/// What decides where a program and its packages are looked for.
+struct PythonSurroundings {
+  std::string path;               ///< PATH; empty: where the system has its programs.
+  std::string home;               ///< HOME; empty: there are no packages of the user's own.
+  std::string python_path;        ///< PYTHONPATH
+  bool user_packages = true;      ///< PYTHONNOUSERSITE is not set.
+  std::string working_directory;  ///< Absolute: what a relative program means.
+};
+
+/// The Python that a program is, or that its shebang names, as a path that is not resolved: a
+/// virtual environment is found by it. Nothing: it is none.
+std::optional<std::string> find_python(std::string_view program, const PythonSurroundings& around);
+
+/// Where it looks for packages, first those that count first.
+std::vector<std::string> package_directories(const std::string& python,
+                                             const PythonSurroundings& around);
+
+/// Of these the first that is there: torch/version.py, jaxlib's metadata. Nothing: it is in none,
+/// or what is there says no release.
+std::optional<std::string> release_of_torch(const std::vector<std::string>& directories);
+std::optional<std::string> release_of_jaxlib(const std::vector<std::string>& directories);
+
+/// What a file says of itself: __version__ = '2.10.0+cu128'. Of anything but one plain text
+/// nothing.
+std::optional<std::string> written_release(std::string_view text);
+
+/// Whether a release is at least this one: "2.10.0+cu128" is at least 2.10. One from before a
+/// release (2.10.0a0, 2.10.0rc1, 2.10.0.dev) is not at least that.
+bool is_at_least(std::string_view release, int major, int minor);
+
+}  // namespace trainyard::hardware

@@ -1,0 +1,67 @@
+// How a task of a job can be kept to a part of its GPU: Job::cappers().
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "hardware/mps.h"
+#include "job/gpu_caps.h"
+#include "job/job.h"
+#include "job/job_binding.h"
+#include "job/job_spec.h"
+#include "job/job_state.h"
+#include "job/task_environment.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "text/placeholder.h"
+#include "text/python_command.h"
+
+namespace trainyard::job {
+namespace {
+
+/// The first word of what is run; empty where only a shell knows it.
+std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {
+  const std::string word = task.arguments.front().fill(bindings);
+  return task.in_shell ? text::program_of_command(word) : word;
+}
+
+}  // namespace
+
+Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
+                               const std::string& working_directory) const {
+  const bool amd = !capacity.gpus.empty() && capacity.gpus.front().maker == model::GpuMaker::Amd;
+  if (amd) return {.found = {}, .why_not = "nothing is known that keeps to one on AMD's GPUs"};
+  CapBasis basis{.program = first_word(*bound.task, bound.bindings),
+                 .working_directory = working_directory,
+                 .environment = said,
+                 .mps = false};
+  for (const auto& [variable, value] : environment) {
+    if (find_variable(said, variable) == nullptr) basis.environment.emplace_back(variable, value);
+  }
+  const std::string* const pipes = find_variable(basis.environment, kMpsPipes);
+  basis.mps = hardware::mps_runs(pipes == nullptr ? hardware::kMpsDirectory : *pipes);
+  return find_cappers(basis);
+}
+
+Cappers Job::cappers(model::TaskIndex task) const {
+  const State::Bound bound = state_->bind(task);
+  return state_->cappers_of(bound, said_variables(*bound.group, *bound.task, bound.bindings),
+                            state_->working_directory_of(bound));
+}
+
+Variables Job::State::caps_for(const Cappers& cappers, const model::Shape& shape,
+                               const model::GpuGrant& grant) const {
+  const int gpus = std::max(shape.terms.request.gpus, 1);
+  CapAmount amount{.most = grant.memory_max,
+                   .sharing = std::max(1, (shape.terms.ranks + gpus - 1) / gpus),
+                   .ranks = shape.terms.ranks > 0,
+                   .total = grant.memory_max,
+                   .gpus_of_machine = static_cast<int>(capacity.gpus.size())};
+  if (!grant.gpus.empty()) {
+    amount.total = std::ranges::min(grant.gpus, {}, &model::Gpu::memory).memory;
+  }
+  return cap_variables(cappers, amount);
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,36 @@
+// What a command for the shell starts, where that is one program.
+#include "text/python_command.h"
+
+#include <gtest/gtest.h>
+
+namespace trainyard::text {
+namespace {
+
+TEST(ProgramOfCommand, IsItsFirstWordWhereNothingElseIsStarted) {
+  EXPECT_EQ(program_of_command("python3 fit.py --lr 0.1"), "python3");
+  EXPECT_EQ(program_of_command("./fit.py"), "./fit.py");
+  EXPECT_EQ(program_of_command("/opt/venv/bin/python fit.py > out.txt 2>&1 < in.txt\n"),
+            "/opt/venv/bin/python");
+  EXPECT_EQ(program_of_command("python3 fit.py &>out.txt"), "python3");
+  EXPECT_EQ(program_of_command("python3 fit.py --name 'a; b' --to \"$HOME/a|b\" c\\;d"), "python3");
+  EXPECT_EQ(program_of_command("python3 -c 'print(`)'"), "python3");
+}
+
+TEST(ProgramOfCommand, IsNoneWhereAnotherOneMayCome) {
+  for (const char* const text :
+       {"cd x && python3 fit.py", "python3 a.py; python3 b.py", "python3 a.py | tee log",
+        "python3 fit.py &", "python3 a.py\npython3 b.py", "(python3 fit.py)",
+        "python3 fit.py $(ls)", "python3 fit.py `ls`", "python3 fit.py \"$(ls)\""}) {
+    EXPECT_EQ(program_of_command(text), "") << text;
+  }
+}
+
+TEST(ProgramOfCommand, IsNoneWhereTheShellHasAHandInItsName) {
+  for (const char* const text : {"$PYTHON fit.py", "A=b python3 fit.py", "'python3' fit.py",
+                                 "~/bin/python fit.py", "py\\thon fit.py", "python3 'fit.py", ""}) {
+    EXPECT_EQ(program_of_command(text), "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::text

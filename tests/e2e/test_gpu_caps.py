@@ -1,0 +1,160 @@
+"""A task that shares a card is kept to its part of it, in the words that its framework understands."""
+import shutil
+import subprocess
+import sys
+
+from test_gpus import HERE, GpuTest
+
+# A torch as far as it matters: who asks its allocator for more than the fraction runs out of memory.
+TORCH = """
+import os, sys
+sys.path.insert(0, "HERE")
+import fake_gpu
+
+__version__ = "RELEASE"
+CONTEXT = 300_000_000  # Which it does not count.
+TOTAL = 8_000_000_000
+fraction = 1.0
+for option in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "").split(","):
+    name, _, value = option.partition(":")
+    if name == "per_process_memory_fraction":
+        if "RELEASE" == "2.9.1":
+            raise RuntimeError("Unrecognized CachingAllocator option: " + name)
+        fraction = float(value)
+allocated = 0
+
+
+def take(memory):
+    global allocated
+    if allocated + memory > fraction * TOTAL:
+        raise RuntimeError("CUDA out of memory. Tried to allocate %.2f GiB. GPU 0 has a total capacity of 7.45 GiB "
+                           "of which 1.00 GiB is free. %.2f GiB allowed" % (memory / 2**30, fraction * TOTAL / 2**30))
+    fake_gpu.take(memory + (0 if allocated else CONTEXT))
+    allocated += memory
+"""
+# Takes so many times 100 MB, one after the other.
+TASK = """
+import os, pathlib, time, sys
+import torch
+for piece in range(int(sys.argv[1])):
+    torch.take(100_000_000)
+pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has").touch()
+print(torch.fraction)
+while not pathlib.Path("go").exists():
+    time.sleep(0.01)
+"""
+
+
+class Caps(GpuTest):
+    def setUp(self):
+        super().setUp()
+        self.show([self.card("GPU-aaaa", 1)])
+        self.write("task.py", TASK)
+
+    def install(self, release):
+        """A virtual environment with the made-up torch."""
+        packages = self.directory / "venv/lib" / f"python3.{sys.version_info[1]}" / "site-packages/torch"
+        packages.mkdir(parents=True)
+        (self.directory / "venv/bin").mkdir()
+        (self.directory / "venv/bin/python").symlink_to("/usr/bin/python3")
+        self.write("venv/pyvenv.cfg", "home = /usr/bin\n")
+        (packages / "__init__.py").write_text(TORCH.replace("HERE", str(HERE)).replace("RELEASE", release))
+        (packages / "version.py").write_text(f"__version__ = '{release}'\n")
+
+    def tasks(self, keys="", **takes):
+        lines = "\n".join(f'      - {{id: {name}, command: "venv/bin/python task.py {pieces}"}}'
+                          for name, pieces in takes.items())
+        return self.job(f"""
+name: job
+config: {{scheduler.settle-time: 0}}
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    gpu-memory: 800MB
+    {keys}
+    tasks:
+{lines}
+""")
+
+    def fraction(self, task, attempt=1):
+        name = "stdout.log" if attempt == 1 else f"stdout.{attempt}.log"
+        return (self.directory / "runs/job/g" / task / name).read_text()
+
+    def test_lose_none_of_seven_beside_one_that_takes_three_times_its_promise(self):
+        self.install("2.10.0")
+        self.tasks(greedy=21, **{f"t{n}": 3 for n in range(7)})
+        yard = self.start("run", "job.yaml")
+        self.until("the seven", lambda: all(self.has(f"t{n}") for n in range(7)))
+        self.until("the greedy one's end", lambda: self.rows()["greedy"]["status"] != "TRAINING")
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        rows = self.rows()
+        self.assertEqual({name: (row["word"], row["attempt"]) for name, row in rows.items() if name != "greedy"},
+                         {f"t{n}": ("FINISHED", 1) for n in range(7)})
+        self.assertEqual(rows["greedy"]["word"], "FINISHED")
+        self.assertGreater(rows["greedy"]["attempt"], 1)
+
+    def test_are_not_told_to_a_torch_that_does_not_begin_with_them(self):
+        self.install("2.9.1")
+        self.tasks(a=3, b=3)
+        self.go()
+        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
+        self.assertIn("GPU cap      not told: torch 2.9.1 is not known to take one (2.10 and later are)", text)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual([self.fraction(task) for task in "ab"], ["1.0\n", "1.0\n"])
+
+    def test_are_ended_for_good_where_they_are_hard(self):
+        self.install("2.10.0")
+        self.tasks("gpu-memory-limit: hard", a=3, greedy=21)
+        yard = self.start("run", "job.yaml")
+        self.until("its end", lambda: self.rows().get("greedy", {}).get("word") == "OUT_OF_MEMORY")
+        self.go()
+        _, errors = self.end_of(yard, expect=1)
+        self.assertIn("it may take 800 MB of its GPU (gpu-memory-limit: hard)", errors)
+        self.assertEqual(self.rows()["greedy"]["attempt"], 1, errors)
+
+    def daemon(self):
+        """What looks like NVIDIA's daemon: a program of that name, and its file."""
+        program = shutil.copy("/bin/sleep", self.directory / "nvidia-cuda-mps-control")
+        process = subprocess.Popen([program, "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.write("nvidia-cuda-mps-control.pid", f"{process.pid}\n")
+        return process
+
+    def test_are_told_to_mps_as_long_as_its_daemon_lives(self):
+        self.environment["CUDA_MPS_PIPE_DIRECTORY"] = str(self.directory)
+        daemon = self.daemon()
+        # The first time it dies with the daemon, and says so as CUDA does.
+        self.write("task.sh", """
+echo "limit=$CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
+[ $TRAINYARD_ATTEMPT = 1 ] || exit 0
+touch $TRAINYARD_TASK_DIR/has
+while ! [ -e go ]; do sleep 0.01; done
+echo "RuntimeError: CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server" >&2
+exit 1
+""")
+        self.job("""
+name: job
+config: {scheduler.settle-time: 0}
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    gpu-memory: 3GB
+    matrix: {n: [a, b]}
+    tasks: [{id: "{n}", command: "sh task.sh"}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: self.has("a") and self.has("b"))
+        daemon.kill()
+        daemon.wait()
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("g/a: LOST", errors)
+        self.assertIn("the MPS service that it shared its GPU through has gone", errors)
+        self.assertEqual({name: (row["word"], row["attempt"]) for name, row in self.rows().items()},
+                         {"a": ("FINISHED", 2), "b": ("FINISHED", 2)})
+        self.assertRegex(self.fraction("a"), r"^limit=0=\d+M\n$")
+        self.assertEqual(self.fraction("a", 2), "limit=\n")
