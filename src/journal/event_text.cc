@@ -95,6 +95,11 @@ void append(std::string& data, const model::Change& change, const RowNumbers& nu
         append(data, reason.reason);
         data.push_back('}');
       },
+      [&](const model::SharingMeasured& it) {
+        fmt::format_to(std::back_inserter(data),
+                       R"({{"shape":{},"to_a_gpu":{},"factor":{:.3f},"tasks":{},"to_a_gpu_max":{}}})",
+                       numbers.of(it.shape), it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max);
+      },
       // A reading, and not kept among what happened.
       [&](const model::HeadroomSeen&) {});
 }

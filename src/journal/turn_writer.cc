@@ -252,7 +252,8 @@ Result<void> TurnWriter::apply(Instant at, const model::Change& change) {
       [&](const model::ReasonChanged& reason) {
         return waiting_.put(book_.numbers.of(reason.shape), reason.reason);
       },
-      [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); });
+      [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); },
+      [](const model::SharingMeasured&) { return Result<void>(); });
 }
 
 Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {

@@ -93,7 +93,20 @@ struct HeadroomSeen {
   Headroom headroom;
 };
 
-using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen>;
+/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is known,
+/// and when it has changed by more than a little.
+struct SharingMeasured {
+  ShapeIndex shape;
+  int to_a_gpu = 0;   ///< With so many to a GPU most work is done; 0: one was not measured alone.
+  double factor = 0;  ///< Times the work of one to a GPU.
+  int tasks = 0;      ///< That were measured so.
+  int to_a_gpu_max = 0;  ///< No more are let onto one, as it gains nothing; 0: any number is.
+
+  friend bool operator==(const SharingMeasured&, const SharingMeasured&) = default;
+};
+
+using Change =
+    std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen, SharingMeasured>;
 
 /// What one event led to, in order. `changes` are written down before `commands` are carried out.
 struct Decision {

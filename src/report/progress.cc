@@ -21,6 +21,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/sharing_text.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -49,6 +50,9 @@ ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
               .finished = 0,
               .names = {}};
+  for (const model::Shape& shape : plan.shapes) {
+    shape_groups_.push_back(static_cast<std::uint32_t>(names_.size()) + shape.group.value);
+  }
   added.finished = added.tasks - std::accumulate(left.begin(), left.end(), 0);
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     total_ += tasks[i];
@@ -159,7 +163,8 @@ void ProgressLine::see(const model::Decision& decision) {
             reasons_[it.shape] = it.reason;
           }
         },
-        [this](const model::HeadroomSeen& it) { room_ = it.headroom; });
+        [this](const model::HeadroomSeen& it) { room_ = it.headroom; },
+        [this](const model::SharingMeasured& it) { see(it); });
   }
   for (const model::Command& command : decision.commands) {
     if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
@@ -170,6 +175,12 @@ void ProgressLine::see(const model::Decision& decision) {
       promise(grant->key.task, grant->promise.memory);
     }
   }
+}
+
+void ProgressLine::see(const model::SharingMeasured& change) {
+  if (++sharing_told_ > kSharingLinesMax) return;
+  lasting(fmt::format("{}: {}", names_.at(shape_groups_.at(change.shape.value)),
+                      model::sharing_text(change)));
 }
 
 void ProgressLine::promise(model::TaskIndex task, Bytes memory) {

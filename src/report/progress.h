@@ -42,6 +42,8 @@ class ProgressLine {
   /// Lasting lines about failures, retries and results that were lost or changed; what comes after
   /// is counted only, `status` has it.
   static constexpr int kTroubleLinesMax = 100;
+  /// Lasting lines about what sharing GPUs comes to.
+  static constexpr int kSharingLinesMax = 20;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
@@ -92,6 +94,7 @@ class ProgressLine {
   void see(const model::Decision& decision);
   void see(const model::TaskChanged& change);
   void see(const model::GroupChanged& change);
+  void see(const model::SharingMeasured& change);
   void end(const model::TaskChanged& change, std::optional<Duration> took);
   void leave(model::TaskIndex task);
   void promise(model::TaskIndex task, Bytes memory);
@@ -118,8 +121,9 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
-  std::vector<std::string> names_;         ///< Of the groups.
-  std::vector<std::uint32_t> group_ends_;  ///< The first task after each group.
+  std::vector<std::string> names_;           ///< Of the groups.
+  std::vector<std::uint32_t> shape_groups_;  ///< The group of each shape.
+  std::vector<std::uint32_t> group_ends_;    ///< The first task after each group.
   Instant now_;
   Counts counts_;
   std::map<model::TaskIndex, Active> active_;
@@ -131,6 +135,7 @@ class ProgressLine {
   Instant last_start_;
   int interrupts_ = 0;
   int troubles_told_ = 0;
+  int sharing_told_ = 0;
 
   bool started_ = false;
   bool finished_ = false;

@@ -91,13 +91,14 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::BatchAdded& it) { state_->batch_added(*it.plan, out); },
-      [&](const model::Progressed& it) { state_->progressed(it); },
+      [&](const model::Progressed& it) { state_->progressed(event.at, it); },
       [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
   state_->end_overdue(event.at, out);
   state_->let_go(event.at);
   if (state_->come_back(event.at)) look = true;
+  state_->tell_prices(out);
   if (look) state_->start_what_fits(event.at, out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
                        std::holds_alternative<model::GpusSampled>(event.what);

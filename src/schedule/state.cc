@@ -95,6 +95,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   running.needed.gpu_memory = gpus_.peak_of(task);
   running.lost_gpu = gpus_.lost_gpu_of(task, at);
   gpus_.release(task, at);
+  paces_.ended(task, event.end == model::End(model::ExitedWith{0}), at);
   groups_.task_stopped(group_of(task));
   conclude_attempt(running, event, at, out);
   // The answer says that it has ended, so it comes after that has been decided.

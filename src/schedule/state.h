@@ -60,6 +60,7 @@
 #include "schedule/group_book.h"
 #include "schedule/ledger.h"
 #include "schedule/lookahead.h"
+#include "schedule/paces.h"
 #include "schedule/scheduler.h"
 #include "schedule/startup_gate.h"
 #include "schedule/task_table.h"
@@ -84,7 +85,7 @@ struct Scheduler::State {
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
-  void progressed(const model::Progressed& event);
+  void progressed(Instant at, const model::Progressed& event);
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
   /// When let_go() is to be called next.
@@ -103,6 +104,8 @@ struct Scheduler::State {
   void start_what_fits(Instant at, model::Decision& out);
   /// Says what could be promised, if that is new: after a reading, and with a new reason.
   void tell_headroom(bool after_reading, model::Decision& out);
+  /// Says what sharing GPUs costs, where that is new.
+  void tell_prices(model::Decision& out);
 
   std::set<std::pair<Instant, model::TaskIndex>> deadlines;  ///< See (3).
   TaskTable tasks;
@@ -309,6 +312,11 @@ struct Scheduler::State {
   [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex task) const;
   void end_those_over_their_gpu_limit(Instant at, model::Decision& out);
 
+  // Of what sharing GPUs costs.
+  void promise_gpus(model::TaskIndex task, const GpuSet& gpus, const model::Request& request,
+                    Instant at);
+  [[nodiscard]] model::GpuSharing priced(model::GpuSharing written, model::ShapeIndex shape) const;
+
   // Of the gate before GPUs.
   void close_gate(Instant at);
   [[nodiscard]] model::Cause choose_gpus(const model::Request& request, Instant at,
@@ -357,8 +365,11 @@ struct Scheduler::State {
   GpuLedger gpus_;
   GpuChooser chooser_;
   Estimates estimates_;
-  WaitingRoom waiting_;  ///< The tasks that wait to be started.
-  WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
+  Paces paces_;
+  std::map<model::ShapeIndex, model::SharingMeasured> prices_;  ///< As was last told.
+  std::map<model::ShapeIndex, int> per_gpu_max_;  ///< How many may be on one, where that is known.
+  WaitingRoom waiting_;                           ///< The tasks that wait to be started.
+  WaitingRoom loaded_;  ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;
   int ahead_ = 0;           ///< How many attempts are started and do not train yet.
   int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.

@@ -79,10 +79,12 @@ void Scheduler::State::occupy(const model::Request& request, const GpuSet& gpus,
 }
 
 /// Who reports how far it is has what it needs.
-void Scheduler::State::progressed(const model::Progressed& event) {
+void Scheduler::State::progressed(Instant at, const model::Progressed& event) {
   const auto found = running_.find(event.key.task);
   if (found == running_.end() || found->second.key != event.key) return;
-  if (found->second.training_since) gpus_.settle(event.key.task);
+  if (!found->second.training_since) return;
+  gpus_.settle(event.key.task);
+  if (event.fraction) paces_.progressed(event.key.task, *event.fraction, at);
 }
 
 }  // namespace trainyard::schedule

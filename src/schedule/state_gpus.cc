@@ -51,6 +51,7 @@ model::Request Scheduler::State::within_gpus(model::Request request,
                                              model::ShapeIndex shape) const {
   // What was learned of others says nothing of one that is to have all that there is.
   if (request.gpus == 0 || request.largest) return request;
+  request.sharing = priced(request.sharing, shape);
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
   const Bytes asked = learned_gpu_memory(shapes_[shape.value].terms.request.gpu_memory, shape);
   if (request.gpu_memory > asked) {

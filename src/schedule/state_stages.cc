@@ -99,7 +99,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   Running& running = running_.at(task);
   // Empty for one on the CPUs, and for one that tries again: it has kept its GPUs.
   if (!gpus.empty()) {
-    gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
+    promise_gpus(task, gpus, request, at);
     running.gpus = gpus;
     running.promise.gpus = request.gpus;
     running.promise.gpu_memory = request.gpu_memory;

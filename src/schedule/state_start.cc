@@ -257,7 +257,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   enter(task, Status::Available, out);
   // The books first: what is looked at next in this pass must find less room.
   ledger_.promise(task, request);
-  gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
+  promise_gpus(task, gpus, request, at);
   occupy(request, gpus, at);
   groups_.task_started(group_of(task));
   Running& running =

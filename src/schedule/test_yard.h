@@ -22,6 +22,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/sharing_text.h"
 #include "model/status.h"
 #include "model/terms.h"
 #include "model/waiting.h"
@@ -59,7 +60,10 @@ inline std::string told(const model::Change& change, const model::Headroom& room
       [&room](const model::ReasonChanged& it) {
         return fmt::format("shape {}: {}", it.shape.value, model::reason_text(it.reason, room));
       },
-      [](const model::HeadroomSeen&) { return std::string("room"); });
+      [](const model::HeadroomSeen&) { return std::string("room"); },
+      [](const model::SharingMeasured& it) {
+        return fmt::format("shape {}: {}", it.shape.value, model::sharing_text(it));
+      });
 }
 
 /// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs.

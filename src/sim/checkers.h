@@ -102,6 +102,7 @@ class Checkers {
   void changed(const model::GroupChanged& change);
   void changed(const model::ReasonChanged& change);
   void changed(const model::HeadroomSeen& change);
+  void changed(const model::SharingMeasured& change);
   void decided(const model::StartAttempt& command);
   void check_start(const model::StartAttempt& command, const SeenTask& task);
   void count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on);

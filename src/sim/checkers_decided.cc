@@ -170,6 +170,20 @@ void Checkers::changed(const model::HeadroomSeen& change) {
   said_free_ = change.headroom;
 }
 
+/// How fast tasks go is not seen from outside: what is told of it is kept to.
+void Checkers::changed(const model::SharingMeasured& change) {
+  constexpr int kMeasuredLeast = 3;
+  expect(change.shape.value < outside_.told_per_gpu_max.size(),
+         "only shapes of the plan are priced");
+  if (complaint_) return;
+  expect(change.to_a_gpu >= 0 && change.to_a_gpu_max >= 0, "nothing is shared by less than nobody");
+  expect(change.to_a_gpu == 0 || (change.to_a_gpu > 1 && change.tasks >= kMeasuredLeast),
+         "what sharing gains is told of several tasks that shared");
+  expect(change.to_a_gpu_max == 0 || change.to_a_gpu <= change.to_a_gpu_max,
+         "what gains most is not forbidden");
+  outside_.told_per_gpu_max[change.shape.value] = change.to_a_gpu_max;
+}
+
 void Checkers::decided(const model::StartAttempt& command) {
   const model::TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");

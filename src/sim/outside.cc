@@ -43,6 +43,7 @@ void Outside::add(const model::Plan& batch) {
   reasons.resize(plan.shapes.size());
   waiting_in.resize(plan.shapes.size(), 0);
   memory_peaks.resize(plan.shapes.size());
+  told_per_gpu_max.resize(plan.shapes.size());
   gpu_ratios.resize(plan.groups.size());
   gpu_memory_peaks.resize(plan.shapes.size());
   for (std::uint32_t index = first; index < plan.tasks.size(); ++index) {
@@ -197,6 +198,9 @@ model::Request Outside::due(model::TaskIndex index) const {
 
 model::Request Outside::within_gpus(model::Request request, model::TaskIndex index) const {
   if (request.gpus == 0 || request.largest) return request;
+  const int told = told_per_gpu_max[task(index).shape.value];
+  int& most = request.sharing.max_per_gpu;
+  if (told != 0) most = most == 0 ? told : std::min(most, told);
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, index);
   const Bytes asked = learned_gpu_memory(shape_of(index).terms.request.gpu_memory, index);
   const Bytes alone = gpus.most_alone(request);

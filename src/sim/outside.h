@@ -154,6 +154,9 @@ struct Outside {
   OutsideGpus gpus;
   int interrupts = 0;
   int low_readings = 0;                     ///< In a row, of the machine's memory.
+  /// By shape: how many of its tasks may be on a GPU by what was told of the price of sharing it; 0:
+  /// any number.
+  std::vector<int> told_per_gpu_max;
   std::vector<SeenPeaks> memory_peaks;      ///< By shape.
   std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
   /// By group: what its tasks took of a GPU for each thousand bytes that were written for them.

@@ -15,6 +15,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "model/sharing_text.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -108,6 +109,9 @@ std::string words(const model::Change& change) {
       [](const model::HeadroomSeen& it) {
         return fmt::format("there is {} of memory and {} mCPU to promise",
                            to_text(it.headroom.memory_free), it.headroom.cpus_free.milli);
+      },
+      [](const model::SharingMeasured& it) {
+        return fmt::format("shape {}: {}", it.shape.value, model::sharing_text(it));
       });
 }
 

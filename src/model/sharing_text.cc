@@ -1,0 +1,24 @@
+#include "model/sharing_text.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "model/command.h"
+
+namespace trainyard::model {
+
+std::string sharing_text(const SharingMeasured& measured) {
+  std::string text;
+  if (measured.to_a_gpu > 0) {
+    text = fmt::format("{} to a GPU: {:.1f} x one to a GPU, {} task{}", measured.to_a_gpu,
+                       measured.factor, measured.tasks, measured.tasks == 1 ? "" : "s");
+  }
+  if (measured.to_a_gpu_max > 0) {
+    text += fmt::format("{}no more than {} to a GPU, as more gain nothing",
+                        text.empty() ? "" : "; ", measured.to_a_gpu_max);
+  }
+  return text;
+}
+
+}  // namespace trainyard::model

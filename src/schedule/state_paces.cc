@@ -1,0 +1,64 @@
+// The part of the scheduler that knows what sharing GPUs costs.
+#include <cmath>
+#include <optional>
+
+#include "base/time.h"
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "schedule/gpu_room.h"
+#include "schedule/paces.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+namespace {
+
+/// What people would read is another: a factor has one decimal, and more tasks count for as much as
+/// they add to those that were told of.
+bool differs(const model::SharingMeasured& now, const model::SharingMeasured& told) {
+  const auto tenths = [](double factor) { return std::lround(factor * 10); };
+  return now.to_a_gpu != told.to_a_gpu || now.to_a_gpu_max != told.to_a_gpu_max ||
+         tenths(now.factor) != tenths(told.factor) ||
+         (now.tasks > told.tasks && now.tasks >= 2 * told.tasks);
+}
+
+}  // namespace
+
+void Scheduler::State::promise_gpus(model::TaskIndex task, const GpuSet& gpus,
+                                    const model::Request& request, Instant at) {
+  gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
+  if (!gpus.empty()) paces_.began(task, tasks[task].shape, gpus, at);
+}
+
+model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
+                                           model::ShapeIndex shape) const {
+  const auto known = per_gpu_max_.find(shape);
+  if (known == per_gpu_max_.end()) return written;
+  const bool less = written.max_per_gpu == 0 || known->second < written.max_per_gpu;
+  if (less) written.max_per_gpu = known->second;
+  return written;
+}
+
+void Scheduler::State::tell_prices(model::Decision& out) {
+  for (const model::ShapeIndex shape : paces_.take_news()) {
+    const Paces::Price price = paces_.price(shape);
+    if (price.to_a_gpu_max > 0) {
+      per_gpu_max_[shape] = price.to_a_gpu_max;
+    } else {
+      per_gpu_max_.erase(shape);
+    }
+    const Paces::Gain best = price.best.value_or(Paces::Gain{});
+    const model::SharingMeasured now{.shape = shape,
+                                     .to_a_gpu = best.to_a_gpu,
+                                     .factor = best.factor,
+                                     .tasks = best.tasks,
+                                     .to_a_gpu_max = price.to_a_gpu_max};
+    model::SharingMeasured& told = prices_[shape];
+    if (!differs(now, told)) continue;
+    told = now;
+    out.changes.emplace_back(now);
+  }
+}
+
+}  // namespace trainyard::schedule
