@@ -33,6 +33,7 @@
 #include "model/resources.h"
 #include "report/plan_report.h"
 #include "settings/setting_value.h"
+#include "sim/expected_courses.h"
 #include "sim/play_run.h"
 #include "sys/files.h"
 #include "text/mistake.h"
@@ -41,8 +42,6 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kGpusMax = 1'000;
-/// What is assumed where nothing at all is known.
-constexpr Duration kAssumed{60'000};
 
 /// "4x24GB": four alike; "24GB": one; "0": none.
 Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
@@ -94,36 +93,6 @@ Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity 
   return here;
 }
 
-/// What each task is expected to do, and how many of them nobody knows anything of.
-struct Expected {
-  std::vector<sim::Course> courses;
-  std::size_t unknown = 0;
-  Duration assumed{0};
-};
-
-Expected expected_of(const model::Plan& plan) {
-  Expected expected;
-  Duration sum{0};
-  std::int64_t known = 0;
-  for (const model::PlannedTask& task : plan.tasks) {
-    const model::Shape& shape = plan.shapes[task.shape.value];
-    if (shape.terms.train_expected == Duration{0}) continue;
-    sum += shape.terms.train_expected;
-    ++known;
-  }
-  expected.assumed = known > 0 ? sum / known : kAssumed;
-  for (const model::PlannedTask& task : plan.tasks) {
-    const model::Shape& shape = plan.shapes[task.shape.value];
-    const bool unknown = shape.terms.train_expected == Duration{0};
-    if (unknown) ++expected.unknown;
-    expected.courses.push_back({.load = shape.terms.load_expected,
-                                .train = unknown ? expected.assumed : shape.terms.train_expected,
-                                .memory = shape.terms.request.memory,
-                                .gpu_memory = shape.terms.request.gpu_memory});
-  }
-  return expected;
-}
-
 std::string name_of(const PlanOptions& options, const std::string* gpus) {
   const bool here = options.memory.empty() && options.cpus.empty() && gpus == nullptr;
   if (here) return "this machine";
@@ -138,7 +107,7 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
 }
 
 /// What the job is, told once, of the first machine that it was checked against.
-void describe_job(const job::Job& job, const Expected& expected, report::PlanView& view) {
+void describe_job(const job::Job& job, const sim::Expected& expected, report::PlanView& view) {
   for (std::uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
     view.task_ids.push_back(fmt::format("{}/{}", job.plan().groups[job.group_of({task}).value].name,
                                         job.task_id({task})));
@@ -173,7 +142,7 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
                          .why_not = job.error().front().message});
     return std::unexpected(std::move(job.error()));
   }
-  const Expected expected = expected_of(job->plan());
+  const sim::Expected expected = sim::expected_of(job->plan());
   // Which order is taken is the scheduler's to find out, by what it knows itself.
   model::Policy policy = job->policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
@@ -192,6 +161,9 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   }
   if (jobs.empty()) describe_job(*job, expected, view);
   planned.run = std::move(*run);
+  const auto worst = sim::play_run(job->plan(), policy, planned.capacity,
+                                   sim::at_the_worst(job->plan(), expected.courses), place.options);
+  if (worst) planned.at_the_worst = worst->ended - Instant{};
   view.runs.push_back(std::move(planned));
   jobs.push_back(std::move(*job));
   return {};

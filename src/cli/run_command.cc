@@ -34,6 +34,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "report/dry_run.h"
+#include "report/sharing_note.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
@@ -196,6 +197,10 @@ ExitCode Session::run() {
   for (const std::string& note : job().notes()) tasks_.note(note);
   if (const std::string idle = idle_gpus_note(job().plan(), job().capacity()); !idle.empty()) {
     tasks_.note(idle);
+  }
+  if (const std::string sharing = report::sharing_note(job().plan(), job().capacity());
+      !sharing.empty()) {
+    tasks_.note(sharing);
   }
   return finish(yard_.run());
 }

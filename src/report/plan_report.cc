@@ -95,17 +95,24 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
   return text;
 }
 
+/// "3:32", "3:32 if sharing a GPU is free, 9:31 if it is not".
+std::string took_text(const PlannedRun& played) {
+  const Duration took = played.run.ended - Instant{};
+  const Duration worst = played.at_the_worst.value_or(took);
+  if (worst <= took) return to_text(took);
+  return fmt::format("{} if sharing a GPU is free, {} if it is not", to_text(took), to_text(worst));
+}
+
 std::string run_text(const PlanView& view, const PlannedRun& played) {
   if (!played.why_not.empty()) {
     return fmt::format("{}: cannot run it: {}\n", plain(played.machine), plain(played.why_not));
   }
-  const Duration took = played.run.ended - Instant{};
   const int all = static_cast<int>(played.run.tasks.size());
   const int done = finished(played.run);
   std::string text = fmt::format(
       "{}: {} in {}\n", played.machine,
       done == all ? counted(all, "task") : fmt::format("{} of {}", done, counted(all, "task")),
-      to_text(took));
+      took_text(played));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  what waited, and how long:\n";
@@ -332,6 +339,8 @@ std::string plan_json(const PlanView& view) {
     }
     runs.push_back({{"machine", played.machine},
                     {"makespan_ms", played.run.ended.since_start.count()},
+                    {"makespan_at_the_worst_ms",
+                     played.at_the_worst.value_or(played.run.ended - Instant{}).count()},
                     {"finished", finished(played.run)},
                     {"devices", uses},
                     {"waits", waits},
@@ -345,9 +354,8 @@ std::string plan_html(const PlanView& view) {
   std::string body = fmt::format("<h1>{}: the plan</h1>\n", escaped(view.job));
   for (const std::string& note : view.notes) body += fmt::format("<p>{}</p>\n", escaped(note));
   for (const PlannedRun& played : view.runs) {
-    body += fmt::format(
-        "<h2>{}: {}</h2>\n", escaped(played.machine),
-        played.why_not.empty() ? to_text(played.run.ended - Instant{}) : "cannot run it");
+    body += fmt::format("<h2>{}: {}</h2>\n", escaped(played.machine),
+                        played.why_not.empty() ? took_text(played) : "cannot run it");
     if (!played.why_not.empty()) {
       body += fmt::format("<p>{}</p>\n", escaped(played.why_not));
       continue;

@@ -2,6 +2,7 @@
 // machine is, what waits for what, and a picture of it. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct PlannedRun {
   std::string machine;  ///< For people: "4 x 24 GB", "this machine".
   model::Capacity capacity;
   sim::PlayedRun run;
+  /// How long it takes where tasks that share a GPU gain nothing by that; nothing: nobody knows.
+  std::optional<Duration> at_the_worst;
   std::string why_not;  ///< It cannot be run there, and was not played; empty: it can.
 };
 

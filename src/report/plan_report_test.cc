@@ -84,6 +84,34 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "    1:00: needs 4 GB on its GPU\n");
 }
 
+TEST(PlanReport, GivesARangeWhereNobodyKnowsWhatSharingCosts) {
+  Played played;
+  played.view.runs.front().at_the_worst = 3 * kMinute;
+  EXPECT_THAT(plan_text(played.view),
+              HasSubstr("1x8GB: 3 tasks in 2:00 if sharing a GPU is free, 3:00 if it is not\n"));
+  EXPECT_THAT(plan_json(played.view), HasSubstr(R"("makespan_at_the_worst_ms": 180000)"));
+  EXPECT_THAT(plan_html(played.view),
+              HasSubstr("<h2>1x8GB: 2:00 if sharing a GPU is free, 3:00 if it is not</h2>"));
+  played.view.runs.front().at_the_worst = 2 * kMinute;
+  EXPECT_THAT(plan_text(played.view), HasSubstr("1x8GB: 3 tasks in 2:00\n"));
+}
+
+TEST(PlanReport, PlaysTasksThatShareAGpuSlowerThanOnesThatHaveThemToThemselves) {
+  const Played played;
+  const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
+  const model::Capacity& machine = played.view.runs.front().capacity;
+  const auto ended = [&](int share) {
+    const sim::Course course{
+        .train = kMinute, .memory = gb(1), .gpu_share = share, .gpu_memory = gb(4)};
+    return sim::play_run(played.plan, policy, machine, {3, course}).value().ended;
+  };
+  EXPECT_EQ(ended(500), Instant{2 * kMinute});
+  // Two need two minutes, and the third one more.
+  EXPECT_EQ(ended(1000), Instant{3 * kMinute});
+  // Each as long as it would be alone at three quarters: 1.5 minutes, and the third alone.
+  EXPECT_EQ(ended(750), Instant{2 * kMinute + kMinute / 2});
+}
+
 TEST(PlanReport, ComparesMachines) {
   Played played;
   PlannedRun faster = played.view.runs.front();

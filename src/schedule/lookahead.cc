@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/resources.h"
+#include "schedule/card_shares.h"
 #include "schedule/sharers.h"
 
 namespace trainyard::schedule {
@@ -46,6 +48,7 @@ class Play {
     least_memory_ = Bytes{std::numeric_limits<std::int64_t>::max()};
     for (const Prospect& it : prospects) {
       least_memory_ = std::min(least_memory_, it.request.memory);
+      slows_ = slows_ || it.gpu_share > 0;
     }
   }
 
@@ -67,18 +70,23 @@ class Play {
 
   bool place(std::uint32_t task);
   void leave(std::uint32_t task);
+  void begin_to_train(std::uint32_t task, Duration work);
+  void time_anew(const std::vector<CardShares::Timed>& timed);
+  [[nodiscard]] bool is_past(const Happening& it) const;
   void start_waiting(int ahead_max);
   bool train_loaded();
 
   const std::vector<Prospect>& prospects_;
   const Stock& stock_;
   Bytes least_memory_;
+  bool slows_ = false;  ///< Some go slower beside others on their cards.
 
   Duration now_{0};
   Bytes memory_;
   model::Cpus cpus_;
   int ahead_ = 0;
   std::vector<Card> cards_;
+  std::optional<CardShares> shares_;  ///< Where some go slower.
   Order waiting_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loaded_;  ///< Turn, task; in order.
   std::vector<std::uint32_t> position_;                          ///< By task.
@@ -93,6 +101,7 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
   ahead_ = 0;
   cards_.assign(stock_.gpus.size(), {});
   for (std::size_t i = 0; i < cards_.size(); ++i) cards_[i].free = stock_.gpus[i];
+  if (slows_) shares_.emplace(cards_.size());
   waiting_ = order;
   loaded_.clear();
   position_.resize(prospects_.size());
@@ -106,6 +115,7 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
     if (agenda_.empty()) return waiting_.empty() && loaded_.empty() ? now_ : kNever;
     const Happening next = agenda_.top();
     agenda_.pop();
+    if (is_past(next)) continue;
     now_ = next.at;
     // Most orders are worse than the best so far, and are given up here half-way.
     if (now_ > limit) return kNever;
@@ -150,6 +160,7 @@ bool Play::place(std::uint32_t task) {
 }
 
 void Play::leave(std::uint32_t task) {
+  if (shares_ && !cards_of_[task].empty()) time_anew(shares_->leave(task, now_));
   const model::Request& request = prospects_[task].request;
   memory_ += request.memory;
   cpus_ = cpus_ + request.cpus;
@@ -157,6 +168,25 @@ void Play::leave(std::uint32_t task) {
     cards_[card].sharers.remove(request.sharing);
     cards_[card].free += request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
   }
+}
+
+void Play::begin_to_train(std::uint32_t task, Duration work) {
+  if (shares_ && !cards_of_[task].empty()) {
+    return time_anew(shares_->begin(task, cards_of_[task], prospects_[task].gpu_share, work, now_));
+  }
+  agenda_.push({.at = now_ + work, .kind = Kind::Trained, .task = task});
+}
+
+void Play::time_anew(const std::vector<CardShares::Timed>& timed) {
+  for (const CardShares::Timed& it : timed) {
+    agenda_.push({.at = it.ends, .kind = Kind::Trained, .task = it.task});
+  }
+}
+
+/// It ends at another time now.
+bool Play::is_past(const Happening& it) const {
+  if (!shares_ || it.kind != Kind::Trained || cards_of_[it.task].empty()) return false;
+  return shares_->end_of(it.task) != it.at;
 }
 
 void Play::start_waiting(int ahead_max) {
@@ -170,7 +200,7 @@ void Play::start_waiting(int ahead_max) {
       ++ahead_;
       agenda_.push({.at = now_ + it.load, .kind = Kind::Loaded, .task = task});
     } else {
-      agenda_.push({.at = now_ + it.load + it.train, .kind = Kind::Trained, .task = task});
+      begin_to_train(task, it.load + it.train);
     }
     return true;
   });
@@ -181,8 +211,7 @@ bool Play::train_loaded() {
   const auto began = std::erase_if(loaded_, [this](const auto& it) {
     if (!place(it.second)) return false;
     --ahead_;
-    agenda_.push(
-        {.at = now_ + prospects_[it.second].train, .kind = Kind::Trained, .task = it.second});
+    begin_to_train(it.second, prospects_[it.second].train);
     return true;
   });
   return began > 0;

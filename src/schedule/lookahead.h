@@ -22,6 +22,9 @@ struct Prospect {
   Duration train{0};
   model::Request request;
   bool two_phase = false;
+  /// The part of a GPU that keeps it busy when it is alone there, in thousandths; 0: sharing slows
+  /// nobody down.
+  int gpu_share = 0;
 };
 
 /// What there is to give, with nothing running.

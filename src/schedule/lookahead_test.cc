@@ -48,6 +48,19 @@ TEST(LookAhead, KeepsACardForOneThatWantsItWhole) {
   EXPECT_EQ(look_ahead(tasks, kOneCard, 100).makespan, s(20));
 }
 
+TEST(LookAhead, CountsThatThoseGoSlowerTogetherThatWantMoreThanACard) {
+  std::vector<Prospect> tasks{on_gpu(gb(4), s(10)), on_gpu(gb(4), s(10))};
+  EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(10));
+  for (Prospect& it : tasks) it.gpu_share = 500;
+  EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(10));
+  for (Prospect& it : tasks) it.gpu_share = 1000;
+  EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(20));
+  // A third one comes when both have ended; it has the card alone.
+  tasks.push_back(on_gpu(gb(4), s(10)));
+  tasks.back().gpu_share = 1000;
+  EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(30));
+}
+
 TEST(LookAhead, CountsTheTimeToLoadAndTheMemoryThatIsHeldMeanwhile) {
   const std::vector<Prospect> one{on_gpu(gb(8), s(10), s(5))};
   EXPECT_EQ(look_ahead(one, kOneCard, 10).makespan, s(15));

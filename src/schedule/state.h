@@ -315,6 +315,7 @@ struct Scheduler::State {
   // Of what sharing GPUs costs.
   void promise_gpus(model::TaskIndex task, const GpuSet& gpus, const model::Request& request,
                     Instant at);
+  [[nodiscard]] int gpu_share_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::GpuSharing priced(model::GpuSharing written, model::ShapeIndex shape) const;
 
   // Of the gate before GPUs.

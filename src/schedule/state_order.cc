@@ -127,7 +127,8 @@ std::vector<Prospect> Scheduler::State::prospects_of(const std::vector<model::Ta
       prospects.push_back({.load = terms.load_expected,
                            .train = terms.train_expected,
                            .request = terms.request,
-                           .two_phase = terms.two_phase});
+                           .two_phase = terms.two_phase,
+                           .gpu_share = gpu_share_of(tasks[task].shape)});
     } else {
       prospects[of_shape.prospect].train += terms.load_expected + terms.train_expected;
     }

@@ -1,4 +1,5 @@
 // The part of the scheduler that knows what sharing GPUs costs.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -38,6 +39,15 @@ model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
   const bool less = written.max_per_gpu == 0 || known->second < written.max_per_gpu;
   if (less) written.max_per_gpu = known->second;
   return written;
+}
+
+/// The part of a GPU that keeps a task of it busy alone, in thousandths, as it is written or as
+/// what was measured comes to; 0: nobody knows, and sharing is taken to be free.
+int Scheduler::State::gpu_share_of(model::ShapeIndex shape) const {
+  const int written = shapes_[shape.value].terms.request.sharing.utilization;
+  const auto told = prices_.find(shape);
+  if (written > 0 || told == prices_.end() || told->second.to_a_gpu == 0) return written;
+  return static_cast<int>(std::lround(std::min(1000.0, 1000 / told->second.factor)));
 }
 
 void Scheduler::State::tell_prices(model::Decision& out) {

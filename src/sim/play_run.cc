@@ -27,6 +27,7 @@
 #include "model/waiting.h"
 #include "run/drive.h"
 #include "run/machine.h"
+#include "schedule/card_shares.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::sim {
@@ -46,7 +47,8 @@ class PlayedMachine final : public run::Machine {
         others_(options.others),
         run_(run),
         used_(capacity.gpus.size()),
-        memory_free_(capacity.memory) {
+        memory_free_(capacity.memory),
+        shares_(capacity.gpus.size()) {
     others_.resize(used_.size());
     run_.tasks.resize(plan.tasks.size());
     next_sample_ = Instant{sample_every_};
@@ -102,7 +104,8 @@ class PlayedMachine final : public run::Machine {
   struct Process {
     model::AttemptKey key;
     std::vector<model::GpuIndex> gpus;
-    Bytes on_gpus;  ///< That it has on each.
+    Bytes on_gpus;                   ///< That it has on each.
+    std::optional<Instant> trained;  ///< When it will have trained, as things are now.
   };
 
   const Course& course_of(model::TaskIndex task) const { return courses_[task.value]; }
@@ -145,7 +148,20 @@ class PlayedMachine final : public run::Machine {
       plan(course.gpu_after, Step::Allocates, process);
     }
     const Duration load = shape_of(task).terms.two_phase ? Duration{0} : course.load;
-    plan(load + course.train, Step::Trained, process);
+    std::vector<std::uint32_t> cards;
+    cards.reserve(gpus.size());
+    for (const model::GpuIndex gpu : gpus) cards.push_back(gpu.value);
+    time_anew(
+        shares_.begin(task.value, cards, course.gpu_share, load + course.train, now_.since_start));
+  }
+
+  /// What was planned for them before is passed over when it comes.
+  void time_anew(const std::vector<schedule::CardShares::Timed>& timed) {
+    for (const schedule::CardShares::Timed& it : timed) {
+      Process& process = processes_.at(model::TaskIndex{it.task});
+      process.trained = Instant{it.ends};
+      plan(it.ends - now_.since_start, Step::Trained, process);
+    }
   }
 
   void do_next() {
@@ -159,6 +175,7 @@ class PlayedMachine final : public run::Machine {
       case Step::Allocates:
         return allocate(found->second);
       case Step::Trained:
+        if (found->second.trained != next.at) return;
         if (shape_of(next.task).terms.two_phase) {
           tell(model::StageReported{.key = found->second.key, .said = model::Said::Trained});
         }
@@ -184,6 +201,7 @@ class PlayedMachine final : public run::Machine {
     auto node = processes_.extract(task);
     if (node.empty()) return;
     const Process& process = node.mapped();
+    time_anew(shares_.leave(task.value, now_.since_start));
     memory_free_ += course_of(task).memory;
     for (const model::GpuIndex gpu : process.gpus) used_[gpu.value] -= process.on_gpus;
     PlayedTask& played = run_.tasks[task.value];
@@ -245,6 +263,7 @@ class PlayedMachine final : public run::Machine {
   std::uint64_t next_number_ = 1;
   std::vector<Bytes> used_;  ///< Of each GPU.
   Bytes memory_free_;
+  schedule::CardShares shares_;
   std::map<model::TaskIndex, Process> processes_;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
   std::vector<model::Event> inbox_;

@@ -21,7 +21,10 @@ namespace trainyard::sim {
 struct Course {
   Duration load{0};
   Duration train{0};
-  Bytes memory;      ///< That it takes of the host, at once.
+  Bytes memory;  ///< That it takes of the host, at once.
+  /// The part of a GPU that keeps it busy when it is alone there, in thousandths. Where those of a
+  /// GPU want more than it is, all of them go slower; 0: it slows nobody down.
+  int gpu_share = 0;
   Bytes gpu_memory;  ///< That it takes on each of its GPUs,
   Duration gpu_after{
       0};  ///< so long after it has begun to train. It ends where there is too little.

@@ -432,7 +432,7 @@ class Plan(GpuTest):
         self.assertIn("GPU 0: processes that are there now have 3 GB of it, and are taken to stay", text)
         self.assertIn("this machine: 2 tasks in 2:00\n", text)
         self.show([self.card("GPU-aaaa", 1)])
-        self.assertIn("this machine: 2 tasks in 1:00\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
+        self.assertIn("this machine: 2 tasks in 1:00 if sharing a GPU is free, 2:00 if it is not\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
 
 
 class Losses(GpuTest):

@@ -1,0 +1,56 @@
+#include "report/sharing_note.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::report {
+namespace {
+
+constexpr std::size_t kNamed = 3;
+
+}  // namespace
+
+std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity) {
+  Bytes largest;
+  for (const model::Gpu& gpu : capacity.gpus) largest = std::max(largest, gpu.memory);
+  std::vector<std::size_t> tasks(plan.shapes.size());
+  for (const model::PlannedTask& task : plan.tasks) {
+    if (!task.finished_before) ++tasks[task.shape.value];
+  }
+  std::set<std::string> groups;
+  std::size_t sharing = 0;
+  for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
+    const model::Request& request = plan.shapes[shape].terms.request;
+    const model::GpuSharing& written = request.sharing;
+    const bool may_share = request.gpus > 0 && request.gpu_memory > Bytes{} &&
+                           Bytes{2 * request.gpu_memory.count} <= largest &&
+                           written.max_per_gpu != 1 && written.utilization == 0;
+    if (!may_share || tasks[shape] == 0) continue;
+    sharing += tasks[shape];
+    groups.insert(plan.groups[plan.shapes[shape].group.value].shown());
+  }
+  if (sharing < 2) return {};
+  std::string names;
+  std::size_t named = 0;
+  for (const std::string& group : groups) {
+    if (named++ == kNamed) break;
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", group);
+  }
+  if (groups.size() > kNamed) names += fmt::format(" and {} more groups", groups.size() - kNamed);
+  return fmt::format(
+      "tasks of {} share GPUs as memory allows, which is taken to cost nothing until it is "
+      "measured "
+      "('gpu-utilization: 40%' says how much of a GPU one uses, 'max-per-gpu: 2' how many may)",
+      names);
+}
+
+}  // namespace trainyard::report

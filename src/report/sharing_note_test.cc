@@ -1,0 +1,50 @@
+#include "report/sharing_note.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::report {
+namespace {
+
+using testing::HasSubstr;
+
+const model::Capacity kOneGpu{.gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
+
+model::Plan two_tasks(const model::Request& request) {
+  model::Plan plan;
+  plan.groups = {{.name = "train"}};
+  plan.shapes = {{.group = {0}, .terms = {.request = request}}};
+  plan.tasks.assign(2, {.shape = {0}});
+  return plan;
+}
+
+TEST(SharingNote, SaysWhatIsAssumedWhereTasksMayShare) {
+  EXPECT_THAT(sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(4)}), kOneGpu),
+              HasSubstr("tasks of 'train' share GPUs as memory allows, which is taken to cost "
+                        "nothing until it is measured"));
+}
+
+TEST(SharingNote, SaysNothingWhereNobodySharesOrItIsWrittenWhatThatCosts) {
+  EXPECT_EQ(sharing_note(two_tasks({.gpus = 1}), kOneGpu), "");
+  EXPECT_EQ(sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(5)}), kOneGpu), "");
+  EXPECT_EQ(sharing_note(two_tasks({.memory = gb(1)}), kOneGpu), "");
+  EXPECT_EQ(
+      sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(2), .sharing = {.utilization = 400}}),
+                   kOneGpu),
+      "");
+  EXPECT_EQ(sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(2), .sharing = {.max_per_gpu = 1}}),
+                         kOneGpu),
+            "");
+  model::Plan one = two_tasks({.gpus = 1, .gpu_memory = gb(4)});
+  one.tasks.front().finished_before = true;
+  EXPECT_EQ(sharing_note(one, kOneGpu), "");
+}
+
+}  // namespace
+}  // namespace trainyard::report
