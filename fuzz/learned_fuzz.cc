@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto learned = trainyard::job::Learned::parse(text);
   if (!learned) return 0;
-  static_cast<void>(learned->expected("g", "t"));
+  static_cast<void>(learned->expected("g", "t", {.host = "h", .gpus = {"card"}}));
   const auto again = trainyard::job::Learned::parse(learned->to_json());
   trainyard::check(again.has_value() && again->to_json() == learned->to_json(),
                    "what was learned survives being written");

@@ -49,11 +49,14 @@ struct Device {
 struct TaskOptions {
   std::string id;               ///< Also its directory's; empty: a UUID, never kept on resume.
   std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
-  std::optional<double> cpus;   ///< While it trains.
+  /// In its place: from so much on, and more as tasks of its kind are seen to take.
+  std::optional<Bytes> memory_at_least;
+  std::optional<double> cpus;  ///< While it trains.
   /// How many GPUs it trains on. Without gpu_memory they are its own.
   std::optional<int> gpus;
   /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.
   std::optional<Bytes> gpu_memory;
+  std::optional<Bytes> gpu_memory_at_least;  ///< The same as for the host, in its place.
   /// Whether it is kept to that (`gpu-memory-limit`): "none", "soft" or "hard". With "soft" it is
   /// told what it should take at most (Device::memory_max), with "hard" ended when it has more.
   /// Empty: "soft".

@@ -94,6 +94,20 @@ struct PlanOptions {
 };
 ExitCode plan_command(const PlanOptions& options);
 
+struct LearnedOptions {
+  std::string job_file;  ///< Empty: that of the latest run under ./runs.
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::vector<std::string> what;  ///< For `forget`: groups, and tasks as <group>/<id>; empty: all.
+  bool dry_run = false;           ///< For `write`.
+  bool json = false;
+};
+/// What the job file says, what its tasks took, and what the next run would reserve.
+ExitCode learned_show_command(const LearnedOptions& options);
+/// The numbers into the job file's own lines.
+ExitCode learned_write_command(const LearnedOptions& options);
+ExitCode learned_forget_command(const LearnedOptions& options);
+
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
   std::string config_file;

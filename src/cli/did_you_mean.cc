@@ -26,6 +26,12 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+/// Whether a word that is none of its commands may be a value.
+bool takes_values(const CLI::App& app) {
+  return std::ranges::any_of(app.get_options(),
+                             [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 std::string unknown(std::string_view what, std::string_view word,
                     const std::vector<std::string>& right, std::string_view command) {
   const std::vector<std::string_view> candidates(right.begin(), right.end());
@@ -56,6 +62,8 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       std::vector<std::string> names;
       names.reserve(commands.size());
       for (const CLI::App* known : commands) names.push_back(known->get_name());
+      const std::vector<std::string_view> near(names.begin(), names.end());
+      if (takes_values(*here) && !nearest(word, near)) continue;
       return unknown("command", word, names, command);
     }
     here = *next;

@@ -22,7 +22,8 @@ Result<job::LoadOptions> load_options(const std::string& job_file, const std::st
                           .settings = settings,
                           .run_directory = run_directory,
                           .current_directory = *here,
-                          .environment = sys::environment()};
+                          .environment = sys::environment(),
+                          .host = sys::host_name()};
 }
 
 }  // namespace trainyard::cli

@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
 #include "cli/exit_code.h"
+#include "cli/learned_words.h"
 #include "cli/ranks_words.h"
 #include "cli/version.h"
 #include "model/rank_share.h"
@@ -259,6 +260,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* submit = add_submit(app, line.submit);
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
+  LearnedWords learned(app);
   ClientWords client(app);
   const RanksWords ranks(app);
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
@@ -303,6 +305,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (devices->parsed()) return devices_command(line.devices);
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
+  if (const std::optional<ExitCode> done = learned.run()) return *done;
   if (const std::optional<ExitCode> done = client.run()) return *done;
   // It has the exit code of the command.
   if (const std::optional<int> code = ranks.run()) return static_cast<ExitCode>(*code);

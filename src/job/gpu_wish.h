@@ -13,7 +13,7 @@ namespace trainyard::job {
 /// Of a task and its group together.
 struct GpuWish {
   std::optional<int> gpus;
-  settings::GpuMemory memory;  ///< 0: nothing was said.
+  settings::MemoryWish memory;  ///< 0: nothing was said.
   std::optional<settings::DeviceWish> device;
   /// The task itself names a device, and only its group says anything else: the device counts.
   bool device_goes_first = false;

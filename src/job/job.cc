@@ -163,13 +163,15 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->capacity = capacity;
   state->configuration = layered(options, document, directory, mistakes);
   state->spec = read_job(document, directory, mistakes);
-  Learned learned;
   if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
-    learned = learned_of(path, state->notes);
+    state->learned = learned_of(path, state->notes);
   }
+  state->here.host = options.host;
+  for (const model::Gpu& gpu : capacity.gpus) state->here.gpus.push_back(gpu.name);
   PlanBasis basis{.configuration = state->configuration,
                   .capacity = state->capacity,
-                  .learned = learned,
+                  .learned = state->learned,
+                  .here = state->here,
                   .only_shown = options.only_shown};
   if (options.submission) {
     basis.batch = options.submission->number;
@@ -189,6 +191,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
+  state->learned_uses = std::move(planned.learned_uses);
   return Job(std::move(state));
 }
 
@@ -217,6 +220,44 @@ const model::Capacity& Job::capacity() const { return state_->capacity; }
 const std::vector<std::string>& Job::notes() const { return state_->notes; }
 const model::Plan& Job::plan() const { return *state_->plan; }
 std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }
+
+const LearnedFor& Job::here() const { return state_->here; }
+const Learned& Job::learned() const { return state_->learned; }
+
+std::optional<Job::SaidValue> Job::said_value(model::TaskIndex task, TaskKey key) const {
+  const State::Bound bound = state_->bind(task);
+  const Text* const text = said(*bound.group, *bound.task, key);
+  if (text == nullptr) return std::nullopt;
+  text::Bindings names;
+  for (const std::string_view name : text::kOwnPlaceholders) {
+    names.emplace_back(fmt::format("{{{}}}", name));
+  }
+  for (const std::string& name : bound.group->matrix.keys()) {
+    names.emplace_back(fmt::format("{{{}}}", name));
+  }
+  const bool fixed = !text->text.uses_any();
+  return SaidValue{.place = text->place,
+                   .text = fixed ? text->text.text() : text->text.fill(names),
+                   .fixed = fixed};
+}
+
+Job::LearnedNumbers Job::learned_numbers(model::TaskIndex task) const {
+  const model::Shape& shape = state_->plan->shape_of(task);
+  const LearnedUse use = state_->learned_uses.at(state_->plan->tasks.at(task.value).shape.value);
+  if (use == LearnedUse{}) return {};
+  const std::string& group = state_->spec.groups.at(shape.group.value).name;
+  const ExpectedTask expected = state_->learned.expected(group, task_id(task), state_->here);
+  LearnedNumbers numbers;
+  const auto take = [](auto& into, bool used, auto number, auto value) {
+    if (!used) return;
+    number.value = value;
+    into = number;
+  };
+  take(numbers.memory, use.memory, expected.memory, shape.terms.request.memory);
+  take(numbers.gpu_memory, use.gpu_memory, expected.gpu_memory, shape.terms.request.gpu_memory);
+  take(numbers.duration, use.duration, expected.train, shape.terms.train_expected);
+  return numbers;
+}
 
 model::Policy Job::policy() const {
   return settings::policy(state_->configuration, state_->capacity);

@@ -13,14 +13,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "job/gpu_caps.h"
+#include "job/learned.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/configuration.h"
 #include "text/mistake.h"
+#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 
@@ -56,6 +61,8 @@ struct LoadOptions {
     std::vector<const model::PlannedGroup*> groups;
   };
   std::optional<Submission> submission = std::nullopt;
+  /// The name of this machine; what another one has taught is told as such.
+  std::string host = {};
   /// The job is looked at and not run, on a laptop say: a task that this machine can never hold is
   /// a note then, and no mistake.
   bool only_shown = false;
@@ -97,6 +104,26 @@ class Job {
 
   /// For people: where what is written and what was learned differ.
   [[nodiscard]] const std::vector<std::string>& notes() const;
+
+  /// What of a task's numbers earlier runs have taught, as it is reserved, and from where that is
+  /// known; nothing for what is written, or is as in the settings.
+  struct LearnedNumbers {
+    std::optional<Expected<Bytes>> memory;
+    std::optional<Expected<Bytes>> gpu_memory;
+    std::optional<Expected<Duration>> duration;
+  };
+  [[nodiscard]] LearnedNumbers learned_numbers(model::TaskIndex task) const;
+  /// What the file says for a key of a task, or its group for it; nothing where neither does.
+  struct SaidValue {
+    text::Place place;
+    std::string text;    ///< With its placeholders.
+    bool fixed = false;  ///< It has none.
+  };
+  [[nodiscard]] std::optional<SaidValue> said_value(model::TaskIndex task, TaskKey key) const;
+  /// Where the job was looked at: for to_text(LearnedFrom, ...).
+  [[nodiscard]] const LearnedFor& here() const;
+  /// All that earlier runs have taught; nothing where that is switched off.
+  [[nodiscard]] const Learned& learned() const;
 
   /// The configuration with this capacity: what the scheduler is to keep.
   [[nodiscard]] model::Policy policy() const;

@@ -60,6 +60,52 @@ TEST(JobGpus, AreAskedForByNumberOrByMemoryOrByBoth) {
   EXPECT_EQ(request_of("gpu-memory: auto").gpu_memory, Bytes{});
 }
 
+/// The terms of the only task of a group that wants this.
+model::Terms terms_of(std::string_view wants) {
+  const Job job = job_of(fmt::format("groups:\n- name: a\n  matrix: {{m: [2GB]}}\n  {}\n"
+                                     "  tasks: [{{id: b, command: x}}]\n",
+                                     wants),
+                         in_job_directory(), with_two_gpus());
+  return job.plan().shapes.at(0).terms;
+}
+
+TEST(JobMemory, MayGrowFromAnAmountOn) {
+  const model::Terms grows = terms_of("memory: at least 1GB\n  gpu-memory: At least 4 GB");
+  EXPECT_EQ(grows.request.memory, gb(1));
+  EXPECT_EQ(grows.memory_least, gb(1));
+  EXPECT_TRUE(grows.learns_memory);
+  EXPECT_EQ(grows.request.gpus, 1);
+  EXPECT_EQ(grows.request.gpu_memory, gb(4));
+  EXPECT_EQ(grows.gpu_memory_least, gb(4));
+  EXPECT_TRUE(grows.learns_gpu_memory);
+  EXPECT_EQ(terms_of("gpu-memory: \"at least {m}\"").gpu_memory_least, gb(2));
+  const model::Terms fixed = terms_of("memory: 1GB\n  gpu-memory: 4GB");
+  EXPECT_FALSE(fixed.learns_memory);
+  EXPECT_FALSE(fixed.learns_gpu_memory);
+  EXPECT_EQ(fixed.memory_least, Bytes{});
+  EXPECT_EQ(fixed.gpu_memory_least, Bytes{});
+  EXPECT_EQ(terms_of("gpu-memory: auto").gpu_memory_least, Bytes{});
+  EXPECT_EQ(terms_of("cpus: 1").memory_least, Bytes{}) << "what nobody wrote is no floor";
+}
+
+TEST(JobMemory, ThatMayGrowIsWrittenInOneWay) {
+  const auto wrong = [](std::string_view wants) {
+    return mistakes_of(fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants));
+  };
+  EXPECT_THAT(wrong("gpu-memory: 4GB+"),
+              ElementsAre("sweep.yaml:3:15: group 'a': gpu-memory: '4GB+' is no amount of memory; "
+                          "one that may grow is written 'at least 4GB'"));
+  EXPECT_THAT(wrong("memory: '>= 4GB'"),
+              ElementsAre("sweep.yaml:3:11: group 'a': memory: '>= 4GB' is no amount of memory; "
+                          "one that may grow is written 'at least 4GB'"));
+  EXPECT_THAT(wrong("memory: at least 0"), ElementsAre(HasSubstr("'at least 0' says nothing")));
+  EXPECT_THAT(wrong("memory: at least"), ElementsAre(HasSubstr("memory: 'at least'")));
+  EXPECT_THAT(wrong("memory: at least 8gb"), ElementsAre(HasSubstr("'8gb'")));
+  EXPECT_THAT(wrong("memory: auto"), ElementsAre(HasSubstr("'auto'")));
+  EXPECT_THAT(wrong("memory: at least 1GB\n  memory-limit: hard"),
+              ElementsAre(HasSubstr("a hard limit needs a 'memory' that does not grow")));
+}
+
 TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
   LoadOptions options = in_job_directory();
   options.only_shown = true;

@@ -266,17 +266,18 @@ std::uint64_t Job::fingerprint(model::TaskIndex task, bool with_reservations) co
   print.add(directory != nullptr ? directory->text.fill(bound.bindings) : "");
   Reservations reserved;
   if (with_reservations) {
-    reserved = {.memory = said_number(said(group, spec, TaskKey::Memory), bound.bindings,
-                                      parse_bytes, [](Bytes value) { return value.count; }),
-                .gpu_memory = said_number(said(group, spec, TaskKey::GpuMemory), bound.bindings,
-                                          settings::parse_gpu_memory,
-                                          [](const settings::GpuMemory& value) {
-                                            return value.learned ? std::int64_t{-2}
-                                                                 : value.bytes.count;
-                                          }),
-                .cpus_milli = said_number(said(group, spec, TaskKey::Cpus), bound.bindings,
-                                          settings::parse_cpus,
-                                          [](model::Cpus value) { return value.milli; })};
+    reserved = {
+        .memory =
+            said_number(said(group, spec, TaskKey::Memory), bound.bindings, settings::parse_memory,
+                        [](const settings::MemoryWish& value) { return value.bytes.count; }),
+        .gpu_memory = said_number(said(group, spec, TaskKey::GpuMemory), bound.bindings,
+                                  settings::parse_gpu_memory,
+                                  [](const settings::MemoryWish& value) {
+                                    return value.learned ? std::int64_t{-2} : value.bytes.count;
+                                  }),
+        .cpus_milli =
+            said_number(said(group, spec, TaskKey::Cpus), bound.bindings, settings::parse_cpus,
+                        [](model::Cpus value) { return value.milli; })};
   }
   print.add(reserved.memory);
   print.add(reserved.gpu_memory);

@@ -17,11 +17,13 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "job/gpu_variables.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
+#include "job/learned_notes.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/written_and_taken.h"
@@ -78,6 +80,7 @@ class PlanMaker {
     }
     check_shapes();
     check_ids();
+    std::ranges::move(told_.notes(), std::back_inserter(job_.notes));
     std::ranges::move(compared_.notes(), std::back_inserter(job_.notes));
     job_.plan.shapes.shrink_to_fit();
     job_.plan.tasks.shrink_to_fit();
@@ -222,13 +225,14 @@ class PlanMaker {
   }
 
   model::ShapeIndex shape_of(const GroupSpec& group, TaskOrigin origin) {
-    const model::Terms terms = terms_of(group, origin);
+    const auto [terms, use] = terms_of(group, origin);
     const auto next = static_cast<std::uint32_t>(job_.plan.shapes.size());
     const auto [known, fresh] = shapes_.try_emplace(terms, model::ShapeIndex{next});
     if (fresh) {
       job_.plan.shapes.push_back(
           {.group = {static_cast<std::uint32_t>(group_number_)}, .terms = terms});
       owners_.push_back({.group = group_number_, .origin = origin});
+      job_.learned_uses.push_back(use);
     }
     return known->second;
   }
@@ -251,7 +255,11 @@ class PlanMaker {
     return asked;
   }
 
-  model::Terms terms_of(const GroupSpec& group, TaskOrigin origin) {
+  struct TermsWithUse {
+    model::Terms terms;
+    LearnedUse use;  ///< What of them is learned.
+  };
+  TermsWithUse terms_of(const GroupSpec& group, TaskOrigin origin) {
     const TaskSpec& task = group.tasks[origin.task];
     const bool device_goes_first = task.wants.find(TaskKey::Device) != nullptr &&
                                    task.wants.find(TaskKey::Gpus) == nullptr &&
@@ -268,8 +276,8 @@ class PlanMaker {
     if (ranks != nullptr && !group.preload.empty() && first_time(origin.task, "ranks")) {
       complain(ranks->place, group, "ranks: a task with 'preload' is one process");
     }
-    add_learned(group, made.terms);
-    return made.terms;
+    const LearnedUse use = add_learned(group, made.terms);
+    return {.terms = made.terms, .use = use};
   }
 
   [[nodiscard]] TermsBasis terms_basis() const {
@@ -277,17 +285,25 @@ class PlanMaker {
   }
 
   /// What earlier runs have taught counts where nothing is written, and is told where it differs.
-  void add_learned(const GroupSpec& group, model::Terms& terms) {
-    if (!basis_.learned.knows(group.name)) return;
+  LearnedUse add_learned(const GroupSpec& group, model::Terms& terms) {
+    if (!basis_.learned.knows(group.name)) return {};
     const std::string id(bindings_[kTaskIdSlot].value_or(""));
-    const LearnedTask taken = basis_.learned.taken(group.name, id);
+    const Learned::Taken known = basis_.learned.taken(group.name, id).value_or(Learned::Taken{});
+    const LearnedTask& taken = known.task;
     if (!terms.learns_memory) {
       compared_.see(group.name, "memory", terms.request.memory, taken.memory);
     }
-    if (terms.request.gpu_memory > Bytes{}) {
+    if (terms.request.gpu_memory > Bytes{} && !terms.learns_gpu_memory) {
       compared_.see(group.name, "gpu-memory", terms.request.gpu_memory, taken.gpu_memory);
     }
-    use_learned(terms, basis_.learned.expected(group.name, id), terms_basis());
+    if (terms.train_expected == Duration{0} && taken.train > Duration{0} &&
+        !is_alike(known.from, basis_.here)) {
+      told_.see_elsewhere(group.name, known.from);
+    }
+    const ExpectedTask expected = basis_.learned.expected(group.name, id, basis_.here);
+    const LearnedUse use = use_learned(terms, expected, terms_basis());
+    told_.see(group.name, {.terms = terms, .expected = expected, .use = use});
+    return use;
   }
 
   /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
@@ -457,6 +473,7 @@ class PlanMaker {
   std::size_t without_room_ = 0;
   std::size_t groups_compared_ = 0;  ///< Groups before this one need no more words about CPUs.
   WrittenAndTaken compared_;
+  LearnedNotes told_{basis_.here};
   std::vector<NumberedId> ids_;
   std::vector<ShapeOwner> owners_;
   std::set<std::pair<const TaskSpec*, const TaskSpec*>> twins_;

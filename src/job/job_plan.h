@@ -11,6 +11,7 @@
 #include "job/job_needs.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
+#include "job/task_terms.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/configuration.h"
@@ -26,6 +27,7 @@ struct PlannedJob {
   /// For people: where what is written and what was learned differ, and what has no room here.
   std::vector<std::string> notes;
   std::vector<std::uint32_t> group_starts;  ///< The number of the first task of each group.
+  std::vector<LearnedUse> learned_uses;     ///< By shape: what of it is learned.
 };
 
 /// What the plan is made with, beside the file.
@@ -33,6 +35,7 @@ struct PlanBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
   const Learned& learned;
+  LearnedFor here = {};
   std::uint32_t batch = 1;  ///< Which of the run it becomes.
   /// The groups of all batches before, in order: what its own may need, too.
   GroupsBefore groups_before;

@@ -10,7 +10,9 @@
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
+#include "job/learned.h"
 #include "job/task_environment.h"
+#include "job/task_terms.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -30,6 +32,9 @@ struct Job::State {
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
   std::vector<std::string> notes;
   std::vector<std::uint32_t> group_starts;
+  Learned learned;
+  LearnedFor here;
+  std::vector<LearnedUse> learned_uses;  ///< By shape.
 
   /// One task, with the values of all its placeholders but those of its directories.
   struct Bound {

@@ -13,8 +13,12 @@ namespace trainyard::job {
 /// read or believed, for a note: it is learned anew then.
 Result<Learned> load_learned(const std::string& path);
 
+/// Writes it there: whole, or not at all.
+Result<void> save_learned(const Learned& learned, const std::string& path);
+
 /// Adds what the finished tasks of a batch of a run took to what is kept at `path`
-/// (learned_path()). Runs of a moment leave nothing: there is nothing to be learned from them.
+/// (learned_path()), and on which machine. Runs of a moment leave nothing: there is nothing to be
+/// learned from them; nor do tasks that were edited after they had finished.
 Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
                           const std::string& path);
 

@@ -1,10 +1,14 @@
 #include "job/learned.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,44 +16,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "base/percentile.h"
-#include "base/result.h"
 #include "base/time.h"
 
 namespace trainyard::job {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr int kVersion = 1;
-/// No task takes so much, or so long: what says so is damaged.
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 60U;
-constexpr std::int64_t kMillisecondsMax = std::int64_t{10} * 365 * 86'400'000;
-
-std::optional<std::int64_t> number(const Json& task, const char* key, std::int64_t most) {
-  const auto found = task.find(key);
-  if (found == task.end()) return 0;
-  if (!found->is_number_integer()) return std::nullopt;
-  const auto value = found->get<std::int64_t>();
-  return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
-}
-
-std::optional<LearnedTask> task_of(const Json& json) {
-  if (!json.is_object()) return std::nullopt;
-  const auto memory = number(json, "memory", kBytesMax);
-  const auto gpu_memory = number(json, "gpu_memory", kBytesMax);
-  const auto load = number(json, "load_ms", kMillisecondsMax);
-  const auto train = number(json, "train_ms", kMillisecondsMax);
-  if (!memory || !gpu_memory || !load || !train) return std::nullopt;
-  return LearnedTask{.memory = {*memory},
-                     .gpu_memory = {*gpu_memory},
-                     .load = Duration{*load},
-                     .train = Duration{*train}};
-}
 
 /// Up to two digits that count: 1,234 is 1,300. Coarsely to the next of 1, 1.3, 1.69, ...: of a
 /// large group there shall not be a kind of its own for each task.
@@ -64,122 +37,199 @@ std::int64_t rounded_up(std::int64_t value, bool coarsely) {
   return (value + step - 1) / step * step;
 }
 
-/// Of those that are not 0.
-std::int64_t percentile(std::vector<std::int64_t> values) {
-  std::erase(values, 0);
-  return percentile_95(std::move(values));
-}
-
-std::int64_t average(std::vector<std::int64_t> values) {
-  std::erase(values, 0);
-  if (values.empty()) return 0;
-  double sum = 0;
-  for (const std::int64_t value : values) sum += static_cast<double>(value);
-  return static_cast<std::int64_t>(sum / static_cast<double>(values.size()));
-}
-
 bool differs(std::int64_t own, std::int64_t usual, double by) {
   return std::abs(static_cast<double>(own - usual)) > by * static_cast<double>(usual);
 }
 
-Bytes memory_expected(Bytes own, Bytes usual, bool coarsely) {
+/// Of a memory, with what is known of the task itself.
+Expected<Bytes> with_margin(const Expected<Bytes>& own, const Expected<Bytes>& usual,
+                            bool coarsely) {
   constexpr double kClearly = 0.1;
-  const bool counts = own > Bytes{} && differs(own.count, usual.count, kClearly);
-  const std::int64_t base = counts ? rounded_up(own.count, coarsely) : usual.count;
-  return {base + (base / 10)};
+  const bool counts = own.value > Bytes{} && differs(own.value.count, usual.value.count, kClearly);
+  Expected<Bytes> expected = counts ? own : usual;
+  const std::int64_t base = counts ? rounded_up(own.value.count, coarsely) : usual.value.count;
+  expected.value = {base + (base / 10)};
+  return expected;
 }
 
-Duration time_expected(Duration own, Duration usual, bool coarsely) {
+Expected<Duration> time_expected(const Expected<Duration>& own, const Expected<Duration>& usual,
+                                 bool coarsely) {
   constexpr double kClearly = 0.25;
-  const bool counts = own > Duration{0} && differs(own.count(), usual.count(), kClearly);
-  return counts ? Duration{rounded_up(own.count(), coarsely)} : usual;
+  const bool counts =
+      own.value > Duration{0} && differs(own.value.count(), usual.value.count(), kClearly);
+  if (!counts) return usual;
+  Expected<Duration> expected = own;
+  expected.value = Duration{rounded_up(own.value.count(), coarsely)};
+  return expected;
 }
+
+/// Gathers what the tasks of a group took, and who was the last to teach it.
+template <class Value>
+struct Gathered {
+  std::vector<std::int64_t> values;
+  LearnedFrom last;
+  std::int64_t largest_at_least = 0;
+
+  void add(std::int64_t value, const LearnedFrom& from, bool at_least = false) {
+    if (value == 0) return;
+    if (values.empty() || from.started_unix_ms > last.started_unix_ms) last = from;
+    values.push_back(value);
+    if (at_least) largest_at_least = std::max(largest_at_least, value);
+  }
+  [[nodiscard]] Expected<Value> as_expected(std::int64_t value) const {
+    return {
+        .value = Value{value}, .from = last, .at_least = value > 0 && largest_at_least >= value};
+  }
+  [[nodiscard]] Expected<Value> percentile() const { return as_expected(percentile_95(values)); }
+  [[nodiscard]] Expected<Value> average() const {
+    double sum = 0;
+    for (const std::int64_t value : values) sum += static_cast<double>(value);
+    const auto count = static_cast<double>(std::max<std::size_t>(values.size(), 1));
+    return as_expected(static_cast<std::int64_t>(sum / count));
+  }
+};
 
 }  // namespace
 
-Result<Learned> Learned::parse(std::string_view json) {
-  const auto broken = [] { return std::unexpected(Error{"it is not what trainyard wrote there"}); };
-  const Json whole = Json::parse(json, nullptr, false);
-  if (!whole.is_object() || whole.value("version", Json()) != Json(kVersion)) return broken();
-  const auto groups = whole.find("groups");
-  if (groups == whole.end() || !groups->is_object()) return broken();
-  Learned learned;
-  for (const auto& [group, tasks] : groups->items()) {
-    if (!tasks.is_object()) return broken();
-    for (const auto& [id, json_task] : tasks.items()) {
-      const std::optional<LearnedTask> task = task_of(json_task);
-      if (!task) return broken();
-      learned.add(group, id, *task);
-    }
-  }
-  return learned;
+bool is_alike(const LearnedFrom& from, const LearnedFor& here) {
+  const bool nobody_knows = from.host.empty();
+  return nobody_knows || from.host == here.host ||
+         (!from.gpu.empty() && std::ranges::find(here.gpus, from.gpu) != here.gpus.end());
 }
 
-std::string Learned::to_json() const {
-  Json groups = Json::object();
-  for (const auto& [name, group] : groups_) {
-    Json& tasks = groups[name] = Json::object();
-    for (const auto& [id, task] : group.tasks) {
-      Json& json = tasks[id] = Json::object();
-      if (task.memory > Bytes{}) json["memory"] = task.memory.count;
-      if (task.gpu_memory > Bytes{}) json["gpu_memory"] = task.gpu_memory.count;
-      if (task.load > Duration{0}) json["load_ms"] = task.load.count();
-      if (task.train > Duration{0}) json["train_ms"] = task.train.count();
-    }
+std::string to_text(const LearnedFrom& from, const LearnedFor& here) {
+  if (from.run.empty()) return "an earlier run";
+  std::string text = from.run;
+  if (from.started_unix_ms > 0) {
+    const std::chrono::year_month_day date{
+        std::chrono::floor<std::chrono::days>(std::chrono::sys_time<std::chrono::milliseconds>(
+            std::chrono::milliseconds(from.started_unix_ms)))};
+    text += fmt::format(" of {:04}-{:02}-{:02}", int{date.year()}, unsigned{date.month()},
+                        unsigned{date.day()});
   }
-  return Json{{"version", kVersion}, {"groups", groups}}.dump(1, ' ', false,
-                                                              Json::error_handler_t::replace) +
-         "\n";
+  const bool other_gpu =
+      !from.gpu.empty() && std::ranges::find(here.gpus, from.gpu) == here.gpus.end();
+  if (from.host != here.host) text += " on " + from.host;
+  if (other_gpu) text += fmt::format("{}{}", from.host != here.host ? ", " : " on ", from.gpu);
+  return text;
 }
 
-void Learned::add(std::string_view group, std::string_view id, const LearnedTask& task) {
+std::uint32_t Learned::number_of(const LearnedFrom& from) {
+  const auto [known, fresh] =
+      numbers_.try_emplace(from, static_cast<std::uint32_t>(sources_.size()));
+  if (fresh) sources_.push_back(from);
+  return known->second;
+}
+
+void Learned::add(std::string_view group, std::string_view id, const LearnedTask& task,
+                  const LearnedFrom& from) {
   const auto known = groups_.find(group);
   const bool there = known != groups_.end() && known->second.tasks.contains(id);
   if (!there && tasks_ == kTasksMax) return;
   if (!there) ++tasks_;
   Group& of = known != groups_.end() ? known->second : groups_[std::string(group)];
-  of.tasks.insert_or_assign(std::string(id), task);
-  of.summed = false;
+  const std::uint32_t number = number_of(from);
+  Known& entry = of.tasks.try_emplace(std::string(id)).first->second;
+  const bool keeps_gpu = task.gpu_memory == Bytes{} && entry.task.gpu_memory > Bytes{};
+  const Bytes gpu_memory = keeps_gpu ? entry.task.gpu_memory : task.gpu_memory;
+  entry = {.task = task, .from = number, .gpu_from = keeps_gpu ? entry.gpu_from : number};
+  entry.task.gpu_memory = gpu_memory;
+  of.usual.reset();
 }
 
-void Learned::sum_up(Group& group) {
-  if (std::exchange(group.summed, true)) return;
-  std::vector<std::int64_t> memory;
-  std::vector<std::int64_t> gpu_memory;
-  std::vector<std::int64_t> load;
-  std::vector<std::int64_t> train;
-  for (const auto& [id, task] : group.tasks) {
-    memory.push_back(task.memory.count);
-    gpu_memory.push_back(task.gpu_memory.count);
-    load.push_back(task.load.count());
-    train.push_back(task.train.count());
+std::size_t Learned::forget() {
+  groups_.clear();
+  return std::exchange(tasks_, 0);
+}
+
+std::size_t Learned::forget(std::string_view group) {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return 0;
+  const std::size_t count = found->second.tasks.size();
+  groups_.erase(found);
+  tasks_ -= count;
+  return count;
+}
+
+std::size_t Learned::forget(std::string_view group, std::string_view id) {
+  const auto found = groups_.find(group);
+  if (found == groups_.end()) return 0;
+  const auto task = found->second.tasks.find(id);
+  if (task == found->second.tasks.end()) return 0;
+  if (found->second.tasks.size() == 1) return forget(group);
+  found->second.tasks.erase(task);
+  found->second.usual.reset();
+  --tasks_;
+  return 1;
+}
+
+void Learned::sum_up(Group& group, const LearnedFor& here) const {
+  const bool known =
+      group.usual && group.usual->here.host == here.host && group.usual->here.gpus == here.gpus;
+  if (known) return;
+  Gathered<Bytes> memory;
+  Gathered<Bytes> gpu_memory;
+  Gathered<Duration> load;
+  Gathered<Duration> train;
+  for (const auto& [id, entry] : group.tasks) {
+    const LearnedTask& task = entry.task;
+    const LearnedFrom& from = sources_[entry.from];
+    memory.add(task.memory.count, from, task.memory_at_least);
+    gpu_memory.add(task.gpu_memory.count, sources_[entry.gpu_from]);
+    if (!is_alike(from, here)) continue;
+    load.add(task.load.count(), from);
+    train.add(task.train.count(), from);
   }
-  group.usual = {.memory = {percentile(std::move(memory))},
-                 .gpu_memory = {percentile(std::move(gpu_memory))},
-                 .load = Duration{average(std::move(load))},
-                 .train = Duration{average(std::move(train))}};
+  group.usual = Usual{.here = here,
+                      .expected = {.memory = memory.percentile(),
+                                   .gpu_memory = gpu_memory.percentile(),
+                                   .load = load.average(),
+                                   .train = train.average()}};
 }
 
-LearnedTask Learned::expected(std::string_view group, std::string_view id) const {
+ExpectedTask Learned::expected(std::string_view group, std::string_view id,
+                               const LearnedFor& here) const {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
   Group& of = found->second;
-  sum_up(of);
-  const auto known = of.tasks.find(id);
-  const LearnedTask own = known == of.tasks.end() ? LearnedTask{} : known->second;
+  sum_up(of, here);
+  ExpectedTask own;
+  if (const auto known = of.tasks.find(id); known != of.tasks.end()) {
+    const Taken taken = taken_by(known->second);
+    const bool alike = is_alike(taken.from, here);
+    own = {.memory = {.value = taken.task.memory,
+                      .from = taken.from,
+                      .at_least = taken.task.memory_at_least},
+           .gpu_memory = {.value = taken.task.gpu_memory, .from = taken.gpu_from},
+           .load = {.value = alike ? taken.task.load : Duration{0}, .from = taken.from},
+           .train = {.value = alike ? taken.task.train : Duration{0}, .from = taken.from}};
+  }
   constexpr std::size_t kMany = 100;
   const bool coarsely = of.tasks.size() > kMany;
-  return {.memory = memory_expected(own.memory, of.usual.memory, coarsely),
-          .gpu_memory = memory_expected(own.gpu_memory, of.usual.gpu_memory, coarsely),
-          .load = time_expected(own.load, of.usual.load, coarsely),
-          .train = time_expected(own.train, of.usual.train, coarsely)};
+  const ExpectedTask& usual = of.usual->expected;
+  return {.memory = with_margin(own.memory, usual.memory, coarsely),
+          .gpu_memory = with_margin(own.gpu_memory, usual.gpu_memory, coarsely),
+          .load = time_expected(own.load, usual.load, coarsely),
+          .train = time_expected(own.train, usual.train, coarsely)};
 }
 
-LearnedTask Learned::taken(std::string_view group, std::string_view id) const {
+Learned::Taken Learned::taken_by(const Known& known) const {
+  return {.task = known.task, .from = sources_[known.from], .gpu_from = sources_[known.gpu_from]};
+}
+
+std::optional<Learned::Taken> Learned::taken(std::string_view group, std::string_view id) const {
   const auto found = groups_.find(group);
-  if (found == groups_.end()) return {};
+  if (found == groups_.end()) return std::nullopt;
   const auto task = found->second.tasks.find(id);
-  return task == found->second.tasks.end() ? LearnedTask{} : task->second;
+  if (task == found->second.tasks.end()) return std::nullopt;
+  return taken_by(task->second);
+}
+
+void Learned::each(
+    const std::function<void(std::string_view, std::string_view, const Taken&)>& visit) const {
+  for (const auto& [name, group] : groups_) {
+    for (const auto& [id, known] : group.tasks) visit(name, id, taken_by(known));
+  }
 }
 
 std::string learned_path(std::string_view job_file) {

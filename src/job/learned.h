@@ -1,11 +1,16 @@
-// What earlier runs of a job file have taught: how much memory its tasks took, and how long they
-// loaded and trained. Kept in a JSON file beside it (docs/job-file.md#what-is-learned). Pure.
+// What earlier runs of a job file have taught: how much memory its tasks took, how long they loaded
+// and trained, and from which run on which machine that is known. Kept in a JSON file beside the
+// job file (docs/job-file.md#what-is-learned). Pure.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -15,12 +20,57 @@ namespace trainyard::job {
 
 /// Of a finished task; 0 where nobody saw it.
 struct LearnedTask {
-  Bytes memory;      ///< Its peak.
-  Bytes gpu_memory;  ///< Its peak on one of its GPUs.
+  Bytes memory;                  ///< Its peak.
+  bool memory_at_least = false;  ///< That of its largest process alone.
+  Bytes gpu_memory;              ///< Its peak on one of its GPUs.
   Duration load{0};
   Duration train{0};
 
   friend bool operator==(const LearnedTask&, const LearnedTask&) = default;
+};
+
+/// Where something is known from. All is empty of what was written down before that was kept.
+struct LearnedFrom {
+  std::string run;  ///< Its directory, seen from that of the job file.
+  std::int64_t started_unix_ms = 0;
+  std::string host;
+  std::string gpu;   ///< The model of the GPUs that the task had; empty: it had none.
+  Bytes gpu_memory;  ///< Of one of them, in all.
+
+  friend auto operator<=>(const LearnedFrom&, const LearnedFrom&) = default;
+};
+
+/// Where it is to be used.
+struct LearnedFor {
+  std::string host;
+  std::vector<std::string> gpus;  ///< The models that are here.
+};
+
+/// The same host, or a GPU of the same model: how long something took there says how long it takes
+/// here. So it is taken to be where nobody knows.
+bool is_alike(const LearnedFrom& from, const LearnedFor& here);
+
+/// "runs/digits-2 of 2026-11-21", and where that was another machine "on lab1, NVIDIA H100".
+std::string to_text(const LearnedFrom& from, const LearnedFor& here);
+
+/// A number that is expected of a task, and where it is known from: of several runs the last one.
+template <class Value>
+struct Expected {
+  Value value{};
+  LearnedFrom from;
+  bool at_least = false;  ///< It may be more.
+
+  friend bool operator==(const Expected&, const Expected&) = default;
+};
+
+/// What a task is expected to need; 0 where nothing is known.
+struct ExpectedTask {
+  Expected<Bytes> memory;
+  Expected<Bytes> gpu_memory;
+  Expected<Duration> load;
+  Expected<Duration> train;
+
+  friend bool operator==(const ExpectedTask&, const ExpectedTask&) = default;
 };
 
 class Learned {
@@ -28,13 +78,19 @@ class Learned {
   /// No more tasks are remembered; of a larger job the first ones.
   static constexpr std::size_t kTasksMax = 20'000;
 
-  /// What to_json() made. An error for anything else: it is better to learn anew than to believe
-  /// it.
+  /// What to_json() made, now or in an older version. An error for anything else: it is better to
+  /// learn anew than to believe it.
   static Result<Learned> parse(std::string_view json);
   [[nodiscard]] std::string to_json() const;
 
-  /// What is known of a task is replaced.
-  void add(std::string_view group, std::string_view id, const LearnedTask& task);
+  /// What is known of a task is replaced, but for the memory of a GPU where nobody saw that now.
+  void add(std::string_view group, std::string_view id, const LearnedTask& task,
+           const LearnedFrom& from = {});
+
+  /// Returns how many tasks that was: all, those of a group, or one of it.
+  std::size_t forget();
+  std::size_t forget(std::string_view group);
+  std::size_t forget(std::string_view group, std::string_view id);
 
   [[nodiscard]] bool empty() const { return groups_.empty(); }
   /// Nothing more can be added that is not known already.
@@ -42,25 +98,48 @@ class Learned {
   [[nodiscard]] bool knows(std::string_view group) const { return groups_.contains(group); }
 
   /// What a task is expected to need: of memory the 95th percentile of its group and a tenth, of
-  /// time the average. Where it took clearly more or less itself (a tenth of memory, a fourth of
-  /// time), that counts instead, rounded (coarsely in a large group), so that tasks that are alike
-  /// stay alike.
-  [[nodiscard]] LearnedTask expected(std::string_view group, std::string_view id) const;
+  /// time the average of those tasks that ran on a machine like this one. Where it took clearly
+  /// more or less itself (a tenth of memory, a fourth of time), that counts instead, rounded
+  /// (coarsely in a large group), so that tasks that are alike stay alike.
+  [[nodiscard]] ExpectedTask expected(std::string_view group, std::string_view id,
+                                      const LearnedFor& here) const;
 
-  /// What a task took itself, the last time.
-  [[nodiscard]] LearnedTask taken(std::string_view group, std::string_view id) const;
+  /// What a task took itself, the last time, and what it took of a GPU.
+  struct Taken {
+    LearnedTask task;
+    LearnedFrom from;
+    LearnedFrom gpu_from;
+  };
+  [[nodiscard]] std::optional<Taken> taken(std::string_view group, std::string_view id) const;
+
+  /// All of them, group by group, both in the order of their names.
+  void each(const std::function<void(std::string_view group, std::string_view id, const Taken&)>&
+                visit) const;
 
  private:
-  struct Group {
-    std::map<std::string, LearnedTask, std::less<>> tasks;
-    LearnedTask usual;  ///< Percentiles and averages, no margin.
-    bool summed = false;
+  struct Known {
+    LearnedTask task;
+    std::uint32_t from = 0;  ///< In sources_.
+    std::uint32_t gpu_from = 0;
   };
-  static void sum_up(Group& group);
+  /// Of the tasks of a group together; no margin.
+  struct Usual {
+    LearnedFor here;
+    ExpectedTask expected;
+  };
+  struct Group {
+    std::map<std::string, Known, std::less<>> tasks;
+    std::optional<Usual> usual;
+  };
+  std::uint32_t number_of(const LearnedFrom& from);
+  void sum_up(Group& group, const LearnedFor& here) const;
+  [[nodiscard]] Taken taken_by(const Known& known) const;
 
   /// Sums are made when they are first asked for.
   mutable std::map<std::string, Group, std::less<>> groups_;
   std::size_t tasks_ = 0;
+  std::vector<LearnedFrom> sources_{LearnedFrom{}};
+  std::map<LearnedFrom, std::uint32_t> numbers_{{LearnedFrom{}, 0}};
 };
 
 /// Where it is kept for a job file: <its directory>/.trainyard/<its name>.learned.json

@@ -2,7 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +14,12 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "job/job.h"
+#include "job/learned_notes.h"
 #include "job/test_job.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::job {
@@ -25,25 +32,128 @@ LearnedTask took(Bytes memory, int train_s, int load_s = 0) {
   return {.memory = memory, .load = Duration{load_s * 1000}, .train = Duration{train_s * 1000}};
 }
 
+const LearnedFor kHere{.host = "lab2", .gpus = {"NVIDIA A100"}};
+
+LearnedFrom run_on(std::string host, std::string gpu = {}, std::int64_t started = 1'000) {
+  return {.run = "runs/" + host,
+          .started_unix_ms = started,
+          .host = std::move(host),
+          .gpu = std::move(gpu),
+          .gpu_memory = {}};
+}
+
+/// What is expected, without where that is known from.
+LearnedTask expected_of(const Learned& learned, std::string_view group, std::string_view id) {
+  const ExpectedTask expected = learned.expected(group, id, kHere);
+  return {.memory = expected.memory.value,
+          .memory_at_least = expected.memory.at_least,
+          .gpu_memory = expected.gpu_memory.value,
+          .load = expected.load.value,
+          .train = expected.train.value};
+}
+
+LearnedTask taken_by(const Learned& learned, std::string_view group, std::string_view id) {
+  return learned.taken(group, id).value_or(Learned::Taken{}).task;
+}
+
 TEST(Learned, KeepsWhatItWasTold) {
   Learned learned;
-  learned.add("train", "a=1", took(gb(2), 60, 5));
-  learned.add("train", "a=\"2\"", {.gpu_memory = gb(3)});
+  learned.add("train", "a=1", took(gb(2), 60, 5), run_on("lab1", "NVIDIA H100"));
+  learned.add("train", "a=\"2\"", {.memory_at_least = true, .gpu_memory = gb(3)});
   const auto again = Learned::parse(learned.to_json());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->to_json(), learned.to_json());
-  EXPECT_EQ(again->taken("train", "a=1"), took(gb(2), 60, 5));
-  EXPECT_EQ(again->taken("train", "a=\"2\""), (LearnedTask{.gpu_memory = gb(3)}));
-  EXPECT_EQ(again->taken("train", "b"), LearnedTask{});
+  EXPECT_EQ(taken_by(*again, "train", "a=1"), took(gb(2), 60, 5));
+  EXPECT_EQ(again->taken("train", "a=1")->from, run_on("lab1", "NVIDIA H100"));
+  EXPECT_EQ(taken_by(*again, "train", "a=\"2\""),
+            (LearnedTask{.memory_at_least = true, .gpu_memory = gb(3)}));
+  EXPECT_EQ(again->taken("train", "a=\"2\"")->from, LearnedFrom{});
+  EXPECT_FALSE(again->taken("train", "b"));
   EXPECT_TRUE(again->knows("train"));
   EXPECT_FALSE(again->knows("other"));
+}
+
+TEST(Learned, KnowsWhatAnOlderTrainyardWrote) {
+  const auto learned = Learned::parse(
+      R"({"version": 1, "groups": {"g": {"t": {"memory": 2000000000, "train_ms": 60000}}}})");
+  ASSERT_TRUE(learned);
+  EXPECT_EQ(expected_of(*learned, "g", "t"), took(mb(2200), 60)) << "as if it were of this machine";
+  EXPECT_EQ(to_text(learned->taken("g", "t")->from, kHere), "an earlier run");
+}
+
+TEST(Learned, KeepsWhatWasKnownOfAGpuWhereNobodySawThatNow) {
+  Learned learned;
+  learned.add("g", "a", {.memory = gb(1), .gpu_memory = gb(5)}, run_on("lab1", "NVIDIA H100"));
+  learned.add("g", "a", {.memory = gb(2)}, run_on("lab2", "NVIDIA A100"));
+  const auto again = Learned::parse(learned.to_json());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->to_json(), learned.to_json());
+  const Learned::Taken taken = again->taken("g", "a").value_or(Learned::Taken{});
+  EXPECT_EQ(taken.task, (LearnedTask{.memory = gb(2), .gpu_memory = gb(5)}));
+  EXPECT_EQ(taken.from.host, "lab2");
+  EXPECT_EQ(taken.gpu_from.host, "lab1");
+}
+
+TEST(Learned, ForgetsAllAGroupOrOneTask) {
+  const auto filled = [] {
+    Learned learned;
+    learned.add("g", "a", took(gb(1), 1));
+    learned.add("g", "b", took(gb(2), 1));
+    learned.add("h", "a", took(gb(3), 1));
+    return learned;
+  };
+  Learned learned = filled();
+  EXPECT_EQ(learned.forget("g", "a"), 1U);
+  EXPECT_EQ(learned.forget("g", "a"), 0U);
+  EXPECT_FALSE(learned.taken("g", "a"));
+  EXPECT_EQ(expected_of(learned, "g", "a").memory, mb(2200)) << "it is one of its group still";
+  EXPECT_EQ(learned.forget("g", "b"), 1U);
+  EXPECT_FALSE(learned.knows("g"));
+  EXPECT_EQ(learned.forget("g"), 0U);
+  EXPECT_EQ(learned.forget("h"), 1U);
+  EXPECT_TRUE(learned.empty());
+  learned = filled();
+  EXPECT_EQ(learned.forget(), 3U);
+  EXPECT_TRUE(learned.empty());
+}
+
+TEST(Learned, UsesNoTimeOfAMachineThatIsNotLikeThisOne) {
+  Learned learned;
+  learned.add("g", "a", took(gb(1), 60), run_on("lab1", "NVIDIA H100"));
+  EXPECT_EQ(expected_of(learned, "g", "a"), took(mb(1100), 0)) << "memory is memory";
+  learned.add("g", "b", took(gb(1), 40), run_on("lab1", "NVIDIA A100"));
+  EXPECT_EQ(expected_of(learned, "g", "a"), took(mb(1100), 40)) << "a card like the one here";
+  learned.add("g", "c", took(gb(1), 20), run_on("lab2"));
+  EXPECT_EQ(expected_of(learned, "g", "a"), took(mb(1100), 30)) << "and this host";
+}
+
+TEST(Learned, SaysWhereItIsKnownFrom) {
+  Learned learned;
+  learned.add("g", "a", took(gb(1), 60), run_on("lab2", "NVIDIA A100", 1'763'700'000'000));
+  learned.add("g", "b", took(gb(1), 60), run_on("lab1", "NVIDIA H100", 1'763'800'000'000));
+  const ExpectedTask expected = learned.expected("g", "new", kHere);
+  EXPECT_EQ(to_text(expected.memory.from, kHere), "runs/lab1 of 2025-11-22 on lab1, NVIDIA H100")
+      << "the last one of its group";
+  EXPECT_EQ(to_text(expected.train.from, kHere), "runs/lab2 of 2025-11-21")
+      << "of the times only what is used";
+  EXPECT_EQ(to_text(run_on("lab2", "NVIDIA H100", 0), kHere), "runs/lab2 on NVIDIA H100");
+}
+
+TEST(Learned, SaysWhereANumberMayBeMore) {
+  Learned learned;
+  for (int i = 0; i < 9; ++i) learned.add("g", std::to_string(i), took(gb(10), 1));
+  learned.add("g", "small", {.memory = gb(1), .memory_at_least = true});
+  EXPECT_FALSE(expected_of(learned, "g", "new").memory_at_least);
+  EXPECT_TRUE(expected_of(learned, "g", "small").memory_at_least);
+  learned.add("g", "large", {.memory = gb(11), .memory_at_least = true});
+  EXPECT_TRUE(expected_of(learned, "g", "new").memory_at_least);
 }
 
 TEST(Learned, ExpectsOfANewTaskWhatItsGroupTook) {
   Learned learned;
   for (int i = 0; i < 4; ++i) learned.add("g", std::to_string(i), took(gb(10), 100));
-  EXPECT_EQ(learned.expected("g", "new"), took(gb(11), 100));
-  EXPECT_EQ(learned.expected("nobody", "new"), LearnedTask{});
+  EXPECT_EQ(expected_of(learned, "g", "new"), took(gb(11), 100));
+  EXPECT_EQ(expected_of(learned, "nobody", "new"), LearnedTask{});
 }
 
 TEST(Learned, ExpectsOfATaskThatWasClearlyDifferentWhatItTookItself) {
@@ -51,14 +161,20 @@ TEST(Learned, ExpectsOfATaskThatWasClearlyDifferentWhatItTookItself) {
   for (int i = 0; i < 9; ++i) learned.add("g", std::to_string(i), took(gb(10), 100));
   learned.add("g", "small", took(mb(1234), 12));
   learned.add("g", "alike", took(mb(9500), 90));
-  EXPECT_EQ(learned.expected("g", "small").memory, mb(1430)) << "1.3 GB and a tenth";
-  EXPECT_EQ(learned.expected("g", "small").train, Duration{12'000});
-  EXPECT_EQ(learned.expected("g", "alike"), learned.expected("g", "0"));
+  EXPECT_EQ(expected_of(learned, "g", "small").memory, mb(1430)) << "1.3 GB and a tenth";
+  EXPECT_EQ(expected_of(learned, "g", "small").train, Duration{12'000});
+  EXPECT_EQ(expected_of(learned, "g", "alike"), expected_of(learned, "g", "0"));
 }
 
 TEST(Learned, IsNotReadFromWhatSomebodyElseWrote) {
   for (const char* const text :
-       {"", "{}", "[]", R"({"version": 2, "groups": {}})", R"({"version": 1})",
+       {"", "{}", "[]", R"({"version": 3, "groups": {}})", R"({"version": 0, "groups": {}})",
+        R"({"version": 1})", R"({"version": 2, "groups": {"g": {"t": {"from": 0}}}})",
+        R"({"version": 2, "sources": [{}], "groups": {"g": {"t": {"from": 1}}}})",
+        R"({"version": 2, "sources": [{"host": 7}], "groups": {}})",
+        R"({"version": 2, "sources": {}, "groups": {}})",
+        R"({"version": 2, "groups": {"g": {"t": {"memory_at_least": 1}}}})",
+        R"({"version": 1, "groups": {"g": {"t": {"memory": 18446744073709551615}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"memory": -1}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"train_ms": 1.5}}}})",
         R"({"version": 1, "groups": {"g": []}})"}) {
@@ -74,7 +190,7 @@ TEST(Learned, HasABound) {
   learned.add("h", "one more", took(gb(1), 1));
   EXPECT_FALSE(learned.knows("h"));
   learned.add("g", "0", took(gb(9), 1));
-  EXPECT_EQ(learned.taken("g", "0").memory, gb(9));
+  EXPECT_EQ(taken_by(learned, "g", "0").memory, gb(9));
 }
 
 TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
@@ -101,13 +217,101 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   EXPECT_EQ(shape(1).terms.train_expected, Duration{600'000});
   EXPECT_EQ(shape(2).terms.request.memory, gb(4)) << "what is written counts";
   EXPECT_EQ(shape(2).terms.train_expected, Duration{60'000});
-  EXPECT_THAT(job->notes(), ElementsAre("group 'h': memory is 4 GB as written; tasks that say "
+  EXPECT_THAT(job->notes(), ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
+                                        "10:00, as learned from an earlier run",
+                                        "group 'h': memory is 4 GB as written; tasks that say "
                                         "so took at most 1 GB the last time"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, small_machine());
   ASSERT_TRUE(off);
   EXPECT_THAT(off->notes(), IsEmpty());
   EXPECT_EQ(off->plan().shapes[0].terms.train_expected, Duration{0});
+}
+
+TEST(Learned, OfAnotherMachineIsToldAndUsedWithCare) {
+  const sys::TemporaryDirectory directory;
+  directory.write("sweep.yaml",
+                  "groups:\n"
+                  "- {name: fits, gpu-memory: auto, tasks: [{id: a, command: x}]}\n"
+                  "- {name: large, gpu-memory: auto, tasks: [{id: a, command: x}]}\n"
+                  "- {name: known, duration: 1m, tasks: [{id: a, command: x}]}\n");
+  Learned learned;
+  const LearnedFrom elsewhere = run_on("lab1", "NVIDIA H100", 1'763'800'000'000);
+  learned.add("fits", "a", {.gpu_memory = gb(4), .train = Duration{60'000}}, elsewhere);
+  learned.add("large", "a", {.gpu_memory = gb(40), .train = Duration{60'000}}, elsewhere);
+  learned.add("known", "a", took(gb(1), 9), elsewhere);
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .name = "NVIDIA A100", .memory = gb(8)}};
+  const auto job = Job::load(
+      {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab2"}, machine);
+  ASSERT_TRUE(job);
+  const auto terms = [&](std::uint32_t task) {
+    return job->plan().shape_of(model::TaskIndex{task}).terms;
+  };
+  EXPECT_EQ(terms(0).request.gpu_memory, mb(4400));
+  EXPECT_EQ(terms(1).request.gpu_memory, Bytes{}) << "of its own, until it is known here";
+  EXPECT_EQ(terms(0).train_expected, Duration{0});
+  EXPECT_EQ(terms(2).train_expected, Duration{60'000});
+  const std::string from = "runs/lab1 of 2025-11-22 on lab1, NVIDIA H100";
+  EXPECT_THAT(job->notes(), ElementsAre("group 'fits': gpu-memory 4.4 GB, as learned from " + from,
+                                        "group 'fits': how long its tasks took is known from " +
+                                            from + " alone, and not used here",
+                                        "group 'known': memory 1.1 GB, as learned from " + from,
+                                        "group 'large': gpu-memory 44 GB, as learned from " + from +
+                                            ", is more than a card here has: it is learned anew",
+                                        "group 'large': how long its tasks took is known from " +
+                                            from + " alone, and not used here"));
+  const Job::LearnedNumbers numbers = job->learned_numbers(model::TaskIndex{0});
+  ASSERT_TRUE(numbers.gpu_memory);
+  EXPECT_EQ(numbers.gpu_memory->value, mb(4400));
+  EXPECT_EQ(numbers.gpu_memory->from, elsewhere);
+  EXPECT_FALSE(numbers.memory);
+  EXPECT_FALSE(numbers.duration);
+}
+
+TEST(Learned, IsToldOfTenGroups) {
+  LearnedNotes notes(kHere);
+  const model::Terms terms{.request = {.memory = gb(1)}};
+  const ExpectedTask expected;
+  for (int group = 0; group < 12; ++group) {
+    notes.see(std::to_string(group),
+              {.terms = terms, .expected = expected, .use = {.memory = true}});
+  }
+  const std::vector<std::string> told = notes.notes();
+  ASSERT_EQ(told.size(), LearnedNotes::kGroupsMax + 1);
+  EXPECT_EQ(told.back(), "so it is with 2 other groups: 'trainyard learned' shows them");
+}
+
+TEST(Learned, RaisesANumberThatMayGrowAndMakesNoneSmaller) {
+  const sys::TemporaryDirectory directory;
+  directory.write("sweep.yaml",
+                  "groups:\n"
+                  "- name: g\n"
+                  "  memory: at least 2GB\n"
+                  "  gpu-memory: at least 3GB\n"
+                  "  tasks: [{id: small, command: x}, {id: large, command: x}]\n");
+  Learned learned;
+  learned.add("g", "small", {.memory = gb(1), .gpu_memory = gb(1)});
+  learned.add("g", "large", {.memory = gb(3), .gpu_memory = gb(6)});
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .memory = gb(8)}};
+  const auto job =
+      Job::load({.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+  ASSERT_TRUE(job);
+  const auto request = [&](std::uint32_t task) {
+    return job->plan().shape_of(model::TaskIndex{task}).terms.request;
+  };
+  EXPECT_EQ(request(0).memory, gb(2));
+  EXPECT_EQ(request(0).gpu_memory, gb(3));
+  EXPECT_EQ(request(1).memory, mb(3300));
+  EXPECT_EQ(request(1).gpu_memory, mb(6600));
+  EXPECT_THAT(job->notes(), ElementsAre("group 'g': memory 3.3 GB, gpu-memory 6.6 GB, as learned "
+                                        "from an earlier run"))
+      << "nothing of what is written and taken: it may grow";
 }
 
 TEST(Learned, IsLeftAloneWhereItIsBroken) {

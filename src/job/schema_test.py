@@ -50,6 +50,8 @@ WRONG = {
     "half a retry": "groups: [{tasks: [{command: x, retries: 2.5}]}]",
     "no rank at all": "groups: [{ranks: 0, tasks: [{command: x}]}]",
     "too many ranks": "groups: [{ranks: 4097, tasks: [{command: x}]}]",
+    "a number that may grow from nothing": "groups: [{gpu-memory: at least, tasks: [{command: x}]}]",
+    "a number that may grow in other words": "groups: [{gpu-memory: 4GB+, tasks: [{command: x}]}]",
     "half a GPU": "groups: [{gpus: 0.5, tasks: [{command: x}]}]",
     "a device of another kind": "groups: [{device: gpu, tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
@@ -79,6 +81,7 @@ groups:
   - {command: z, device: "{b}", ranks: "{a}", retries: "{a}", oom-retries: 0, gpus: "{a}"}
   - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
      memory-limit: none, preempt: true}
+  - {command: x, memory: at least 2GB, gpu-memory: "at least {b}"}
 """,
 }
 

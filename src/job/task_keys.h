@@ -52,14 +52,14 @@ constexpr std::size_t kTaskKeys = 23;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
-  std::optional<Bytes> memory;
+  std::optional<settings::MemoryWish> memory;
   std::optional<bool> memory_hard;
   std::optional<bool> preempt;
   std::optional<int> priority;
   std::optional<model::EarlySignal> signal;
   std::optional<model::Cpus> cpus;
   std::optional<int> gpus;
-  std::optional<settings::GpuMemory> gpu_memory;
+  std::optional<settings::MemoryWish> gpu_memory;
   std::optional<model::GpuMemoryLimit> gpu_memory_limit;
   std::optional<double> gpu_utilization;
   std::optional<int> max_per_gpu;

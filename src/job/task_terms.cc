@@ -26,11 +26,12 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   model::Terms& terms = made.terms;
   terms.ranks = asked.ranks.value_or(0);
   terms.request.cpus = asked.cpus.value_or(model::cpus(std::max(terms.ranks, 1)));
-  terms.learns_memory = !asked.memory.has_value();
-  terms.request.memory =
-      asked.memory
-          ? *asked.memory
-          : settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus);
+  const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
+      .learned = true,
+      .bytes = settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus)});
+  terms.learns_memory = memory.learned;
+  terms.request.memory = memory.bytes;
+  if (asked.memory && memory.learned) terms.memory_least = memory.bytes;
   terms.time_limit = asked.time_limit.value_or(Duration{0});
   terms.train_expected = asked.duration.value_or(Duration{0});
   terms.memory_hard = asked.memory_hard.value_or(false);
@@ -53,18 +54,21 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   std::optional<int> gpus = asked.gpus;
   if (!gpus && asked.gpu_memory && !asked.device) gpus = asked.ranks;
   const GpuWish wish{.gpus = gpus,
-                     .memory = asked.gpu_memory.value_or(settings::GpuMemory{}),
+                     .memory = asked.gpu_memory.value_or(settings::MemoryWish{}),
                      .device = asked.device,
                      .device_goes_first = device_goes_first};
   const auto usual = basis.configuration.size(settings::Setting::SchedulerDefaultCudaMemory);
   Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), terms.request);
   terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
+  if (terms.learns_gpu_memory) terms.gpu_memory_least = wish.memory.bytes;
   if (!added) {
     made.mistakes.push_back({.key = TaskKey::Device, .message = std::move(added.error().message)});
   }
   if (terms.memory_hard && terms.learns_memory) {
     made.mistakes.push_back({.key = TaskKey::MemoryLimit,
-                             .message = "a hard limit needs 'memory', which says how much"});
+                             .message = asked.memory
+                                            ? "a hard limit needs a 'memory' that does not grow"
+                                            : "a hard limit needs 'memory', which says how much"});
   }
   if (asked.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
       terms.request.gpu_memory == Bytes{}) {
@@ -78,20 +82,29 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   return made;
 }
 
-void use_learned(model::Terms& terms, const LearnedTask& expected, const TermsBasis& basis) {
+LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const TermsBasis& basis) {
+  LearnedUse use;
   const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
   model::Request& request = terms.request;
-  if (terms.learns_memory && expected.memory > Bytes{}) {
-    request.memory = std::min(expected.memory, settings::memory_to_give(policy, basis.capacity));
+  if (terms.learns_memory && expected.memory.value > terms.memory_least) {
+    request.memory =
+        std::min(expected.memory.value, settings::memory_to_give(policy, basis.capacity));
+    use.memory = true;
   }
-  if (terms.learns_gpu_memory && request.gpu_memory == Bytes{} && expected.gpu_memory > Bytes{}) {
+  if (terms.learns_gpu_memory && expected.gpu_memory.value > request.gpu_memory) {
     model::Request with = request;
-    with.gpu_memory = expected.gpu_memory;
+    with.gpu_memory = expected.gpu_memory.value;
     // It may have been learned on a larger card.
-    if (!schedule::never_fits(with, policy, basis.capacity)) request = with;
+    use.gpu_too_small = schedule::never_fits(with, policy, basis.capacity).has_value();
+    use.gpu_memory = !use.gpu_too_small;
+    if (use.gpu_memory) request = with;
   }
-  terms.load_expected = expected.load;
-  if (terms.train_expected == Duration{0}) terms.train_expected = expected.train;
+  terms.load_expected = expected.load.value;
+  if (terms.train_expected == Duration{0}) {
+    terms.train_expected = expected.train.value;
+    use.duration = terms.train_expected > Duration{0};
+  }
+  return use;
 }
 
 }  // namespace trainyard::job

@@ -33,7 +33,18 @@ struct MadeTerms {
 /// GPUs.
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis);
 
+/// Which of a task's numbers are what earlier runs have taught.
+struct LearnedUse {
+  bool memory = false;
+  bool gpu_memory = false;
+  bool duration = false;
+  /// More was taken of a GPU than any here has: it was learned on a larger one, and is not used.
+  bool gpu_too_small = false;
+
+  friend bool operator==(const LearnedUse&, const LearnedUse&) = default;
+};
+
 /// What earlier runs have taught of a task counts where nothing is written.
-void use_learned(model::Terms& terms, const LearnedTask& expected, const TermsBasis& basis);
+LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const TermsBasis& basis);
 
 }  // namespace trainyard::job

@@ -101,7 +101,21 @@ void append(std::string& data, const model::Change& change, const RowNumbers& nu
                        numbers.of(it.shape), it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max);
       },
       // A reading, and not kept among what happened.
-      [&](const model::HeadroomSeen&) {});
+      [&](const model::HeadroomSeen&) {},
+      [&](const model::Reached& it) {
+        fmt::format_to(std::back_inserter(data), R"({{"reached":{},"memory":{})",
+                       numbers.of(it.task), it.memory.count);
+        if (it.gpu_memory > Bytes{}) {
+          fmt::format_to(std::back_inserter(data), R"(,"gpu_memory":{})", it.gpu_memory.count);
+        }
+        if (it.largest) data += R"(,"largest":true)";
+        data.push_back('}');
+      },
+      [&](const model::Learned& it) {
+        fmt::format_to(std::back_inserter(data),
+                       R"({{"shape":{},"learned":{},"memory":{},"gpu_memory":{}}})",
+                       numbers.of(it.shape), it.tasks, it.memory.count, it.gpu_memory.count);
+      });
 }
 
 void append_gpus(std::string& data, const model::Request& promise,

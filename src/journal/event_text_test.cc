@@ -114,6 +114,19 @@ TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
   EXPECT_THAT(rows_of(model::Sampled{}, {.changes = {model::HeadroomSeen{}}}), IsEmpty());
 }
 
+TEST(EventText, TellsWhatAResumedRunWouldGoOnWithAndWhatIsLearned) {
+  EXPECT_THAT(
+      rows_of(model::TimePassed{},
+              {.changes = {model::Reached{.task = {1}, .memory = gb(2)},
+                           model::Reached{
+                               .task = {2}, .memory = gb(1), .gpu_memory = gb(6), .largest = true},
+                           model::Learned{
+                               .shape = {0}, .memory = gb(1), .gpu_memory = gb(3), .tasks = 4}}}),
+      ElementsAre(R"(time -.- {"changes":[{"reached":1,"memory":2000000000},)"
+                  R"({"reached":2,"memory":1000000000,"gpu_memory":6000000000,"largest":true},)"
+                  R"({"shape":0,"learned":4,"memory":1000000000,"gpu_memory":3000000000}]})"));
+}
+
 TEST(EventText, TellsEveryChangeAndCommand) {
   const model::Decision decision{
       .changes = {model::TaskChanged{.key = key(1, 2), .status = Status::Training},

@@ -132,6 +132,17 @@ Result<std::vector<ExecutionRow>> JournalReader::executions() {
   return collect(state_->database, kExecutions, read_execution);
 }
 
+Result<std::vector<GpuRow>> JournalReader::gpus() {
+  return collect(state_->database,
+                 "SELECT execution, label, name, memory FROM gpus ORDER BY execution, position",
+                 [](const Statement& row) {
+                   return GpuRow{.execution = row.integer(0),
+                                 .label = std::string(row.text(1)),
+                                 .name = std::string(row.text(2)),
+                                 .memory = {row.integer(3)}};
+                 });
+}
+
 Result<std::vector<BatchRow>> JournalReader::batches() {
   return collect(state_->database, kBatches, read_batch);
 }
@@ -174,6 +185,19 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
            });
   if (!counted) return std::unexpected(counted.error());
   return groups;
+}
+
+Result<std::vector<LearnedRow>> JournalReader::learned() {
+  return collect(state_->database,
+                 "SELECT g.called, s.learned_memory, s.learned_gpu_memory, s.learned_tasks "
+                 "FROM shapes s JOIN groups g ON g.number = s.group_number "
+                 "WHERE s.learned_memory + s.learned_gpu_memory > 0 ORDER BY s.number",
+                 [](const Statement& row) {
+                   return LearnedRow{.group_name = std::string(row.text(0)),
+                                     .memory = {row.integer(1)},
+                                     .gpu_memory = {row.integer(2)},
+                                     .tasks = row.small(3)};
+                 });
 }
 
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
@@ -326,7 +350,8 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
 Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
   const std::string sql = fmt::format(
       "SELECT a.task, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
-      "a.memory_peak, a.message FROM {} a WHERE a.task = ?1 ORDER BY a.attempt",
+      "a.memory_peak, a.message, a.gpus, a.gpu_memory_peak, a.memory_at_least FROM {} a "
+      "WHERE a.task = ?1 ORDER BY a.attempt",
       kAllAttempts);
   return collect(state_->database, sql, read_attempt, task.value);
 }
@@ -334,8 +359,9 @@ Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
 Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex group) {
   const std::string sql = fmt::format(
       "SELECT t.number, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
-      "a.memory_peak, a.message FROM {} a JOIN tasks t ON t.number = a.task JOIN groups g "
-      "ON g.number = t.group_number WHERE g.number = ?1 AND t.position >= 0 "
+      "a.memory_peak, a.message, a.gpus, a.gpu_memory_peak, a.memory_at_least FROM {} a "
+      "JOIN tasks t ON t.number = a.task JOIN groups g ON g.number = t.group_number WHERE g.number "
+      "= ?1 AND t.position >= 0 "
       "ORDER BY t.position, a.attempt",
       kAllAttempts);
   return collect(state_->database, sql, read_attempt, group.value);

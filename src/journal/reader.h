@@ -44,6 +44,14 @@ struct ExecutionRow {
   [[nodiscard]] bool is_of_program() const { return job_file.empty(); }
 };
 
+/// A GPU that tasks of an execution might have.
+struct GpuRow {
+  std::int64_t execution = 0;
+  std::string label;  ///< As in TaskRow::gpus.
+  std::string name;   ///< Its model.
+  Bytes memory;
+};
+
 struct BatchRow {
   std::uint32_t number = 1;
   BatchSource source;
@@ -99,7 +107,10 @@ struct TaskRow {
   Bytes gpu_memory_peak;
   bool edited = false;  ///< After it had finished: the job file says something else since.
   std::uint32_t batch = 1;
-  std::string directory;  ///< Where its files are, seen from the run directory.
+  std::string directory;         ///< Where its files are, seen from the run directory.
+  bool memory_at_least = false;  ///< memory_peak is that of its largest process alone.
+  bool gpu_capped = false;       ///< It could not have more of a GPU than it had.
+  std::string group_in_file;     ///< Its group as the job file calls it.
 };
 
 /// How far an attempt said that it was.
@@ -121,6 +132,7 @@ struct AttemptRow {
   std::string message;
   std::string gpus;  ///< As of a task.
   Bytes gpu_memory_peak;
+  bool memory_at_least = false;  ///< As of a task.
 };
 
 struct WaitingReason {
@@ -129,6 +141,14 @@ struct WaitingReason {
   Bytes memory;   ///< What each asks for.
   model::Cause cause = model::Cause::None;
   std::string reason;  ///< In words, with the numbers of the last reading.
+};
+
+/// What the next tasks of a kind are given because of what others took in this run.
+struct LearnedRow {
+  std::string group_name;
+  Bytes memory;      ///< 0: as they ask.
+  Bytes gpu_memory;  ///< The same, on each GPU.
+  int tasks = 0;     ///< So many that ended well have taught it; 0: others of their group.
 };
 
 struct MachineRow {
@@ -155,10 +175,12 @@ class JournalReader {
 
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
+  Result<std::vector<GpuRow>> gpus();
   /// What the run is made of: its job file, and what was submitted to it.
   Result<std::vector<BatchRow>> batches();
   Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
+  Result<std::vector<LearnedRow>> learned();
   Result<std::optional<MachineRow>> last_sample();
   Result<Instant> last_instant();  ///< Of anything that was written down.
 

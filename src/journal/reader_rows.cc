@@ -66,7 +66,9 @@ const std::string_view kTaskColumns =
     "coalesce(e.gpus, l.gpus), coalesce(e.gpu_memory_requested, l.gpu_memory_requested, 0), "
     "coalesce(l.gpu_memory_now, 0), coalesce(e.gpu_memory_peak, l.gpu_memory_peak, 0), t.edited, "
     "t.batch, "
-    "CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END ";
+    "CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END, "
+    "coalesce(e.memory_at_least, l.memory_at_least, 0), coalesce(e.gpu_capped, l.gpu_capped, 0), "
+    "g.name ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -109,15 +111,19 @@ TaskRow read_task(const Statement& row) {
           .gpu_memory_peak = {row.integer(31)},
           .edited = row.small(32) != 0,
           .batch = index(row, 33),
-          .directory = std::string(row.text(34))};
+          .directory = std::string(row.text(34)),
+          .memory_at_least = row.small(35) != 0,
+          .gpu_capped = row.small(36) != 0,
+          .group_in_file = std::string(row.text(37))};
 }
 
 const std::string_view kAllAttempts =
     "(SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, gpus, "
-    "gpu_memory_peak FROM attempts UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, "
-    "exit_code, memory_peak, message, gpus, gpu_memory_peak FROM ended WHERE attempt > 0 UNION ALL "
-    "SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, gpus, "
-    "gpu_memory_peak FROM live WHERE attempt > 0)";
+    "gpu_memory_peak, memory_at_least FROM attempts UNION ALL SELECT task, attempt, started_ms, "
+    "ended_ms, failure, exit_code, memory_peak, message, gpus, gpu_memory_peak, memory_at_least "
+    "FROM ended WHERE attempt > 0 UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, "
+    "exit_code, memory_peak, message, gpus, gpu_memory_peak, memory_at_least FROM live "
+    "WHERE attempt > 0)";
 
 ProgressRow read_progress(const Statement& row) {
   return {.task = {index(row, 0)},
@@ -136,7 +142,8 @@ AttemptRow read_attempt(const Statement& row) {
           .memory_peak = {row.integer(6)},
           .message = std::string(row.text(7)),
           .gpus = std::string(row.text(8)),
-          .gpu_memory_peak = {row.integer(9)}};
+          .gpu_memory_peak = {row.integer(9)},
+          .memory_at_least = row.small(10) != 0};
 }
 
 const std::string_view kExecutions =

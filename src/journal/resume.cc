@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -20,9 +21,11 @@
 #include "base/time.h"
 #include "journal/batch_writer.h"
 #include "journal/changes.h"
+#include "journal/closing.h"
 #include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/options.h"
+#include "journal/past.h"
 #include "journal/plan_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
@@ -37,48 +40,6 @@ namespace trainyard::journal {
 namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-
-/// Closes what the dead execution left open: the attempts that ran are lost, in whichever batch.
-constexpr const char* kCloseExecution = R"sql(
-UPDATE tasks SET attempt_before = l.attempt FROM live l
-  WHERE l.task = tasks.number AND l.attempt > tasks.attempt_before;
-INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
-    CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
-    coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
-    CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
-    gpus, gpu_memory_requested, gpu_memory_peak
-  FROM live WHERE attempt > 0;
-DELETE FROM live;
-UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
-UPDATE shapes SET waiting = waiting + running + retrying, running = 0, retrying = 0
-  WHERE running + retrying > 0;
-UPDATE groups SET phase = {blocked} WHERE phase = {runs};
-DELETE FROM headroom;
-DELETE FROM headroom_gpus;
-)sql";
-
-/// Every attempt but the last one of a finished task is put with those that another one comes
-/// after. Of the batches that are taken over.
-constexpr const char* kCloseAttempts = R"sql(
-UPDATE tasks SET attempt_before = e.attempt FROM ended e
-  WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});
-INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
-    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
-    gpu_memory_peak
-  FROM ended WHERE attempt > 0 AND verdict <> {finished} AND
-    task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
-DELETE FROM ended WHERE verdict <> {finished} AND
-  task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
-DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch IN ({batches}));
-)sql";
-
-constexpr const char* kForgetResult = R"sql(
-INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
-    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
-    gpu_memory_peak
-  FROM ended WHERE attempt > 0 AND task = {task};
-DELETE FROM ended WHERE task = {task};
-)sql";
 
 /// A row of `tasks` from before.
 struct OldTask {
@@ -122,6 +83,7 @@ class TakingOver {
   Result<TakenOver> run(const Execution& execution) {
     Result<void> done = remove_incomplete_batches(database_);
     if (done) done = choose_batches();
+    if (done) done = look_back();
     if (done) done = close_executions();
     if (done) done = match_groups();
     if (done) done = match_tasks();
@@ -160,6 +122,7 @@ class TakingOver {
                     taken_.book.execution, taken_.at.since_start.count(), taken_.finished));
   }
   Result<void> choose_batches();
+  Result<void> look_back();
   Result<void> close_executions();
   Result<void> match_groups();
   Result<void> match_groups_of(std::size_t batch, std::vector<OldGroup>& old);
@@ -170,8 +133,13 @@ class TakingOver {
   Result<void> write_tasks();
   Result<void> write_tasks_of(std::size_t batch);
   Result<void> write_task(TaskRows& rows, std::uint32_t task, model::PlannedTask& planned);
+  /// A task of a plan that has a row from before, and what the plan takes over of it.
+  struct Known {
+    std::uint32_t row = 0;
+    bool changed = false;
+  };
+  Result<void> go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan);
   Result<void> write_shapes();
-  Result<void> forget_result(std::uint32_t number);
   Result<void> remove_old_tasks();
 
   Database& database_;
@@ -188,6 +156,9 @@ class TakingOver {
   std::vector<bool> group_is_new_;  ///< By index in the plan.
   std::vector<OldTask> old_;
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
+  std::optional<Past> past_;                ///< Once it has been looked back.
+  std::vector<Past::Taken> taken_before_;   ///< Of the batch whose tasks are written.
+  std::vector<bool> changed_;               ///< By index in the plan.
 };
 
 /// New ones are written down; those that are not given are taken over as well where nothing of
@@ -207,6 +178,13 @@ Result<void> TakingOver::choose_batches() {
   return {};
 }
 
+Result<void> TakingOver::look_back() {
+  Result<Past> past = Past::read(database_, taken_over_);
+  if (!past) return std::unexpected(std::move(past.error()));
+  past_.emplace(std::move(*past));
+  return {};
+}
+
 Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> at = database_.number(kLastInstant);
   if (!at) return std::unexpected(at.error());
@@ -214,15 +192,7 @@ Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> last = database_.number("SELECT max(number) FROM executions");
   if (!last) return std::unexpected(last.error());
   taken_.book.execution = *last + 1;
-  Result<void> closed = database_.run(
-      fmt::format(kCloseExecution, fmt::arg("at", *at),
-                  fmt::arg("lost", std::to_underlying(model::Failure::Lost)),
-                  fmt::arg("runs", std::to_underlying(model::GroupPhase::Running)),
-                  fmt::arg("blocked", std::to_underlying(model::GroupPhase::Blocked))));
-  if (!closed) return closed;
-  return database_.run(
-      fmt::format(kCloseAttempts, fmt::arg("batches", taken_over_),
-                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
+  return close_dead_execution(database_, taken_.at, taken_over_);
 }
 
 Result<void> TakingOver::match_groups() {
@@ -349,6 +319,7 @@ void TakingOver::match_lone(std::vector<Lone> lone_old) {
 
 Result<void> TakingOver::match_tasks() {
   old_of_task_.assign(plan_.tasks.size(), kNone);
+  changed_.assign(plan_.tasks.size(), false);
   std::vector<Lone> lone_old;
   Result<void> read = read_old_tasks(lone_old);
   if (read) match_lone(std::move(lone_old));
@@ -384,8 +355,32 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
         numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value}));
     taken_.book.ended.push_back(planned.finished_before);
     taken_.finished += planned.finished_before ? 1 : 0;
+    const std::uint32_t task = starts_[batch].task + i;
+    if (old_of_task_[task] == kNone) continue;
+    const Known known{.row = old_[old_of_task_[task]].number, .changed = changed_[task]};
+    if (Result<void> done = go_on_with(known, {i}, *plan); !done) return done;
+  }
+  std::ranges::sort(taken_before_, [](const Past::Taken& a, const Past::Taken& b) {
+    return std::tie(a.ended, a.what.task) < std::tie(b.ended, b.what.task);
+  });
+  for (const Past::Taken& taken : std::exchange(taken_before_, {})) {
+    plan->taken.push_back(taken.what);
   }
   taken_.plans.push_back(std::move(plan));
+  return {};
+}
+
+/// What the executions before had come to counts as long as it is the same task.
+Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
+  if (known.changed) return past_->forget(known.row);
+  if (plan.tasks[task.value].finished_before) {
+    if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
+    return {};
+  }
+  const Result<std::optional<model::Reached>> reached =
+      past_->reached_by(known.row, task, plan.shape_of(task).terms);
+  if (!reached) return std::unexpected(reached.error());
+  if (*reached) plan.reached.push_back(**reached);
   return {};
 }
 
@@ -415,6 +410,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   if (changed && names.older_fingerprint) {
     changed = std::bit_cast<std::int64_t>(names.older_fingerprint(within)) != old.fingerprint;
   }
+  changed_[task] = changed;
   if (old.position == kNone && tell) {
     changes_.add(fmt::format("task '{}' is in the job file again", name_of(task)));
   }
@@ -423,7 +419,9 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; it is run again", name_of(task)));
     planned.finished_before = false;
-    if (Result<void> forgotten = forget_result(old.number); !forgotten) return forgotten;
+    if (Result<void> forgotten = forget_result(database_, old.number); !forgotten) {
+      return forgotten;
+    }
   } else if (changed && old.finished) {
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; its result is kept "
@@ -438,11 +436,6 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
       old.shape == numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value});
   if (as_it_was) return {};
   return rows.update(within, {.fingerprint_stays = planned.finished_before, .edited = kept});
-}
-
-/// Its attempt is one that another one comes after.
-Result<void> TakingOver::forget_result(std::uint32_t number) {
-  return database_.run(fmt::format(kForgetResult, fmt::arg("task", number)));
 }
 
 Result<void> TakingOver::remove_old_tasks() {

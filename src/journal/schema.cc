@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -65,7 +65,10 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_memory INTEGER NOT NULL DEFAULT 0, needs_cpus_milli INTEGER NOT NULL DEFAULT 0,
   needs_gpus INTEGER NOT NULL DEFAULT 0, needs_gpu_memory INTEGER NOT NULL DEFAULT 0,
   needs_gpu INTEGER, needs_parallel INTEGER NOT NULL DEFAULT 0,
-  needs_groups TEXT NOT NULL DEFAULT ''
+  needs_groups TEXT NOT NULL DEFAULT '',
+  learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
+  learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
+  learned_tasks INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE headroom (                     -- what could be promised at the last reading: one row
   number INTEGER PRIMARY KEY CHECK (number = 1),
@@ -103,7 +106,9 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
   gpus TEXT NOT NULL,                   -- the driver's numbers of those it has or had: "0,2"
   gpu_memory_requested INTEGER NOT NULL, gpu_memory_now INTEGER NOT NULL, -- on each of them
-  gpu_memory_peak INTEGER NOT NULL
+  gpu_memory_peak INTEGER NOT NULL,
+  memory_at_least INTEGER NOT NULL DEFAULT 0, -- memory_peak is that of its largest process alone
+  gpu_capped INTEGER NOT NULL DEFAULT 0       -- it could not have more of a GPU than it had
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
@@ -112,7 +117,8 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   memory_requested INTEGER NOT NULL, memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL,
   message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
   load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
-  gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL
+  gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
+  memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -122,8 +128,16 @@ CREATE TABLE attempts (                 -- attempts that another one came after
   started_ms INTEGER NOT NULL, ended_ms INTEGER, memory_requested INTEGER NOT NULL,
   memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, message TEXT NOT NULL,
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
+  memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (task, attempt)
 ) WITHOUT ROWID;
+CREATE TABLE reached (                  -- what tasks ask for since their memory ran out
+  task INTEGER PRIMARY KEY, memory INTEGER NOT NULL,
+  gpu_memory INTEGER NOT NULL,          -- the most so far, on each of its GPUs
+  largest INTEGER NOT NULL,             -- they are its own now, and the largest
+  load_tries INTEGER NOT NULL, train_tries INTEGER NOT NULL, -- how often it has, and was
+  preempted INTEGER NOT NULL, crowded INTEGER NOT NULL       -- interrupted, or not to blame
+);
 CREATE TABLE events (                   -- what happened and what was decided; only added to
   seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, at_ms INTEGER NOT NULL,
   kind TEXT NOT NULL, task INTEGER, attempt INTEGER,
@@ -166,6 +180,7 @@ CREATE VIEW task_list AS
     coalesce(e.started_ms, l.started_ms) / 1000.0 AS started_s,
     coalesce(e.ended_ms, l.ended_ms) / 1000.0 AS ended_s,
     coalesce(e.memory_peak, l.memory_peak) AS memory_peak,
+    coalesce(e.memory_at_least, l.memory_at_least) AS memory_at_least,
     coalesce(e.gpus, l.gpus) AS gpus,
     coalesce(e.gpu_memory_peak, l.gpu_memory_peak) AS gpu_memory_peak,
     coalesce(e.cpu_ms, l.cpu_ms) / 1000.0 AS cpu_s,

@@ -27,6 +27,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
@@ -94,13 +95,18 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20, ?21, ?22, ?23, ?24)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19, ?20, ?21, ?22)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
-                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
+                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+                             "?15, ?16)"),
+      .reached_put = prepare("INSERT OR REPLACE INTO reached VALUES "
+                             "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+      .learned_put = prepare("UPDATE shapes SET learned_memory = ?2, learned_gpu_memory = ?3, "
+                             "learned_tasks = ?4 WHERE number = ?1"),
       .traceback_put = prepare("INSERT OR REPLACE INTO tracebacks VALUES (?1, ?2, ?3)"),
       .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
@@ -167,10 +173,13 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     row->pid = 0;
     row->ended = event.at;
     row->memory_now = {};
+    row->memory_at_least =
+        ended->usage.memory_at_least && ended->usage.memory_peak > row->memory_peak;
     row->memory_peak = std::max(row->memory_peak, ended->usage.memory_peak);
     row->cpu_time = ended->usage.cpu_time;
     row->gpu_memory_now = {};
     row->gpu_memory_peak = std::max(row->gpu_memory_peak, ended->usage.gpu_memory_peak);
+    row->gpu_capped = ended->usage.gpu_capped;
     row->result = ended->result;
     row->warning = ended->warning;
   } else if (const auto* report = std::get_if<model::StageReported>(&event.what)) {
@@ -253,6 +262,11 @@ Result<void> TurnWriter::apply(Instant at, const model::Change& change) {
         return waiting_.put(book_.numbers.of(reason.shape), reason.reason);
       },
       [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); },
+      [&](const model::Reached& reached) { return apply(reached); },
+      [&](const model::Learned& learned) {
+        return statements_.learned_put.run(book_.numbers.of(learned.shape), learned.memory,
+                                           learned.gpu_memory, learned.tasks);
+      },
       [](const model::SharingMeasured&) { return Result<void>(); });
 }
 
@@ -295,6 +309,13 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   return {};
 }
 
+Result<void> TurnWriter::apply(const model::Reached& reached) {
+  const model::MemoryTries& tries = reached.tries;
+  return statements_.reached_put.run(book_.numbers.of(reached.task), reached.memory,
+                                     reached.gpu_memory, reached.largest ? 1 : 0, tries.load,
+                                     tries.train, tries.preempted, tries.crowded);
+}
+
 Result<void> TurnWriter::apply(Instant at, const model::StartAttempt& start) {
   const Result<Task*> touched = touch(start.key, at);
   if (!touched) return std::unexpected(touched.error());
@@ -331,7 +352,8 @@ Result<TurnWriter::Task*> TurnWriter::touch(model::AttemptKey key, Instant at) {
         book_.numbers.of(key.task), row.attempt, std::to_underlying(row.stage),
         std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
         row.memory_requested, row.memory_peak, row.cpu_time, row.message, row.gpus,
-        row.gpu_memory_requested, row.gpu_memory_peak);
+        row.gpu_memory_requested, row.gpu_memory_peak, row.memory_at_least ? 1 : 0,
+        row.gpu_capped ? 1 : 0);
     if (!put) return std::unexpected(put.error());
   }
   row = {.attempt = key.attempt,
@@ -363,7 +385,7 @@ Result<void> TurnWriter::write_tasks() {
           row.memory_requested, row.memory_now, row.memory_peak, row.cpu_time, row.message,
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
           row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
-          row.gpu_memory_peak);
+          row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0);
     }
     if (!done) return done;
   }
@@ -379,7 +401,7 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
       row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
-      row.gpu_memory_peak);
+      row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0);
 }
 
 Result<void> TurnWriter::write_counts() {

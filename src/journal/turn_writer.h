@@ -24,6 +24,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/stage_times.h"
 #include "model/status.h"
@@ -88,6 +89,7 @@ class TurnWriter {
     Bytes memory_requested;
     Bytes memory_now;
     Bytes memory_peak;
+    bool memory_at_least = false;
     Duration cpu_time{0};
     std::string message;
     std::string warning;
@@ -97,6 +99,7 @@ class TurnWriter {
     Bytes gpu_memory_requested;
     Bytes gpu_memory_now;
     Bytes gpu_memory_peak;
+    bool gpu_capped = false;
   };
   struct Statements {
     Statement event;
@@ -106,6 +109,8 @@ class TurnWriter {
     Statement live_delete;
     Statement ended_put;
     Statement attempt_put;
+    Statement reached_put;
+    Statement learned_put;
     Statement traceback_put;
     Statement counts;
     Statement phase;
@@ -125,6 +130,7 @@ class TurnWriter {
   Result<void> apply(Instant at, const model::TaskChanged& change);
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
+  Result<void> apply(const model::Reached& reached);
   Result<void> apply(Instant at, const model::Sampled& sample);
   Result<void> apply(const model::GpusSampled& sample);
   void give(Task& row, const model::Request& promise,

@@ -107,8 +107,10 @@ Result<void> rebuild(Database& database) {
   }
   if (done) done = database.run(kTasksIndex);
   if (!done) return done;
+  // Before there were batches the run was one.
   return database.run(
-      "INSERT INTO batches SELECT 1, 1, 0, command_line, job_file, '', config_file, settings, '[]' "
+      "INSERT OR IGNORE INTO batches SELECT 1, 1, 0, command_line, job_file, '', config_file, "
+      "settings, '[]' "
       "FROM executions WHERE number = 1");
 }
 

@@ -48,10 +48,15 @@ void add(Said& said, job::TaskKey key, const std::string& value) {
   if (!value.empty()) said.emplace_back(key, value);
 }
 
+void add_least(Said& said, job::TaskKey key, const std::optional<Bytes>& value) {
+  if (value) said.emplace_back(key, "at least " + text_of(*value));
+}
+
 Said said_by(const TaskOptions& options) {
   using enum job::TaskKey;
   Said said;
   add(said, Memory, options.memory);
+  add_least(said, Memory, options.memory_at_least);
   if (options.memory_hard) said.emplace_back(MemoryLimit, *options.memory_hard ? "hard" : "none");
   add(said, Preempt, options.preempt);
   add(said, Priority, options.priority);
@@ -59,6 +64,7 @@ Said said_by(const TaskOptions& options) {
   add(said, Cpus, options.cpus);
   add(said, Gpus, options.gpus);
   add(said, GpuMemory, options.gpu_memory);
+  add_least(said, GpuMemory, options.gpu_memory_at_least);
   add(said, GpuMemoryLimit, options.gpu_memory_limit);
   add(said, GpuUtilization, options.gpu_utilization);
   add(said, MaxPerGpu, options.max_per_gpu);
@@ -79,6 +85,17 @@ Said said_by(const TaskOptions& options) {
 
 namespace {
 
+/// An amount is what it says, or it may grow.
+Result<void> check_memory(const TaskOptions& options) {
+  if (options.memory && options.memory_at_least) {
+    return std::unexpected(Error{"memory: it is said, and so is memory_at_least"});
+  }
+  if (options.gpu_memory && options.gpu_memory_at_least) {
+    return std::unexpected(Error{"gpu_memory: it is said, and so is gpu_memory_at_least"});
+  }
+  return {};
+}
+
 Result<void> check_environment(const TaskOptions& options) {
   const auto wrong = [](std::string_view name, std::string_view why) {
     return std::unexpected(Error{fmt::format("environment: '{}' {}", name, why)});
@@ -96,9 +113,13 @@ Result<void> check_environment(const TaskOptions& options) {
 
 Result<AskedOfTask> asked_of(const TaskOptions& own, const TaskOptions& group) {
   AskedOfTask found{.asked = {},
-                    .device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory};
+                    .device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory &&
+                                         !own.gpu_memory_at_least};
   for (const TaskOptions* const options : {&group, &own}) {
     if (Result<void> fine = check_environment(*options); !fine) {
+      return std::unexpected(std::move(fine.error()));
+    }
+    if (Result<void> fine = check_memory(*options); !fine) {
       return std::unexpected(std::move(fine.error()));
     }
     for (const auto& [key, text] : said_by(*options)) {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "job/gpu_variables.h"
 #include "job/learned.h"
+#include "job/learned_notes.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "library/asked.h"
@@ -56,7 +57,11 @@ Result<model::Terms> terms_of(Task& task, const TaskGroup& group, const GroupBas
     return refuse(fmt::format("{}: {}", job::info_of(first.key).name, first.message));
   }
   if (basis.learned.knows(group.name())) {
-    job::use_learned(made.terms, basis.learned.expected(group.name(), task.id()), terms);
+    const job::ExpectedTask expected = basis.learned.expected(group.name(), task.id(), basis.here);
+    const job::LearnedUse use = job::use_learned(made.terms, expected, terms);
+    if (basis.notes != nullptr) {
+      basis.notes->see(group.name(), {.terms = made.terms, .expected = expected, .use = use});
+    }
   }
   return made.terms;
 }

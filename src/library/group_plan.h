@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "job/learned.h"
+#include "job/learned_notes.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/configuration.h"
@@ -20,6 +21,9 @@ struct GroupBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
   const job::Learned& learned;
+  job::LearnedFor here = {};
+  /// Told what of the tasks is learned. May be missing.
+  job::LearnedNotes* notes = nullptr;
 };
 
 /// What people see of the tasks that a group had when it was run for the so-many-th time, from 1:

@@ -21,6 +21,7 @@
 #include "hardware/this_machine.h"
 #include "job/keep_learned.h"
 #include "job/learned.h"
+#include "job/learned_notes.h"
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
@@ -42,6 +43,7 @@
 #include "run/tasks.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
+#include "sys/files.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
 #include "trainyard/task_outcome.h"
@@ -107,8 +109,14 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   Result<std::vector<Part>> parts = where_.parts_of(group_, tasks);
   if (!parts) return std::unexpected(std::move(parts.error()));
   parts_ = std::move(*parts);
-  const GroupBasis basis{
-      .configuration = configuration_, .capacity = capacity_, .learned = learned_};
+  job::LearnedFor here{.host = sys::host_name(), .gpus = {}};
+  for (const model::Gpu& gpu : capacity_.gpus) here.gpus.push_back(gpu.name);
+  job::LearnedNotes notes(here);
+  const GroupBasis basis{.configuration = configuration_,
+                         .capacity = capacity_,
+                         .learned = learned_,
+                         .here = here,
+                         .notes = &notes};
   for (const Part& part : parts_) {
     Result<model::Plan> plan = plan_of(group_, part.number, part.tasks, basis);
     if (!plan) return std::unexpected(std::move(plan.error()));
@@ -116,6 +124,7 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
     plans_.push_back(std::make_shared<const model::Plan>(std::move(*plan)));
     tasks_.insert(tasks_.end(), part.tasks.begin(), part.tasks.end());
   }
+  for (const std::string& note : notes.notes()) ears_.note(note);
   return {};
 }
 

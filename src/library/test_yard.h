@@ -73,8 +73,8 @@ class YardTest : public ::testing::Test {
   }
 
   sys::TemporaryDirectory directory;
-  // What runs have taught is kept beside a run's directory: that place is the test's, too.
-  const std::string place = directory.path() + "/run";
+  /// Within it, so that what is learned, which is kept beside the run, goes with the test.
+  std::string place = directory / "run";
   std::vector<std::string> notes;
 };
 

@@ -118,6 +118,13 @@ TEST_F(YardTest, RefusesOptionsByTheRulesOfAJobFile) {
             task + "environment: 'A' has more than 128 KiB");
   EXPECT_EQ(refusal({.memory = 1_MB, .cpus = 1.0 / 3}), "(it is right)");
   EXPECT_EQ(refusal({.memory = 1_GB, .memory_hard = true, .retries = 2}), "(it is right)");
+  EXPECT_EQ(refusal({.memory_at_least = 1_MB}), "(it is right)");
+  EXPECT_EQ(refusal({.memory = 1_GB, .memory_at_least = 1_GB}),
+            task + "memory: it is said, and so is memory_at_least");
+  EXPECT_EQ(refusal({.gpu_memory = 1_GB, .gpu_memory_at_least = 1_GB}),
+            task + "gpu_memory: it is said, and so is gpu_memory_at_least");
+  EXPECT_THAT(refusal({.memory_at_least = 1_GB, .memory_hard = true}),
+              StartsWith(task + "memory-limit: a hard limit needs a 'memory' that does not grow"));
 }
 
 TEST_F(YardTest, TellsWhatIsWrongWithALaterGroupBeforeAnythingRuns) {

@@ -6,8 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -93,8 +95,8 @@ struct HeadroomSeen {
   Headroom headroom;
 };
 
-/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is known,
-/// and when it has changed by more than a little.
+/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is
+/// known, and when it has changed by more than a little.
 struct SharingMeasured {
   ShapeIndex shape;
   int to_a_gpu = 0;   ///< With so many to a GPU most work is done; 0: one was not measured alone.
@@ -105,8 +107,20 @@ struct SharingMeasured {
   friend bool operator==(const SharingMeasured&, const SharingMeasured&) = default;
 };
 
-using Change =
-    std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen, SharingMeasured>;
+/// What the next tasks of a shape are promised is learned from those that have finished. Told when
+/// it is first known, and when it has changed by a tenth.
+struct Learned {
+  ShapeIndex shape;
+  Bytes memory;      ///< 0: what is written counts, or what is the default.
+  Bytes gpu_memory;  ///< The same, on each GPU.
+  int tasks = 0;     ///< How many have taught it.
+
+  friend bool operator==(const Learned&, const Learned&) = default;
+};
+
+/// Reached comes behind the TaskChanged of the same task.
+using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen, SharingMeasured,
+                            Reached, Learned>;
 
 /// What one event led to, in order. `changes` are written down before `commands` are carried out.
 struct Decision {

@@ -28,6 +28,14 @@ PlanStart append(Plan& whole, const Plan& next) {
     task.shape.value += start.shape;
     whole.tasks.push_back(task);
   }
+  for (Reached reached : next.reached) {
+    reached.task.value += start.task;
+    whole.reached.push_back(reached);
+  }
+  for (TakenBefore taken : next.taken) {
+    taken.task.value += start.task;
+    whole.taken.push_back(taken);
+  }
   return start;
 }
 

@@ -48,11 +48,47 @@ struct PlannedTask {
   bool finished_before = false;
 };
 
+/// How often the memory of a task has run out so far, and for whose fault it did not count.
+struct MemoryTries {
+  std::uint8_t load = 0;
+  std::uint8_t train = 0;
+  std::uint8_t preempted = 0;
+  std::uint8_t crowded = 0;
+
+  friend bool operator==(const MemoryTries&, const MemoryTries&) = default;
+};
+
+/// What a task asks for since its memory has run out, or since it was interrupted for memory: a run
+/// that is resumed goes on with that.
+struct Reached {
+  TaskIndex task;
+  Bytes memory;  ///< Of the host.
+  Bytes
+      gpu_memory;  ///< The most that it has asked for on each of its GPUs; 0: never less than all.
+  bool largest = false;  ///< Its GPUs are its own now, and the largest that there are.
+  MemoryTries tries;
+
+  friend bool operator==(const Reached&, const Reached&) = default;
+};
+
+/// What a task took that had finished before the run was resumed; 0 where nobody saw it.
+struct TakenBefore {
+  TaskIndex task;
+  Bytes memory;
+  Bytes gpu_memory;          ///< On that of its GPUs where it had most.
+  Bytes gpu_memory_written;  ///< What it had asked for there, before anything was learned of it.
+
+  friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
+};
+
 /// Groups, shapes and tasks are numbered from 0 within a plan.
 struct Plan {
   std::vector<PlannedGroup> groups;
   std::vector<Shape> shapes;       ///< In the order in which the first task of each comes.
   std::vector<PlannedTask> tasks;  ///< In the order of the job file: group by group.
+  // Of a run that is resumed. Most tasks have neither.
+  std::vector<Reached> reached;    ///< Of tasks that have not finished, each once.
+  std::vector<TakenBefore> taken;  ///< In the order in which they finished.
 
   [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
     return shapes[tasks[task.value].shape.value];

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "model/ids.h"
 
 namespace trainyard::model {
@@ -16,6 +17,8 @@ Plan two_groups() {
   plan.shapes.push_back({.group = {0}, .terms = {}});
   plan.shapes.push_back({.group = {1}, .terms = {}});
   plan.tasks = {{.shape = {0}}, {.shape = {0}, .first_attempt = 3}, {.shape = {1}}};
+  plan.reached = {{.task = {1}, .memory = gb(3), .tries = {.train = 1}}};
+  plan.taken = {{.task = {2}, .memory = gb(1), .gpu_memory = {}, .gpu_memory_written = {}}};
   return plan;
 }
 
@@ -27,6 +30,8 @@ TEST(Plan, KeepsItsNumbersWhenItIsTheFirstOfARun) {
   EXPECT_EQ(whole.shapes[1].group, GroupIndex{1});
   ASSERT_EQ(whole.tasks.size(), 3U);
   EXPECT_EQ(whole.tasks[2].shape, ShapeIndex{1});
+  EXPECT_EQ(whole.reached, two_groups().reached);
+  EXPECT_EQ(whole.taken, two_groups().taken);
 }
 
 TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
@@ -45,6 +50,11 @@ TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
   EXPECT_EQ(whole.tasks[3].shape, ShapeIndex{2});
   EXPECT_EQ(whole.tasks[4].first_attempt, 3U);
   EXPECT_EQ(whole.tasks[5].shape, ShapeIndex{3});
+  ASSERT_EQ(whole.reached.size(), 2U);
+  EXPECT_EQ(whole.reached[1],
+            (Reached{.task = {4}, .memory = gb(3), .gpu_memory = {}, .tries = {.train = 1}}));
+  ASSERT_EQ(whole.taken.size(), 2U);
+  EXPECT_EQ(whole.taken[1].task, TaskIndex{5});
 }
 
 }  // namespace

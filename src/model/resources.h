@@ -103,11 +103,22 @@ struct Capacity {
 
 /// What an attempt used, as far as it was seen. Of the whole process tree.
 struct Usage {
-  Bytes memory_peak;      ///< Anonymous memory of the tree, summed; the largest of the samples.
+  /// Anonymous memory of the tree, summed: the largest of the samples, or what the kernel says.
+  Bytes memory_peak;
+  /// It was that of the largest of its processes alone: together they may have had more.
+  bool memory_at_least = false;
   Bytes gpu_memory_peak;  ///< On that of its GPUs where it had most; 0 when nobody could see it.
-  Duration cpu_time{0};   ///< User and system.
+  /// It could not have more of a GPU: what it had says nothing of what it needs.
+  bool gpu_capped = false;
+  Duration cpu_time{0};  ///< User and system.
 
   friend bool operator==(const Usage&, const Usage&) = default;
 };
+
+/// Whether one that was told to take no more of a GPU than this had, or wanted, about as much: what
+/// it lacked then was what it was kept from. 0: it was told nothing.
+constexpr bool is_near_cap(Bytes had, Bytes cap) {
+  return cap > Bytes{} && had >= cap - Bytes{cap.count / 10};
+}
 
 }  // namespace trainyard::model

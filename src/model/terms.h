@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/resources.h"
 
@@ -72,6 +73,9 @@ struct Terms {
   /// What the task needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its
   /// own.
   bool learns_gpu_memory = false;
+  /// Of what is learned, it gets so much at least: somebody said so. 0: nobody did.
+  Bytes memory_least;
+  Bytes gpu_memory_least;
 
   friend auto operator<=>(const Terms&, const Terms&) = default;
 };

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/event.h"
@@ -43,9 +44,14 @@ struct RankFailed {
 struct ProcessEnded {
   model::AttemptKey key;
   model::End end;  ///< Of several ranks that of the first that failed.
-  /// From wait4: CPU time of all waited-for descendants, peak RSS of the largest one; of several
-  /// ranks that of all together.
+  /// From wait4: CPU time of all waited-for descendants, also of several ranks together, and the
+  /// peak RSS of the largest of all these processes.
   model::Usage usage;
+  /// What of that peak may be the keeper's own: whoever becomes a program takes over the mark of
+  /// the process that it was.
+  Bytes mark;
+  /// Of a launch with a control group of its own: what all had at most (MemoryGroup::peak).
+  Bytes group_peak;
   /// Of a launch with a place for a result; of an attempt that never ran nothing.
   LeftBehind left;
   model::RanksAtEnd ranks;

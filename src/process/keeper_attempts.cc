@@ -67,6 +67,13 @@ model::Usage usage_from(const rusage& used) {
           .cpu_time = milliseconds(used.ru_utime) + milliseconds(used.ru_stime)};
 }
 
+/// The most that this process has had in memory so far: no less than when it forked.
+Bytes own_mark() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return kib(used.ru_maxrss);
+}
+
 }  // namespace
 
 void KeeperAttempts::prepare(Clock::time_point now) {
@@ -224,7 +231,10 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, Clock::tim
   attempt.groups.push_back(pid);
   attempt.sessions.push_back(pid);
   const model::Usage usage = usage_from(used);
-  attempt.ended.usage.memory_peak += usage.memory_peak;
+  if (usage.memory_peak > attempt.ended.usage.memory_peak) {
+    attempt.ended.usage.memory_peak = usage.memory_peak;
+    attempt.ended.mark = own_mark();
+  }
   attempt.ended.usage.cpu_time += usage.cpu_time;
   std::optional<RankFailed> failed =
       take_end(attempt, leader,
@@ -387,6 +397,7 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
     const bool clear = !has_leftovers(number, attempt);
     if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
       attempt.told = true;
+      attempt.ended.group_peak = attempt.memory_group.peak();
       told.push_back({.ended = attempt.ended, .files = std::move(attempt.files)});
     }
     if (clear) {

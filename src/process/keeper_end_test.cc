@@ -57,8 +57,21 @@ TEST(KeeperEnd, TellsWhatWasUsed) {
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
   EXPECT_GE(ended.usage.memory_peak, mb(100));
   EXPECT_LE(ended.usage.memory_peak, mb(400));
+  EXPECT_EQ(ended.group_peak, Bytes{}) << "it has no group of its own";
   EXPECT_GE(ended.usage.cpu_time, Duration(590));
   EXPECT_LE(ended.usage.cpu_time, Duration(5000));
+}
+
+TEST(KeeperEnd, TellsWhatOfAPeakMayBeItsOwn) {
+  // As large as the program that forks it: what becomes `true` takes over its mark.
+  const std::string large(100'000'000, 'x');
+  TestYard yard;
+  ASSERT_EQ(large.back(), 'x');
+  yard.keeper.start(TestYard::key(0), yard.launch({"true"}));
+  const ProcessEnded ended = yard.wait_for_end();
+  EXPECT_GE(ended.mark, mb(100));
+  // The kernel counts in steps.
+  EXPECT_LE(ended.usage.memory_peak, ended.mark + mb(5));
 }
 
 TEST(KeeperEnd, EndsWhatIsLeftOfTheGroup) {

@@ -221,6 +221,8 @@ KeeperMessage read_message(Reader& reader) {
       model::End end = read_end(reader);
       const auto memory = reader.number<std::int64_t>();
       const auto cpu = reader.number<std::int64_t>();
+      const auto mark = reader.number<std::int64_t>();
+      const auto group_peak = reader.number<std::int64_t>();
       LeftBehind left;
       const bool has_result = reader.number<std::uint8_t>() != 0;
       if (has_result) left.result = reader.text();
@@ -229,6 +231,8 @@ KeeperMessage read_message(Reader& reader) {
       return ProcessEnded{.key = key,
                           .end = std::move(end),
                           .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)},
+                          .mark = {mark},
+                          .group_peak = {group_peak},
                           .left = std::move(left),
                           .ranks = read_ranks(reader)};
     }
@@ -339,6 +343,8 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   write_end(writer, message.end);
   writer.number(message.usage.memory_peak.count);
   writer.number(std::int64_t{message.usage.cpu_time.count()});
+  writer.number(message.mark.count);
+  writer.number(message.group_peak.count);
   writer.number(static_cast<std::uint8_t>(message.left.result.has_value()));
   if (message.left.result) writer.text(*message.left.result);
   writer.text(message.left.trouble);

@@ -52,6 +52,8 @@ std::string some_messages() {
                {.key = kKey,
                 .end = model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
                 .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
+                .mark = mib(2),
+                .group_peak = mib(9),
                 .left = {.result = "{}", .trouble = "no", .errors = "Traceback\n"},
                 .ranks = {.failed = 2, .finished = {1, 0}}});
   append_note(bytes, {.text = "mydata.rng"});
@@ -95,6 +97,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
                                 .signal = 9, .out_of_memory = true, .over_limit = true}));
       EXPECT_EQ(ended->usage.memory_peak, mib(5));
       EXPECT_EQ(ended->usage.cpu_time, Duration(12));
+      EXPECT_EQ(ended->mark, mib(2));
+      EXPECT_EQ(ended->group_peak, mib(9));
       EXPECT_EQ(ended->left,
                 (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
       EXPECT_EQ(ended->ranks, (model::RanksAtEnd{.failed = 2, .finished = {1, 0}}));

@@ -66,6 +66,13 @@ bool MemoryGroup::is_over_limit() const {
          hardware::number_after(events, "oom_kill").value_or(0) > 0;
 }
 
+Bytes MemoryGroup::peak() const {
+  if (!is_there()) return {};
+  const std::string events = hardware::read_small_file(path_ + "/memory.events");
+  if (hardware::number_after(events, "max").value_or(0) > 0) return {};
+  return {hardware::read_limit(path_ + "/memory.peak").value_or(0)};
+}
+
 bool MemoryGroup::has_processes() const {
   return is_there() &&
          hardware::number_after(hardware::read_small_file(path_ + "/cgroup.events"), "populated")

@@ -42,6 +42,11 @@ class MemoryGroup {
   /// a whole has run out of memory that is not so.
   [[nodiscard]] bool is_over_limit() const;
 
+  /// The most that its processes have had together, pages of files among it. Nothing where the
+  /// kernel does not say, and where the limit was in the way: that says what they may have, and not
+  /// what they would.
+  [[nodiscard]] Bytes peak() const;
+
   /// Whether a process is in it that has not ended.
   [[nodiscard]] bool has_processes() const;
 

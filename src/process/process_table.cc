@@ -118,6 +118,25 @@ Bytes shared_memory(const sys::ProcessScan& scan, std::int64_t pid, const Reside
   return field_of(scan.read_text(pid, "status", 4096), "\nRssShmem:");
 }
 
+/// What one process has is added to that of its tree, but for what it shares.
+void add_memory(TreeUsage& tree, const sys::ProcessScan& scan, std::int64_t pid) {
+  const Resident resident = resident_memory(scan, pid);
+  tree.memory += resident.anonymous;
+  tree.shared = std::max(tree.shared, shared_memory(scan, pid, resident));
+  tree.others = std::max(tree.others, resident.others);
+}
+
+/// The children of its main thread.
+void add_children(std::vector<std::int64_t>& to, const sys::ProcessScan& scan, std::int64_t pid) {
+  const std::string text = scan.read_text(pid, fmt::format("task/{}/children", pid), 4096);
+  std::string_view rest = text;
+  while (to.size() < ProcessTable::kLookedAtMax) {
+    const std::int64_t child = take_number(rest);
+    if (child == 0) return;
+    to.push_back(child);
+  }
+}
+
 }  // namespace
 
 struct ProcessTable::State {
@@ -221,15 +240,25 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
       tree.memory += state_->own_memory(process.pid);
       continue;
     }
-    const Resident resident = resident_memory(state_->scan, process.pid);
-    tree.memory += resident.anonymous;
-    tree.shared = std::max(tree.shared, shared_memory(state_->scan, process.pid, resident));
+    add_memory(tree, state_->scan, process.pid);
   }
   // What several of them have mapped is there once: whoever has most has all of it, or nearly so.
   for (TreeUsage& tree : reading.trees) tree.memory += tree.shared;
   state_->forget_unseen();
   reading.cpu_used_by_others = state_->used_by_others(used);
   return reading;
+}
+
+TreeUsage ProcessTable::look_at(std::int64_t root) const {
+  TreeUsage tree;
+  tree.pids.push_back(root);
+  for (std::size_t i = 0; i < tree.pids.size(); ++i) {
+    add_memory(tree, state_->scan, tree.pids[i]);
+    add_children(tree.pids, state_->scan, tree.pids[i]);
+  }
+  std::ranges::sort(tree.pids);
+  tree.memory += tree.shared;
+  return tree;
 }
 
 namespace {

@@ -55,6 +55,27 @@ TEST(ProcessTable, AddsUpTheMemoryOfAParentWithFourChildren) {
   EXPECT_EQ(reading.cpu_used_by_others, 0);
 }
 
+TEST(ProcessTable, LooksAtOneTreeAndNothingElse) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.launch({"/usr/bin/python3", "-c",
+                                                   "import os,time\n"
+                                                   "if os.fork() == 0:\n"
+                                                   "  if os.fork() == 0:\n"
+                                                   "    x = b'x' * 50_000_000\n"
+                                                   "    open('ready', 'w').write('yes\\n')\n"
+                                                   "time.sleep(1000)\n"}));
+  const std::int64_t root = yard.wait_for_start();
+  ASSERT_TRUE(
+      sys::eventually([&] { return sys::content_of(yard.directory / "ready") == "yes\n"; }));
+  const ProcessTable table;
+  const TreeUsage tree = table.look_at(root);
+  EXPECT_EQ(tree.pids.size(), 3);
+  EXPECT_GE(tree.memory, mb(50));
+  EXPECT_LE(tree.memory, mb(120));
+  EXPECT_GT(tree.others, mb(1)) << "the interpreter itself";
+  EXPECT_EQ(table.look_at(0x7fffffff).memory, Bytes{});
+}
+
 TEST(ProcessTable, CountsWhatProcessesShareOnce) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), yard.launch({"/usr/bin/python3", "-c",

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"
@@ -36,7 +37,17 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   if (row.result.empty()) return;
   const Fields fields = read_fields(row.result);
   columns_.look_at(fields);
-  if (row.standing.verdict == model::Verdict::Finished) best_.look_at(row.id, fields);
+  if (row.standing.verdict != model::Verdict::Finished) return;
+  (row.edited ? best_of_edited_ : best_).look_at(row.id, fields);
+}
+
+std::optional<Best> GroupDigest::better_before_edit() const {
+  const std::optional<Best> before = best_of_edited_.best();
+  const std::optional<Best> now = best_.best();
+  if (!before || !now || before->key != now->key) return before;
+  const bool more = score_direction(now->key) == Better::More;
+  const bool better = more ? before->value > now->value : before->value < now->value;
+  return better ? before : std::nullopt;
 }
 
 void GroupDigest::look_at_matrix(const journal::TaskRow& row) {
@@ -68,6 +79,24 @@ std::string attempts_text(const journal::TaskRow& row) {
   const auto trained = static_cast<std::uint32_t>(std::max(row.times.train_numbers, 0));
   return trained > row.attempt ? fmt::format("{} ({} tries)", row.attempt, trained)
                                : fmt::format("{}", row.attempt);
+}
+
+std::string learned_text(Bytes memory, Bytes gpu_memory) {
+  std::string text;
+  if (memory > Bytes{}) text = to_text(memory) + " of memory";
+  if (gpu_memory > Bytes{}) {
+    text += fmt::format("{}{} of a GPU", text.empty() ? "" : " and ", to_text(gpu_memory));
+  }
+  return text;
+}
+
+std::string taught_by_text(int tasks) {
+  return tasks == 0 ? "other tasks of its group" : counted(tasks, "task") + " that ended well";
+}
+
+std::string memory_peak_text(const journal::TaskRow& row) {
+  if (row.memory_peak == Bytes{}) return "-";
+  return (row.memory_at_least ? "at least " : "") + to_text(row.memory_peak);
 }
 
 std::string standing_text(const journal::TaskRow& row) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "report/result_fields.h"
@@ -42,7 +43,10 @@ class GroupDigest {
   /// How many results were lost or changed, and the first few: "lr=0.1: the result is not JSON".
   [[nodiscard]] int warnings() const { return warnings_; }
   [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
+  /// Of those that finished as the job file says them now.
   [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
+  /// The one that did better than that before its command was edited; nothing where none did.
+  [[nodiscard]] std::optional<Best> better_before_edit() const;
 
   /// Whether any of its tasks has loaded before it trained.
   [[nodiscard]] bool stages() const { return stages_; }
@@ -69,6 +73,7 @@ class GroupDigest {
   std::vector<std::string> matrix_keys_;
   FieldColumns columns_;
   BestSoFar best_;
+  BestSoFar best_of_edited_;
   std::optional<Instant> started_;
   std::optional<Instant> ended_;
 };
@@ -83,6 +88,15 @@ std::string standing_text(const journal::TaskRow& row);
 
 /// How often it was started: "2"; "1 (3 tries)" where one of its processes trained more than once.
 std::string attempts_text(const journal::TaskRow& row);
+
+/// "2 GB of memory and 5 GB of a GPU": what of the two is learned (not 0).
+std::string learned_text(Bytes memory, Bytes gpu_memory);
+/// "3 tasks that ended well"; "other tasks of its group" for none of its own kind.
+std::string taught_by_text(int tasks);
+
+/// The memory that it had at most: "2 GB"; "at least 2 GB" where that was its largest process
+/// alone; "-" where nobody saw it.
+std::string memory_peak_text(const journal::TaskRow& row);
 
 /// "17 finished, 1 failed": what is not 0, most wanted first.
 std::string counts_text(const journal::GroupRow& group);

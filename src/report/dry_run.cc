@@ -23,6 +23,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "report/learned_numbers.h"
 #include "report/terminal_text.h"
 #include "schedule/gpu_room.h"
 #include "settings/configuration.h"
@@ -73,13 +74,18 @@ CommandLines command_lines(const model::Launch& launch,
 
 std::string request_text(const model::Shape& shape) {
   const model::Request& request = shape.terms.request;
-  std::string text =
-      fmt::format("{} CPU{}, {} of memory", as_number(request.cpus),
-                  request.cpus == model::cpus(1) ? "" : "s", to_text(request.memory));
+  const bool memory_grows = shape.terms.memory_least > Bytes{};
+  std::string text = fmt::format("{} CPU{}, {}{} of memory", as_number(request.cpus),
+                                 request.cpus == model::cpus(1) ? "" : "s",
+                                 memory_grows ? "at least " : "", to_text(request.memory));
   if (request.gpus == 0) return text;
   const std::string which =
       request.gpu ? fmt::format("cuda:{}", request.gpu->value) : counted(request.gpus, "GPU");
-  if (shape.terms.learns_gpu_memory) {
+  if (shape.terms.gpu_memory_least > Bytes{}) {
+    return text + fmt::format(", at least {} on {}, more as its group is seen to need",
+                              to_text(request.gpu_memory), which);
+  }
+  if (shape.terms.learns_gpu_memory && request.gpu_memory == Bytes{}) {
     return text + fmt::format(", {} with as much memory as its group is seen to need", which);
   }
   if (request.gpu_memory == Bytes{}) return text + fmt::format(", {} of its own", which);
@@ -152,7 +158,7 @@ std::string ranks_text(const model::Shape& shape) {
   return fmt::format("{} processes with {} each", ranks, each);
 }
 
-std::string task_text(const job::Job& job, model::AttemptKey key) {
+std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
   std::string text = fmt::format("  task {}\n", job.task_id(key.task));
@@ -165,6 +171,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key) {
   if (!lines.runs_as.empty()) line("runs as", lines.runs_as);
   line("directory", launch.working_directory);
   line("asks for", request_text(shape));
+  for (const auto& [about, what] : learned.lines(key.task)) line(about, what);
   if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
     line("on its GPU", sharing);
   }
@@ -237,7 +244,7 @@ Json cap_json(const job::Job& job, model::TaskIndex task) {
   return names.empty() ? Json(nullptr) : Json(names);
 }
 
-Json task_json(const job::Job& job, model::AttemptKey key) {
+Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
   Json matrix = Json::object();
@@ -252,7 +259,7 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
   if (written) {
     for (const auto& [name, value] : written->variables) values[name] = value;
   }
-  return {
+  Json json{
       {"group", job.plan().groups[shape.group.value].name},
       {"id", job.task_id(key.task)},
       {"attempt", key.attempt},
@@ -270,7 +277,10 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
       {"memory_bytes", shape.terms.request.memory.count},
       {"gpus", shape.terms.request.gpus},
       {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
+      {"memory_learned", shape.terms.learns_memory},
+      {"memory_at_least_bytes", shape.terms.memory_least.count},
       {"gpu_memory_learned", shape.terms.learns_gpu_memory},
+      {"gpu_memory_at_least_bytes", shape.terms.gpu_memory_least.count},
       {"gpu_memory_limit", model::to_text(shape.terms.gpu_memory_limit)},
       {"gpu_memory_cap", cap_json(job, key.task)},
       {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
@@ -297,6 +307,8 @@ Json task_json(const job::Job& job, model::AttemptKey key) {
       {"two_phase", shape.terms.two_phase},
       {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
       {"preload", launch.preload.modules}};
+  learned.add_to(json, key.task);
+  return json;
 }
 
 }  // namespace
@@ -315,13 +327,14 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   }
   std::size_t groups = 0;
   const ToRun tasks = to_run(plan, tasks_max);
+  const LearnedNumbers learned(job, plan);
   for (const model::AttemptKey key : tasks.shown) {
     if (job.group_of(key.task).value >= groups) {
       groups = job.group_of(key.task).value;
       text += "\n" + group_text(job, groups);
       ++groups;
     }
-    text += task_text(job, key);
+    text += task_text(job, key, learned);
   }
   if (tasks.shown.size() < tasks.count) {
     text +=
@@ -363,7 +376,8 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
   if (resumed != nullptr) std::ranges::copy(resumed->notes, std::back_inserter(notes));
   json["notes"] = notes;
   Json tasks = Json::array();
-  for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key));
+  const LearnedNumbers learned(job, plan);
+  for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key, learned));
   json["tasks"] = tasks;
   return pretty(json);
 }

@@ -11,11 +11,15 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "job/job.h"
+#include "job/learned.h"
 #include "job/task_keys.h"
 #include "job/test_job.h"
 #include "job/test_task_keys.h"
+#include "model/plan.h"
 #include "model/resources.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -146,6 +150,63 @@ TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
   ASSERT_EQ(json["tasks"].size(), 2U);
   EXPECT_EQ(json["tasks"][0]["attempt"], 3);
   EXPECT_EQ(json["tasks"][1]["attempt"], 1);
+}
+
+TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
+  const sys::TemporaryDirectory directory;
+  directory.write(
+      "sweep.yaml",
+      "groups:\n"
+      "- {name: g, gpu-memory: auto, tasks: [{id: a, command: x}, {id: b, command: x}]}\n"
+      "- {name: h, memory: 1GB, duration: 1m, tasks: [{id: a, command: x}]}\n");
+  job::Learned learned;
+  const job::LearnedFrom from{.run = "runs/sweep",
+                              .started_unix_ms = 1'763'800'000'000,
+                              .host = "lab1",
+                              .gpu = "NVIDIA H100",
+                              .gpu_memory = {}};
+  learned.add(
+      "g", "a",
+      {.memory = gb(1), .memory_at_least = true, .gpu_memory = gb(4), .train = Duration{60'000}},
+      from);
+  learned.add("h", "a", {.memory = gb(1)}, from);
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  model::Capacity machine = job::small_machine();
+  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(80)}};
+  const auto job = job::Job::load(
+      {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab1"}, machine);
+  ASSERT_TRUE(job);
+  EXPECT_THAT(dry_run_text(*job, 1),
+              HasSubstr("    asks for     1 CPU, 1.1 GB of memory, 4.4 GB on 1 GPU\n"
+                        "    learned      memory 1.1 GB (it may need more), from runs/sweep of "
+                        "2025-11-22\n"
+                        "                 gpu-memory 4.4 GB, from runs/sweep of 2025-11-22\n"
+                        "                 duration 1:00, from runs/sweep of 2025-11-22\n"));
+  const auto json = nlohmann::json::parse(dry_run_json(*job, 3));
+  EXPECT_EQ(json["tasks"][0]["learned"]["memory_bytes"], nlohmann::json::parse(R"({
+    "value": 1100000000, "of_this_run": false, "at_least": true, "run": "runs/sweep",
+    "started_unix_ms": 1763800000000, "host": "lab1", "gpu": "NVIDIA H100"})"));
+  EXPECT_EQ(json["tasks"][0]["learned"]["duration_ms"]["value"], 60'000);
+  EXPECT_TRUE(json["tasks"][0]["reached"].is_null());
+  EXPECT_EQ(json["tasks"][2]["learned"], nlohmann::json::parse(R"({
+    "memory_bytes": null, "gpu_memory_bytes": null, "duration_ms": null})"));
+
+  ResumedPlan resumed{.plan = job->plan(), .notes = {}};
+  resumed.plan.tasks[0].finished_before = true;
+  resumed.plan.taken = {
+      {.task = {0}, .memory = gb(2), .gpu_memory = gb(5), .gpu_memory_written = {}}};
+  resumed.plan.reached = {{.task = {2}, .memory = gb(3), .tries = {.train = 2}}};
+  const std::string text = dry_run_text(*job, 3, &resumed);
+  EXPECT_THAT(text, HasSubstr("    learned      memory 2.4 GB, in this run\n"
+                              "                 gpu-memory 6 GB, in this run\n"
+                              "                 duration 1:00, from runs/sweep of 2025-11-22\n"));
+  EXPECT_THAT(text, HasSubstr("    goes on with 3 GB of memory, as memory ran out 2 times\n"));
+  const auto again = nlohmann::json::parse(dry_run_json(*job, 3, &resumed));
+  EXPECT_EQ(again["tasks"][0]["learned"]["memory_bytes"],
+            nlohmann::json::parse(R"({"value": 2400000000, "of_this_run": true})"));
+  EXPECT_EQ(again["tasks"][1]["reached"], nlohmann::json::parse(R"({
+    "memory_bytes": 3000000000, "gpu_memory_bytes": 0, "alone": false, "tries": 2})"));
 }
 
 TEST(DryRun, IsJsonForPrograms) {

@@ -85,6 +85,12 @@ std::string tiles(const GroupReport& report) {
         fmt::format("<div class=\"tile wide\"><dt>Best {}</dt><dd>{}<small>{}</small></dd></div>\n",
                     html(best->key), html(best->text), html(best->id));
   }
+  if (const std::optional<Best> before = report.digest.better_before_edit()) {
+    text += fmt::format(
+        "<div class=\"tile wide\"><dt>{} before its command was edited</dt><dd>{}<small>{}</small>"
+        "</dd></div>\n",
+        html(before->key), html(before->text), html(before->id));
+  }
   return text + "</dl>\n";
 }
 
@@ -248,12 +254,14 @@ Result<void> write_html(GroupReport& report, Sink& sink) {
 
 Result<void> write_report_json(GroupReport& report, Sink& sink) {
   const std::optional<Best> best = report.digest.best();
+  const std::optional<Best> before = report.digest.better_before_edit();
   const std::optional<Duration> took = report.digest.took();
   sink(fmt::format(
       "{{\"schema\":1,\n\"job\":{},\n\"group\":{},\n\"execution\":{},\n\"took_ms\":{},\n"
-      "\"best\":{},\n\"tasks\":[",
+      "\"best\":{},\n\"better_before_edit\":{},\n\"tasks\":[",
       json_text(report.head.job), json_of(report.digest.group()), json_of(report.head.execution),
-      took ? fmt::format("{}", took->count()) : "null", best ? json_of(*best) : "null"));
+      took ? fmt::format("{}", took->count()) : "null", best ? json_of(*best) : "null",
+      before ? json_of(*before) : "null"));
   bool first = true;
   Result<void> read = report.tasks(Which::All, [&](const journal::TaskRow& row) {
     sink((first ? "\n" : ",\n") + json_of(row, report.head.now));

@@ -63,9 +63,9 @@ std::string status_cell(const journal::TaskRow& row, bool best) {
                                 : "");
 }
 
-std::string memory_cell(Bytes used, Bytes requested) {
+/// `peak` is how the used memory reads.
+std::string memory_cell(Bytes used, const std::string& peak, Bytes requested) {
   if (used == Bytes{}) return R"(<td class="n" data-s="">-</td>)";
-  const std::string peak = to_text(used);
   if (requested == Bytes{}) {
     return fmt::format(R"(<td class="n" data-s="{}">{}</td>)", used.count, peak);
   }
@@ -162,10 +162,11 @@ std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
   text += duration_cell(duration_of(row, row.pid != 0 ? std::optional(head_.now) : std::nullopt));
   if (stages_) text += duration_cell(row.times.load) + duration_cell(row.times.train);
   text += fmt::format(R"(<td class="n">{}</td>)", attempts);
-  text += memory_cell(row.memory_peak, row.memory_requested);
+  text += memory_cell(row.memory_peak, memory_peak_text(row), row.memory_requested);
   if (gpus_) {
     text += fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus);
-    text += memory_cell(row.gpu_memory_peak, row.gpu_memory_requested);
+    text +=
+        memory_cell(row.gpu_memory_peak, to_text(row.gpu_memory_peak), row.gpu_memory_requested);
   }
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
   text += log_cell(row);

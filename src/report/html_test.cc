@@ -222,6 +222,8 @@ TEST(HtmlReport, GivesTheSameAsJson) {
   EXPECT_EQ(json.at("group").at("name"), "train");
   EXPECT_EQ(json.at("took_ms"), 2000);
   EXPECT_EQ(json.at("best"), nlohmann::json::parse(R"({"id":"a","key":"test_acc","value":0.5})"));
+  EXPECT_TRUE(json.at("better_before_edit").is_null());
+  EXPECT_EQ(json.at("tasks").at(0).at("memory_peak_at_least"), false);
   ASSERT_EQ(json.at("tasks").size(), 2U);
   EXPECT_EQ(json.at("tasks").at(0).at("result"),
             nlohmann::json::parse(R"({"test_acc":0.5,"x":null})"));
@@ -231,6 +233,26 @@ TEST(HtmlReport, GivesTheSameAsJson) {
   EXPECT_EQ(json.at("attempts").at(1).at("id"), "b");
   EXPECT_EQ(json.at("attempts").at(1).at("failure"), "TIMEOUT");
   EXPECT_EQ(json.at("samples").at(0).at("memory_of_tasks_bytes"), 5'000'000);
+}
+
+TEST(HtmlReport, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
+  Group group;
+  journal::TaskRow edited = finished_row("old", Duration{1000}, R"({"test_acc":0.9})");
+  edited.edited = true;
+  edited.memory_at_least = true;
+  group.add(edited);
+  group.add(finished_row("new", Duration{1000}, R"({"test_acc":0.5})"));
+  const std::string page = group.page();
+  EXPECT_THAT(page, HasSubstr("<dt>Best test_acc</dt><dd>50.0 %<small>new</small></dd>"));
+  EXPECT_THAT(page, HasSubstr("<dt>test_acc before its command was edited</dt><dd>90.0 %"
+                              "<small>old</small></dd>"));
+  EXPECT_THAT(page, HasSubstr("title=\"at least 300 MB of 1 GB requested\""));
+  EXPECT_EQ(count(page, "class=\"star\">best"), 1);
+  const nlohmann::json json = nlohmann::json::parse(group.json());
+  EXPECT_EQ(json.at("best").at("id"), "new");
+  EXPECT_EQ(json.at("better_before_edit"),
+            nlohmann::json::parse(R"({"id":"old","key":"test_acc","value":0.9})"));
+  EXPECT_EQ(json.at("tasks").at(0).at("memory_peak_at_least"), true);
 }
 
 TEST(HtmlReport, StaysSmallHoweverManyTasksThereAre) {

@@ -114,6 +114,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("memory_requested_bytes", row.memory_requested.count);
   task.add("memory_now_bytes", row.memory_now.count);
   task.add("memory_peak_bytes", row.memory_peak.count);
+  task.add("memory_peak_at_least", row.memory_at_least);
   task.add("gpus", gpus_of(row.gpus));
   task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
   task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
@@ -139,6 +140,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
   attempt.add("failure", failed ? Json(model::to_text(row.failure)) : Json(nullptr));
   attempt.add("exit_code", by_itself ? Json(row.exit_code) : Json(nullptr));
   attempt.add("memory_peak_bytes", row.memory_peak.count);
+  attempt.add("memory_peak_at_least", row.memory_at_least);
   attempt.add("gpus", gpus_of(row.gpus));
   attempt.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
   attempt.add("message", text_or_null(row.message));
@@ -180,6 +182,14 @@ std::string json_of(const journal::WaitingReason& row) {
                       {"memory_requested_bytes", row.memory.count},
                       {"cause", model::to_text(row.cause)},
                       {"reason", row.reason}});
+}
+
+std::string json_of(const journal::LearnedRow& row) {
+  return compact(Json{
+      {"group", row.group_name},
+      {"memory_bytes", row.memory == Bytes{} ? Json(nullptr) : Json(row.memory.count)},
+      {"gpu_memory_bytes", row.gpu_memory == Bytes{} ? Json(nullptr) : Json(row.gpu_memory.count)},
+      {"tasks", row.tasks}});
 }
 
 std::string json_of(const journal::MachineRow& row) {

@@ -21,6 +21,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id);
 std::string json_of(const journal::GroupRow& row);
 std::string json_of(const journal::ExecutionRow& row);
 std::string json_of(const journal::WaitingReason& row);
+std::string json_of(const journal::LearnedRow& row);
 std::string json_of(const journal::MachineRow& row);
 std::string json_of(const Best& best);
 

@@ -78,13 +78,14 @@ Curve curve_of(const std::string& key, std::span<const OverviewRow> rows) {
 
 std::string row_html(const OverviewRow& row) {
   const std::string best = row.best ? fmt::format("{} {}", row.best->key, row.best->text) : "-";
+  const std::string edited = row.edited == 0 ? "" : fmt::format(" ({} edited since)", row.edited);
   return fmt::format(
       "<tr><td class=\"id\"><a href=\"{}\">{}</a></td><td><span class=\"chip {}\">{}</span></td>"
       "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
       "<td>{}</td></tr>\n",
       link_to(row.link), html(row.group.name), chip_look(row.group.phase),
       word_for_phase(row.group.phase), with_commas(row.group.tasks),
-      with_commas(row.group.finished), with_commas(row.group.failed),
+      with_commas(row.group.finished) + edited, with_commas(row.group.failed),
       row.took ? to_text(*row.took) : "-", html(best));
 }
 

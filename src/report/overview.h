@@ -43,6 +43,7 @@ struct OverviewRow {
   std::string link;  ///< To its own report, from the page.
   std::optional<Duration> took;
   std::optional<Best> best;
+  int edited = 0;  ///< How many finished before the job file was edited.
   std::vector<NumberOfGroup> numbers;
 };
 

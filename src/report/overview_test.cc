@@ -103,6 +103,12 @@ TEST(Overview, HasARowAndALinkForEachGroup) {
   EXPECT_THAT(text, Not(HasSubstr("The last")));
 }
 
+TEST(Overview, SaysHowManyTasksOfAGroupWereEditedSince) {
+  OverviewRow row = group("train", {R"({"acc":0.5})", R"({"acc":0.6})"});
+  row.edited = 1;
+  EXPECT_THAT(page({row}), HasSubstr("<td class=\"n\">2 (1 edited since)</td>"));
+}
+
 TEST(Overview, ShowsTheLastGroupsOfTooMany) {
   std::vector<OverviewRow> rows;
   for (std::size_t i = 0; i < kOverviewGroupsMax + 1; ++i)

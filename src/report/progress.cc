@@ -25,6 +25,7 @@
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
+#include "report/digest.h"
 #include "report/forecast.h"
 #include "report/terminal_text.h"
 
@@ -46,13 +47,13 @@ ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
     ++tasks[group];
     left[group] += task.finished_before ? 0 : 1;
   }
+  for (const model::Shape& shape : plan.shapes) {
+    shape_groups_.push_back(static_cast<std::uint32_t>(names_.size()) + shape.group.value);
+  }
   Added added{.groups = static_cast<int>(plan.groups.size()),
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
               .finished = 0,
               .names = {}};
-  for (const model::Shape& shape : plan.shapes) {
-    shape_groups_.push_back(static_cast<std::uint32_t>(names_.size()) + shape.group.value);
-  }
   added.finished = added.tasks - std::accumulate(left.begin(), left.end(), 0);
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     total_ += tasks[i];
@@ -164,7 +165,8 @@ void ProgressLine::see(const model::Decision& decision) {
           }
         },
         [this](const model::HeadroomSeen& it) { room_ = it.headroom; },
-        [this](const model::SharingMeasured& it) { see(it); });
+        [this](const model::SharingMeasured& it) { see(it); }, [](const model::Reached&) {},
+        [this](const model::Learned& it) { see(it); });
   }
   for (const model::Command& command : decision.commands) {
     if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
@@ -292,6 +294,14 @@ void ProgressLine::see(const model::GroupChanged& change) {
   const std::string& name = names_[change.group.value];
   const std::string why = change.message.empty() ? "" : ": " + change.message;
   lasting(fmt::format("{}: SKIPPED{}", name, why));
+}
+
+void ProgressLine::see(const model::Learned& change) {
+  if (change.shape.value >= shape_groups_.size() || ++learned_told_ > kLearnedLinesMax) return;
+  lasting(fmt::format("{}: {} reserved from here on, learned in this run from {}{}",
+                      names_[shape_groups_[change.shape.value]],
+                      learned_text(change.memory, change.gpu_memory), taught_by_text(change.tasks),
+                      learned_told_ < kLearnedLinesMax ? "" : "; more of these are not told"));
 }
 
 void ProgressLine::tell_interrupt(const model::InterruptAsked& asked) {

@@ -44,6 +44,8 @@ class ProgressLine {
   static constexpr int kTroubleLinesMax = 100;
   /// Lasting lines about what sharing GPUs comes to.
   static constexpr int kSharingLinesMax = 20;
+  /// Lasting lines about what is reserved because of what other tasks took.
+  static constexpr int kLearnedLinesMax = 20;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
@@ -95,6 +97,7 @@ class ProgressLine {
   void see(const model::TaskChanged& change);
   void see(const model::GroupChanged& change);
   void see(const model::SharingMeasured& change);
+  void see(const model::Learned& change);
   void end(const model::TaskChanged& change, std::optional<Duration> took);
   void leave(model::TaskIndex task);
   void promise(model::TaskIndex task, Bytes memory);
@@ -136,6 +139,7 @@ class ProgressLine {
   int interrupts_ = 0;
   int troubles_told_ = 0;
   int sharing_told_ = 0;
+  int learned_told_ = 0;
 
   bool started_ = false;
   bool finished_ = false;

@@ -310,6 +310,29 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   EXPECT_EQ(line.turn(8000, {.changes = {model::ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
 }
 
+TEST(ProgressLine, SaysWhatIsReservedBecauseOfWhatOtherTasksTookAtMostTwentyTimes) {
+  Line line({{.name = "data", .tasks = 1}, {.name = "train", .tasks = 2}});
+  line.begin();
+  const auto learned = [&](const model::Learned& change) {
+    return line.turn(1000, {.changes = {change, model::Reached{.task = {0}, .memory = gb(9)}}});
+  };
+  EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = {}, .tasks = 3}),
+            "train: 2 GB of memory reserved from here on, learned in this run from 3 tasks that "
+            "ended well\n");
+  EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = gb(5), .tasks = 1}),
+            "train: 2 GB of memory and 5 GB of a GPU reserved from here on, learned in this run "
+            "from 1 task that ended well\n");
+  EXPECT_EQ(learned({.shape = {0}, .memory = {}, .gpu_memory = gb(5), .tasks = 0}),
+            "data: 5 GB of a GPU reserved from here on, learned in this run from other tasks of "
+            "its group\n");
+  for (int told = 4; told <= ProgressLine::kLearnedLinesMax; ++told) {
+    EXPECT_EQ(learned({.shape = {0}, .memory = gb(told), .gpu_memory = {}, .tasks = 1})
+                  .contains("more of these are not told"),
+              told == ProgressLine::kLearnedLinesMax);
+  }
+  EXPECT_EQ(learned({.shape = {0}, .memory = gb(99), .gpu_memory = {}, .tasks = 1}), "");
+}
+
 TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();

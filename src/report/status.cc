@@ -111,6 +111,9 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   auto waiting = reader.waiting();
   if (!waiting) return std::unexpected(std::move(waiting.error()));
   view.waiting = std::move(*waiting);
+  auto learned = reader.learned();
+  if (!learned) return std::unexpected(std::move(learned.error()));
+  view.learned = std::move(*learned);
   auto machine = reader.last_sample();
   if (!machine) return std::unexpected(std::move(machine.error()));
   view.machine = *machine;

@@ -226,6 +226,21 @@ std::string waiting_text(const StatusView& view) {
   return text;
 }
 
+std::string learning_text(const StatusView& view) {
+  if (view.learned.empty() || view.state != RunState::Running) return {};
+  std::string text = "\nreserved as learned in this run:\n";
+  const std::size_t shown = std::min<std::size_t>(view.learned.size(), kLearnedShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const journal::LearnedRow& row = view.learned[i];
+    text += fmt::format("  {}: {}, from {}\n", plain(row.group_name),
+                        learned_text(row.memory, row.gpu_memory), taught_by_text(row.tasks));
+  }
+  if (view.learned.size() > shown) {
+    text += fmt::format("  and {} more kinds of tasks\n", view.learned.size() - shown);
+  }
+  return text;
+}
+
 std::string failed_text(const StatusView& view) {
   if (view.failed.empty()) return {};
   std::string text = "\nfailed:\n";
@@ -283,13 +298,13 @@ std::string status_text(const StatusView& view) {
                         to_text(view.machine->memory_available));
   }
   return text + groups_text(view) + running_text(view) + retrying_text(view) + waiting_text(view) +
-         failed_text(view) + warned_text(view);
+         learning_text(view) + failed_text(view) + warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 13> members{
+  const std::array<std::pair<std::string_view, std::string>, 14> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
@@ -299,6 +314,7 @@ std::string status_json_open(const StatusView& view) {
        {"machine", view.machine ? json_of(*view.machine) : "null"},
        {"groups", json_list(view.groups, as_json)},
        {"waiting", json_list(view.waiting, as_json)},
+       {"learned", json_list(view.learned, as_json)},
        {"running", json_list(view.running, task)},
        {"failed", json_list(view.failed, task)},
        {"warned_count", fmt::format("{}", view.warned_count)},

@@ -18,6 +18,7 @@ constexpr int kRunningShown = 40;
 constexpr int kRetryingShown = 10;
 constexpr int kFailedShown = 10;
 constexpr int kWarnedShown = 10;
+constexpr int kLearnedShown = 10;
 
 enum class RunState : std::uint8_t {
   Running,
@@ -38,6 +39,7 @@ struct StatusView {
   std::vector<journal::TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
   int warned_count = 0;                   ///< ... of so many.
   std::vector<journal::WaitingReason> waiting;
+  std::vector<journal::LearnedRow> learned;
   std::optional<journal::MachineRow> machine;
 };
 

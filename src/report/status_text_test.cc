@@ -80,6 +80,21 @@ TEST(Status, ShowsALiveRun) {
             "    runs/mnist/train/lr=1/stderr.3.log\n");
 }
 
+TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
+  StatusView view = view_of_a_live_run();
+  view.learned = {{.group_name = "train", .memory = gb(2), .gpu_memory = gb(5), .tasks = 3},
+                  {.group_name = "train", .memory = {}, .gpu_memory = gb(7), .tasks = 0}};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nreserved as learned in this run:\n"
+                        "  train: 2 GB of memory and 5 GB of a GPU, from 3 tasks that ended well\n"
+                        "  train: 7 GB of a GPU, from other tasks of its group\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("learned"), nlohmann::json::parse(R"([
+    {"group": "train", "memory_bytes": 2000000000, "gpu_memory_bytes": 5000000000, "tasks": 3},
+    {"group": "train", "memory_bytes": null, "gpu_memory_bytes": 7000000000, "tasks": 0}])"));
+  view.learned.resize(12, view.learned.back());
+  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more kinds of tasks\n"));
+}
+
 TEST(Status, ShowsHowARunEnded) {
   StatusView view{.job = "mnist",
                   .run_directory = "runs/mnist",
@@ -222,7 +237,7 @@ TEST(Status, GivesJsonWithStableNames) {
     "progress_values": {"loss": 0.5}, "traceback": "in f",
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
-    "memory_peak_bytes": 300000000, "gpus": [], "gpu_memory_requested_bytes": 0,
+    "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "gpus": [], "gpu_memory_requested_bytes": 0,
     "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "result": null, "edited": false, "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");

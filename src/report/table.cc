@@ -87,7 +87,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   const std::optional<Duration> took = duration_of(row, options_.now);
   cells.push_back(took ? to_text(*took) : "-");
   cells.push_back(attempts_text(row));
-  cells.push_back(row.memory_peak == Bytes{} ? "-" : to_text(row.memory_peak));
+  cells.push_back(memory_peak_text(row));
   if (gpus_) {
     cells.push_back(row.gpus.empty() ? "-" : row.gpus);
     cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));
@@ -256,6 +256,10 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
   }
   if (const std::optional<Best> best = digest.best()) {
     text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
+  }
+  if (const std::optional<Best> before = digest.better_before_edit()) {
+    text += fmt::format("before its command was edited: {} {} {}\n", plain(before->id), before->key,
+                        before->text);
   }
   return text;
 }

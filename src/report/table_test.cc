@@ -55,6 +55,40 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
             "best: lr=0.1,seed=2 test_acc 96.4 %\n");
 }
 
+/// Three tasks, of which the first was edited after it had finished.
+std::vector<journal::TaskRow> with_an_edited_one(std::string_view its_result) {
+  std::vector<journal::TaskRow> rows{finished_row("a", Duration{1000}, its_result),
+                                     finished_row("b", Duration{1000}, R"({"acc":0.7})"),
+                                     finished_row("c", Duration{1000}, R"({"acc":0.8})")};
+  rows[0].edited = true;
+  return rows;
+}
+
+TEST(Table, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
+  const journal::GroupRow group{.name = "train", .tasks = 3, .finished = 3};
+  const std::string better = table_of(group, with_an_edited_one(R"({"acc":0.9})"));
+  EXPECT_THAT(better, HasSubstr("best: c acc 80.0 %\n"
+                                "before its command was edited: a acc 90.0 %\n"));
+  const std::string worse = table_of(group, with_an_edited_one(R"({"acc":0.75})"));
+  EXPECT_THAT(worse, HasSubstr("best: c acc 80.0 %\n"));
+  EXPECT_THAT(worse, Not(HasSubstr("before its command")));
+  const journal::GroupRow alone{.name = "train", .tasks = 1, .finished = 1};
+  const std::string only = table_of(alone, {with_an_edited_one(R"({"acc":0.9})").front()});
+  EXPECT_THAT(only, Not(HasSubstr("best:")));
+  EXPECT_THAT(only, HasSubstr("before its command was edited: a acc 90.0 %\n"));
+}
+
+TEST(Table, SaysThatAPeakWasThatOfTheLargestProcessAlone) {
+  journal::TaskRow row = finished_row("a", Duration{1000}, "");
+  row.memory_at_least = true;
+  const journal::GroupRow group{.name = "train", .tasks = 1, .finished = 1};
+  EXPECT_EQ(table_of(group, {row}),
+            "train: 1 task, 1 finished in 1.0 s\n"
+            "\n"
+            "TASK  STATUS     TIME  ATTEMPTS      PEAK MEMORY\n"
+            "a     FINISHED  1.0 s         1  at least 300 MB\n");
+}
+
 TEST(Table, SaysWhyATaskFailedInPlaceOfItsResults) {
   const journal::GroupRow group{
       .name = "train", .tasks = 3, .finished = 1, .failed = 1, .skipped = 1};

@@ -115,6 +115,7 @@ Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::G
                      .link = run::report_name(group.name) + ".html",
                      .took = found->digest.took(),
                      .best = found->digest.best(),
+                     .edited = found->digest.edited(),
                      .numbers = found->numbers.all()};
 }
 

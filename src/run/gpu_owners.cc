@@ -19,6 +19,10 @@ void GpuOwners::started(model::TaskIndex task, std::span<const std::int64_t> pid
   strangers_.clear();
 }
 
+void GpuOwners::also(model::TaskIndex task, std::span<const std::int64_t> pids) {
+  for (const std::int64_t pid : pids) owners_.emplace(pid, task);
+}
+
 void GpuOwners::ended(model::TaskIndex task) {
   for (auto* const known : {&roots_, &owners_}) {
     std::erase_if(*known, [&](const auto& it) {

@@ -28,6 +28,9 @@ class GpuOwners {
   /// All processes of tasks that run, as they were seen.
   void sampled(std::map<std::int64_t, model::TaskIndex> owners) { owners_ = std::move(owners); }
 
+  /// Some more of a task's that were seen in between.
+  void also(model::TaskIndex task, std::span<const std::int64_t> pids);
+
   /// What the driver still shows of its processes is neither the next attempt's nor a stranger's.
   void ended(model::TaskIndex task);
 

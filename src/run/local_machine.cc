@@ -157,6 +157,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
                                 .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty(),
+                                .gpu_memory_max = command.gpu_memory_max,
                                 .capped_by = launch.capped_by};
   keeper_.start(command.key, launch);
 }
@@ -167,6 +168,7 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   if (running == running_.end() || running->second.key != command.key) return;
   Attempt& attempt = running->second;
   attempt.on_gpus = !command.gpus.empty();
+  attempt.gpu_memory_max = command.gpu_memory_max;
   if (command.memory_max > Bytes{}) {
     process::change_memory_limit(attempt.memory_group, command.memory_max);
   }
@@ -285,6 +287,9 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
         const bool of_gpu = word.said == model::Said::OutOfMemory && wire::is_of_gpu(word.message);
         const auto running = running_.find(key.task);
         const bool on_gpus = running != running_.end() && running->second.on_gpus;
+        if (running != running_.end() && word.said == model::Said::Loaded) {
+          running->second.capped_by = word.capped_by;
+        }
         model::StageReported told{.key = key,
                                   .said = word.said,
                                   .message = std::move(word.message),
@@ -322,6 +327,7 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
   look_first();
   while (inbox_.empty()) {
     const Instant at = now();
+    if (const auto fresh = fresh_.next(); fresh && at >= *fresh) look_at_fresh(at);
     if (!held_.empty() && at >= held_until_) {
       release_held();
     } else if (at >= next_sample_) {
@@ -339,6 +345,7 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
     }
     Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
     if (!held_.empty()) wake = std::min(wake, held_until_);
+    if (const auto fresh = fresh_.next()) wake = std::min(wake, *fresh);
     // Also when a look is always due, because looking takes so long: ends and signals are heard.
     loop_.run_once(inbox_.empty() ? wake - at : Duration{0});
   }
@@ -370,6 +377,7 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           pids.insert(pids.end(), it.others.begin(), it.others.end());
           found->second.rank_peaks.resize(pids.size());
           owners_.started(it.key.task, pids);
+          fresh_.add(it.key.task, now());
           inbox_.push_back(
               {.at = now(),
                .what = model::AttemptStarted{
@@ -402,12 +410,7 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const Attempt& attempt = found->second;
   const bool on_gpus = attempt.on_gpus && options_.gpus != nullptr;
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
-  // The samples see the whole tree; what was too short for one is known by its largest process.
-  // A fork's has what it shares in it, which is not its own, so that nothing is known of it.
-  if (attempt.memory_peak > Bytes{} || attempt.forked) {
-    ended.usage.memory_peak = attempt.memory_peak;
-  }
-  ended.usage.gpu_memory_peak = attempt.gpu_memory_peak;
+  add_peak(attempt, news, ended.usage);
   if (on_gpus) look_at_gpus_soon();
   owners_.ended(news.key.task);
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
@@ -423,6 +426,7 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
     ended.ranks.largest = static_cast<int>(largest - peaks.begin());
     ended.ranks.largest_memory = *largest;
   }
+  fresh_.remove(news.key.task);
   if (tasks_) tasks_->forget(news.key);
   tell_progress(found->second);
   running_.erase(found);
@@ -444,44 +448,6 @@ void LocalMachine::lose_everything(const std::string& why) {
     inbox_.push_back({.at = now(), .what = model::AttemptEnded{.key = attempt.key, .end = end}});
   }
   running_.clear();
-}
-
-model::Sampled LocalMachine::sample() {
-  std::vector<std::int64_t> roots;
-  std::set<std::int64_t> sharing;
-  std::vector<Attempt*> attempts;
-  for (auto& [task, attempt] : running_) {
-    if (attempt.pids.empty()) continue;
-    roots.insert(roots.end(), attempt.pids.begin(), attempt.pids.end());
-    if (attempt.forked) sharing.insert(attempt.pids.begin(), attempt.pids.end());
-    attempts.push_back(&attempt);
-  }
-  const process::MachineReading reading = processes_.read(roots, sharing);
-  model::Sampled sampled{.memory_available = reading.memory_available,
-                         .cpu_used_by_others = reading.cpu_used_by_others,
-                         .tasks = {}};
-  sampled.tasks.reserve(attempts.size());
-  std::map<std::int64_t, model::TaskIndex> owners;
-  auto tree = reading.trees.begin();
-  for (Attempt* const attempt : attempts) {
-    Bytes memory;
-    Bytes shared;  // The same for all ranks, or nearly so.
-    Duration cpu_time{0};
-    for (Bytes& peak : attempt->rank_peaks) {
-      memory += tree->memory - tree->shared;
-      shared = std::max(shared, tree->shared);
-      cpu_time += tree->cpu_time;
-      peak = std::max(peak, tree->memory);
-      for (const std::int64_t pid : tree->pids) owners.emplace(pid, attempt->key.task);
-      ++tree;
-    }
-    memory += shared;
-    attempt->memory_peak = std::max(attempt->memory_peak, memory);
-    attempt->cpu_time = std::max(attempt->cpu_time, cpu_time);
-    sampled.tasks.push_back({.key = attempt->key, .memory = memory});
-  }
-  owners_.sampled(std::move(owners));
-  return sampled;
 }
 
 }  // namespace trainyard::run

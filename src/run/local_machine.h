@@ -25,6 +25,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
+#include "run/fresh_looks.h"
 #include "run/gpu_owners.h"
 #include "run/machine.h"
 #include "sys/event_loop.h"
@@ -89,8 +90,10 @@ class LocalMachine final : public Machine {
     int ranks = 0;        ///< Of each its own device; 0: it is one process.
     bool forked = false;  ///< It shares memory with what it was forked from.
     Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
+    Bytes others;         ///< The most that one process had of files and shared memory then.
     bool on_gpus = false;
-    std::string capped_by;  ///< What keeps it to a part of them; empty: nothing.
+    Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
+    std::string capped_by;  ///< What keeps it to that; empty: nothing.
     Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
@@ -106,6 +109,9 @@ class LocalMachine final : public Machine {
   void lose_everything(const std::string& why);
   void start(const model::StartAttempt& command);
   model::Sampled sample();
+  void look_at_fresh(Instant at);
+  static void add_peak(const Attempt& attempt, const process::ProcessEnded& news,
+                       model::Usage& usage);
   void grant(const model::GrantDevice& command);
   void look_first();
   void hear_gpus(const std::vector<hardware::GpuState>& states);
@@ -125,6 +131,7 @@ class LocalMachine final : public Machine {
   bool looked_ = false;
   Instant next_sample_;
   process::ProcessTable processes_;
+  FreshLooks fresh_;
   std::optional<link::TaskServer> tasks_;
   std::map<model::TaskIndex, Attempt> running_;
   GpuOwners owners_;

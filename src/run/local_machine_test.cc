@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,6 +106,52 @@ TEST_F(LocalMachineTest, HearsOfEndsThoughALookAtTheMachineIsAlwaysDue) {
   static_cast<void>(yard.wait(std::nullopt));
   yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   EXPECT_FALSE(until_the_end(yard).empty());
+}
+
+/// What an attempt used that nobody has looked at with the machine.
+model::Usage usage_at_end(const std::vector<model::Event>& events) {
+  if (events.empty()) return {};
+  return std::get<model::AttemptEnded>(events.back().what).usage;
+}
+
+TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
+  LocalMachine yard =
+      machine("exec /usr/bin/python3 -c 'x = bytearray(b\"x\" * 100_000_000)'", kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  const model::Usage usage = usage_at_end(until_the_end(yard));
+  EXPECT_GE(usage.memory_peak, mb(150)) << "the bytes and their copy were there at once";
+  EXPECT_LE(usage.memory_peak, mb(215));
+  EXPECT_TRUE(usage.memory_at_least) << "that of one process";
+}
+
+TEST_F(LocalMachineTest, LooksAtAFreshAttemptBeforeTheNextLookAtTheMachine) {
+  LocalMachine yard = machine(
+      "mkfifo gate; echo >opened; /usr/bin/python3 -c 'x = b\"x\" * 50_000_000; "
+      "open(\"gate\").read()'"
+      " & /usr/bin/python3 -c 'x = b\"x\" * 50_000_000; open(\"gate\").read()'; wait",
+      kLongEnough);
+  const std::vector<model::Event> first = yard.wait(std::nullopt);
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  // All of its looks have been when this time has passed.
+  static_cast<void>(yard.wait(std::nullopt));
+  const Instant looked = first.back().at + Duration{2'000};
+  while (yard.wait(looked).back().at < looked) {
+  }
+  {
+    const std::ofstream gate(place_ + "/gate");
+  }
+  const model::Usage usage = usage_at_end(until_the_end(yard));
+  EXPECT_GE(usage.memory_peak, mb(100)) << "both of its processes";
+  EXPECT_LE(usage.memory_peak, mb(150));
+  EXPECT_FALSE(usage.memory_at_least);
+}
+
+TEST_F(LocalMachineTest, SaysNothingOfAProcessThatWasSmallerThanItsKeeper) {
+  LocalMachine yard = machine("exit 0", kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  EXPECT_EQ(usage_at_end(until_the_end(yard)).memory_peak, Bytes{});
 }
 
 TEST_F(LocalMachineTest, CountsWhatRanksShareOnceAndKnowsWhichOneTookMost) {

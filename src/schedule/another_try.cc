@@ -65,6 +65,25 @@ void Tries::count(Setback setback, Stage stage) {
   }
 }
 
+model::MemoryTries Tries::of_memory() const {
+  return {.load = load_out_of_memory,
+          .train = train_out_of_memory,
+          .preempted = preempted,
+          .crowded = crowded};
+}
+
+Tries tries_after_resume(const model::MemoryTries& before, const model::Terms& terms,
+                         const model::Policy& policy) {
+  const auto but_one = [&](std::uint8_t gone, Stage stage) {
+    const int most = std::max(memory_tries_max(stage, terms, policy) - 1, 0);
+    return static_cast<std::uint8_t>(std::min<int>(gone, most));
+  };
+  return {.load_out_of_memory = but_one(before.load, Stage::Load),
+          .train_out_of_memory = but_one(before.train, Stage::Train),
+          .preempted = before.preempted,
+          .crowded = before.crowded};
+}
+
 int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy& policy) {
   const int of_all = stage == Stage::Load ? policy.load_retries : policy.train_retries;
   const auto& more = terms.retries.out_of_memory;

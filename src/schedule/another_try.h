@@ -37,7 +37,15 @@ struct Tries {
 
   /// One more. Stays at 255.
   void count(Setback setback, Stage stage);
+  /// Those that are about memory, by which a resumed run goes on.
+  [[nodiscard]] model::MemoryTries of_memory() const;
 };
+
+/// The tries with which a task of a resumed run begins: those that it had come to, but one is left
+/// whatever they are, as somebody has asked for the run to go on. What has nothing to do with
+/// memory is counted anew.
+Tries tries_after_resume(const model::MemoryTries& before, const model::Terms& terms,
+                         const model::Policy& policy);
 
 /// No count of more tries is larger: a task is tried 255 times at most for one cause, whatever its
 /// terms say, and that is as far as Tries count.

@@ -74,6 +74,12 @@ Peak Estimates::needed(model::ShapeIndex shape) const {
           .gpu_memory = of(known.gpu_memory, known.unfinished.gpu_memory)};
 }
 
+std::size_t Estimates::count_finished(model::ShapeIndex shape) const {
+  const auto found = known_.find(shape.value);
+  if (found == known_.end()) return 0;
+  return std::max(found->second.memory.last.size(), found->second.gpu_memory.last.size());
+}
+
 Peak Estimates::seen(model::ShapeIndex shape) const {
   const auto found = known_.find(shape.value);
   if (found == known_.end()) return {};

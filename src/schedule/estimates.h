@@ -40,6 +40,9 @@ class Estimates {
 
   /// What the next one will need, with a margin; 0 where nothing is known of it.
   [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
+  /// Of how many finished tasks of a shape the memory is known, on the host or on a GPU; of the
+  /// last ones.
+  [[nodiscard]] std::size_t count_finished(model::ShapeIndex shape) const;
   /// What is known to be needed: the same without a margin, and also before one has finished.
   [[nodiscard]] Peak seen(model::ShapeIndex shape) const;
 

@@ -166,7 +166,7 @@ TEST(GpuCaps, EndThoseThatTakeMoreThanAHardOne) {
 }
 
 /// What a third is promised whose neighbours wrote 3 GB and of which one ended with so much.
-Texts third_after_one_that_took(Bytes peak, const std::string& capped_by) {
+Texts third_after_one_that_took(Bytes peak, bool capped) {
   model::Policy policy = kTwoTries;
   policy.auto_adjust = true;
   model::Capacity machine = kSharedGpu;
@@ -175,19 +175,18 @@ Texts third_after_one_that_took(Bytes peak, const std::string& capped_by) {
   plan.tasks(3, gb(1), model::cpus(1)).on_gpus(1, gb(3));
   Yard yard(plan, policy, machine);
   static_cast<void>(yard.on(at(0), model::AttemptStarted{.key = {{0}, 1}, .capped_by = {}}));
-  static_cast<void>(yard.on(at(0), model::AttemptStarted{.key = {{1}, 1}, .capped_by = capped_by}));
-  static_cast<void>(yard.on(at(1), model::AttemptEnded{.key = {{1}, 1},
-                                                       .end = model::ExitedWith{0},
-                                                       .usage = {.gpu_memory_peak = peak}}));
+  static_cast<void>(yard.on(at(0), model::AttemptStarted{.key = {{1}, 1}, .capped_by = {}}));
+  static_cast<void>(yard.on(
+      at(1), model::AttemptEnded{.key = {{1}, 1},
+                                 .end = model::ExitedWith{0},
+                                 .usage = {.gpu_memory_peak = peak, .gpu_capped = capped}}));
   return commands(yard.on(at(2), model::GpusSampled{.gpus = {{}}, .uses = {}}));
 }
 
 TEST(GpuCaps, AreNotLearnedAsWhatIsNeeded) {
-  const Bytes at_the_cap{4'900'000'000};
-  EXPECT_EQ(third_after_one_that_took(at_the_cap, "torch"),
-            Texts{"start 2#1 with 1 GB, 3 GB on 0"});
-  EXPECT_EQ(third_after_one_that_took(at_the_cap, ""), Texts{"start 2#1 with 1 GB, 4.9 GB on 0"});
-  EXPECT_EQ(third_after_one_that_took(gb(4), "torch"), Texts{"start 2#1 with 1 GB, 4 GB on 0"});
+  const Bytes peak{4'900'000'000};
+  EXPECT_EQ(third_after_one_that_took(peak, true), Texts{"start 2#1 with 1 GB, 3 GB on 0"});
+  EXPECT_EQ(third_after_one_that_took(peak, false), Texts{"start 2#1 with 1 GB, 4.9 GB on 0"});
 }
 
 }  // namespace

@@ -51,6 +51,34 @@ TEST(Learning, MakesItLargerWhenOthersOfItsKindTookMore) {
   EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(7)))), Texts{"start 1#1 with 7 GB"});
 }
 
+TEST(Learning, RaisesANumberThatMayGrowByWhatOthersTookAndAMargin) {
+  Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory().at_least(), kLearns, kTwoGpus);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(7)))), Texts{"start 1#1 with 8.4 GB"});
+}
+
+TEST(Learning, MakesANumberThatMayGrowNoSmallerThanItIsWritten) {
+  Yard yard(PlanBuilder().tasks(3, gb(6)).learns_memory().at_least(), kLearns, kTwoGpus);
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(1), ended(0, gb(2)))), Texts{"start 1#1 with 6 GB"});
+}
+
+TEST(Learning, SharesACardFromTheFirstTaskOnWhereTheNumberMayGrow) {
+  model::Policy off = kLearns;
+  off.auto_adjust = false;
+  Yard yard(PlanBuilder().tasks(6, gb(1)).on_gpus(1, gb(3)).learns_gpu_memory().at_least(), off,
+            kTwoGpus);
+  EXPECT_EQ(commands(yard.go(yard.first, at(0))),
+            (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 3 GB on 0",
+                   "start 2#1 with 1 GB, 3 GB on 1", "start 3#1 with 1 GB, 3 GB on 1"}));
+  for (const std::uint32_t task : {0U, 1U}) {
+    static_cast<void>(yard.on(at(1), ended(task, gb(1), gb(5))));
+  }
+  EXPECT_EQ(commands(yard.on(at(1), model::GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+            Texts{"start 4#1 with 1 GB, 6 GB on 0"})
+      << "though what is written is not raised here";
+}
+
 TEST(Learning, IsNeverUnderWhatOneThatRunsHasTaken) {
   Yard yard(PlanBuilder().tasks(4, gb(4)).learns_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));
@@ -98,6 +126,40 @@ TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
   EXPECT_EQ(commands(yard.on(at(20), others)), Texts{});
   EXPECT_EQ(commands(yard.on(at(30), model::GpusSampled{.gpus = {{}}, .uses = {}})),
             Texts{"start 1#1 with 1 GB, 4.8 GB on 0"});
+}
+
+TEST(Learning, TakesWhatACappedTaskHadForNothingThatIsNeeded) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
+  yard.go(yard.first, at(0));
+  model::AttemptEnded capped = ended(0, gb(1), gb(2));
+  capped.usage.gpu_capped = true;
+  static_cast<void>(yard.on(at(1), capped));
+  EXPECT_EQ(commands(yard.on(at(1), model::GpusSampled{.gpus = {{}, {}}, .uses = {}})),
+            Texts{"start 2#1 with 1 GB, 0 whole"});
+}
+
+TEST(Learning, IsToldWhenItBeginsAndWhenItHasChangedByATenth) {
+  Yard yard(PlanBuilder().tasks(9, gb(9)).learns_memory(), kLearns, kTwoGpus);
+  yard.go(yard.first, at(0));
+  const auto next = [&](std::uint32_t task, Bytes peak) {
+    Texts told = changes(yard.go(yard.on(at(1), ended(task, peak)), at(1)));
+    std::erase_if(told, [](const std::string& it) { return !it.contains("learns"); });
+    return told;
+  };
+  EXPECT_EQ(next(0, gb(5)), Texts{"shape 0 learns of 1: 6 GB, 0 B on GPUs"});
+  EXPECT_EQ(next(1, gb(5)), Texts{});
+  EXPECT_EQ(next(2, Bytes{5'500'000'000}), Texts{"shape 0 learns of 3: 6.6 GB, 0 B on GPUs"});
+}
+
+TEST(Learning, OfAGroupIsToldOfAKindOfWhichNoneHasEnded) {
+  model::Capacity one_gpu = kTwoGpus;
+  one_gpu.gpus.pop_back();
+  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(4)).tasks(1, gb(1)).on_gpus(1, gb(5)),
+            kLearns, one_gpu);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(6))));
+  EXPECT_EQ(changes(yard.on(at(2), model::GpusSampled{.gpus = {{}}, .uses = {}})),
+            (Texts{"1#1 AVAILABLE", "shape 1 learns of 0: 0 B, 7.5 GB on GPUs", "shape 1: "}));
 }
 
 TEST(Learning, TellsARetryWhatOthersOfItsKindHave) {

@@ -153,9 +153,8 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
 void Scheduler::State::learn_from(const Running& running, const model::Usage& usage, Instant at) {
   const model::TaskIndex task = running.key.task;
   const model::GroupIndex group = group_of(task);
-  // What it had at its cap is what it was given, and says nothing of what it needs.
-  const bool at_cap = is_near_its_cap(running, usage.gpu_memory_peak);
-  const Bytes of_gpu = at_cap ? Bytes{} : usage.gpu_memory_peak;
+  // What one had that could not have more is not what it needs.
+  const Bytes of_gpu = usage.gpu_capped ? Bytes{} : usage.gpu_memory_peak;
   estimates_.finished(
       tasks[task].shape,
       {.memory = std::max(usage.memory_peak, running.memory_peak), .gpu_memory = of_gpu});
@@ -387,6 +386,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .exit_code = ending.exit_code,
                                               .message = std::move(ending.message)});
   grown_gpu_.erase(task);
+  reached_memory_.erase(task);
 }
 
 /// `failure` is for one that has been tried.

@@ -7,7 +7,8 @@
 //   waits to be started          in waiting_
 //   waits for its retry's time   in delayed_, where it asks for nothing
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
-//   has its verdict              in none of them any more, nor in passed_ or grown_gpu_
+//   has its verdict              in none of them any more, nor in passed_, grown_gpu_ or
+//                                reached_memory_
 //
 // What holds whenever an event has been taken in:
 //
@@ -163,6 +164,7 @@ struct Scheduler::State {
   struct GrownGpu {
     Bytes each;            ///< 0: they are its own.
     bool largest = false;  ///< They are its own, and none that are there are larger.
+    Bytes most;            ///< The most that it has asked for, before they were its own.
   };
   static Lack lack_of(const Running& running, bool of_gpu);
   /// How much of what it lacked an attempt with this promise has, for people.
@@ -220,6 +222,7 @@ struct Scheduler::State {
   void fail_fast(model::GroupIndex group, Instant at, model::Decision& out);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
+  void go_on_with(const model::Plan& plan, const model::PlanStart& start);
   void tell_who_is_blocked(const model::PlanStart& start, model::Decision& out);
 
   // Of the stages of a two-phase task.
@@ -269,6 +272,7 @@ struct Scheduler::State {
   /// it is retried in words.
   std::pair<Bytes, std::string> grow(const Running& running, Setback setback,
                                      const AnotherTry& next);
+  void tell_reached(model::TaskIndex task, Bytes memory, model::Decision& out) const;
   void retry(const Running& running, Setback setback, Ending ending, const AnotherTry& next,
              Instant at, model::Decision& out);
   void wait_for_room(model::TaskIndex task, Bytes memory);
@@ -288,6 +292,8 @@ struct Scheduler::State {
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
+  void tell_learned(model::ShapeIndex shape, const model::Request& asked,
+                    const model::Request& given, model::Decision& out);
   [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,
                                    const AnotherTry& next) const;
   void watch_gpus(Instant at, model::Decision& out);
@@ -378,9 +384,12 @@ struct Scheduler::State {
   DelayedTries delayed_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;
+  /// What tasks of a resumed run had come to ask of the host's memory, until their group opens.
+  std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Passed> passed_;
-  std::vector<Durations> durations_;     ///< By group.
-  Durations all_durations_;              ///< The same over all groups.
+  std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
+  std::vector<Durations> durations_;                          ///< By group.
+  Durations all_durations_;                                   ///< The same over all groups.
   std::vector<model::Reason> reasons_;   ///< By shape: why its tasks wait, as was last said.
   int told_ = 0;                         ///< How many shapes have a reason.
   model::Headroom headroom_;             ///< The headroom that was last said.

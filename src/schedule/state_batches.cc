@@ -6,12 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
+#include "schedule/another_try.h"
 #include "schedule/group_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -45,6 +48,7 @@ void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out
   reasons_.resize(shapes_.size());
   noted_in_.resize(shapes_.size(), 0);
   durations_.resize(groups_.size());
+  go_on_with(plan, start);
   // A submission may have been on its way when the run was interrupted.
   if (interrupts_ > 0) {
     for (std::uint32_t index = start.group; index < groups_.size(); ++index) {
@@ -55,6 +59,29 @@ void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out
   // Groups that ended in an earlier execution end again first, so that the others see it.
   look_at_blocked_groups(out);
   tell_who_is_blocked(start, out);
+}
+
+/// What the executions before had come to: the memory that tasks ask for since theirs ran out, how
+/// often that has happened, and what those took that have finished.
+void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStart& start) {
+  for (const model::Reached& before : plan.reached) {
+    const model::TaskIndex task{start.task + before.task.value};
+    const model::Terms& terms = shape_of(task).terms;
+    tasks.take_over(task, tries_after_resume(before.tries, terms, policy_));
+    if (before.memory > terms.request.memory) reached_memory_[task] = before.memory;
+    const bool more = before.gpu_memory > terms.request.gpu_memory;
+    const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
+    if (terms.request.gpus == 0 || !(before.largest || (more && !whole))) continue;
+    grown_gpu_[task] = {.each = before.largest ? Bytes{} : before.gpu_memory,
+                        .largest = before.largest,
+                        .most = before.gpu_memory};
+  }
+  for (const model::TakenBefore& taken : plan.taken) {
+    const model::TaskIndex task{start.task + taken.task.value};
+    estimates_.finished(tasks[task].shape,
+                        {.memory = taken.memory, .gpu_memory = taken.gpu_memory});
+    estimates_.took_of_gpu(group_of(task), taken.gpu_memory_written, taken.gpu_memory);
+  }
 }
 
 /// The tasks of a group stand together, in the order of the groups.

@@ -54,8 +54,7 @@ Bytes Scheduler::State::cap_of(const Running& running) const {
 /// Whether one that was told to take no more had, or wanted, about as much: what it lacked then was
 /// what it was kept from.
 bool Scheduler::State::is_near_its_cap(const Running& running, Bytes peak) {
-  const Bytes most = running.gpu_memory_max;
-  return running.is_capped && most > Bytes{} && peak >= most - Bytes{most.count / 10};
+  return running.is_capped && model::is_near_cap(peak, running.gpu_memory_max);
 }
 
 bool Scheduler::State::has_hard_gpu_limit(model::TaskIndex task) const {

@@ -65,18 +65,22 @@ model::Request Scheduler::State::within_gpus(model::Request request,
 /// its own. The last try, and one that could have no more beside others, has its GPUs to itself.
 Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, Setback setback,
                                                        const AnotherTry& next) const {
-  constexpr GrownGpu kAlone{.each = {}, .largest = true};
   const Bytes had = running.promise.gpu_memory;
+  const auto before = grown_gpu_.find(running.key.task);
+  const Bytes most_so_far =
+      std::max(had, before == grown_gpu_.end() ? Bytes{} : before->second.most);
   const Bytes needed = running.needed.gpu_memory;
   const Bytes most = chooser_.most_memory(running.promise);
   const bool hard = has_hard_gpu_limit(running.key.task);
   if (setback != Setback::OutOfMemory || hard) {
-    if (hard) return {.each = had, .largest = running.promise.largest};
-    return {.each = had == Bytes{} ? Bytes{} : std::max(had, std::min(needed, most)),
-            .largest = running.promise.largest};
+    const Bytes each = hard || had == Bytes{} ? had : std::max(had, std::min(needed, most));
+    return {.each = each, .largest = running.promise.largest, .most = std::max(most_so_far, each)};
   }
-  if (next.number >= next.most || had == Bytes{} || had >= most) return kAlone;
-  return {.each = std::max(had, std::min(most, std::max(had + Bytes{had.count / 2}, needed)))};
+  if (next.number >= next.most || had == Bytes{} || had >= most) {
+    return {.each = {}, .largest = true, .most = most_so_far};
+  }
+  const Bytes each = std::max(had, std::min(most, std::max(had + Bytes{had.count / 2}, needed)));
+  return {.each = each, .largest = false, .most = std::max(most_so_far, each)};
 }
 
 /// Interrupts one task of a GPU that has more of it than was reserved, where others that keep to

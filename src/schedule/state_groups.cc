@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
@@ -45,8 +46,9 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
   const auto [first, last] = members_[group.value];
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict != model::Verdict::None) continue;
-    waiting_.add(task, tasks[task].shape, group,
-                 request_to_start(task, shape_of(task).terms.request.memory));
+    const auto reached = reached_memory_.extract(task);
+    const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
+    waiting_.add(task, tasks[task].shape, group, request_to_start(task, memory));
   }
   // All of its tasks had finished in an earlier execution. Who needs it is looked at by the caller.
   if (groups_.open(group) > 0) return;

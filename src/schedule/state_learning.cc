@@ -1,7 +1,10 @@
 // The part of the scheduler that learns from what tasks take what the next ones need.
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 
 #include "base/bytes.h"
+#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -30,7 +33,7 @@ Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) con
   const bool retry = asked != shapes_[shape.value].terms.request.memory;
   const Bytes needed = estimates_.needed(shape).memory;
   if (shapes_[shape.value].terms.learns_memory && !retry && needed > Bytes{}) {
-    return std::min(needed, most);
+    return std::min(std::max(needed, shapes_[shape.value].terms.memory_least), most);
   }
   return std::max(asked, std::min(estimates_.seen(shape).memory, most));
 }
@@ -49,8 +52,41 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   if (whole || hard || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
   // Who wrote too little for one task of a group did so for the others as a rule.
   const Bytes by_ratio = estimates_.gpu_memory_by_ratio(of.group, of.terms.request.gpu_memory);
-  const Bytes known = std::max(estimates_.seen(shape).gpu_memory, by_ratio);
+  // A number that may grow is one that is learned, and has a margin like others.
+  const Bytes taken = of.terms.gpu_memory_least > Bytes{} ? estimates_.needed(shape).gpu_memory
+                                                          : estimates_.seen(shape).gpu_memory;
+  const Bytes known = std::max({taken, estimates_.seen(shape).gpu_memory, by_ratio});
   return std::max(asked, std::min(known, most));
+}
+
+/// Says what one that begins is given because of others of its kind. `asked` is what its lane asks
+/// for, where another try asks for more than its shape; of that nothing was learned.
+void Scheduler::State::tell_learned(model::ShapeIndex shape, const model::Request& asked,
+                                    const model::Request& given, model::Decision& out) {
+  // A tenth more or less: else the percentile that moves with every end would be told with it.
+  constexpr std::int64_t kWorthTelling = 10;
+  const auto clearly = [](Bytes now, Bytes told) {
+    return std::abs(now.count - told.count) * kWorthTelling >=
+           std::max<std::int64_t>(told.count, 1);
+  };
+  const model::Request& written = shapes_[shape.value].terms.request;
+  const auto told = told_learned_.find(shape);
+  model::Learned now = told == told_learned_.end() ? model::Learned{.shape = shape} : told->second;
+  bool fresh = false;
+  if (asked.memory == written.memory && given.memory != asked.memory) {
+    fresh = clearly(given.memory, now.memory);
+    if (fresh) now.memory = given.memory;
+  }
+  const bool on_gpus = asked.gpus > 0 && !asked.largest && asked.gpu_memory == written.gpu_memory;
+  if (on_gpus && given.gpu_memory != asked.gpu_memory &&
+      clearly(given.gpu_memory, now.gpu_memory)) {
+    now.gpu_memory = given.gpu_memory;
+    fresh = true;
+  }
+  if (!fresh) return;
+  now.tasks = static_cast<int>(estimates_.count_finished(shape));
+  told_learned_[shape] = now;
+  out.changes.emplace_back(now);
 }
 
 }  // namespace trainyard::schedule

@@ -93,7 +93,8 @@ void Scheduler::State::wait_for_device(Running& running, Instant at, model::Deci
 
 void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
                              model::Decision& out) {
-  const model::Request request = within_gpus(loaded_.lane(lane).request, loaded_.lane(lane).shape);
+  const model::Request asked = loaded_.lane(lane).request;
+  const model::Request request = within_gpus(asked, loaded_.lane(lane).shape);
   const model::Cpus cpus = request.cpus;
   const model::TaskIndex task = loaded_.take_head(lane);
   Running& running = running_.at(task);
@@ -121,6 +122,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   running.time_left.reset();
   enter(task, Status::Training, out);
   tell_of_last_try(running, out);
+  tell_learned(tasks[task].shape, asked, request, out);
   out.commands.emplace_back(
       model::GrantDevice{.key = running.key,
                          .promise = running.promise,
@@ -150,8 +152,9 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   const Setback setback = setback_of_memory(running);
   const std::optional<AnotherTry> next = next_try(running, setback);
   model::Request again = running.promise;
+  GrownGpu grown;
   if (running.lack == Lack::GpuMemory && next) {
-    const GrownGpu grown = grown_gpu(running, setback, *next);
+    grown = grown_gpu(running, setback, *next);
     again.gpu_memory = grown.each;
     again.largest = grown.largest;
   } else if (running.lack == Lack::HostMemory) {
@@ -172,9 +175,8 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
             out);
   ledger_.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
-  if (running.lack == Lack::GpuMemory) {
-    grown_gpu_[task] = {.each = again.gpu_memory, .largest = again.largest};
-  }
+  if (running.lack == Lack::GpuMemory) grown_gpu_[task] = grown;
+  tell_reached(task, again.memory, out);
   running.promise = again;
   running.promise.cpus = {};
   running.lack = Lack::HostMemory;

@@ -250,6 +250,7 @@ bool Scheduler::State::may_load_ahead(const model::Shape& shape) const {
 
 void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
                              model::Decision& out) {
+  const model::Request asked = waiting_.lane(lane).request;
   const model::Request request = request_of(waiting_.lane(lane));
   const model::TaskIndex task = waiting_.take_head(lane);
   const model::ShapeIndex shape = tasks[task].shape;
@@ -272,6 +273,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
     running.training_since = at;
   }
   tell_of_last_try(running, out);
+  tell_learned(shape, asked, request, out);
   out.commands.emplace_back(model::StartAttempt{.key = key,
                                                 .promise = request,
                                                 .gpus = gpus,

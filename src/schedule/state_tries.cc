@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
@@ -177,6 +178,18 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
   return {more, "retried with " + to_text(more)};
 }
 
+/// What a run that is resumed has to know of the task.
+void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
+                                    model::Decision& out) const {
+  const auto grown = grown_gpu_.find(task);
+  const bool of_gpu = grown != grown_gpu_.end();
+  out.changes.emplace_back(model::Reached{.task = task,
+                                          .memory = memory,
+                                          .gpu_memory = of_gpu ? grown->second.most : Bytes{},
+                                          .largest = of_gpu && grown->second.largest,
+                                          .tries = tasks[task].tries.of_memory()});
+}
+
 void Scheduler::State::retry(const Running& running, Setback setback, Ending ending,
                              const AnotherTry& next, Instant at, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
@@ -191,6 +204,7 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
                                   setback == Setback::Crowded ? crowding_text(running) : "", with)
                     : fmt::format("{}: {}", to_text(next), ending.message);
   send_back(running, std::move(ending), out);
+  if (grows) tell_reached(task, memory, out);
   if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);
   wait_for_room(task, memory);
 }

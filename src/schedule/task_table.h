@@ -39,6 +39,8 @@ class TaskTable {
   /// Begins the next attempt; returns its number.
   std::uint32_t begin_attempt(model::TaskIndex task);
   void count(model::TaskIndex task, Setback setback, Stage stage);
+  /// Of a task that has not begun: how often each has happened in executions before.
+  void take_over(model::TaskIndex task, const Tries& tries) { tasks_[task.value].tries = tries; }
 
   /// Ends a task. Exactly once.
   void conclude(model::TaskIndex task, model::Verdict verdict);

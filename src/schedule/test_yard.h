@@ -63,6 +63,17 @@ inline std::string told(const model::Change& change, const model::Headroom& room
       [](const model::HeadroomSeen&) { return std::string("room"); },
       [](const model::SharingMeasured& it) {
         return fmt::format("shape {}: {}", it.shape.value, model::sharing_text(it));
+      },
+      [](const model::Reached& it) {
+        std::string text = fmt::format("{} has reached {}", it.task.value, to_text(it.memory));
+        if (it.gpu_memory > Bytes{}) text += fmt::format(", {} on GPUs", to_text(it.gpu_memory));
+        if (it.largest) text += ", alone";
+        return fmt::format("{}; tries {}/{}/{}/{}", text, it.tries.load, it.tries.train,
+                           it.tries.preempted, it.tries.crowded);
+      },
+      [](const model::Learned& it) {
+        return fmt::format("shape {} learns of {}: {}, {} on GPUs", it.shape.value, it.tasks,
+                           to_text(it.memory), to_text(it.gpu_memory));
       });
 }
 
@@ -99,6 +110,7 @@ inline std::string told(const model::Command& command) {
       });
 }
 
+/// What is written down for a resumed run alone comes out of reached().
 inline std::vector<std::string> changes(const model::Decision& decision) {
   std::vector<std::string> texts;
   texts.reserve(decision.changes.size());
@@ -107,7 +119,17 @@ inline std::vector<std::string> changes(const model::Decision& decision) {
     if (const auto* const seen = std::get_if<model::HeadroomSeen>(&change)) room = seen->headroom;
   }
   for (const model::Change& change : decision.changes) {
-    if (!std::holds_alternative<model::HeadroomSeen>(change)) texts.push_back(told(change, room));
+    const bool shown = !std::holds_alternative<model::HeadroomSeen>(change) &&
+                       !std::holds_alternative<model::Reached>(change);
+    if (shown) texts.push_back(told(change, room));
+  }
+  return texts;
+}
+
+inline std::vector<std::string> reached(const model::Decision& decision) {
+  std::vector<std::string> texts;
+  for (const model::Change& change : decision.changes) {
+    if (std::holds_alternative<model::Reached>(change)) texts.push_back(told(change));
   }
   return texts;
 }
@@ -198,6 +220,13 @@ class PlanBuilder {
   }
   PlanBuilder& learns_gpu_memory() {
     plan_.shapes.back().terms.learns_gpu_memory = true;
+    return *this;
+  }
+  /// What they ask for is where learning begins: they get no less.
+  PlanBuilder& at_least() {
+    model::Terms& terms = plan_.shapes.back().terms;
+    terms.memory_least = terms.request.memory;
+    terms.gpu_memory_least = terms.request.gpu_memory;
     return *this;
   }
   /// The tasks added last load first.

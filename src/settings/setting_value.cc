@@ -1,5 +1,6 @@
 #include "settings/setting_value.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -179,11 +180,33 @@ Result<model::Cpus> parse_cpus(std::string_view text) {
   return model::Cpus{static_cast<std::int64_t>(std::llround(milli))};
 }
 
-Result<GpuMemory> parse_gpu_memory(std::string_view text) {
-  if (in_small_letters(text) == "auto") return GpuMemory{.learned = true, .bytes = {}};
-  const Result<Bytes> bytes = parse_bytes(text);
+Result<MemoryWish> parse_memory(std::string_view text) {
+  constexpr std::string_view kAtLeast = "at least ";
+  const bool grows = in_small_letters(text).starts_with(kAtLeast);
+  const std::string_view amount = grows ? text.substr(kAtLeast.size()) : text;
+  // How others write that a number may grow.
+  const bool plus = amount.ends_with('+');
+  const bool more = amount.starts_with(">=");
+  if (plus || more) {
+    const std::string_view meant = plus ? amount.substr(0, amount.size() - 1) : amount.substr(2);
+    if (parse_bytes(meant)) {
+      return std::unexpected(Error{
+          fmt::format("'{}' is no amount of memory; one that may grow is written 'at least {}'",
+                      text, meant.substr(std::min(meant.find_first_not_of(' '), meant.size())))});
+    }
+  }
+  const Result<Bytes> bytes = parse_bytes(amount);
   if (!bytes) return std::unexpected(bytes.error());
-  return GpuMemory{.learned = false, .bytes = *bytes};
+  if (grows && *bytes == Bytes{}) {
+    return std::unexpected(Error{fmt::format(
+        "'{}' says nothing; leave it out, or write from which amount on it may grow", text)});
+  }
+  return MemoryWish{.learned = grows, .bytes = *bytes};
+}
+
+Result<MemoryWish> parse_gpu_memory(std::string_view text) {
+  if (in_small_letters(text) == "auto") return MemoryWish{.learned = true, .bytes = {}};
+  return parse_memory(text);
 }
 
 Result<bool> parse_memory_limit(std::string_view text) {

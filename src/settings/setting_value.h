@@ -39,12 +39,17 @@ Result<Duration> parse_seconds(std::string_view text);
 /// A number of CPUs from 0 to 100,000 with at most three decimals.
 Result<model::Cpus> parse_cpus(std::string_view text);
 
-/// Of a GPU: an amount, or `auto`, which is to be learned.
-struct GpuMemory {
-  bool learned = false;
-  Bytes bytes;
+/// How much memory a task wants.
+struct MemoryWish {
+  bool learned = false;  ///< It may grow by what tasks of its kind are seen to take,
+  Bytes bytes;           ///< from here on; 0: nobody knows how much that is.
+
+  friend bool operator==(const MemoryWish&, const MemoryWish&) = default;
 };
-Result<GpuMemory> parse_gpu_memory(std::string_view text);
+/// `4GB`, or `at least 4GB`, which may grow.
+Result<MemoryWish> parse_memory(std::string_view text);
+/// The same of a GPU, where it may be `auto`: all of it is to be learned.
+Result<MemoryWish> parse_gpu_memory(std::string_view text);
 
 /// `hard` or `none`: whether a task that takes more memory than it was promised is ended.
 Result<bool> parse_memory_limit(std::string_view text);

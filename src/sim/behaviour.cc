@@ -88,7 +88,8 @@ void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model
     // Early as a rule, where the others of its GPU may not have theirs yet.
     if (!random.one_in(8)) made.gpu_after_share = random.between(0, 100);
   }
-  made.obeys_cap = random.one_in(8);
+  made.obeys_cap = random.one_in(6);
+  made.makes_do = made.obeys_cap && random.one_in(2);
   if (random.one_in(6)) made.gpu_lingers = random.between(Duration{0}, Duration{1'500});
   if (random.per_mille(2 * odds.manners)) made.gpu_lingers = Duration{15'000};
 }

@@ -67,6 +67,7 @@ struct Behaviour {
   Bytes gpu_need;
   std::int64_t gpu_after_share = 0;
   bool obeys_cap = false;   ///< It takes no more of a GPU than it is told to.
+  bool makes_do = false;    ///< And can do with that, where it would have taken more.
   Duration gpu_lingers{0};  ///< How long after its end the driver shows that still.
 
   /// What it has when it has run for so long.

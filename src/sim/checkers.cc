@@ -62,6 +62,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   about_.reset();
   expected_ = {};
   entered_.clear();
+  reached_due_.reset();
   kill_of_.reset();
   said_free_.reset();
   oldest_.reset();
@@ -108,7 +109,10 @@ void Checkers::happened(const model::Event& event) {
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
       [&](const model::KillAsked& it) { kill_asked(it); },
-      [&](const model::BatchAdded& it) { outside_.add(*it.plan); },
+      [&](const model::BatchAdded& it) {
+        outside_.add(*it.plan);
+        for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);
+      },
       [&](const model::Progressed& it) {
         const auto found = outside_.running.find(it.key.task);
         const bool trains = found != outside_.running.end() && found->second.key == it.key &&
@@ -190,6 +194,9 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   if (expected_.verdict == model::Verdict::None) {
     ask_again(attempt, task, usage);
     if (excused) ++task.crowded;
+    if (for_memory || preempted) {
+      reached_due_ = what_is_reached(news.key.task, task.request.memory);
+    }
     if (delay > Duration{0}) {
       task.back_at = at + delay;
       --outside_.waiting_in[task.shape.value];
@@ -198,9 +205,10 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     }
   }
   if (expected_.verdict == model::Verdict::Finished) {
-    const bool at_cap = Outside::was_at_its_cap(attempt, news.usage.gpu_memory_peak);
+    const bool capped = news.usage.gpu_capped;
+    if (capped) counts_.count(Fault::CappedPeak);
     outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
-                   at_cap ? Bytes{} : news.usage.gpu_memory_peak);
+                   capped ? Bytes{} : news.usage.gpu_memory_peak);
     SeenGroup& group = outside_.groups[task.group.value];
     const Duration took = at - attempt.trains_since.value_or(attempt.granted);
     ++group.ended_well;
@@ -225,7 +233,7 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
   } else if (attempt.out_of_gpu || attempt.stop == StopReason::Crowds) {
     const int failures = attempt.stage == Stage::Load ? task.load_failures : task.train_failures;
     ask_for_more_gpu(attempt, task.gpu_request, usage.gpu_memory_peak,
-                     tries_for_memory(task, attempt.stage) - failures - 1);
+                     outside_.tries_for_memory(task, attempt.stage) - failures - 1);
   }
   if (!outside_.two_phase(attempt.key.task)) {
     const model::Cpus cpus = task.request.cpus;

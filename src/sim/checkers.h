@@ -85,14 +85,13 @@ class Checkers {
   Expected judge_word(const SeenAttempt& attempt, const SeenTask& task,
                       const model::End& end) const;
   Expected judge_out_of_memory(const SeenAttempt& attempt, const SeenTask& task) const;
-  int tries_for_memory(const SeenTask& task, Stage stage) const;
   Duration try_again(const SeenAttempt& attempt, SeenTask& task);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
   [[nodiscard]] bool may_have_died_with_gpu(const SeenAttempt& attempt) const;
   static bool is_excused(const SeenAttempt& attempt, const SeenTask& task);
   void ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
-                        int tries_left) const;
+                        int tries_left);
   void look_at_gpus(Instant at, const model::GpusSampled& reading);
   static void not_again(SeenAttempt& attempt, StopReason reason);
 
@@ -103,6 +102,13 @@ class Checkers {
   void changed(const model::ReasonChanged& change);
   void changed(const model::HeadroomSeen& change);
   void changed(const model::SharingMeasured& change);
+  void changed(const model::Reached& change);
+  void changed(const model::Learned& change);
+  /// What is written down of it for a resumed run.
+  [[nodiscard]] model::Reached what_is_reached(model::TaskIndex index, Bytes memory) const;
+  /// Nobody is given what was learned in silence.
+  void check_learned(model::TaskIndex index, Bytes asked, Bytes given, Bytes written,
+                     Bytes model::Learned::* told);
   void decided(const model::StartAttempt& command);
   void check_start(const model::StartAttempt& command, const SeenTask& task);
   void count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on);
@@ -150,7 +156,8 @@ class Checkers {
   // Of the event that is looked at.
   std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.
   Expected expected_;
-  std::vector<Status> entered_;  ///< By the task that it is about, and its attempt.
+  std::vector<Status> entered_;                ///< By the task that it is about, and its attempt.
+  std::optional<model::Reached> reached_due_;  ///< What has to be written down of its task.
   std::set<model::TaskIndex>
       granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
   std::map<std::uint64_t, bool> answers_due_;   ///< Of kill requests, and what they must say.
@@ -177,6 +184,7 @@ class Checkers {
 
   std::vector<std::pair<model::TaskIndex, Bytes>> caps_;  ///< That were told with this event.
 
+  std::map<model::ShapeIndex, model::Learned> learned_;  ///< What was last said of each.
   std::deque<Due> due_;
   std::set<model::AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.
   std::set<model::AttemptKey> on_machine_;

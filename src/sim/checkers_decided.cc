@@ -1,6 +1,7 @@
 // The part of the checkers that looks at what was decided: changes and commands, one by one.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -184,6 +186,26 @@ void Checkers::changed(const model::SharingMeasured& change) {
   outside_.told_per_gpu_max[change.shape.value] = change.to_a_gpu_max;
 }
 
+void Checkers::changed(const model::Reached& change) {
+  expect_of(change.task, reached_due_ == change,
+            "what is written down of it for a resumed run is what it asks for, and its tries");
+  reached_due_.reset();
+}
+
+void Checkers::changed(const model::Learned& change) {
+  expect(change.shape.value < outside_.reasons.size(), "only shapes of the plan are learned");
+  learned_[change.shape] = change;
+}
+
+void Checkers::check_learned(model::TaskIndex index, Bytes asked, Bytes given, Bytes written,
+                             Bytes model::Learned::* told) {
+  if (asked != written || given == written) return;
+  const auto found = learned_.find(outside_.task(index).shape);
+  const Bytes said = found == learned_.end() ? Bytes{} : found->second.*told;
+  expect_of(index, std::abs(given.count - said.count) * 10 < std::max<std::int64_t>(said.count, 1),
+            "what it is given as others took it is told, to a tenth");
+}
+
 void Checkers::decided(const model::StartAttempt& command) {
   const model::TaskIndex index = command.key.task;
   expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");
@@ -212,6 +234,14 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
     expect_of(index, over, "starts after all that its group needs has finished");
   }
   const bool first = task.attempt == outside_.plan.tasks[index.value].first_attempt;
+  if (first && task.goes_on) counts_.count(Fault::GoesOn);
+  const model::Request& written = outside_.shape_of(index).terms.request;
+  check_learned(index, task.request.memory, command.promise.memory, written.memory,
+                &model::Learned::memory);
+  if (command.promise.gpus > 0 && !task.gpu_request.largest) {
+    check_learned(index, task.gpu_request.gpu_memory, command.promise.gpu_memory,
+                  written.gpu_memory, &model::Learned::gpu_memory);
+  }
   expect_of(index, first || task.again, "is not tried more often than it may be");
   expect_of(index, !outside_.two_phase(index) || outside_.may_load_ahead(index),
             "no more are loaded ahead than may be");

@@ -134,7 +134,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   Bytes memory = attempt.promise.memory;
   model::Request next = attempt.promise;
   const bool excused = is_excused(attempt, outside_.task(index));
-  const int tries_left = tries_for_memory(outside_.task(index), Stage::Train) -
+  const int tries_left = outside_.tries_for_memory(outside_.task(index), Stage::Train) -
                          outside_.task(index).train_failures - 2;
   if (!attempt.out_of_gpu && !attempt.out_of_other_gpu) {
     memory =
@@ -165,7 +165,21 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   if (attempt.out_of_gpu) outside_.task(index).gpu_request.gpu_memory = each;
   attempt.out_of_gpu = attempt.out_of_other_gpu = attempt.crowded = false;
   if (!outside_.gpus.shares_of(index).empty()) outside_.gpus.change(index, each);
+  reached_due_ = what_is_reached(index, memory);
   outside_.wait_for_device(index, now_);
+}
+
+/// What its memory has come to by now, on the host and on GPUs, and what that has cost.
+model::Reached Checkers::what_is_reached(model::TaskIndex index, Bytes memory) const {
+  const SeenTask& task = outside_.task(index);
+  return {.task = index,
+          .memory = memory,
+          .gpu_memory = task.gpu_memory_most,
+          .largest = task.gpu_request.largest,
+          .tries = {.load = static_cast<std::uint8_t>(task.load_failures),
+                    .train = static_cast<std::uint8_t>(task.train_failures),
+                    .preempted = static_cast<std::uint8_t>(task.preempted),
+                    .crowded = static_cast<std::uint8_t>(task.crowded)}};
 }
 
 /// One that is told to end because it ran out of memory would be tried again, but for this.
@@ -322,8 +336,9 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
 Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
                                                  const SeenTask& task) const {
   const int failures = attempt.stage == Stage::Train ? task.train_failures : task.load_failures;
-  const bool again = is_excused(attempt, task) ||
-                     (!attempt.at_limit && failures + 1 < tries_for_memory(task, attempt.stage));
+  const bool again =
+      is_excused(attempt, task) ||
+      (!attempt.at_limit && failures + 1 < outside_.tries_for_memory(task, attempt.stage));
   if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
 }
@@ -343,14 +358,15 @@ bool Checkers::may_have_died_with_gpu(const SeenAttempt& attempt) const {
 
 /// What it asks of GPUs next; `tries_left` counts those after the next one.
 void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
-                                int tries_left) const {
+                                int tries_left) {
   const Bytes had = attempt.promise.gpu_memory;
   const Bytes most = outside_.gpus.most_on(attempt.promise);
   const bool own_fault =
       attempt.stop != StopReason::Crowds && !is_excused(attempt, outside_.task(attempt.key.task));
   request.largest = attempt.promise.largest;
-  if (outside_.has_hard_gpu_limit(attempt.key.task)) return;
-  if (!own_fault) {
+  if (outside_.has_hard_gpu_limit(attempt.key.task)) {
+    // It has what it may have at most, and will have no more.
+  } else if (!own_fault) {
     request.gpu_memory = had == Bytes{} ? had : std::max(had, std::min(peak, most));
   } else if (tries_left <= 0 || had == Bytes{} || had >= most) {
     request.gpu_memory = {};
@@ -359,13 +375,8 @@ void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& requ
     const Bytes more = std::max(had + Bytes{had.count / 2}, peak);
     request.gpu_memory = std::max(had, std::min(most, more));
   }
-}
-
-/// How often it may be tried in all before a lack of memory is its end.
-int Checkers::tries_for_memory(const SeenTask& task, Stage stage) const {
-  const auto& more = outside_.plan.shapes[task.shape.value].terms.retries.out_of_memory;
-  if (more) return *more + 1;
-  return stage == Stage::Train ? workload_.policy.train_retries : workload_.policy.load_retries;
+  Bytes& most_so_far = outside_.task(attempt.key.task).gpu_memory_most;
+  most_so_far = std::max({most_so_far, had, request.gpu_memory});
 }
 
 /// What failed for another reason than memory may be tried again, too. Returns how long it waits.

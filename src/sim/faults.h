@@ -40,6 +40,7 @@ enum class Fault : std::uint8_t {
   // Of a task on GPUs.
   GpuOutOfMemory,    ///< Takes more than there is.
   AtItsCap,          ///< Takes no more than it is told to, and needs more.
+  CappedPeak,        ///< One ended well that had all that it was told to take.
   OverGpuLimit,      ///< Is ended, as it takes more of a GPU than its hard limit.
   Crowded,           ///< Others had too much of the GPU of one that ran out of its memory.
   DiesWithGpu,       ///< Fails when one of its GPUs does not answer.
@@ -74,7 +75,9 @@ enum class Fault : std::uint8_t {
   KillOfWaiting,
   KillOfEnded,
   KillOfUnknown,
-  LateBatch,  ///< No fault, and as good a trial: the run grows while it runs.
+  LateBatch,     ///< No fault, and as good a trial: the run grows while it runs.
+  GoesOn,        ///< The same: a task of a resumed run starts with what it had reached.
+  TaughtBefore,  ///< The same: one that had finished before teaches the others.
   // Of the news.
   OldNews,        ///< About an attempt that was over before.
   DuplicateNews,  ///< The same thing twice.

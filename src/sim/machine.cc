@@ -226,6 +226,7 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
                            .end = end,
                            .usage = {.memory_peak = process.peak,
                                      .gpu_memory_peak = process.gpu_peak,
+                                     .gpu_capped = was_at_its_cap(process),
                                      .cpu_time = Duration{10}},
                            .result = {},
                            .warning = {}};

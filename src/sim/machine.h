@@ -90,6 +90,7 @@ class MadeUpMachine final : public run::Machine {
   [[nodiscard]] Bytes used_on(model::GpuIndex gpu) const;
   void fill_gpus();
   void end_those_at_their_caps();
+  static bool was_at_its_cap(const Process& process);
   void run_out_of_gpu(model::TaskIndex task);
   void leave_gpus(const Process& process);
   model::GpusSampled read_gpus();

@@ -31,7 +31,9 @@ Bytes MadeUpMachine::gpu_use(const Process& process) const {
   const std::int64_t whole = std::max<std::int64_t>(1, behaviour.runs.count());
   const Instant from = std::max(process.gpus_since, *process.since);
   const std::int64_t done = (now_ - from).count() * 1000 / whole;
-  return done < behaviour.gpu_after_share ? Bytes{} : behaviour.gpu_need;
+  if (done < behaviour.gpu_after_share) return {};
+  const bool makes_do = behaviour.makes_do && process.gpu_memory_max > Bytes{};
+  return makes_do ? std::min(behaviour.gpu_need, process.gpu_memory_max) : behaviour.gpu_need;
 }
 
 Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
@@ -59,6 +61,11 @@ void MadeUpMachine::end_those_at_their_caps() {
     process.gpu_peak = std::max(process.gpu_peak, process.gpu_memory_max);
     run_out_of_gpu(task);
   }
+}
+
+bool MadeUpMachine::was_at_its_cap(const Process& process) {
+  return process.behaviour.obeys_cap && process.gpu_memory_max > Bytes{} &&
+         process.gpu_peak.count * 10 >= process.gpu_memory_max.count * 9;
 }
 
 /// On a GPU that has no more it is the one that has most that asks for more, or just anybody.

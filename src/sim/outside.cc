@@ -69,6 +69,7 @@ void Outside::add(const model::Plan& batch) {
     }
     tasks.push_back(task);
   }
+  go_on_with(batch, first);
 }
 
 void Outside::read(const model::Sampled& reading) {

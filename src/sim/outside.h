@@ -56,9 +56,12 @@ struct SeenTask {
   int preempted = 0;               ///< How often.
   int crowded = 0;                 ///< How often others were to blame for a lack of memory.
   bool again = false;              ///< It may be started once more.
+  bool goes_on = false;            ///< It had been tried before the run was resumed.
   std::optional<Instant> back_at;  ///< It waits until then for another try.
   model::Request request;          ///< What its next attempt asks for when it starts,
   model::Request gpu_request;      ///< and of GPUs, when it starts or when it trains.
+  /// The most that it has asked for on each GPU since it ran out there; 0: it has not.
+  Bytes gpu_memory_most;
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
@@ -131,6 +134,8 @@ struct Outside {
   Outside(const model::Policy& the_limits, const model::Capacity& the_capacity);
 
   void add(const model::Plan& batch);
+  /// How often a task may be tried in all before a lack of memory is its end.
+  [[nodiscard]] int tries_for_memory(const SeenTask& task, Stage stage) const;
 
   model::Plan plan;  ///< All batches so far.
   const model::Policy& policy;
@@ -166,7 +171,10 @@ struct Outside {
   void read(Instant at, const model::GpusSampled& reading);
   /// After every reading.
   void learn_from_running();
-  /// Of a task that has finished.
+  /// What tasks of a resumed run had come to before.
+  void go_on_with(const model::Plan& batch, std::uint32_t first);
+  /// Of a task that has finished; `written` is what was written for it on each GPU.
+  void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written);
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory);
   /// Who has to be interrupted after a reading, if anybody has.
   [[nodiscard]] std::optional<model::TaskIndex> to_be_interrupted() const;

@@ -2,6 +2,7 @@
 // who has to go when it becomes too much.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
 #include "model/terms.h"
 #include "sim/outside.h"
 #include "sim/outside_gpus.h"
@@ -40,7 +43,51 @@ void Outside::learn_from_running() {
   }
 }
 
+int Outside::tries_for_memory(const SeenTask& task, Stage stage) const {
+  const auto& more = plan.shapes[task.shape.value].terms.retries.out_of_memory;
+  if (more) return *more + 1;
+  return stage == Stage::Train ? policy.train_retries : policy.load_retries;
+}
+
+void Outside::go_on_with(const model::Plan& batch, std::uint32_t first) {
+  for (const model::Reached& before : batch.reached) {
+    const model::TaskIndex index{first + before.task.value};
+    SeenTask& seen = task(index);
+    const model::Request& written = shape_of(index).terms.request;
+    // One try is left in any case.
+    const auto spent = [&](int tries, Stage stage) {
+      return std::max(0, std::min(tries, tries_for_memory(seen, stage) - 1));
+    };
+    seen.load_failures = spent(before.tries.load, Stage::Load);
+    seen.train_failures = spent(before.tries.train, Stage::Train);
+    seen.preempted = before.tries.preempted;
+    seen.crowded = before.tries.crowded;
+    seen.goes_on = true;
+    const bool shares = written.gpu_memory > Bytes{} || shape_of(index).terms.learns_gpu_memory;
+    if (written.gpus > 0 && before.largest) {
+      seen.gpu_request.gpu_memory = {};
+      seen.gpu_request.largest = true;
+      seen.gpu_memory_most = before.gpu_memory;
+    } else if (written.gpus > 0 && shares && before.gpu_memory > written.gpu_memory) {
+      seen.gpu_request.gpu_memory = seen.gpu_memory_most = before.gpu_memory;
+    }
+    const Bytes memory = std::max(written.memory, before.memory);
+    if (!two_phase(index)) {
+      seen.request = seen.gpu_request;
+      seen.request.cpus = written.cpus;
+    }
+    seen.request.memory = memory;
+  }
+  for (const model::TakenBefore& taken : batch.taken) {
+    learn({first + taken.task.value}, taken.memory, taken.gpu_memory, taken.gpu_memory_written);
+  }
+}
+
 void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory) {
+  learn(index, memory, gpu_memory, shape_of(index).terms.request.gpu_memory);
+}
+
+void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written) {
   constexpr std::size_t kRemembered = 256;
   const auto add = [](std::vector<Bytes>& peaks, Bytes peak) {
     if (peak == Bytes{}) return;
@@ -49,7 +96,6 @@ void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory) {
   };
   add(memory_peaks[task(index).shape.value].of_finished, memory);
   add(gpu_memory_peaks[task(index).shape.value].of_finished, gpu_memory);
-  const Bytes written = shape_of(index).terms.request.gpu_memory;
   if (written.count >= 1000 && gpu_memory > Bytes{}) {
     add(gpu_ratios[task(index).group.value].of_finished,
         {gpu_memory.count / (written.count / 1000)});
@@ -64,7 +110,7 @@ Bytes Outside::learned_memory(Bytes asked, model::TaskIndex index) const {
   const SeenPeaks& peaks = memory_peaks[task(index).shape.value];
   const bool first_try = asked == shape.terms.request.memory;
   if (shape.terms.learns_memory && first_try && peaks.needed() > Bytes{}) {
-    return std::min(peaks.needed(), most);
+    return std::min(std::max(peaks.needed(), shape.terms.memory_least), most);
   }
   return std::max(asked, std::min(peaks.seen(), most));
 }
@@ -83,8 +129,9 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   if (!policy.auto_adjust && !shape.terms.learns_gpu_memory) return asked;
   const Bytes written = shape.terms.request.gpu_memory;
   const Bytes times = gpu_ratios[task(index).group.value].usual();
-  return std::max(
-      asked, std::min(std::max(peaks.seen(), Bytes{written.count / 1000 * times.count}), most));
+  Bytes others_took = std::max(peaks.seen(), Bytes{written.count / 1000 * times.count});
+  if (shape.terms.gpu_memory_least > Bytes{}) others_took = std::max(others_took, peaks.needed());
+  return std::max(asked, std::min(others_took, most));
 }
 
 Bytes Outside::cap_for(model::TaskIndex index, const std::vector<SeenGpu>& left) const {

@@ -14,6 +14,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "model/sharing_text.h"
 #include "model/status.h"
@@ -112,6 +113,15 @@ std::string words(const model::Change& change) {
       },
       [](const model::SharingMeasured& it) {
         return fmt::format("shape {}: {}", it.shape.value, model::sharing_text(it));
+      },
+      [](const model::Reached& it) {
+        return fmt::format("task {} has reached {}, {} on GPUs{}", it.task.value,
+                           to_text(it.memory), to_text(it.gpu_memory),
+                           it.largest ? ", the largest for itself" : "");
+      },
+      [](const model::Learned& it) {
+        return fmt::format("shape {} is given {}, {} on GPUs, as was learned of {}", it.shape.value,
+                           to_text(it.memory), to_text(it.gpu_memory), it.tasks);
       });
 }
 

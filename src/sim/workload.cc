@@ -22,6 +22,7 @@
 #include "schedule/scheduler.h"
 #include "sim/behaviour.h"
 #include "sim/random.h"
+#include "sim/workload_batches.h"
 
 namespace trainyard::sim {
 namespace {
@@ -49,7 +50,7 @@ model::Capacity make_capacity(Random& random, Flavour flavour) {
 
 /// Most machines have GPUs, some of them of different sizes.
 void add_gpus(model::Capacity& made, Random& random) {
-  if (random.one_in(3)) return;
+  if (random.one_in(4)) return;
   const std::int64_t count = random.between(1, 4);
   const Bytes memory = gib(random.between(6, 48));
   const bool alike = random.one_in(2);
@@ -252,8 +253,12 @@ void add_manners(model::Shape& made, Random& random) {
         random.one_in(5) ? model::GpuMemoryLimit::Hard : model::GpuMemoryLimit::None;
   }
   made.terms.learns_memory = !made.terms.memory_hard && random.one_in(3);
-  made.terms.learns_gpu_memory =
-      made.terms.request.gpus > 0 && made.terms.request.gpu_memory == Bytes{} && random.one_in(2);
+  if (made.terms.learns_memory && random.one_in(3)) {
+    made.terms.memory_least = made.terms.request.memory;
+  }
+  const bool whole = made.terms.request.gpu_memory == Bytes{};
+  made.terms.learns_gpu_memory = made.terms.request.gpus > 0 && random.one_in(whole ? 2 : 5);
+  if (made.terms.learns_gpu_memory) made.terms.gpu_memory_least = made.terms.request.gpu_memory;
   if (random.one_in(3)) made.terms.retries.failures = static_cast<int>(random.between(1, 3));
   if (random.one_in(4)) made.terms.retries.out_of_memory = static_cast<int>(random.between(0, 3));
   made.terms.retries.after_time_limit = random.one_in(3);
@@ -315,14 +320,6 @@ void fill_special_group(Workload& made, Random& random, ShapeMaker& shapes, Flav
   }
 }
 
-/// As after a resume: some have finished, some have been tried.
-void age(model::Plan& plan, Random& random) {
-  for (model::PlannedTask& task : plan.tasks) {
-    task.finished_before = random.one_in(4);
-    task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
-  }
-}
-
 std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour flavour) {
   using enum Trouble::Kind;
   std::vector<Trouble> troubles;
@@ -372,57 +369,6 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   return troubles;
 }
 
-/// Whether the groups from here on can come later: none before needs one of them.
-bool may_be_cut(const model::Plan& plan, std::uint32_t group) {
-  return std::ranges::all_of(
-      plan.groups.begin(), plan.groups.begin() + group, [group](const model::PlannedGroup& it) {
-        return std::ranges::all_of(it.needs,
-                                   [group](model::GroupIndex need) { return need.value < group; });
-      });
-}
-
-/// The groups from `first` to before `last` as a plan of their own.
-model::Plan part_of(const model::Plan& whole, std::uint32_t first, std::uint32_t last) {
-  model::Plan part;
-  for (std::uint32_t index = first; index < last; ++index) {
-    model::PlannedGroup group = whole.groups[index];
-    for (const model::GroupIndex need : std::exchange(group.needs, {})) {
-      const bool own = need.value >= first;
-      (own ? group.needs : group.needs_earlier).push_back({own ? need.value - first : need.value});
-    }
-    part.groups.push_back(std::move(group));
-  }
-  std::uint32_t shapes_before = 0;
-  for (const model::Shape& shape : whole.shapes) {
-    if (shape.group.value < first) ++shapes_before;
-    if (shape.group.value < first || shape.group.value >= last) continue;
-    part.shapes.push_back({.group = {shape.group.value - first}, .terms = shape.terms});
-  }
-  for (model::PlannedTask task : whole.tasks) {
-    const std::uint32_t group = whole.shapes[task.shape.value].group.value;
-    if (group < first || group >= last) continue;
-    task.shape.value -= shapes_before;
-    part.tasks.push_back(task);
-  }
-  return part;
-}
-
-/// Half of the runs grow while they run, by what groups can come later.
-void cut_into_additions(Workload& made, Random& random) {
-  const bool grows = random.one_in(2);
-  const auto groups = static_cast<std::uint32_t>(made.plan.groups.size());
-  std::uint32_t first = 0;
-  Instant at;
-  for (std::uint32_t group = 1; group <= groups; ++group) {
-    const bool cut = group == groups || (grows && random.one_in(2) && may_be_cut(made.plan, group));
-    if (!cut) continue;
-    made.additions.push_back(
-        {.at = at, .plan = std::make_shared<model::Plan>(part_of(made.plan, first, group))});
-    first = group;
-    at = at + random.between(Duration{0}, Duration{20'000});
-  }
-}
-
 }  // namespace
 
 Workload make_workload(std::uint64_t seed) {
@@ -453,9 +399,9 @@ Workload make_workload(std::uint64_t seed) {
   }
   const auto last = static_cast<std::uint32_t>(made.plan.groups.size() - 1);
   while (made.plan.tasks.size() < 30) add_tasks(made.plan, shapes.make({last}, {}, {}), 2);
-  if (flavour == Flavour::Ordinary && random.one_in(8)) age(made.plan, random);
+  if (flavour == Flavour::Ordinary && random.one_in(8)) give_a_past(made.plan, random);
   made.troubles = make_troubles(random, made, flavour);
-  cut_into_additions(made, random);
+  made.additions = cut_into_additions(made.plan, random);
   return made;
 }
 

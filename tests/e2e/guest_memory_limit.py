@@ -54,6 +54,8 @@ class MemoryLimit(YardTest):
         self.assertEqual(self.text("runs/job/g/of-a-shell/stdout.log"), "")
         for name in ("small", "no-limit"):
             self.assertEqual(tasks[name]["verdict"], "FINISHED", tasks[name])
+        self.assertTrue(20_000_000 <= tasks["small"]["memory_peak_bytes"] <= 100_000_000, tasks["small"])
+        self.assertFalse(tasks["small"]["memory_peak_at_least"], "its group had so much")
         self.assertEqual(self.groups_left(), [])
 
     def test_holds_for_one_that_is_forked_from_what_has_imported(self):
@@ -63,6 +65,7 @@ class MemoryLimit(YardTest):
             "  - {id: small, command: [python3, small.py]}\n")
         self.assertEqual(tasks["hog"]["failure"], "OUT_OF_MEMORY", tasks["hog"])
         self.assertEqual(tasks["small"]["verdict"], "FINISHED", tasks["small"])
+        self.assertGreaterEqual(tasks["small"]["memory_peak_bytes"], 20_000_000, "of a fork, too")
         self.assertEqual(self.groups_left(), [])
 
     def test_ends_what_a_task_leaves_behind_even_if_it_hides(self):

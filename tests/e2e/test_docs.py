@@ -153,13 +153,18 @@ groups:
     tasks: [{id: "{n}", command: "echo '{{\\"a\\": 1}}' > $TRAINYARD_RESULT; exit {n}"}]
   - {name: h, tasks: [{id: later, command: "true", memory: 10MB}]}
 """)
+        (self.directory / ".trainyard").mkdir()
+        self.write(".trainyard/job.yaml.learned.json",
+                   json.dumps({"version": 1, "groups": {"g": {"0": {"memory": 2_000_000, "train_ms": 60_000}}}}))
         described = named(DOCS / "reports.md", "## JSON")
         dry = self.json_of("run", "job.yaml", "--dry-run")
         ran = self.json_of("run", "job.yaml", expect=1)
         status = self.json_of("status", "runs/job", "--all")
         self.assertEqual({name for name in ran} - {"elapsed_ms"}, {name for name in status} - {"elapsed_ms"})
         report = json.loads(self.text("runs/job/reports/g.json"))
-        for shown in (dry, ran, status, report, self.json_of("plan", "job.yaml"), self.json_of("devices")):
+        for shown in (dry, ran, status, report, self.json_of("plan", "job.yaml"), self.json_of("devices"),
+                      self.json_of("learned", "job.yaml"), self.json_of("learned", "write", "--dry-run"),
+                      self.json_of("learned", "forget", "job.yaml")):
             self.assertEqual(set(names_in(shown)) - described, set())
         for shown in self.json_of("config", "show").values():
             self.assertEqual(set(shown), {"value", "from"})
@@ -218,6 +223,7 @@ groups:
             tried(*words, name="run --dry-run")
         for words in (["plan", "job.yaml"], ["plan", "large.yaml"], ["status", "waits"], ["status", "nowhere"],
                       ["logs", "a", "waits"], ["logs", "x", "waits"], ["devices", "waits"], ["devices", "nowhere"],
+                      ["learned", "job.yaml"], ["learned", "forget", "job.yaml"], ["learned", "nowhere.yaml"],
                       ["submit", "more.yaml", "--run-dir", "waits"], ["submit", "job.yaml", "--run-dir", "runs/job"],
                       ["kill", "b", "waits"], ["kill", "g/c", "waits"], ["kill", "x", "waits"],
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],

@@ -80,7 +80,8 @@ groups:
         self.assertGreaterEqual(kept["1.2"]["train_ms"], 1000)
         self.assertGreater(kept["1.2"]["memory"], 0)
         said = json.loads(self.plan("--json", expect=0).stdout)
-        self.assertEqual(said["notes"], [])
+        (note,) = said["notes"]
+        self.assertRegex(note, r"^group 'g': memory .*, duration 0\.\d s to \d\.\d s, as learned from first of \d{4}-\d\d-\d\d$")
         self.assertGreaterEqual(said["runs"][0]["makespan_ms"], kept["1.2"]["train_ms"])
         shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"]
         self.assertLess(shown[0]["memory_bytes"], 100_000_000)

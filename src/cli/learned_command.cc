@@ -1,0 +1,211 @@
+// `trainyard learned`: what runs of a job file have taught, beside what it says.
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/load_options.h"
+#include "hardware/this_machine.h"
+#include "job/job.h"
+#include "job/keep_learned.h"
+#include "job/learned.h"
+#include "job/learned_view.h"
+#include "job/learned_writing.h"
+#include "journal/reader.h"
+#include "report/learned_report.h"
+#include "settings/configuration.h"
+#include "sys/files.h"
+#include "sys/kept_file.h"
+#include "sys/terminal.h"
+#include "text/mistake.h"
+#include "text/scalar_rewrite.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// The job file that is meant, as people name it.
+Result<std::string> job_file_of(const LearnedOptions& options) {
+  if (!options.job_file.empty()) return options.job_file;
+  const Result<std::string> run = find_run({});
+  if (!run) return std::unexpected(run.error());
+  Result<journal::JournalReader> reader = open_run(*run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (executions->empty() || executions->back().is_of_program()) {
+    return std::unexpected(
+        Error{fmt::format("'{}' has no job file: name the one that is meant", *run)});
+  }
+  return seen_from_here(executions->back().job_file);
+}
+
+/// A job with what is known of it.
+struct Looked {
+  job::Job job;
+  report::LearnedPage page;
+};
+
+/// Nothing where it has a mistake, which is told then.
+std::optional<Looked> look(const LearnedOptions& options) {
+  const Result<std::string> job_file = job_file_of(options);
+  Result<job::LoadOptions> load =
+      job_file ? load_options(*job_file, options.config_file, options.settings)
+               : Result<job::LoadOptions>(std::unexpected(job_file.error()));
+  if (!load) {
+    fail(load.error());
+    return std::nullopt;
+  }
+  load->only_shown = true;
+  std::expected<job::Job, text::Mistakes> job =
+      job::Job::load(*load, hardware::find_this_machine().reading.capacity);
+  if (!job) {
+    fail(job.error());
+    return std::nullopt;
+  }
+  const std::string kept_in = job::learned_path(job->paths().file);
+  const Result<job::Learned> learned = job::load_learned(kept_in);
+  report::LearnedPage page{
+      .job_file = *job_file,
+      .kept_in = seen_from_here(kept_in),
+      .note = learned ? std::string() : learned.error().message,
+      .used = job->configuration().flag(settings::Setting::SchedulerAutoAdjust),
+      .here = job->here(),
+      .view = job::view_learned(*job, learned.value_or(job::Learned{}))};
+  return Looked{.job = std::move(*job), .page = std::move(page)};
+}
+
+std::string lines_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+/// For people; what is refused comes after it, on standard error.
+std::string writing_text(const job::LearnedWriting& writing, const std::string& diff,
+                         const report::LearnedPage& page, bool dry_run) {
+  std::string text = dry_run ? diff : lines_of(writing.written);
+  if (writing.written.empty() && writing.refused.empty()) {
+    text += fmt::format("nothing to write: the numbers of {} are right to a tenth, or not known\n",
+                        page.job_file);
+  }
+  for (const std::string& line : writing.not_said) {
+    text += fmt::format("not in the file, which stays so: {}\n", line);
+  }
+  return text;
+}
+
+}  // namespace
+
+ExitCode learned_show_command(const LearnedOptions& options) {
+  const std::optional<Looked> looked = look(options);
+  if (!looked) return ExitCode::Usage;
+  print(options.json ? report::learned_json(looked->page) : report::learned_text(looked->page));
+  return ExitCode::Success;
+}
+
+ExitCode learned_write_command(const LearnedOptions& options) {
+  const std::optional<Looked> looked = look(options);
+  if (!looked) return ExitCode::Usage;
+  const report::LearnedPage& page = looked->page;
+  if (!page.note.empty()) return fail(page.note, ExitCode::TaskFailed);
+  const std::string& before = looked->job.text();
+  const job::LearnedWriting writing =
+      job::write_learned(page.view, before, page.job_file, page.here);
+  const std::string diff = text::line_diff(before, writing.text, page.job_file);
+  const bool writes = !options.dry_run && !diff.empty();
+  if (writes) {
+    const Result<void> written =
+        sys::rewrite_kept_file(looked->job.paths().file, before, writing.text);
+    if (!written) return fail(written.error(), ExitCode::TaskFailed);
+  }
+  print(options.json ? report::learned_writing_json(page, writing, diff, writes)
+                     : writing_text(writing, diff, page, options.dry_run));
+  if (writing.refused.empty()) return ExitCode::Success;
+  if (!options.json) sys::write_text(sys::kStandardError, lines_of(writing.refused));
+  return ExitCode::TaskFailed;
+}
+
+namespace {
+
+/// Returns how many tasks that was.
+std::size_t forget_one(job::Learned& learned, std::string_view what) {
+  const std::size_t slash = what.find('/');
+  return slash == std::string_view::npos
+             ? learned.forget(what)
+             : learned.forget(what.substr(0, slash), what.substr(slash + 1));
+}
+
+std::string groups_of(const job::Learned& learned) {
+  std::set<std::string, std::less<>> names;
+  learned.each([&](std::string_view group, std::string_view, const job::Learned::Taken&) {
+    names.emplace(group);
+  });
+  std::string text;
+  for (const std::string& name : names)
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", name);
+  return text.empty() ? "nothing is learned of any" : "something is learned of " + text;
+}
+
+}  // namespace
+
+ExitCode learned_forget_command(const LearnedOptions& options) {
+  const Result<std::string> job_file = job_file_of(options);
+  if (!job_file) return fail(job_file.error());
+  const Result<std::string> here = sys::current_directory();
+  if (!here) return fail(here.error());
+  const std::string path = sys::absolute_path(*job_file, *here);
+  const std::string kept_in = job::learned_path(path);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) && !std::filesystem::exists(kept_in, ignored)) {
+    return fail(
+        fmt::format("there is no '{}': the job file comes first, as in 'trainyard learned "
+                    "forget sweep.yaml train'",
+                    *job_file));
+  }
+  Result<job::Learned> learned = job::load_learned(kept_in);
+  // What cannot be read can be forgotten as a whole.
+  if (!learned && !options.what.empty()) return fail(learned.error(), ExitCode::TaskFailed);
+  const bool unreadable = !learned;
+  job::Learned kept = std::move(learned).value_or(job::Learned{});
+  std::size_t count = options.what.empty() ? kept.forget() : 0;
+  for (const std::string& what : options.what) {
+    const std::size_t forgotten = forget_one(kept, what);
+    if (forgotten == 0) {
+      return fail(fmt::format("nothing is learned of '{}' of {}, and nothing was forgotten; {}",
+                              what, *job_file, groups_of(kept)),
+                  ExitCode::TaskFailed);
+    }
+    count += forgotten;
+  }
+  if (count == 0 && !unreadable) {
+    return fail(fmt::format("nothing is learned of {}", *job_file), ExitCode::TaskFailed);
+  }
+  if (const Result<void> saved = job::save_learned(kept, kept_in); !saved) {
+    return fail(saved.error(), ExitCode::TaskFailed);
+  }
+  if (options.json) {
+    const nlohmann::ordered_json json{{"job_file", *job_file}, {"forgotten", count}};
+    print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } else {
+    print(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
+                     : fmt::format("forgot what {} task{} of {} taught\n", count,
+                                   count == 1 ? "" : "s", *job_file));
+  }
+  return ExitCode::Success;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,67 @@
+// What people are told of the numbers of a job that earlier runs have taught: which they are, and
+// from where. Pure.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "job/learned.h"
+#include "job/task_terms.h"
+#include "model/terms.h"
+
+namespace trainyard::job {
+
+class LearnedNotes {
+ public:
+  /// So many groups are told of.
+  static constexpr std::size_t kGroupsMax = 10;
+
+  explicit LearnedNotes(LearnedFor here) : here_(std::move(here)) {}
+
+  /// A kind of tasks of a group, with its terms as they are now.
+  struct Kind {
+    const model::Terms& terms;
+    const ExpectedTask& expected;
+    LearnedUse use;
+  };
+  void see(const std::string& group, const Kind& kind);
+  /// How long a task of the group took is known of another machine alone.
+  void see_elsewhere(const std::string& group, const LearnedFrom& from);
+
+  /// A line or two for each group of which something is learned.
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  /// From the least to the most of a number, and who taught it last.
+  template <class Value>
+  struct Range {
+    Value least{};
+    Value most{};
+    bool at_least = false;
+    bool any = false;
+    LearnedFrom from;
+
+    void see(Value value, const Expected<Value>& expected);
+    [[nodiscard]] std::string text() const;
+  };
+  struct OfGroup {
+    Range<Bytes> memory;
+    Range<Bytes> gpu_memory;
+    Range<Duration> duration;
+    Range<Bytes> too_much;  ///< Of a GPU, for those that are here.
+    std::optional<LearnedFrom> elsewhere;
+  };
+  void tell(const std::string& group, const OfGroup& learned,
+            std::vector<std::string>& notes) const;
+
+  LearnedFor here_;
+  std::map<std::string, OfGroup> groups_;
+};
+
+}  // namespace trainyard::job

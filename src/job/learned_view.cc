@@ -1,0 +1,214 @@
+#include "job/learned_view.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "job/job.h"
+#include "job/learned.h"
+#include "job/task_keys.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/terms.h"
+
+namespace trainyard::job {
+namespace {
+
+/// Of one task, for one key.
+struct OfTask {
+  std::int64_t taken = 0;
+  bool at_least = false;
+  std::int64_t reserved = 0;
+  std::int64_t expected = 0;
+  LearnedFrom from;
+  bool asked = true;
+};
+
+OfTask number_of(TaskKey key, const model::Terms& terms, const Learned::Taken& taken,
+                 const ExpectedTask& expected) {
+  switch (key) {
+    case TaskKey::Memory:
+      return {.taken = taken.task.memory.count,
+              .at_least = taken.task.memory_at_least,
+              .reserved = terms.request.memory.count,
+              .expected = expected.memory.value.count,
+              .from = expected.memory.from};
+    case TaskKey::GpuMemory:
+      return {.taken = taken.task.gpu_memory.count,
+              .reserved = terms.request.gpu_memory.count,
+              .expected = expected.gpu_memory.value.count,
+              .from = expected.gpu_memory.from,
+              .asked = terms.request.gpus > 0};
+    default:
+      return {.taken = taken.task.train.count(),
+              .reserved = terms.train_expected.count(),
+              .expected = expected.train.value.count(),
+              .from = expected.train.from};
+  }
+}
+
+/// Sums up what is said in one place.
+class Gathering {
+ public:
+  explicit Gathering(LearnedNumber number) : number_(std::move(number)) {}
+
+  void add(const OfTask& task, bool hard) {
+    const bool first = number_.tasks++ == 0;
+    number_.taken_most = std::max(number_.taken_most, task.taken);
+    number_.at_least = number_.at_least || (task.at_least && task.taken > 0);
+    number_.reserved_least =
+        first ? task.reserved : std::min(number_.reserved_least, task.reserved);
+    number_.reserved_most = std::max(number_.reserved_most, task.reserved);
+    number_.hard = number_.hard || hard;
+    number_.asked = number_.asked || task.asked;
+    if (task.expected == 0) return;
+    most_ = std::max(most_, task.expected);
+    sum_ += static_cast<double>(task.expected);
+    ++known_;
+    if (known_ == 1 || task.from.started_unix_ms > number_.from.started_unix_ms) {
+      number_.from = task.from;
+    }
+  }
+
+  [[nodiscard]] LearnedNumber take() && {
+    const bool is_time = number_.key == TaskKey::Duration;
+    number_.should_be = is_time && known_ > 0
+                            ? static_cast<std::int64_t>(sum_ / static_cast<double>(known_))
+                            : most_;
+    return std::move(number_);
+  }
+
+ private:
+  LearnedNumber number_;
+  std::int64_t most_ = 0;
+  double sum_ = 0;
+  std::size_t known_ = 0;
+};
+
+/// By key and place, those that are nowhere first.
+using Numbers = std::map<std::tuple<std::size_t, int, int>, Gathering>;
+
+/// What groups of which nothing is known say, by place.
+using OfUnknown = std::map<std::tuple<int, int>, std::string>;
+
+void add_unknown(const Job& job, model::TaskIndex task, const std::string& group,
+                 OfUnknown& unknown) {
+  for (const TaskKey key : kLearnedKeys) {
+    const std::optional<Job::SaidValue> said = job.said_value(task, key);
+    if (said) unknown.try_emplace({said->place.line, said->place.column}, group);
+  }
+}
+
+void add_task(const Job& job, model::TaskIndex task, const Learned& learned, LearnedGroup& group,
+              Numbers& numbers) {
+  const model::Terms& terms = job.plan().shape_of(task).terms;
+  const std::string id = job.task_id(task);
+  const std::optional<Learned::Taken> taken = learned.taken(group.name, id);
+  const ExpectedTask expected = learned.expected(group.name, id, job.here());
+  ++group.tasks;
+  for (std::size_t place = 0; place < kLearnedKeys.size(); ++place) {
+    const TaskKey key = kLearnedKeys.at(place);
+    std::optional<Job::SaidValue> said = job.said_value(task, key);
+    const int line = said ? said->place.line : 0;
+    const int column = said ? said->place.column : 0;
+    const auto number =
+        numbers
+            .try_emplace({place, line, column},
+                         Gathering(LearnedNumber{.key = key, .said = std::move(said), .from = {}}))
+            .first;
+    const bool hard = key == TaskKey::Memory && terms.memory_hard;
+    number->second.add(number_of(key, terms, taken.value_or(Learned::Taken{}), expected), hard);
+  }
+  if (!taken) return;
+  group.cells.push_back({.id = id,
+                         .taken = *taken,
+                         .memory = terms.request.memory.count,
+                         .gpu_memory = terms.request.gpu_memory.count,
+                         .duration = terms.train_expected.count()});
+}
+
+/// What is known of tasks that the file has no more.
+std::vector<std::pair<std::string, std::size_t>> gone_from(const LearnedView& view,
+                                                           const Learned& learned) {
+  std::map<std::string, std::size_t, std::less<>> counts;
+  learned.each([&](std::string_view group, std::string_view, const Learned::Taken&) {
+    ++counts[std::string(group)];
+  });
+  for (const LearnedGroup& group : view.groups) counts[group.name] -= group.cells.size();
+  std::vector<std::pair<std::string, std::size_t>> gone;
+  for (const auto& [name, count] : counts) {
+    if (count > 0) gone.emplace_back(name, count);
+  }
+  return gone;
+}
+
+}  // namespace
+
+bool LearnedGroup::cells_differ() const {
+  if (cells.empty()) return false;
+  const LearnedCell& first = cells.front();
+  const bool alike = std::ranges::all_of(cells, [&first](const LearnedCell& cell) {
+    return cell.memory == first.memory && cell.gpu_memory == first.gpu_memory &&
+           cell.duration == first.duration;
+  });
+  const auto took_alike = [this](auto number) {
+    const auto [least, most] = std::ranges::minmax(cells | std::views::transform(number));
+    return most * 4 <= least * 5;
+  };
+  return !alike ||
+         !took_alike([](const LearnedCell& cell) { return cell.taken.task.memory.count; }) ||
+         !took_alike([](const LearnedCell& cell) { return cell.taken.task.gpu_memory.count; });
+}
+
+LearnedView view_learned(const Job& job, const Learned& learned) {
+  LearnedView view;
+  const model::Plan& plan = job.plan();
+  OfUnknown unknown;
+  std::uint32_t task = 0;
+  for (std::uint32_t number = 0; number < plan.groups.size(); ++number) {
+    LearnedGroup group{.name = plan.groups[number].name, .numbers = {}, .cells = {}};
+    const bool known = learned.knows(group.name);
+    Numbers numbers;
+    for (; task < plan.tasks.size() && job.group_of({task}).value == number; ++task) {
+      if (known) {
+        add_task(job, {task}, learned, group, numbers);
+      } else {
+        add_unknown(job, {task}, group.name, unknown);
+      }
+    }
+    if (!known) continue;
+    for (auto& [place, number_of_tasks] : numbers) {
+      LearnedNumber gathered = std::move(number_of_tasks).take();
+      const bool of_no_gpu = gathered.key == TaskKey::GpuMemory && !gathered.asked;
+      const bool nothing = gathered.taken_most == 0 && gathered.should_be == 0;
+      if (!of_no_gpu && !(nothing && !gathered.said)) {
+        group.numbers.push_back(std::move(gathered));
+      }
+    }
+    view.groups.push_back(std::move(group));
+  }
+  for (LearnedGroup& group : view.groups) {
+    for (LearnedNumber& number : group.numbers) {
+      if (!number.said) continue;
+      const auto found = unknown.find({number.said->place.line, number.said->place.column});
+      if (found != unknown.end()) number.also_of = found->second;
+    }
+  }
+  view.gone = gone_from(view, learned);
+  for (const LearnedGroup& group : view.groups) view.tasks += group.cells.size();
+  for (const auto& [name, count] : view.gone) view.tasks += count;
+  return view;
+}
+
+}  // namespace trainyard::job

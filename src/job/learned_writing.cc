@@ -1,0 +1,207 @@
+#include "job/learned_writing.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "job/job.h"
+#include "job/learned.h"
+#include "job/learned_view.h"
+#include "job/task_keys.h"
+#include "settings/setting_value.h"
+#include "text/mistake.h"
+#include "text/scalar_rewrite.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+/// A number that stands in the file.
+struct Standing {
+  std::int64_t value = 0;
+  bool grows = false;  ///< "at least"
+  bool is_auto = false;
+};
+
+std::optional<Standing> read_standing(TaskKey key, const std::string& text) {
+  if (key == TaskKey::Duration) {
+    const Result<Duration> time = parse_duration(text);
+    return time ? std::optional(Standing{.value = time->count()}) : std::nullopt;
+  }
+  const Result<settings::MemoryWish> size = settings::parse_gpu_memory(text);
+  if (!size) return std::nullopt;
+  const bool is_auto = size->learned && size->bytes == Bytes{};
+  return Standing{
+      .value = size->bytes.count, .grows = size->learned && !is_auto, .is_auto = is_auto};
+}
+
+std::string text_of(TaskKey key, std::int64_t value) {
+  return key == TaskKey::Duration ? time_to_write(Duration{value}) : size_to_write({value});
+}
+
+/// Nobody can say that less would do.
+bool is_unsure(const LearnedNumber& number, const LearnedFor& here) {
+  const bool other_card = number.key == TaskKey::GpuMemory && !number.from.gpu.empty() &&
+                          std::ranges::find(here.gpus, number.from.gpu) == here.gpus.end();
+  return number.at_least || number.hard || other_card;
+}
+
+/// What is to stand there; nothing where it may stay.
+std::optional<std::string> better(const LearnedNumber& number, const Standing& standing,
+                                  const LearnedFor& here) {
+  const std::int64_t now = number.should_be;
+  const bool unsure = is_unsure(number, here);
+  const std::string text = text_of(number.key, now);
+  if (standing.is_auto) return unsure ? "at least " + text : text;
+  const bool near = std::abs(now - standing.value) * 10 <= standing.value;
+  if (near || (unsure && now < standing.value)) return std::nullopt;
+  return standing.grows ? "at least " + text : text;
+}
+
+class Writer {
+ public:
+  Writer(std::string_view text, const std::string& file, const LearnedFor& here)
+      : file_(file), here_(here) {
+    writing_.text = text;
+  }
+
+  void look_at(const LearnedGroup& group, const LearnedNumber& number) {
+    if (number.should_be == 0) return;
+    const std::string_view key = info_of(number.key).name;
+    if (!number.said) {
+      if (number.key == TaskKey::Duration) return;
+      writing_.not_said.push_back(fmt::format("group '{}': '{}: {}' would be it", group.name, key,
+                                              text_of(number.key, number.should_be)));
+      return;
+    }
+    const Job::SaidValue& said = *number.said;
+    const auto at_place = [&](std::string_view what) {
+      return text::to_text(
+          text::Mistake{.file = file_,
+                        .line = said.place.line,
+                        .column = said.place.column,
+                        .message = fmt::format("group '{}': {}: {}", group.name, key, what)});
+    };
+    if (!said.fixed) {
+      writing_.refused.push_back(at_place(
+          fmt::format("'{}' has its value from the matrix: it is left to you", said.text)));
+      return;
+    }
+    const std::optional<Standing> standing = read_standing(number.key, said.text);
+    if (!standing) return;
+    const std::optional<std::string> to = better(number, *standing, here_);
+    if (!to) return;
+    if (!number.also_of.empty()) {
+      writing_.refused.push_back(at_place(fmt::format(
+          "group '{}', of which nothing is learned, has this value too: it is left to you",
+          number.also_of)));
+      return;
+    }
+    // One by one, so that one that cannot be does not keep the others from it. The lines stay
+    // where they are; who stands further right in one has moved.
+    const text::ScalarEdit edit{
+        .place = said.place, .key = std::string(key), .from = said.text, .to = *to};
+    edits_.push_back(edit);
+    Result<std::string> alone = text::rewrite_scalars(writing_.text, file_, {edit});
+    if (!alone) {
+      edits_.pop_back();
+      writing_.refused.push_back(
+          at_place("this is no plain value in one line that means this alone: it is left to you"));
+      return;
+    }
+    writing_.written.push_back(at_place(fmt::format("{} becomes {}", said.text, *to)));
+  }
+
+  LearnedWriting take() && {
+    Result<std::string> text = text::rewrite_scalars(writing_.text, file_, edits_);
+    if (text) {
+      writing_.text = std::move(*text);
+    } else {
+      writing_.refused.push_back(text.error().message);
+      writing_.written.clear();
+    }
+    return std::move(writing_);
+  }
+
+ private:
+  std::string file_;
+  const LearnedFor& here_;
+  std::vector<text::ScalarEdit> edits_;
+  LearnedWriting writing_;
+};
+
+}  // namespace
+
+std::string size_to_write(Bytes size) {
+  struct Unit {
+    std::int64_t bytes;
+    std::string_view name;
+  };
+  constexpr std::array<Unit, 3> kUnits{{{.bytes = 1'000'000'000, .name = "GB"},
+                                        {.bytes = 1'000'000, .name = "MB"},
+                                        {.bytes = 1'000, .name = "kB"}}};
+  std::int64_t step = 1;
+  while (size.count / step >= 1'000) step *= 10;
+  const std::int64_t rounded = (size.count + step - 1) / step * step;
+  const auto unit =
+      std::ranges::find_if(kUnits, [&](const Unit& it) { return rounded >= it.bytes; });
+  if (unit == kUnits.end()) return "1kB";
+  const double count = static_cast<double>(rounded) / static_cast<double>(unit->bytes);
+  // Three digits at most, so that these are all that count.
+  return fmt::format("{:.4g}{}", count, unit->name);
+}
+
+std::string time_to_write(Duration time) {
+  const std::int64_t milliseconds = time.count();
+  constexpr std::int64_t kSecond = 1'000;
+  constexpr std::int64_t kMinute = 60 * kSecond;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  if (milliseconds < 10 * kSecond) return fmt::format("{}ms", milliseconds);
+  if (milliseconds < 10 * kMinute) {
+    return fmt::format("{}s", (milliseconds + kSecond - 1) / kSecond);
+  }
+  const std::int64_t minutes = (milliseconds + kMinute - 1) / kMinute;
+  if (minutes * kMinute < kHour) return fmt::format("{}m", minutes);
+  const std::int64_t rest = minutes % 60;
+  return rest == 0 ? fmt::format("{}h", minutes / 60) : fmt::format("{}h{}m", minutes / 60, rest);
+}
+
+LearnedWriting write_learned(const LearnedView& view, std::string_view text,
+                             const std::string& file, const LearnedFor& here) {
+  Writer writer(text, file, here);
+  // A value may be that of several groups, by an alias: the largest of what they need counts.
+  std::map<std::pair<int, int>, std::pair<const LearnedGroup*, LearnedNumber>> said;
+  for (const LearnedGroup& group : view.groups) {
+    for (const LearnedNumber& number : group.numbers) {
+      if (!number.said) {
+        writer.look_at(group, number);
+        continue;
+      }
+      const auto place = std::pair(number.said->place.line, number.said->place.column);
+      const auto [known, fresh] = said.try_emplace(place, &group, number);
+      if (fresh) continue;
+      LearnedNumber& all = known->second.second;
+      if (number.should_be > all.should_be) all.from = number.from;
+      all.should_be = std::max(all.should_be, number.should_be);
+      all.at_least = all.at_least || number.at_least;
+      all.hard = all.hard || number.hard;
+    }
+  }
+  for (const auto& [place, of] : said) writer.look_at(*of.first, of.second);
+  return std::move(writer).take();
+}
+
+}  // namespace trainyard::job

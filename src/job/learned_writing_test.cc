@@ -1,0 +1,279 @@
+// What earlier runs have taught beside what the job file says, and written into its lines.
+#include "job/learned_writing.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "job/job.h"
+#include "job/learned.h"
+#include "job/learned_view.h"
+#include "job/task_keys.h"
+#include "job/test_job.h"
+#include "model/resources.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const LearnedFrom kLast{
+    .run = "runs/sweep-2",
+    .started_unix_ms = 1'763'800'000'000,
+    .host = "lab1",
+    .gpu = "NVIDIA H100",
+    .gpu_memory = {},
+};
+
+LearnedFrom of_another_card() {
+  LearnedFrom from = kLast;
+  from.host = "lab2";
+  from.gpu = "NVIDIA A40";
+  return from;
+}
+
+/// A job with what was learned of it, on a machine with an H100.
+struct Known {
+  Known(std::string text, const Learned& learned) : text_(std::move(text)), learned_(learned) {
+    directory_.write("sweep.yaml", text_);
+    directory_.make(".trainyard");
+    directory_.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  }
+
+  [[nodiscard]] Job job() const {
+    model::Capacity machine = small_machine();
+    machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(80)}};
+    return job_of(text_,
+                  {.job_file = "sweep.yaml",
+                   .current_directory = directory_.path(),
+                   .host = "lab1",
+                   .only_shown = true},
+                  machine);
+  }
+  [[nodiscard]] LearnedView view() const { return view_learned(job(), learned_); }
+  [[nodiscard]] LearnedWriting writing() const {
+    return write_learned(view(), text_, "sweep.yaml", job().here());
+  }
+
+ private:
+  sys::TemporaryDirectory directory_;
+  std::string text_;
+  Learned learned_;
+};
+
+LearnedTask that_took(Bytes memory, Bytes gpu_memory = {}, int train_s = 0) {
+  return {.memory = memory, .gpu_memory = gpu_memory, .train = Duration{train_s * 1000}};
+}
+
+/// Of all tasks of the group `g` of two.
+Learned both(const LearnedTask& task, const LearnedFrom& from = kLast) {
+  Learned learned;
+  learned.add("g", "a", task, from);
+  learned.add("g", "b", task, from);
+  return learned;
+}
+
+constexpr std::string_view kTwo = "  tasks: [{id: a, command: x}, {id: b, command: x}]\n";
+
+std::string group_g(std::string_view lines) {
+  return "groups:\n- name: g\n" + std::string(lines) + std::string(kTwo);
+}
+
+TEST(LearnedView, HasWhatIsSaidAndTakenAndReservedByPlace) {
+  Learned learned;
+  learned.add("g", "a", that_took(gb(1), gb(4), 60), kLast);
+  learned.add("g", "b", {.memory = gb(3), .memory_at_least = true}, kLast);
+  learned.add("g", "gone", that_took(gb(9)));
+  learned.add("old", "t", that_took(gb(9)));
+  learned.add("old", "u", that_took(gb(9)));
+  const LearnedView view = Known(
+                               "groups:\n"
+                               "- {name: new, tasks: [{command: x}]}\n"
+                               "- name: g\n"
+                               "  gpu-memory: auto\n"
+                               "  tasks:\n"
+                               "  - {id: a, memory: 2GB, command: x}\n"
+                               "  - {id: b, memory: 4GB, command: x}\n"
+                               "  - {id: c, command: x}\n",
+                               learned)
+                               .view();
+  ASSERT_EQ(view.groups.size(), 1U) << "nothing is known of 'new'";
+  EXPECT_THAT(view.gone, ElementsAre(Pair("g", 1U), Pair("old", 2U)));
+  EXPECT_EQ(view.tasks, 5U);
+  const LearnedGroup& group = view.groups.front();
+  EXPECT_EQ(group.name, "g");
+  EXPECT_EQ(group.tasks, 3U);
+  ASSERT_EQ(group.numbers.size(), 5U);
+  const auto expect = [&](std::size_t index, TaskKey key, std::string_view said, std::size_t tasks,
+                          Bytes taken, Bytes reserved, bool at_least) {
+    const LearnedNumber& number = group.numbers.at(index);
+    EXPECT_EQ(number.key, key) << index;
+    EXPECT_EQ(number.said ? number.said->text : "", said) << index;
+    EXPECT_EQ(number.tasks, tasks) << index;
+    EXPECT_EQ(Bytes{number.taken_most}, taken) << index;
+    EXPECT_EQ(Bytes{number.reserved_most}, reserved) << index;
+    EXPECT_EQ(number.at_least, at_least) << index;
+  };
+  expect(0, TaskKey::Memory, "", 1, {}, gb(9) + mb(900), false);
+  expect(1, TaskKey::Memory, "2GB", 1, gb(1), gb(2), false);
+  expect(2, TaskKey::Memory, "4GB", 1, gb(3), gb(4), true);
+  expect(3, TaskKey::GpuMemory, "auto", 3, gb(4), gb(4) + mb(400), false);
+  EXPECT_EQ(group.numbers.at(4).key, TaskKey::Duration);
+  EXPECT_EQ(group.numbers.at(4).should_be, 60'000);
+  EXPECT_EQ(group.numbers.at(1).from, kLast);
+  ASSERT_EQ(group.cells.size(), 2U);
+  EXPECT_EQ(group.cells.at(1).id, "b");
+  EXPECT_EQ(group.cells.at(1).taken.task.memory, gb(3));
+  EXPECT_TRUE(group.cells_differ());
+}
+
+TEST(LearnedView, SaysWhetherTheTasksOfAGroupDiffer) {
+  const std::string text = group_g("  memory: 8GB\n  duration: 1h\n");
+  const auto differ = [&](Bytes a, Bytes b) {
+    Learned learned;
+    learned.add("g", "a", that_took(a, {}, 60), kLast);
+    learned.add("g", "b", that_took(b, {}, 90), kLast);
+    return Known(text, learned).view().groups.at(0).cells_differ();
+  };
+  EXPECT_FALSE(differ(mb(800), gb(1))) << "and how long they take always differs somewhat";
+  EXPECT_TRUE(differ(mb(700), gb(1)));
+}
+
+TEST(LearnedWriting, PutsNumbersIntoTheLinesWhereTheyStand) {
+  const LearnedWriting writing =
+      Known(group_g("  memory: 8GB   # a guess\n  gpu-memory: 4GB\n  duration: 1h\n"),
+            both(that_took(gb(2), gb(6), 95)))
+          .writing();
+  EXPECT_EQ(writing.text,
+            group_g("  memory: 2.2GB   # a guess\n  gpu-memory: 6.6GB\n  duration: 95s\n"));
+  EXPECT_THAT(writing.written,
+              ElementsAre("sweep.yaml:3:11: group 'g': memory: 8GB becomes 2.2GB",
+                          "sweep.yaml:4:15: group 'g': gpu-memory: 4GB becomes 6.6GB",
+                          "sweep.yaml:5:13: group 'g': duration: 1h becomes 95s"));
+  EXPECT_THAT(writing.refused, IsEmpty());
+  EXPECT_THAT(writing.not_said, IsEmpty());
+}
+
+TEST(LearnedWriting, LeavesANumberThatIsRightToATenth) {
+  const std::string text = group_g("  memory: 2GB\n  gpu-memory: 6.5GB\n  duration: 100s\n");
+  const LearnedWriting writing = Known(text, both(that_took(gb(2), gb(6), 95))).writing();
+  EXPECT_EQ(writing.text, text);
+  EXPECT_THAT(writing.written, IsEmpty());
+}
+
+TEST(LearnedWriting, KeepsWhatANumberMayDo) {
+  EXPECT_EQ(
+      Known(group_g("  gpu-memory: at least 4GB\n"), both(that_took(gb(2), gb(6)))).writing().text,
+      group_g("  gpu-memory: at least 6.6GB\n"))
+      << "it may grow still";
+  EXPECT_EQ(Known(group_g("  gpu-memory: auto\n"), both(that_took(gb(2), gb(6)))).writing().text,
+            group_g("  gpu-memory: 6.6GB\n"));
+}
+
+TEST(LearnedWriting, OnlyRaisesWhatIsNotSure) {
+  LearnedTask largest = that_took(gb(2));
+  largest.memory_at_least = true;
+  EXPECT_THAT(Known(group_g("  memory: 8GB\n"), both(largest)).writing().written, IsEmpty())
+      << "it may have taken 8 GB in all its processes";
+  EXPECT_EQ(Known(group_g("  memory: 1GB\n"), both(largest)).writing().text,
+            group_g("  memory: 2.2GB\n"));
+
+  const Learned other = both(that_took(gb(2), gb(6)), of_another_card());
+  EXPECT_THAT(Known(group_g("  gpu-memory: 40GB\n"), other).writing().written, IsEmpty());
+  EXPECT_EQ(Known(group_g("  gpu-memory: 4GB\n"), other).writing().text,
+            group_g("  gpu-memory: 6.6GB\n"));
+  EXPECT_EQ(Known(group_g("  gpu-memory: auto\n"), other).writing().text,
+            group_g("  gpu-memory: at least 6.6GB\n"));
+
+  const std::string limit = group_g("  memory: 8GB\n  memory-limit: hard\n");
+  EXPECT_EQ(Known(limit, both(that_took(gb(2)))).writing().text, limit);
+}
+
+TEST(LearnedWriting, RefusesWhatItCannotSayInOnePlace) {
+  const std::string text =
+      "groups:\n"
+      "- name: g\n"
+      "  matrix: {m: [1, 9]}\n"
+      "  memory: '{m}GB'\n"
+      "  gpu-memory: &much 40GB\n"
+      "  tasks: [{command: x}]\n";
+  Learned learned;
+  for (const char* const id : {"m=1", "m=9"}) learned.add("g", id, that_took(gb(4), gb(6)), kLast);
+  const LearnedWriting writing = Known(text, learned).writing();
+  EXPECT_EQ(writing.text, text);
+  EXPECT_THAT(writing.written, IsEmpty());
+  EXPECT_THAT(
+      writing.refused,
+      testing::UnorderedElementsAre(
+          "sweep.yaml:4:11: group 'g': memory: '{m}GB' has its value from the matrix: it is "
+          "left to you",
+          "sweep.yaml:5:15: group 'g': gpu-memory: this is no plain value in one line that "
+          "means this alone: it is left to you"));
+}
+
+TEST(LearnedWriting, OfAValueThatSeveralGroupsHaveTheLargestCounts) {
+  const std::string text =
+      "groups:\n"
+      "- &g\n"
+      "  name: g\n"
+      "  memory: 8GB\n"
+      "  tasks: [{id: a, command: x}]\n"
+      "- {<<: *g, name: h}\n";
+  Learned learned;
+  learned.add("g", "a", that_took(gb(2)), kLast);
+  const LearnedWriting alone = Known(text, learned).writing();
+  EXPECT_EQ(alone.text, text);
+  EXPECT_THAT(alone.refused,
+              ElementsAre("sweep.yaml:4:11: group 'g': memory: group 'h', of which nothing is "
+                          "learned, has this value too: it is left to you"));
+  learned.add("h", "a", that_took(gb(4)), kLast);
+  const LearnedWriting both = Known(text, learned).writing();
+  EXPECT_THAT(both.text, HasSubstr("memory: 4.4GB\n"));
+  EXPECT_THAT(both.refused, IsEmpty());
+}
+
+TEST(LearnedWriting, TellsWhatTheFileDoesNotSay) {
+  const std::string text = group_g("");
+  const LearnedWriting writing = Known(text, both(that_took(gb(2), {}, 60))).writing();
+  EXPECT_EQ(writing.text, text) << "it adds no lines to what a person wrote";
+  EXPECT_THAT(writing.not_said, ElementsAre("group 'g': 'memory: 2.2GB' would be it"));
+}
+
+TEST(LearnedWriting, WritesNumbersAsAPersonWould) {
+  using Sizes = std::vector<std::pair<Bytes, std::string>>;
+  for (const auto& [size, text] : Sizes{{Bytes{1}, "1kB"},
+                                        {Bytes{1'000}, "1kB"},
+                                        {Bytes{999'001}, "1MB"},
+                                        {mb(640), "640MB"},
+                                        {Bytes{1'136'000'001}, "1.14GB"},
+                                        {gb(10), "10GB"},
+                                        {Bytes{123'400'000'000}, "124GB"},
+                                        {Bytes{1'234'000'000'000}, "1240GB"}}) {
+    EXPECT_EQ(size_to_write(size), text) << size.count;
+    EXPECT_GE(parse_bytes(text)->count, size.count) << "never less";
+  }
+  using Times = std::vector<std::pair<int, std::string>>;
+  for (const auto& [time, text] : Times{{1, "1ms"},
+                                        {9'999, "9999ms"},
+                                        {10'001, "11s"},
+                                        {599'000, "599s"},
+                                        {600'000, "10m"},
+                                        {3'540'001, "1h"},
+                                        {9'000'000, "2h30m"}}) {
+    EXPECT_EQ(time_to_write(Duration{time}), text) << time;
+  }
+}
+
+}  // namespace
+}  // namespace trainyard::job

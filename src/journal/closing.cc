@@ -1,0 +1,78 @@
+#include "journal/closing.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/sqlite.h"
+#include "model/command.h"
+#include "model/status.h"
+
+namespace trainyard::journal {
+namespace {
+
+/// Closes what the dead execution left open: the attempts that ran are lost, in whichever batch.
+constexpr const char* kCloseExecution = R"sql(
+UPDATE tasks SET attempt_before = l.attempt FROM live l
+  WHERE l.task = tasks.number AND l.attempt > tasks.attempt_before;
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
+    CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
+    coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
+    CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
+    gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped
+  FROM live WHERE attempt > 0;
+DELETE FROM live;
+UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
+UPDATE shapes SET waiting = waiting + running + retrying, running = 0, retrying = 0
+  WHERE running + retrying > 0;
+UPDATE groups SET phase = {blocked} WHERE phase = {runs};
+DELETE FROM headroom;
+DELETE FROM headroom_gpus;
+)sql";
+
+/// Every attempt but the last one of a finished task is put with those that another one comes
+/// after. Of the batches that are taken over.
+constexpr const char* kCloseAttempts = R"sql(
+UPDATE tasks SET attempt_before = e.attempt FROM ended e
+  WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
+    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
+    gpu_memory_peak, memory_at_least, gpu_capped
+  FROM ended WHERE attempt > 0 AND verdict <> {finished} AND
+    task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
+DELETE FROM ended WHERE verdict <> {finished} AND
+  task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
+DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch IN ({batches}));
+)sql";
+
+constexpr const char* kForgetResult = R"sql(
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
+    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
+    gpu_memory_peak, memory_at_least, gpu_capped
+  FROM ended WHERE attempt > 0 AND task = {task};
+DELETE FROM ended WHERE task = {task};
+)sql";
+
+}  // namespace
+
+Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches) {
+  Result<void> closed = database.run(
+      fmt::format(kCloseExecution, fmt::arg("at", at.since_start.count()),
+                  fmt::arg("lost", std::to_underlying(model::Failure::Lost)),
+                  fmt::arg("runs", std::to_underlying(model::GroupPhase::Running)),
+                  fmt::arg("blocked", std::to_underlying(model::GroupPhase::Blocked))));
+  if (!closed) return closed;
+  return database.run(
+      fmt::format(kCloseAttempts, fmt::arg("batches", batches),
+                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
+}
+
+Result<void> forget_result(Database& database, std::uint32_t task) {
+  return database.run(fmt::format(kForgetResult, fmt::arg("task", task)));
+}
+
+}  // namespace trainyard::journal

@@ -1,0 +1,24 @@
+// Closes what an execution has left open that died, and puts aside what is to run again: statements
+// over the tables, for journal/resume.h.
+//
+// Inside a transaction that somebody else begins and ends. One thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/sqlite.h"
+
+namespace trainyard::journal {
+
+/// Whatever ran is lost, and had ended at `at`. Of `batches`, the numbers of those that go on for
+/// SQL, no task has a verdict any more but those that have finished.
+Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches);
+
+/// The task in this row had finished and is to run again: its attempt is one that another one comes
+/// after.
+Result<void> forget_result(Database& database, std::uint32_t task);
+
+}  // namespace trainyard::journal

@@ -1,0 +1,137 @@
+#include "journal/past.h"
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/sqlite.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/status.h"
+#include "model/terms.h"
+
+namespace trainyard::journal {
+namespace {
+
+constexpr const char* kForgetTries = R"sql(
+UPDATE reached SET largest = 0, load_tries = 0, train_tries = 0, preempted = 0, crowded = 0
+  WHERE task IN (SELECT e.task FROM ended e JOIN tasks t ON t.number = e.task
+                 WHERE e.verdict = {failed} AND t.batch IN ({batches}));
+)sql";
+
+constexpr const char* kReached = R"sql(
+SELECT r.task, r.memory, r.gpu_memory, r.largest, r.load_tries, r.train_tries, r.preempted,
+    r.crowded, s.memory, s.gpu_memory
+  FROM reached r JOIN tasks t ON t.number = r.task JOIN shapes s ON s.number = t.shape
+  WHERE t.batch IN ({batches})
+)sql";
+
+constexpr const char* kTaken = R"sql(
+SELECT e.task, t.shape, e.ended_ms, e.memory_peak,
+    CASE WHEN e.gpu_capped THEN 0 ELSE e.gpu_memory_peak END, s.gpu_memory
+  FROM ended e JOIN tasks t ON t.number = e.task JOIN shapes s ON s.number = t.shape
+  WHERE e.verdict = {finished} AND e.memory_peak + e.gpu_memory_peak > 0 AND NOT t.edited
+    AND t.batch IN ({batches})
+)sql";
+
+std::uint8_t tries(const Statement& row, int column) {
+  return static_cast<std::uint8_t>(row.small(column));
+}
+
+}  // namespace
+
+Result<Past> Past::read(Database& database, const std::string& batches) {
+  Past past(database);
+  Result<void> done =
+      database.run(fmt::format(kForgetTries, fmt::arg("batches", batches),
+                               fmt::arg("failed", std::to_underlying(model::Verdict::Failed))));
+  if (done) done = past.read_reached(batches);
+  if (done) done = past.read_taken(batches);
+  if (!done) return std::unexpected(std::move(done.error()));
+  return past;
+}
+
+Result<void> Past::read_reached(const std::string& batches) {
+  Result<Statement> rows = database_->prepare(fmt::format(kReached, fmt::arg("batches", batches)));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    reached_[static_cast<std::uint32_t>(rows->integer(0))] = {
+        .reached = {.task = {},
+                    .memory = {rows->integer(1)},
+                    .gpu_memory = {rows->integer(2)},
+                    .largest = rows->small(3) != 0,
+                    .tries = {.load = tries(*rows, 4),
+                              .train = tries(*rows, 5),
+                              .preempted = tries(*rows, 6),
+                              .crowded = tries(*rows, 7)}},
+        .written = {.memory = {rows->integer(8)}, .gpu_memory = {rows->integer(9)}}};
+  }
+}
+
+Result<void> Past::read_taken(const std::string& batches) {
+  Result<Statement> rows = database_->prepare(
+      fmt::format(kTaken, fmt::arg("batches", batches),
+                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  // By shape, and of each by the time of their end: the oldest goes when there are too many.
+  std::map<std::int64_t, std::multimap<std::int64_t, std::uint32_t>> last;
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    const auto task = static_cast<std::uint32_t>(rows->integer(0));
+    auto& of_shape = last[rows->integer(1)];
+    of_shape.emplace(rows->integer(2), task);
+    taken_[task] = {.ended = {Duration(rows->integer(2))},
+                    .what = {.task = {},
+                             .memory = {rows->integer(3)},
+                             .gpu_memory = {rows->integer(4)},
+                             .gpu_memory_written = {rows->integer(5)}}};
+    if (of_shape.size() <= kTakenMax) continue;
+    taken_.erase(of_shape.begin()->second);
+    of_shape.erase(of_shape.begin());
+  }
+}
+
+Result<std::optional<model::Reached>> Past::reached_by(std::uint32_t row, model::TaskIndex task,
+                                                       const model::Terms& terms) {
+  const auto found = reached_.find(row);
+  if (found == reached_.end()) return std::nullopt;
+  const Written& written = found->second.written;
+  const model::Request& now = terms.request;
+  const bool same = (terms.learns_memory || written.memory == now.memory) &&
+                    (terms.learns_gpu_memory || written.gpu_memory == now.gpu_memory);
+  if (!same) {
+    if (Result<void> gone = forget(row); !gone) return std::unexpected(std::move(gone.error()));
+    return std::nullopt;
+  }
+  model::Reached reached = found->second.reached;
+  reached.task = task;
+  return reached;
+}
+
+Result<void> Past::forget(std::uint32_t row) {
+  if (!reached_.contains(row)) return {};
+  return database_->run(fmt::format("DELETE FROM reached WHERE task = {}", row));
+}
+
+std::optional<Past::Taken> Past::taken_by(std::uint32_t row, model::TaskIndex task) const {
+  const auto found = taken_.find(row);
+  if (found == taken_.end()) return std::nullopt;
+  Taken taken = found->second;
+  taken.what.task = task;
+  return taken;
+}
+
+}  // namespace trainyard::journal

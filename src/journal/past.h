@@ -1,0 +1,70 @@
+// What the executions of a run before had come to: what tasks ask for since their memory ran out,
+// and what those took that have finished. By the numbers of their rows; a run that is resumed goes
+// on with it, but for what the job file says anew.
+//
+// Reads and writes inside a transaction that somebody else begins and ends. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/sqlite.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/terms.h"
+
+namespace trainyard::journal {
+
+class Past {
+ public:
+  /// Of the tasks of a shape that have finished so many are read, the last ones: no scheduler looks
+  /// at more.
+  static constexpr std::size_t kTakenMax = 256;
+
+  /// To be read while the rows are as the last execution left them. `batches` are the numbers of
+  /// those that go on, for SQL. Who has failed for good begins with what it had come to ask for,
+  /// and with all its tries.
+  static Result<Past> read(Database& database, const std::string& batches);
+
+  /// What the task in this row had reached, as `task`. Nothing where it had reached nothing, and
+  /// where the job file says another number now than it did: that counts then, and is kept for the
+  /// resumes to come.
+  Result<std::optional<model::Reached>> reached_by(std::uint32_t row, model::TaskIndex task,
+                                                   const model::Terms& terms);
+  /// The same of one that is another task since it was edited: what it had reached is forgotten.
+  Result<void> forget(std::uint32_t row);
+
+  /// What it took, and when it had finished; nothing where that is too long ago.
+  struct Taken {
+    Instant ended;
+    model::TakenBefore what;
+  };
+  [[nodiscard]] std::optional<Taken> taken_by(std::uint32_t row, model::TaskIndex task) const;
+
+ private:
+  /// What was asked for before anything was learned.
+  struct Written {
+    Bytes memory;
+    Bytes gpu_memory;
+  };
+  struct Before {
+    model::Reached reached;
+    Written written;
+  };
+
+  explicit Past(Database& database) : database_(&database) {}
+  Result<void> read_reached(const std::string& batches);
+  Result<void> read_taken(const std::string& batches);
+
+  Database* database_;
+  std::unordered_map<std::uint32_t, Before> reached_;
+  std::unordered_map<std::uint32_t, Taken> taken_;
+};
+
+}  // namespace trainyard::journal

@@ -1,0 +1,206 @@
+// What a resumed run goes on with: the memory that tasks had come to ask for, their tries, and what
+// finished ones took.
+#include "journal/past.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "journal/reader.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/turn.h"
+
+namespace trainyard::journal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::shared_ptr<const model::Plan> resumed_plan(const JournalDirectory& directory,
+                                                const TestJob& job, JournalOptions options = {}) {
+  return must(Journal::resume(directory.journal(), {job.batch()}, {}, options)).plans.at(0);
+}
+
+/// An attempt ran out of memory, and its task waits to be tried again with what it reached.
+model::Turn ran_out(Instant when, model::AttemptKey key, const model::Reached& reached) {
+  return turn_of(
+      {.at = when, .what = model::AttemptEnded{.key = key, .end = model::KilledBy{.signal = 9}}},
+      {.changes = {model::TaskChanged{.key = key,
+                                      .status = Status::Interrupt,
+                                      .failure = model::Failure::OutOfMemory,
+                                      .message = "oom"},
+                   reached}});
+}
+
+model::Turn took(Instant when, model::AttemptKey key, const model::Usage& usage) {
+  return turn_of(
+      {.at = when,
+       .what = model::AttemptEnded{.key = key, .end = model::ExitedWith{0}, .usage = usage}},
+      {.changes = {
+           model::TaskChanged{.key = key, .status = Status::Finished},
+           model::TaskChanged{
+               .key = key, .status = Status::Exited, .verdict = model::Verdict::Finished}}});
+}
+
+model::Reached reached(std::uint32_t task, Bytes memory, Bytes gpu_memory = {}) {
+  return {.task = {task},
+          .memory = memory,
+          .gpu_memory = gpu_memory,
+          .largest = true,
+          .tries = {.load = 1, .train = 2, .preempted = 3, .crowded = 4}};
+}
+
+TEST(Past, IsWhatATaskHadReachedThatWaitedOrRanWhenTheYardDied) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(3)};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1), key(2)})));
+    must(journal->commit(ran_out(at(2), key(1), reached(1, gb(2), gb(5)))));
+    must(journal->commit(ran_out(at(3), key(2), reached(2, gb(1)))));
+    must(journal->commit(ran_out(at(4), key(2), reached(2, gb(3)))));
+    must(journal->commit(granted(at(5), {key(2, 2)})));
+  }
+  const std::vector<model::Reached> expected{reached(1, gb(2), gb(5)), reached(2, gb(3))};
+  EXPECT_EQ(resumed_plan(directory, job)->reached, expected);
+  EXPECT_EQ(resumed_plan(directory, job)->reached, expected) << "and once more";
+}
+
+TEST(Past, GivesAllItsTriesToATaskThatHadFailed) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0)})));
+    must(journal->commit(ran_out(at(2), key(0), reached(0, gb(2), gb(5)))));
+    must(journal->commit(granted(at(3), {key(0, 2)}) + failed(at(4), key(0, 2), 1)));
+  }
+  const model::Reached anew{.task = {0}, .memory = gb(2), .gpu_memory = gb(5), .tries = {}};
+  EXPECT_THAT(resumed_plan(directory, job)->reached, ElementsAre(anew));
+  EXPECT_THAT(resumed_plan(directory, job)->reached, ElementsAre(anew)) << "killed at once";
+}
+
+TEST(Past, GivesWayToANumberThatWasChangedInTheJobFile) {
+  const JournalDirectory directory;
+  TestJob job{{.name = "host", .ids = {"a"}}, {.name = "card", .ids = {"b"}}};
+  job.plan.shapes[1].terms.request.gpus = 1;
+  job.plan.shapes[1].terms.request.gpu_memory = gb(4);
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1)})));
+    must(journal->commit(ran_out(at(2), key(0), reached(0, gb(2)))));
+    must(journal->commit(ran_out(at(3), key(1), reached(1, gb(1), gb(6)))));
+  }
+  TestJob edited = job;
+  edited.plan.shapes[1].terms.request.gpu_memory = gb(3);
+  EXPECT_THAT(resumed_plan(directory, edited)->reached, ElementsAre(reached(0, gb(2))));
+  edited.plan.shapes[0].terms.request.memory = gb(1);
+  EXPECT_THAT(resumed_plan(directory, edited)->reached, IsEmpty());
+  EXPECT_THAT(resumed_plan(directory, edited)->reached, IsEmpty()) << "it does not come back";
+}
+
+TEST(Past, StaysWhereTheNumberIsOneThatIsLearned) {
+  const JournalDirectory directory;
+  TestJob job{numbered(1)};
+  job.plan.shapes[0].terms.learns_memory = true;
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0)})));
+    must(journal->commit(ran_out(at(2), key(0), reached(0, gb(2)))));
+  }
+  job.plan.shapes[0].terms.request.memory = mb(700);
+  EXPECT_THAT(resumed_plan(directory, job)->reached, ElementsAre(reached(0, gb(2))));
+}
+
+TEST(Past, IsForgottenOfATaskThatWasEdited) {
+  const JournalDirectory directory;
+  TestJob job{numbered(2)};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1)})));
+    must(journal->commit(ran_out(at(2), key(0), reached(0, gb(2)))));
+    must(journal->commit(took(at(3), key(1), {.memory_peak = gb(1)})));
+  }
+  const TestJob before = job;
+  job.fingerprints = {5, 5};
+  const auto plan = resumed_plan(directory, job);
+  EXPECT_THAT(plan->reached, IsEmpty());
+  EXPECT_THAT(plan->taken, IsEmpty()) << "its result is kept, what it took is of another command";
+  EXPECT_THAT(resumed_plan(directory, before)->reached, IsEmpty());
+}
+
+TEST(Past, IsWhatFinishedTasksTookInTheOrderOfTheirEnds) {
+  const JournalDirectory directory;
+  TestJob job{{.name = "a", .ids = {"0", "1", "2", "3", "4"}}};
+  job.plan.shapes[0].terms.request.gpus = 1;
+  job.plan.shapes[0].terms.request.gpu_memory = gb(4);
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1), key(2), key(3)})));
+    must(journal->commit(took(at(2), key(2), {.memory_peak = gb(2), .gpu_memory_peak = gb(6)})));
+    must(journal->commit(took(at(3), key(0), {.memory_peak = gb(1), .gpu_memory_peak = gb(3)})));
+    must(journal->commit(
+        took(at(4), key(1), {.memory_peak = gb(1), .gpu_memory_peak = gb(3), .gpu_capped = true})));
+    must(journal->commit(failed(at(5), key(3), 1)));
+  }
+  const auto plan = resumed_plan(directory, job);
+  const auto by = [](std::uint32_t task, Bytes memory, Bytes gpu_memory) {
+    return model::TakenBefore{
+        .task = {task}, .memory = memory, .gpu_memory = gpu_memory, .gpu_memory_written = gb(4)};
+  };
+  EXPECT_THAT(plan->taken, ElementsAre(by(2, gb(2), gb(6)), by(0, gb(1), gb(3)), by(1, gb(1), {})))
+      << "what a capped one had is not what it needs";
+}
+
+TEST(Past, IsOfTheLastTasksOfAShapeOnly) {
+  const JournalDirectory directory;
+  const int count = static_cast<int>(Past::kTakenMax) + 2;
+  const TestJob job{numbered(count)};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    for (int i = 0; i < count; ++i) {
+      const auto task = static_cast<std::uint32_t>(i);
+      must(journal->commit(granted(at(i), {key(task)}) +
+                           took(at(i), key(task), {.memory_peak = mb(100 + i)})));
+    }
+  }
+  const auto plan = resumed_plan(directory, job);
+  ASSERT_EQ(plan->taken.size(), Past::kTakenMax);
+  EXPECT_EQ(plan->taken.front().memory, mb(102));
+  EXPECT_EQ(plan->taken.back().memory, mb(100 + count - 1));
+}
+
+TEST(Past, IsLookedAtWithoutAChangeBeforeARunIsResumed) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0)})));
+    must(journal->commit(ran_out(at(2), key(0), reached(0, gb(2)))));
+  }
+  TestJob edited = job;
+  edited.fingerprints = {9};
+  EXPECT_THAT(must(Journal::preview(directory.journal(), {edited.batch()})).plans.at(0)->reached,
+              IsEmpty());
+  EXPECT_THAT(must(Journal::preview(directory.journal(), {job.batch()})).plans.at(0)->reached,
+              ElementsAre(reached(0, gb(2))));
+}
+
+}  // namespace
+}  // namespace trainyard::journal

@@ -1,0 +1,185 @@
+// What `trainyard learned` shows.
+#include "report/learned_report.h"
+
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "job/learned.h"
+#include "job/learned_view.h"
+#include "job/learned_writing.h"
+#include "job/task_keys.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+const job::LearnedFrom kRun{.run = "runs/sweep-2",
+                            .started_unix_ms = 1'763'800'000'000,
+                            .host = "lab2",
+                            .gpu = "NVIDIA A40",
+                            .gpu_memory = {}};
+
+job::LearnedCell cell(std::string id, Bytes memory) {
+  return {.id = std::move(id),
+          .taken = {.task = {.memory = memory,
+                             .memory_at_least = memory == gb(3),
+                             .gpu_memory = gb(6),
+                             .train = Duration{95'000}},
+                    .from = kRun,
+                    .gpu_from = kRun},
+          .memory = memory.count + memory.count / 10,
+          .gpu_memory = (gb(6) + mb(600)).count,
+          .duration = 95'000};
+}
+
+LearnedPage learned_page() {
+  job::LearnedGroup group{.name = "train", .tasks = 3, .numbers = {}, .cells = {}};
+  const auto said = [](std::string text, int line) {
+    return job::Job::SaidValue{
+        .place = {.line = line, .column = 11}, .text = std::move(text), .fixed = true};
+  };
+  group.numbers = {
+      {.key = job::TaskKey::Memory,
+       .said = said("2GB", 4),
+       .tasks = 2,
+       .taken_most = gb(3).count,
+       .at_least = true,
+       .reserved_least = gb(2).count,
+       .reserved_most = (gb(3) + mb(300)).count,
+       .should_be = (gb(3) + mb(300)).count,
+       .from = kRun},
+      {.key = job::TaskKey::Memory,
+       .said = said("1GB", 7),
+       .tasks = 1,
+       .reserved_least = gb(1).count,
+       .reserved_most = gb(1).count,
+       .from = {}},
+      {.key = job::TaskKey::GpuMemory,
+       .tasks = 3,
+       .taken_most = gb(6).count,
+       .should_be = (gb(6) + mb(600)).count,
+       .from = kRun,
+       .asked = true},
+      {.key = job::TaskKey::Duration,
+       .tasks = 3,
+       .taken_most = 95'000,
+       .reserved_least = 95'000,
+       .reserved_most = 95'000,
+       .should_be = 95'000,
+       .from = kRun},
+  };
+  group.cells = {cell("lr=1", gb(2)), cell("lr=2", gb(3))};
+  return {.job_file = "sweep.yaml",
+          .kept_in = ".trainyard/sweep.yaml.learned.json",
+          .note = {},
+          .here = {.host = "lab1", .gpus = {"NVIDIA H100"}},
+          .view = {.groups = {group}, .gone = {{"old", 2}}, .tasks = 4}};
+}
+
+TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
+  EXPECT_EQ(
+      learned_text(learned_page()),
+      "what runs of sweep.yaml have taught, kept in .trainyard/sweep.yaml.learned.json\n"
+      "\n"
+      "train: 3 tasks, 2 known\n"
+      "              WRITTEN       TOOK AT MOST   NEXT TIME       FROM\n"
+      "  memory      2GB (line 4)  at least 3 GB  2 GB to 3.3 GB  runs/sweep-2 of 2025-11-22 on "
+      "lab2, NVIDIA A40\n"
+      "  memory      1GB (line 7)  -              1 GB\n"
+      "  gpu-memory  -             6 GB           all of it       runs/sweep-2 of 2025-11-22 on "
+      "lab2, NVIDIA A40\n"
+      "  duration    -             1:35           1:35            runs/sweep-2 of 2025-11-22 on "
+      "lab2, NVIDIA A40\n"
+      "    TASK  TOOK           RESERVED NEXT  TOOK OF A GPU  RESERVED NEXT  RAN   EXPECTED NEXT\n"
+      "    lr=1  2 GB           2.2 GB         6 GB           6.6 GB         1:35  1:35\n"
+      "    lr=2  at least 3 GB  3.3 GB         6 GB           6.6 GB         1:35  1:35\n"
+      "\n"
+      "of tasks that the job file has no more:\n"
+      "  old: 2 tasks\n");
+}
+
+TEST(LearnedReport, ShowsTheTasksOfAGroupOnlyWhereTheyDiffer) {
+  LearnedPage alike = learned_page();
+  alike.view.groups[0].cells = {cell("lr=1", gb(2)), cell("lr=2", gb(2))};
+  EXPECT_THAT(learned_text(alike), Not(HasSubstr("lr=1")));
+
+  LearnedPage many = learned_page();
+  for (int i = 0; i < 60; ++i) {
+    many.view.groups[0].cells.push_back(cell(fmt::format("seed={}", i), gb(1)));
+  }
+  const std::string text = learned_text(many);
+  EXPECT_THAT(text, HasSubstr("    seed=37  "));
+  EXPECT_THAT(text, Not(HasSubstr("    seed=38  ")));
+  EXPECT_THAT(text, HasSubstr("    and 22 more; --json has them all\n"));
+}
+
+TEST(LearnedReport, SaysWhenThereIsNothingOrNobodyUsesIt) {
+  LearnedPage nothing = learned_page();
+  nothing.view = {};
+  EXPECT_EQ(learned_text(nothing),
+            "what runs of sweep.yaml have taught: nothing yet; what a run teaches is kept when it "
+            "ends\n");
+  nothing.note = "'x' is not used: not JSON\x1b[2J";
+  EXPECT_EQ(learned_text(nothing),
+            "what runs of sweep.yaml have taught: nothing; 'x' is not used: not JSON[2J\n");
+  LearnedPage unused = learned_page();
+  unused.used = false;
+  EXPECT_THAT(learned_text(unused),
+              HasSubstr("\nscheduler.auto-adjust is off: no run uses it\n\ntrain: 3 tasks"));
+}
+
+TEST(LearnedReport, HasAllOfItForPrograms) {
+  const Json json = Json::parse(learned_json(learned_page()));
+  EXPECT_EQ(json["job_file"], "sweep.yaml");
+  EXPECT_EQ(json["learned_file"], ".trainyard/sweep.yaml.learned.json");
+  EXPECT_TRUE(json["note"].is_null());
+  EXPECT_EQ(json["used"], true);
+  EXPECT_EQ(json["tasks"], 4);
+  EXPECT_EQ(json["gone"], Json::parse(R"([{"group": "old", "tasks": 2}])"));
+  const Json& group = json["groups"][0];
+  EXPECT_EQ(group["group"], "train");
+  EXPECT_EQ(group["tasks"], 3);
+  const Json from = Json::parse(R"({"run": "runs/sweep-2", "started_unix_ms": 1763800000000,
+                                    "host": "lab2", "gpu": "NVIDIA A40"})");
+  EXPECT_EQ(group["numbers"]["memory_bytes"][0],
+            (Json{{"written", {{"text", "2GB"}, {"line", 4}, {"column", 11}, {"of_matrix", false}}},
+                  {"tasks", 2},
+                  {"taken_at_most", 3'000'000'000},
+                  {"at_least", true},
+                  {"next_at_least", 2'000'000'000},
+                  {"next_at_most", 3'300'000'000},
+                  {"from", from}}));
+  EXPECT_TRUE(group["numbers"]["memory_bytes"][1]["taken_at_most"].is_null());
+  EXPECT_TRUE(group["numbers"]["gpu_memory_bytes"][0]["written"].is_null());
+  EXPECT_EQ(group["numbers"]["duration_ms"][0]["taken_at_most"], 95'000);
+  ASSERT_EQ(group["cells"].size(), 2U);
+  EXPECT_EQ(group["cells"][1]["id"], "lr=2");
+  EXPECT_EQ(
+      group["cells"][1]["memory_bytes"],
+      (Json{
+          {"taken", 3'000'000'000}, {"at_least", true}, {"next", 3'300'000'000}, {"from", from}}));
+  EXPECT_EQ(group["cells"][1]["duration_ms"],
+            (Json{{"taken", 95'000}, {"next", 95'000}, {"from", from}}));
+}
+
+TEST(LearnedReport, SaysForProgramsWhatWasWritten) {
+  const job::LearnedWriting writing{
+      .text = "x", .written = {"a"}, .refused = {"b"}, .not_said = {"c"}};
+  EXPECT_EQ(Json::parse(learned_writing_json(learned_page(), writing, "-1\n+2\n", true)),
+            Json::parse(R"({"job_file": "sweep.yaml", "is_written": true, "written": ["a"],
+                            "refused": ["b"], "not_said": ["c"], "diff": "-1\n+2\n"})"));
+}
+
+}  // namespace
+}  // namespace trainyard::report

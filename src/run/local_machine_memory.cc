@@ -1,0 +1,105 @@
+// The part of the local machine that looks at what attempts have of the host's memory, and knows
+// the most that each had.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "process/keeper.h"
+#include "process/process_table.h"
+#include "run/fresh_looks.h"
+#include "run/local_machine.h"
+
+namespace trainyard::run {
+
+model::Sampled LocalMachine::sample() {
+  std::vector<std::int64_t> roots;
+  std::set<std::int64_t> sharing;
+  std::vector<Attempt*> attempts;
+  for (auto& [task, attempt] : running_) {
+    if (attempt.pids.empty()) continue;
+    roots.insert(roots.end(), attempt.pids.begin(), attempt.pids.end());
+    if (attempt.forked) sharing.insert(attempt.pids.begin(), attempt.pids.end());
+    attempts.push_back(&attempt);
+  }
+  const process::MachineReading reading = processes_.read(roots, sharing);
+  model::Sampled sampled{.memory_available = reading.memory_available,
+                         .cpu_used_by_others = reading.cpu_used_by_others,
+                         .tasks = {}};
+  sampled.tasks.reserve(attempts.size());
+  std::map<std::int64_t, model::TaskIndex> owners;
+  auto tree = reading.trees.begin();
+  for (Attempt* const attempt : attempts) {
+    Bytes memory;
+    Bytes shared;  // The same for all ranks, or nearly so.
+    Duration cpu_time{0};
+    for (Bytes& peak : attempt->rank_peaks) {
+      memory += tree->memory - tree->shared;
+      shared = std::max(shared, tree->shared);
+      cpu_time += tree->cpu_time;
+      peak = std::max(peak, tree->memory);
+      attempt->others = std::max(attempt->others, tree->others);
+      for (const std::int64_t pid : tree->pids) owners.emplace(pid, attempt->key.task);
+      ++tree;
+    }
+    memory += shared;
+    attempt->memory_peak = std::max(attempt->memory_peak, memory);
+    attempt->cpu_time = std::max(attempt->cpu_time, cpu_time);
+    sampled.tasks.push_back({.key = attempt->key, .memory = memory});
+  }
+  owners_.sampled(std::move(owners));
+  return sampled;
+}
+
+/// Between the looks of a second, and told to nobody: what it has now does not matter, what it had
+/// at most does.
+void LocalMachine::look_at_fresh(Instant at) {
+  for (const model::TaskIndex task : fresh_.take_due(at)) {
+    const auto found = running_.find(task);
+    if (found == running_.end() || found->second.forked) continue;
+    Attempt& attempt = found->second;
+    Bytes memory;
+    Bytes shared;
+    for (std::size_t rank = 0; rank < attempt.pids.size(); ++rank) {
+      const process::TreeUsage tree = processes_.look_at(attempt.pids[rank]);
+      memory += tree.memory - tree.shared;
+      shared = std::max(shared, tree.shared);
+      attempt.rank_peaks[rank] = std::max(attempt.rank_peaks[rank], tree.memory);
+      attempt.others = std::max(attempt.others, tree.others);
+      owners_.also(task, tree.pids);
+    }
+    attempt.memory_peak = std::max(attempt.memory_peak, memory + shared);
+  }
+}
+
+/// The samples see the whole tree, and not its peak. That is known of a control group of its own;
+/// else of the largest process, which is told as "at least". Of what that had in memory pages of
+/// files are left out, and what may have been the keeper's: whoever becomes a program takes over
+/// the mark of what it was. Of a fork nothing is known beside the samples, as it has what it shares
+/// in it. A little more than the mark or the samples is no news: the kernel counts in steps, and
+/// pages of files come and go. Of a GPU nobody but the samples knows.
+void LocalMachine::add_peak(const Attempt& attempt, const process::ProcessEnded& news,
+                            model::Usage& usage) {
+  usage.gpu_memory_peak = attempt.gpu_memory_peak;
+  usage.gpu_capped = !attempt.capped_by.empty() &&
+                     model::is_near_cap(attempt.gpu_memory_peak, attempt.gpu_memory_max);
+  usage.memory_peak = std::max(attempt.memory_peak, news.group_peak);
+  if (attempt.forked || news.group_peak > Bytes{}) return;
+  const auto and_a_little = [](Bytes bytes) { return bytes + Bytes{bytes.count / 16}; };
+  const Bytes not_its_own = std::max(news.mark, attempt.others);
+  const Bytes largest = news.usage.memory_peak - not_its_own;
+  if (news.usage.memory_peak <= and_a_little(not_its_own)) return;
+  if (largest <= and_a_little(usage.memory_peak)) return;
+  usage.memory_peak = largest;
+  usage.memory_at_least = true;
+}
+
+}  // namespace trainyard::run

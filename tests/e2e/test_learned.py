@@ -1,0 +1,237 @@
+"""What a run has learned is kept: by a run that goes on, and by the next one."""
+import re
+import unittest
+
+from test_gpus import GB, HERE, GpuTest
+from test_gpu_fairness import TASK
+from yard import YardTest, json
+
+
+class Resumed(GpuTest):
+    def setUp(self):
+        super().setUp()
+        self.show([self.card("GPU-aaaa", 1)])
+        self.write("task.py", TASK.replace("HERE", str(HERE)))
+
+    def requested(self):
+        return {name: (row["memory_requested_bytes"], row["gpu_memory_requested_bytes"], row["attempt"])
+                for name, row in self.rows().items()}
+
+    def test_goes_on_with_the_memory_that_tasks_had_reached(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks:
+      - id: card
+        gpu-memory: 2GB
+        command: "/usr/bin/python3 task.py quiet 1: $((TRAINYARD_ATTEMPT < 2 ? 9 : 0)):go$TRAINYARD_ATTEMPT"
+      - id: host
+        command: |
+          until test -e go$TRAINYARD_ATTEMPT; do sleep 0.01; done
+          test $TRAINYARD_ATTEMPT -gt 1 || { echo MemoryError >&2; exit 1; }
+""")
+        yard = self.start("run", "job.yaml")
+        self.write("go1", "")
+        grown = {"card": (20_000_000, 3 * GB, 2), "host": (24_000_000, 0, 2)}
+        self.until("their second tries", lambda: self.requested() == grown)
+        yard.kill()
+        yard.wait()
+        would = json.loads(self.trainyard("run", "--resume", "runs/job", "--dry-run", "--json", expect=0).stdout)
+        self.assertEqual([(task["id"], task["attempt"]) for task in would["tasks"]], [("card", 3), ("host", 3)])
+        again = self.start("run", "--resume", "runs/job")
+        self.until("their third tries", lambda: {name: row[2] for name, row in self.requested().items()} == {
+            "card": 3, "host": 3})
+        self.assertEqual(self.requested(), {name: (*asked[:2], 3) for name, asked in grown.items()})
+        self.write("go3", "")
+        self.end_of(again, expect=0)
+
+    def test_keeps_what_automatic_numbers_have_learned(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    gpu-memory: auto
+    matrix: {n: 1..4}
+    tasks:
+      - {id: "t{n}", command: "/usr/bin/python3 task.py quiet 1: 0:go{n}"}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the first to be seen", lambda: self.rows().get("t1", {}).get("gpu_memory_now_bytes") == GB)
+        self.write("go1", "")
+        self.until("others beside each other", lambda: sorted(
+            row["gpu_memory_requested_bytes"] for row in self.rows().values() if row["word"] == "RUNNING") ==
+            [1.2 * GB] * 3)
+        yard.kill()
+        yard.wait()
+        again = self.start("run", "--resume", "runs/job")
+        self.until("all three at once", lambda: [
+            (row["word"], row["gpu_memory_requested_bytes"]) for row in self.rows().values()] ==
+            [("FINISHED", 0)] + [("RUNNING", 1.2 * GB)] * 3)
+        for name in ("go2", "go3", "go4"):
+            self.write(name, "")
+        _, errors = self.end_of(again, expect=0)
+        self.assertIn("g: 1.2 GB of a GPU reserved from here on, learned in this run from 1 task that ended well", errors)
+
+    def test_counts_the_tries_that_were_spent_before(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks: [{id: a, command: "echo $TRAINYARD_ATTEMPT; until test -e go$TRAINYARD_ATTEMPT; do sleep 0.01; done; echo MemoryError >&2; exit 1"}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.write("go1", "")
+        self.until_file("runs/job/g/a/stdout.2.log")
+        yard.kill()
+        yard.wait()
+        for attempt in range(2, 9):
+            self.write(f"go{attempt}", "")
+        done = self.trainyard("run", "--resume", "runs/job", expect=1)
+        self.assertIn("out of memory in 3 of 3 tries", done.stderr)
+        self.assertEqual(self.rows()["a"]["attempt"], 4, "one spent, one lost with the yard, and two that were left")
+        self.trainyard("run", "--resume", "runs/job", expect=1)
+        self.assertEqual(self.rows()["a"]["attempt"], 7, "it had failed: all of them once more")
+
+
+class Peak(GpuTest):
+    def test_of_a_task_that_is_over_in_a_moment_is_what_it_took(self):
+        self.job("""
+groups:
+  - name: g
+    tasks:
+      - {id: brief, command: [/usr/bin/python3, -c, "x = bytearray(b'x' * 100_000_000)"]}
+""")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        row = self.rows()["brief"]
+        self.assertTrue(150_000_000 < row["memory_peak_bytes"] < 210_000_000, row["memory_peak_bytes"])
+        self.assertTrue(row["memory_peak_at_least"])
+        self.assertRegex(done.stdout, r"brief +FINISHED .* at least \d{3}(\.\d)? MB")
+
+
+class Learned(YardTest):
+    JOB = """# A sweep of mine.
+name: job
+groups:
+  - name: big   # takes 100 MB
+    memory:  3GB   # a guess
+    duration: 2h
+    tasks:
+      - {id: a, command: [/usr/bin/python3, -c, "import time; x = bytearray(100_000_000); time.sleep(1.2)"]}
+  - name: cells
+    matrix: {m: [40, 50]}
+    memory: "{m}MB"
+    tasks:
+      - {command: "sleep 1.2"}
+  - {name: unsaid, tasks: [{id: u, command: sleep 1.2}]}
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.job(self.JOB)
+
+    def run_once(self):
+        self.trainyard("run", "job.yaml", "--set", "utilization-limit.cpu=100%", expect=0)
+
+    def learned(self, *words, expect=0):
+        return self.trainyard("learned", *words, expect=expect)
+
+    def test_shows_what_is_written_and_taken_and_from_which_run(self):
+        self.assertEqual(self.learned("job.yaml").stdout,
+                         "what runs of job.yaml have taught: nothing yet; what a run teaches is kept when it ends\n")
+        self.run_once()
+        shown = self.learned().stdout
+        self.assertEqual(shown, self.learned("show", "runs/../job.yaml").stdout.replace("runs/../job.yaml", "job.yaml"))
+        self.assertTrue(shown.startswith(
+            "what runs of job.yaml have taught, kept in .trainyard/job.yaml.learned.json\n\nbig: 1 task\n"), shown)
+        self.assertRegex(shown, r"\n  memory    3GB      1\d\d(\.\d)? MB +3 GB       runs/job of \d{4}-\d\d-\d\d\n")
+        told = json.loads(self.learned("job.yaml", "--json").stdout)
+        self.assertEqual([group["group"] for group in told["groups"]], ["big", "cells", "unsaid"])
+        (memory,) = told["groups"][0]["numbers"]["memory_bytes"]
+        self.assertEqual(memory["written"], {"text": "3GB", "line": 5, "column": 14, "of_matrix": False})
+        self.assertEqual((memory["next_at_most"], memory["from"]["run"], memory["from"]["gpu"]),
+                         (3 * GB, "runs/job", None))
+        self.assertEqual([cell["memory_bytes"]["next"] for cell in told["groups"][1]["cells"]],
+                         [40_000_000, 50_000_000])
+
+    def test_writes_the_numbers_into_the_lines_where_they_stand(self):
+        self.run_once()
+        path = self.directory / "job.yaml"
+        path.rename(self.directory / "real.yaml")
+        path.symlink_to("real.yaml")
+        path.chmod(0o640)
+        would = self.learned("write", "job.yaml", "--dry-run", expect=1)
+        self.assertEqual(self.text("job.yaml"), self.JOB)
+        done = self.learned("write", "job.yaml", expect=1)
+        self.assertEqual(would.stderr, done.stderr)
+        self.assertEqual(
+            done.stderr,
+            "job.yaml:11:13: group 'cells': memory: '{m}MB' has its value from the matrix: it is left to you\n")
+        now = self.text("job.yaml")
+        (memory,) = re.findall(r"^    memory:  (1\d\dMB)   # a guess$", now, re.M)
+        (duration,) = re.findall(r"^    duration: (\d+ms)$", now, re.M)
+        self.assertEqual(now, self.JOB.replace("3GB", memory).replace("2h", duration))
+        self.assertEqual(would.stdout.splitlines()[:5],
+                         ["--- job.yaml", "+++ job.yaml", "@@ -5 +5 @@", "-    memory:  3GB   # a guess",
+                          f"+    memory:  {memory}   # a guess"])
+        self.assertIn(f"job.yaml:5:14: group 'big': memory: 3GB becomes {memory}\n", done.stdout)
+        self.assertIn("not in the file, which stays so: group 'unsaid': 'memory: ", done.stdout)
+        self.assertTrue(path.is_symlink())
+        self.assertEqual(path.stat().st_mode & 0o777, 0o640)
+        again = self.learned("write", "job.yaml", "--json", expect=1)
+        self.assertEqual(json.loads(again.stdout)["written"], [])
+        self.assertEqual(self.text("job.yaml"), now)
+        self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0)
+
+    def test_forgets_all_or_a_group_or_a_task(self):
+        self.run_once()
+
+        def known():
+            told = json.loads(self.learned("job.yaml", "--json").stdout)
+            return {group["group"]: [cell["id"] for cell in group["cells"]] for group in told["groups"]}
+
+        everything = {"big": ["a"], "cells": ["m=40", "m=50"], "unsaid": ["u"]}
+        self.assertEqual(known(), everything)
+        self.assertIn("nothing is learned of 'cells/m=60' of job.yaml, and nothing was forgotten; something is learned "
+                      "of 'big', 'cells', 'unsaid'",
+                      self.learned("forget", "job.yaml", "cells/m=40", "cells/m=60", expect=1).stderr)
+        self.assertEqual(known(), everything)
+        self.assertEqual(self.learned("forget", "job.yaml", "cells/m=40", "big").stdout,
+                         "forgot what 2 tasks of job.yaml taught\n")
+        self.assertEqual(known(), {"cells": ["m=50"], "unsaid": ["u"]})
+        self.assertEqual(json.loads(self.learned("forget", "--json").stdout), {"job_file": "job.yaml", "forgotten": 2})
+        self.assertEqual(known(), {})
+        self.learned("forget", "job.yaml", expect=1)
+        self.assertIn("the job file comes first", self.learned("forget", "big", expect=2).stderr)
+
+    def test_says_what_of_a_file_cannot_be_read_and_forgets_it(self):
+        kept = self.directory / ".trainyard"
+        kept.mkdir()
+        (kept / "job.yaml.learned.json").write_text("{")
+        self.assertIn("have taught: nothing; '", self.learned("job.yaml").stdout)
+        self.learned("write", "job.yaml", expect=1)
+        self.learned("forget", "job.yaml", "big", expect=1)
+        self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")
+        self.assertIn("nothing yet", self.learned("job.yaml").stdout)
+
+    def test_says_that_nobody_uses_it(self):
+        self.run_once()
+        self.assertIn("\nscheduler.auto-adjust is off: no run uses it\n",
+                      self.learned("job.yaml", "--set", "scheduler.auto-adjust=false").stdout)
+
+    def test_tells_who_mistypes_what_was_meant(self):
+        for words, told in ((["wirte", "job.yaml"], "unknown command 'wirte', did you mean 'write'?"),
+                            (["job.yaml", "--jsn"], "unknown option '--jsn', did you mean '--json'?"),
+                            (["nowhere.yaml"], "nowhere.yaml: cannot be read: No such file or directory"),
+                            ([], "there is no run under ./runs")):
+            self.assertIn(told, self.learned(*words, expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
