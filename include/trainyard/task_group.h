@@ -17,6 +17,9 @@ namespace trainyard {
 struct GroupOptions {
   int parallel_max = 0;    ///< How many at once; 0: as many as there is room for.
   bool fail_fast = false;  ///< The first failure ends the group.
+  /// One of its tasks, the largest, has to live two minutes, end well or say how far it is before
+  /// the others start.
+  bool try_first = false;
 };
 
 class TaskGroup {

@@ -87,7 +87,7 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),
               ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
-                          "groups"));
+                          "try-first, groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
   EXPECT_THAT(mistakes_of("groups: {}"),
@@ -153,6 +153,7 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                "time-limit: 90\n"
                "max-parallel: -1\n"
                "fail-fast: yes\n"
+               "try-first: 2\n"
                "env: [A]\n"
                "working-directory: [x]\n"
                "needs: {a: b}\n"),
@@ -165,11 +166,13 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                   "from 0 to 1000000000",
                   "sweep.yaml:8:16: group 'train': fail-fast: 'yes' is neither true nor "
                   "false; did you mean 'true'?",
-                  "sweep.yaml:9:10: group 'train': 'env' wants names with values, as in "
+                  "sweep.yaml:9:16: group 'train': try-first: '2' is neither 0 nor 1: one task "
+                  "is tried first, or none",
+                  "sweep.yaml:10:10: group 'train': 'env' wants names with values, as in "
                   "{CUDA_LAUNCH_BLOCKING: 1}",
-                  "sweep.yaml:10:24: group 'train': 'working-directory' wants a single value, "
+                  "sweep.yaml:11:24: group 'train': 'working-directory' wants a single value, "
                   "and this is a list",
-                  "sweep.yaml:11:12: group 'train': 'needs' wants names of groups, as in "
+                  "sweep.yaml:12:12: group 'train': 'needs' wants names of groups, as in "
                   "[prepare, train]; [] for none"));
   EXPECT_THAT(
       in_group("memory: 500"),

@@ -64,7 +64,8 @@ class PlanMaker {
            .needs = std::move(needs[i].own),
            .needs_earlier = std::move(needs[i].earlier),
            .parallel_max = group.parallel_max,
-           .fail_fast = group.fail_fast});
+           .fail_fast = group.fail_fast,
+           .try_first = group.try_first.value_or(spec_.try_first)});
       job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
       if (run::taken_in_run_directory(group.name) && grouping_ && basis_.batch == 1) {
         complain(group.name_place, group,

@@ -45,12 +45,13 @@ constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "nretry", .message = kNotRetries},
     {.key = "max-retries", .message = kNotRetries},
 }};
-constexpr std::array<text::Elsewhere, 9> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 10> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
     {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
     {.key = "needs", .message = "'needs' belongs to the group: tasks of a group run in any order"},
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
+    {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
     {.key = "preload",
      .message = "'preload' belongs to the group, whose tasks share what is imported"},
     {.key = "retry", .message = kNotRetries},
@@ -73,6 +74,17 @@ std::optional<Text> read_text(const text::Complainer& to, const text::YamlNode& 
   }
   if (!read.problems.empty()) return std::nullopt;
   return Text{.text = std::move(read.text), .place = node.place};
+}
+
+template <class T, class Parse>
+std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& node,
+                            std::string_view key, Parse parse) {
+  const auto text = text::read_single(to, node, key);
+  if (!text) return std::nullopt;
+  const Result<T> value = parse(*text);
+  if (value) return *value;
+  to.complain(node, fmt::format("{}: {}", key, value.error().message));
+  return std::nullopt;
 }
 
 /// Reads one group and its tasks. Its members are what everything in it is read with.
@@ -100,6 +112,9 @@ class GroupReader {
     if (const text::YamlNode* fast = node.find("fail-fast")) {
       group.fail_fast =
           read_value<bool>(to_, *fast, "fail-fast", settings::parse_flag).value_or(false);
+    }
+    if (const text::YamlNode* first = node.find("try-first")) {
+      group.try_first = read_value<bool>(to_, *first, "try-first", settings::parse_try_first);
     }
     read_tasks(node, group);
     if (const text::YamlNode* modules = node.find("preload")) {
@@ -129,17 +144,6 @@ class GroupReader {
         }
       }
     }
-  }
-
-  template <class T, class Parse>
-  std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& node,
-                              std::string_view key, Parse parse) {
-    const auto text = text::read_single(to, node, key);
-    if (!text) return std::nullopt;
-    const Result<T> value = parse(*text);
-    if (value) return *value;
-    to.complain(node, fmt::format("{}: {}", key, value.error().message));
-    return std::nullopt;
   }
 
   std::vector<std::pair<std::string, text::Place>> read_needs(const text::YamlNode& node) {
@@ -388,13 +392,18 @@ class JobReader {
   JobSpec read(const text::YamlNode& root) {
     JobSpec job;
     if (root.kind != text::YamlKind::Mapping) {
-      to_.complain(root, "a job file is keys with values: name, run-dir, config, groups");
+      to_.complain(root,
+                   "a job file is keys with values: name, run-dir, config, try-first, groups");
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);
     if (const text::YamlNode* name = root.find("name")) job.name = read_name(to_, *name);
     if (const text::YamlNode* run_dir = root.find("run-dir"))
       job.run_directory = read_run_dir(*run_dir);
+    if (const text::YamlNode* first = root.find("try-first")) {
+      job.try_first =
+          read_value<bool>(to_, *first, "try-first", settings::parse_try_first).value_or(false);
+    }
     const text::YamlNode* const groups = root.find("groups");
     if (groups == nullptr) {
       to_.complain(root, "has no 'groups'");

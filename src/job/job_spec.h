@@ -63,12 +63,14 @@ struct GroupSpec {
       needs;  ///< Nothing: the one before.
   int parallel_max = 0;
   bool fail_fast = false;
+  std::optional<bool> try_first;     ///< Nothing: as the job says.
   std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
 };
 
 struct JobSpec {
   std::string name;           ///< Empty: not said.
   std::string run_directory;  ///< As written; empty: not said.
+  bool try_first = false;     ///< Of groups that do not say it.
   std::vector<GroupSpec> groups;
 };
 

@@ -94,6 +94,18 @@ TEST(Job, MakesGroupsWaitForTheOneBefore) {
   EXPECT_THAT(groups[4].needs, ElementsAre(model::GroupIndex{1}));
 }
 
+TEST(Job, TriesOneTaskFirstWhereTheGroupOrTheFileSaysSo) {
+  const auto tried_first = [](std::string_view file, std::string_view group) {
+    const Job job =
+        job_of(fmt::format("{}groups:\n- {{name: a, {}tasks: [{{command: x}}]}}\n", file, group));
+    return job.plan().groups.at(0).try_first;
+  };
+  EXPECT_FALSE(tried_first("", ""));
+  EXPECT_TRUE(tried_first("", "try-first: 1, "));
+  EXPECT_TRUE(tried_first("try-first: 1\n", ""));
+  EXPECT_FALSE(tried_first("try-first: 1\n", "try-first: 0, "));
+}
+
 TEST(Job, NamesTasksAfterTheirMatrix) {
   const Job job = job_of(
       "groups:\n"

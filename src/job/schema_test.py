@@ -54,18 +54,21 @@ WRONG = {
     "a number that may grow in other words": "groups: [{gpu-memory: 4GB+, tasks: [{command: x}]}]",
     "half a GPU": "groups: [{gpus: 0.5, tasks: [{command: x}]}]",
     "a device of another kind": "groups: [{device: gpu, tasks: [{command: x}]}]",
+    "two that are tried first": "groups: [{try-first: 2, tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
 }
 RIGHT = {
     "every key": """
 name: a
 run-dir: b
+try-first: 1
 config: {workdir: c, other-users: share, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
 groups:
 - name: g
   needs: []
   max-parallel: 2
   fail-fast: true
+  try-first: 1
   matrix: {a: 0..9, b: [1, x, null, 1e-3], c: {file: f.txt}, include: [{a: 1, z: 2}], exclude: [{b: x}]}
   preload: [torch, my.data]
   memory: "{z}GB"

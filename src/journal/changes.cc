@@ -31,6 +31,10 @@ void Changes::compare(const std::string& group, const GroupSettings& before,
     add(fmt::format("group '{}': max-parallel was {} and is {}", group,
                     words_for(before.parallel_max), words_for(after.parallel_max)));
   }
+  if (before.try_first != after.try_first) {
+    add(fmt::format("group '{}': try-first was {} and is {}", group, before.try_first ? 1 : 0,
+                    after.try_first ? 1 : 0));
+  }
   if (before.fail_fast != after.fail_fast) {
     add(fmt::format("group '{}': fail-fast was {} and is {}", group, before.fail_fast,
                     after.fail_fast));

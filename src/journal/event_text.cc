@@ -71,7 +71,7 @@ void append(std::string& data, const model::GroupChanged& change, const RowNumbe
 }
 
 /// What of it says something.
-void append(std::string& data, const model::Reason& reason) {
+void append(std::string& data, const model::Reason& reason, const RowNumbers& numbers) {
   append_named(data, "cause", model::to_text(reason.cause));
   const model::Request& needs = reason.needs;
   const auto add = [&data](std::string_view name, std::int64_t value) {
@@ -84,6 +84,10 @@ void append(std::string& data, const model::Reason& reason) {
   if (needs.gpu) fmt::format_to(std::back_inserter(data), R"(,"gpu":{})", needs.gpu->value);
   add("parallel_max", reason.parallel_max);
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
+  if (reason.first) {
+    fmt::format_to(std::back_inserter(data), R"(,"first":{})", numbers.of(*reason.first));
+  }
+  if (reason.first_since) add("since_ms", reason.first_since->since_start.count());
 }
 
 void append(std::string& data, const model::Change& change, const RowNumbers& numbers) {
@@ -92,13 +96,14 @@ void append(std::string& data, const model::Change& change, const RowNumbers& nu
       [&](const model::GroupChanged& group) { append(data, group, numbers); },
       [&](const model::ReasonChanged& reason) {
         fmt::format_to(std::back_inserter(data), R"({{"shape":{})", numbers.of(reason.shape));
-        append(data, reason.reason);
+        append(data, reason.reason, numbers);
         data.push_back('}');
       },
       [&](const model::SharingMeasured& it) {
-        fmt::format_to(std::back_inserter(data),
-                       R"({{"shape":{},"to_a_gpu":{},"factor":{:.3f},"tasks":{},"to_a_gpu_max":{}}})",
-                       numbers.of(it.shape), it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max);
+        fmt::format_to(
+            std::back_inserter(data),
+            R"({{"shape":{},"to_a_gpu":{},"factor":{:.3f},"tasks":{},"to_a_gpu_max":{}}})",
+            numbers.of(it.shape), it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max);
       },
       // A reading, and not kept among what happened.
       [&](const model::HeadroomSeen&) {},

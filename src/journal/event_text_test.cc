@@ -111,6 +111,15 @@ TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
       ElementsAre(
           R"(time -.- {"changes":[{"shape":2,"cause":"gpus","gpus":2,"gpu_memory":1000000000,"gpu":0},)"
           R"({"shape":2,"cause":""}]})"));
+  const model::Reason first{.cause = model::Cause::TriedFirst,
+                            .needs = {},
+                            .first = model::TaskIndex{1},
+                            .first_since = Instant{Duration{700}}};
+  EXPECT_THAT(
+      rows_of(model::TimePassed{},
+              {.changes = {model::ReasonChanged{.shape = {2}, .reason = first}}}),
+      ElementsAre(
+          R"(time -.- {"changes":[{"shape":2,"cause":"tried-first","first":1,"since_ms":700}]})"));
   EXPECT_THAT(rows_of(model::Sampled{}, {.changes = {model::HeadroomSeen{}}}), IsEmpty());
 }
 

@@ -278,6 +278,27 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   EXPECT_THAT(must(reader.waiting()), IsEmpty());
 }
 
+TEST(Journal, TellsWhoIsTriedFirstAndHowLongItHasLived) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"lr=1", "lr=2"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const auto waits = [&](std::optional<Instant> since, Instant seen) {
+    must(journal->commit(turn_of(
+        {.at = seen, .what = model::Sampled{}},
+        {.changes = {model::ReasonChanged{.shape = {0},
+                                          .reason = {.cause = model::Cause::TriedFirst,
+                                                     .needs = {},
+                                                     .first = model::TaskIndex{1},
+                                                     .first_since = since}},
+                     model::HeadroomSeen{{.at = seen, .try_first_time = Duration{120'000}}}}})));
+    must(reader.refresh());
+    return must(reader.waiting()).at(0).reason;
+  };
+  EXPECT_EQ(waits({}, at(1'000)), "waits for lr=2, which is tried first");
+  EXPECT_EQ(waits(at(10'000), at(90'000)), "waits for lr=2, which is tried first: 1:20 of 2:00");
+}
+
 TEST(Journal, WritesDownEachEventOnceAndInOrder) {
   const JournalDirectory directory;
   const TestJob job{numbered(2)};

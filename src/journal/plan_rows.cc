@@ -31,8 +31,10 @@ GroupSettings settings_of(const model::Plan& plan, const model::PlannedGroup& gr
     append_json_string(needs, plan.groups.at(need.value).name);
   }
   needs.push_back(']');
-  return {
-      .needs = std::move(needs), .parallel_max = group.parallel_max, .fail_fast = group.fail_fast};
+  return {.needs = std::move(needs),
+          .parallel_max = group.parallel_max,
+          .fail_fast = group.fail_fast,
+          .try_first = group.try_first};
 }
 
 Result<std::uint32_t> next_number(Database& database, std::string_view table) {
@@ -58,12 +60,14 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
                        model::GroupIndex index) {
   Result<Statement> put = database.prepare(
       "INSERT OR REPLACE INTO groups (number, batch, position, directory, name, needs, "
-      "parallel_max, fail_fast, called) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+      "parallel_max, fail_fast, called, try_first) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
   if (!put) return std::unexpected(std::move(put.error()));
   const model::PlannedGroup& group = batch.plan->groups.at(index.value);
   const GroupSettings settings = settings_of(*batch.plan, group);
   return put->run(number, batch.number, index.value, group.directory, group.name, settings.needs,
-                  settings.parallel_max, settings.fail_fast ? 1 : 0, group.shown());
+                  settings.parallel_max, settings.fail_fast ? 1 : 0, group.shown(),
+                  settings.try_first ? 1 : 0);
 }
 
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,

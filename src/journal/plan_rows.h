@@ -22,6 +22,7 @@ struct GroupSettings {
   std::string needs;  ///< Names, as a JSON array.
   int parallel_max = 0;
   bool fail_fast = false;
+  bool try_first = false;
 
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };

@@ -206,19 +206,20 @@ Result<std::vector<WaitingReason>> JournalReader::waiting() {
   return collect(
       state_->database,
       fmt::format(
-          "SELECT g.called, s.waiting + s.retrying, s.memory, {} FROM shapes s JOIN groups g "
-          "ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
+          "SELECT g.called, s.waiting + s.retrying, s.memory, "
+          "(SELECT id FROM tasks WHERE number = s.needs_task), {} FROM shapes s JOIN groups g ON "
+          "g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
           "ORDER BY s.number",
           kReasonColumns),
       [&room](const Statement& row) {
-        constexpr int kFirst = 3;
+        constexpr int kFirst = 4;
         const model::Reason reason = read_reason(row, kFirst);
         return WaitingReason{
             .group_name = std::string(row.text(0)),
             .tasks = row.small(1),
             .memory = {row.integer(2)},
             .cause = reason.cause,
-            .reason = model::reason_text(reason, room->value_or(model::Headroom{}))};
+            .reason = model::reason_text(reason, room->value_or(model::Headroom{}), row.text(3))};
       });
 }
 

@@ -198,7 +198,7 @@ Result<void> TakingOver::close_executions() {
 Result<void> TakingOver::match_groups() {
   std::vector<OldGroup> old;
   Result<Statement> rows = database_.prepare(fmt::format(
-      "SELECT number, batch, name, needs, parallel_max, fail_fast, position FROM groups "
+      "SELECT number, batch, name, needs, parallel_max, fail_fast, try_first, position FROM groups "
       "WHERE batch IN ({}) ORDER BY number",
       taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
@@ -211,8 +211,9 @@ Result<void> TakingOver::match_groups() {
                    .name = std::string(rows->text(2)),
                    .settings = {.needs = std::string(rows->text(3)),
                                 .parallel_max = rows->small(4),
-                                .fail_fast = rows->small(5) != 0},
-                   .present = !rows->null(6)});
+                                .fail_fast = rows->small(5) != 0,
+                                .try_first = rows->small(6) != 0},
+                   .present = !rows->null(7)});
   }
   const Result<std::uint32_t> next = next_number(database_, "groups");
   if (!next) return std::unexpected(next.error());

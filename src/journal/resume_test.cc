@@ -309,12 +309,14 @@ TEST(Resume, SaysWhatAnEditChanged) {
            ->commit(granted(at(1), {key(0)}) + finished(at(2), key(0), "{}")));
   job.plan.groups[0].parallel_max = 0;
   job.plan.groups[0].fail_fast = true;
+  job.plan.groups[0].try_first = true;
   job.fingerprints = {8, 9};
   const std::vector<std::string> wanted{
       "task 'a/1' was changed after it had finished; its result is kept (--rerun-changed runs it "
       "again)"};
   EXPECT_THAT(resume(directory, job).changes,
               ElementsAre("group 'a': max-parallel was 2 and is no limit",
+                          "group 'a': try-first was 0 and is 1",
                           "group 'a': fail-fast was false and is true", wanted[0],
                           "task 'a/2' was changed"));
   // It still has the result of the other command; the rest is known by now.

@@ -50,7 +50,7 @@ CREATE TABLE groups (
   name TEXT NOT NULL,
   called TEXT NOT NULL,                 -- its name; 'train (2)' where an earlier batch has a 'train'
   needs TEXT NOT NULL, parallel_max INTEGER NOT NULL,
-  fail_fast INTEGER NOT NULL,
+  fail_fast INTEGER NOT NULL, try_first INTEGER NOT NULL DEFAULT 0,
   phase INTEGER NOT NULL DEFAULT 0, message TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE shapes (                   -- the tasks of a group that ask for the same, counted
@@ -66,6 +66,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_gpus INTEGER NOT NULL DEFAULT 0, needs_gpu_memory INTEGER NOT NULL DEFAULT 0,
   needs_gpu INTEGER, needs_parallel INTEGER NOT NULL DEFAULT 0,
   needs_groups TEXT NOT NULL DEFAULT '',
+  needs_task INTEGER, needs_since_ms INTEGER,    -- who is tried first, and since when it trains
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0
@@ -76,7 +77,9 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   holders INTEGER NOT NULL, cpus_milli INTEGER NOT NULL, cpus_free_milli INTEGER NOT NULL,
   cpu_holders INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL, cpu_utilization_max REAL NOT NULL,
   processes_max INTEGER NOT NULL, processes_reason TEXT NOT NULL,
-  ahead INTEGER NOT NULL, waiting_max INTEGER NOT NULL
+  ahead INTEGER NOT NULL, waiting_max INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL DEFAULT 0,     -- while one is tried before others, which must live so long
+  try_first_time_ms INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE headroom_gpus (                -- and of each GPU
   position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,

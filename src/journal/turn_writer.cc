@@ -259,7 +259,9 @@ Result<void> TurnWriter::apply(Instant at, const model::Change& change) {
                                      group.message);
       },
       [&](const model::ReasonChanged& reason) {
-        return waiting_.put(book_.numbers.of(reason.shape), reason.reason);
+        std::optional<std::uint32_t> first;
+        if (reason.reason.first) first = book_.numbers.of(*reason.reason.first);
+        return waiting_.put(book_.numbers.of(reason.shape), reason.reason, first);
       },
       [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); },
       [&](const model::Reached& reached) { return apply(reached); },

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"
 #include "model/resources.h"
@@ -17,17 +18,18 @@ namespace trainyard::journal {
 
 const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
-    "s.needs_parallel, s.needs_groups";
+    "s.needs_parallel, s.needs_groups, s.needs_since_ms";
 
 Result<WaitingTable> WaitingTable::open(Database& database) {
   Result<Statement> reason = database.prepare(
       "UPDATE shapes SET cause = ?2, needs_memory = ?3, needs_cpus_milli = ?4, needs_gpus = ?5, "
-      "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9 "
+      "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9, needs_task = "
+      "?10, needs_since_ms = ?11 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
       "INSERT OR REPLACE INTO headroom "
-      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
+      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
       "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
@@ -35,19 +37,22 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
   return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
 }
 
-Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason) {
+Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
+                               std::optional<std::uint32_t> first) {
   const model::Request& needs = reason.needs;
   std::optional<std::uint32_t> gpu;
   if (needs.gpu) gpu = needs.gpu->value;
   return reason_.run(shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli,
-                     needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups);
+                     needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups, first,
+                     reason.first_since);
 }
 
 Result<void> WaitingTable::put(const model::Headroom& room) {
-  Result<void> done = room_.run(
-      room.memory_free, room.memory_held, room.memory_of_others, room.holders, room.cpus.milli,
-      room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others, room.cpu_utilization_max,
-      room.processes_max, room.processes_reason, room.ahead, room.waiting_max);
+  Result<void> done =
+      room_.run(room.memory_free, room.memory_held, room.memory_of_others, room.holders,
+                room.cpus.milli, room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others,
+                room.cpu_utilization_max, room.processes_max, room.processes_reason, room.ahead,
+                room.waiting_max, room.at, room.try_first_time);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
@@ -67,6 +72,7 @@ model::Reason read_reason(const Statement& row, int first) {
   if (!row.null(first + 5)) {
     reason.needs.gpu = model::GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
   }
+  if (!row.null(first + 8)) reason.first_since = Instant{Duration(row.integer(first + 8))};
   return reason;
 }
 
@@ -74,12 +80,13 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
   Result<Statement> row = database.prepare(
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
-      "ahead, waiting_max FROM headroom");
+      "ahead, waiting_max, at_ms, try_first_time_ms FROM headroom");
   if (!row) return std::unexpected(std::move(row.error()));
   const Result<bool> found = row->next();
   if (!found) return std::unexpected(found.error());
   if (!*found) return std::nullopt;
-  model::Headroom room{.memory_free = {row->integer(0)},
+  model::Headroom room{.at = {Duration(row->integer(13))},
+                       .memory_free = {row->integer(0)},
                        .memory_held = {row->integer(1)},
                        .memory_of_others = {row->integer(2)},
                        .holders = row->small(3),
@@ -92,6 +99,7 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                        .processes_reason = std::string(row->text(10)),
                        .ahead = row->small(11),
                        .waiting_max = row->small(12),
+                       .try_first_time = Duration(row->integer(14)),
                        .gpus = {}};
   Result<Statement> gpus = database.prepare(
       "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for "

@@ -17,8 +17,10 @@ class WaitingTable {
  public:
   static Result<WaitingTable> open(Database& database);
 
-  /// Both write inside the caller's transaction. `shape` is the number of its row.
-  Result<void> put(std::uint32_t shape, const model::Reason& reason);
+  /// Both write inside the caller's transaction. `shape` is the number of its row, and `first`
+  /// that of who is tried first.
+  Result<void> put(std::uint32_t shape, const model::Reason& reason,
+                   std::optional<std::uint32_t> first);
   Result<void> put(const model::Headroom& room);
 
  private:
@@ -32,7 +34,7 @@ class WaitingTable {
 
 /// The columns of a reason, for read_reason().
 extern const char* const kReasonColumns;
-/// From the column `first` on.
+/// From the column `first` on; who is tried first is left out.
 model::Reason read_reason(const Statement& row, int first);
 
 /// What was put last; nothing when nobody has waited yet.

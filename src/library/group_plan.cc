@@ -96,7 +96,8 @@ Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<
                          .called = part > 1 ? part_name(group.name(), part) : std::string(),
                          .directory = run::group_directory(1, group.name(), by_group),
                          .parallel_max = group.options().parallel_max,
-                         .fail_fast = group.options().fail_fast});
+                         .fail_fast = group.options().fail_fast,
+                         .try_first = group.options().try_first});
   std::map<model::Terms, model::ShapeIndex> shapes;
   for (Task* const task : tasks) {
     const Result<model::Terms> terms = terms_of(*task, group, basis);

@@ -80,6 +80,22 @@ TEST_F(YardTest, TriesATaskAgainAsOftenAsItSays) {
   EXPECT_EQ(once.message(), "std::runtime_error: never");
 }
 
+TEST_F(YardTest, TriesOneTaskBeforeTheOthersStart) {
+  TaskGroup group("g", {.cpus = 0}, {.try_first = true});
+  auto& small =
+      group.add<OnTerms>(TaskOptions{.id = "small", .memory = 20_MB}, [] { return Json(); });
+  auto& large = group.add<OnTerms>(TaskOptions{.id = "large", .memory = 40_MB},
+                                   []() -> Json { throw std::runtime_error("a typo"); });
+  Yard yard(config(), options());
+  const Result<RunSummary> done = yard.run(group);
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  EXPECT_EQ(done->failed, 1);
+  EXPECT_EQ(done->skipped, 1);
+  EXPECT_EQ(large.message(), "std::runtime_error: a typo");
+  EXPECT_EQ(small.message(),
+            "the task of its group that was tried first failed: std::runtime_error: a typo");
+}
+
 TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
   TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .environment = {{"A", "group"}, {"B", "b"}}});
   auto& task = group.add<OnTerms>(TaskOptions{.id = "t", .environment = {{"A", "task"}}},

@@ -29,6 +29,7 @@ struct PlannedGroup {
   std::vector<GroupIndex> needs_earlier;
   int parallel_max = 0;    ///< How many of its tasks at once; 0 is no limit.
   bool fail_fast = false;  ///< The first failure ends the group.
+  bool try_first = false;  ///< One of its tasks is tried before the others start.
 
   /// What people see.
   [[nodiscard]] const std::string& shown() const { return called.empty() ? name : called; }
@@ -161,6 +162,8 @@ struct Policy {
   Duration gpu_gone_max{60'000};
   /// How long a GPU that did not answer has to answer before tasks are given to it again.
   Duration gpu_steady_after{10'000};
+  /// scheduler.try-first-time: how long one that is tried first has to live.
+  Duration try_first_time{120'000};
 };
 
 }  // namespace trainyard::model

@@ -11,14 +11,17 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/time.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 14> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 15> kCauseNames{
     {{Cause::Group, "group"},
+     {Cause::TriedFirst, "tried-first"},
      {Cause::Queued, "queued"},
      {Cause::KeeperSilent, "keeper"},
      {Cause::Processes, "processes"},
@@ -83,6 +86,17 @@ std::string ahead_words(const Headroom& room) {
   }
   return fmt::format("{} loaded ahead already",
                      room.ahead == 1 ? "1 task is" : fmt::format("{} tasks are", room.ahead));
+}
+
+/// "waits for lr=0.1, which is tried first: 1:20 of 2:00".
+std::string tried_first_words(const Reason& reason, const Headroom& room, std::string_view first) {
+  std::string words =
+      fmt::format("waits for {}, which is tried first", first.empty() ? "a task" : first);
+  if (!reason.first_since) return words;
+  const Duration lived =
+      std::clamp(room.at - *reason.first_since, Duration{0}, room.try_first_time);
+  return words + fmt::format(": {} of {}", trainyard::to_text(lived),
+                             trainyard::to_text(room.try_first_time));
 }
 
 bool is_wanted(const Reason& reason, std::size_t index) {
@@ -199,12 +213,14 @@ std::string gpu_promise_text(const Request& promise) {
                      promise.gpus == 1 ? "its GPU" : fmt::format("each of {} GPUs", promise.gpus));
 }
 
-std::string reason_text(const Reason& reason, const Headroom& room) {
+std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first) {
   switch (reason.cause) {
     case Cause::None:
       break;
     case Cause::Group:
       return "waits for group " + reason.groups;
+    case Cause::TriedFirst:
+      return tried_first_words(reason, room, first);
     case Cause::Queued:
       return "older tasks are looked at first";
     case Cause::KeeperSilent:

@@ -22,6 +22,19 @@ std::string gpu_words(const Request& needs, const Headroom& room, Cause cause = 
 
 TEST(ReasonText, SaysNothingWhereNobodyWaits) { EXPECT_EQ(reason_text({}, {}), ""); }
 
+TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
+  Reason reason{.cause = Cause::TriedFirst, .needs = {}, .first = TaskIndex{3}};
+  Headroom room{.at = Instant{Duration{90'000}}, .try_first_time = Duration{120'000}};
+  EXPECT_EQ(reason_text(reason, room, "lr=0.1"), "waits for lr=0.1, which is tried first");
+  reason.first_since = Instant{Duration{10'000}};
+  EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
+            "waits for lr=0.1, which is tried first: 1:20 of 2:00");
+  room.at = Instant{Duration{900'000}};
+  EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
+            "waits for lr=0.1, which is tried first: 2:00 of 2:00")
+      << "the reading may be a moment late";
+}
+
 TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
   Headroom room{.memory_free = gb(4), .memory_held = gb(2), .holders = 1};
   const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(5)}};

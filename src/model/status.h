@@ -26,7 +26,8 @@ enum class Verdict : std::uint8_t {
   None = 0,      ///< It has not ended yet.
   Finished = 1,  ///< EXITED, with its result.
   Failed = 2,    ///< EXCEPTION; Failure says why.
-  Skipped = 3,   ///< Never started: a group it needs failed, or its own with fail-fast.
+  Skipped = 3,   ///< Never started: a group it needs failed, or its own with fail-fast, or the
+                 ///< task of its own that was tried first.
   Stopped = 4,   ///< The run was interrupted before the task had ended. Resuming runs it again.
 };
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
 #include "model/resources.h"
 
 namespace trainyard::model {
@@ -20,6 +22,7 @@ namespace trainyard::model {
 enum class Cause : std::uint8_t {
   None,  ///< Nobody waits.
   Group,
+  TriedFirst,  ///< Another task of their group is tried first.
   Queued,
   KeeperSilent,
   Processes,
@@ -35,8 +38,8 @@ enum class Cause : std::uint8_t {
   Reserved
 };
 
-/// "group", "queued", "keeper", "processes", "others-use-cpu", "parallel", "cpus", "memory",
-/// "gpus", "gpus-linger", "gpus-gone", "settling", "ahead", "reserved"; empty for None.
+/// "group", "tried-first", "queued", "keeper", "processes", "others-use-cpu", "parallel", "cpus",
+/// "memory", "gpus", "gpus-linger", "gpus-gone", "settling", "ahead", "reserved"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -47,6 +50,9 @@ struct Reason {
   Request needs;         ///< Of the oldest; only what of it the cause is about.
   int parallel_max = 0;  ///< Of its group, where that is the cause.
   std::string groups;    ///< Where groups have to end first: their names, quoted.
+  /// Who is tried first, where that is the cause, and since when it trains.
+  std::optional<TaskIndex> first = std::nullopt;
+  std::optional<Instant> first_since = std::nullopt;
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };
@@ -68,6 +74,7 @@ struct Headroom {
     friend bool operator==(const Card&, const Card&) = default;
   };
 
+  Instant at;         ///< When it was like this.
   Bytes memory_free;  ///< Negative when more is in use than should be.
   Bytes memory_held;
   Bytes memory_of_others;
@@ -81,14 +88,15 @@ struct Headroom {
   std::string processes_reason;    ///< Why; empty where max-process says so.
   int ahead = 0;                   ///< Loaded, and not training yet.
   int waiting_max = 0;             ///< max-waiting; 0 is no limit.
+  Duration try_first_time{0};      ///< How long who is tried first has to live.
   std::vector<Card> gpus;
 
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };
 
 /// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, others use 4 GB". Empty where
-/// nobody waits.
-std::string reason_text(const Reason& reason, const Headroom& room);
+/// nobody waits. `first` is the name of Reason::first.
+std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
 
 /// "3.6 GB on its GPU", "2 whole GPUs".
 std::string gpu_promise_text(const Request& promise);

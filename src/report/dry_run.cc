@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include "report/learned_numbers.h"
 #include "report/terminal_text.h"
 #include "schedule/gpu_room.h"
+#include "schedule/scheduler.h"
 #include "settings/configuration.h"
 #include "settings/machine_text.h"
 #include "text/shell_quote.h"
@@ -135,7 +137,36 @@ std::string limits_text(const job::Job& job) {
   return text;
 }
 
-std::string group_text(const job::Job& job, std::size_t number) {
+/// Who of a group is tried first, as far as it is known before the run begins; nothing where all
+/// start at once.
+std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t group) {
+  if (!plan.groups[group].try_first) return std::nullopt;
+  std::map<model::TaskIndex, const model::Reached*> reached;
+  for (const model::Reached& it : plan.reached) reached[it.task] = &it;
+  const auto request_of = [&](model::TaskIndex task) {
+    model::Request request = plan.shape_of(task).terms.request;
+    const auto before = reached.find(task);
+    if (before == reached.end()) return request;
+    request.memory = std::max(request.memory, before->second->memory);
+    if (request.gpus > 0 && before->second->largest) request.gpu_memory = {};
+    if (!model::wants_whole_gpus(request)) {
+      request.gpu_memory = std::max(request.gpu_memory, before->second->gpu_memory);
+    }
+    return request;
+  };
+  std::optional<model::TaskIndex> largest;
+  int open = 0;
+  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
+    const model::TaskIndex task{i};
+    if (plan.shape_of(task).group.value != group || plan.tasks[i].finished_before) continue;
+    ++open;
+    const bool more = !largest || schedule::asks_for_less(request_of(*largest), request_of(task));
+    if (more) largest = task;
+  }
+  return open > 1 ? largest : std::nullopt;
+}
+
+std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t number) {
   const model::PlannedGroup& group = job.plan().groups[number];
   std::vector<std::string> facts;
   facts.reserve(group.needs.size() + 2);
@@ -145,6 +176,9 @@ std::string group_text(const job::Job& job, std::size_t number) {
   if (group.parallel_max > 0)
     facts.push_back(fmt::format("at most {} at once", group.parallel_max));
   if (group.fail_fast) facts.emplace_back("ends with the first failure");
+  if (const auto first = tried_first(plan, number)) {
+    facts.push_back(fmt::format("tries {} first", job.task_id(*first)));
+  }
   return facts.empty() ? fmt::format("group {}\n", group.name)
                        : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
 }
@@ -331,7 +365,7 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   for (const model::AttemptKey key : tasks.shown) {
     if (job.group_of(key.task).value >= groups) {
       groups = job.group_of(key.task).value;
-      text += "\n" + group_text(job, groups);
+      text += "\n" + group_text(job, plan, groups);
       ++groups;
     }
     text += task_text(job, key, learned);
@@ -359,14 +393,17 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
             {"tasks_max", policy.processes_max},
             {"configuration", Json::parse(settings::show_json(job.configuration()))}};
   Json groups = Json::array();
-  for (const model::PlannedGroup& group : job.plan().groups) {
+  for (std::size_t number = 0; number < job.plan().groups.size(); ++number) {
+    const model::PlannedGroup& group = job.plan().groups[number];
+    const std::optional<model::TaskIndex> first = tried_first(plan, number);
     Json needs = Json::array();
     for (const model::GroupIndex need : group.needs)
       needs.push_back(job.plan().groups[need.value].name);
     groups.push_back({{"name", group.name},
                       {"needs", needs},
                       {"max_parallel", group.parallel_max},
-                      {"fail_fast", group.fail_fast}});
+                      {"fail_fast", group.fail_fast},
+                      {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)}});
   }
   json["groups"] = groups;
   const ToRun to_be_run = to_run(plan, tasks_max);

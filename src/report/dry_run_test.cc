@@ -152,6 +152,24 @@ TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
   EXPECT_EQ(json["tasks"][1]["attempt"], 1);
 }
 
+TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
+  const job::Job job = job::job_of(
+      "try-first: 1\n"
+      "groups:\n"
+      "- name: g\n"
+      "  tasks: [{id: a, memory: 1GB, command: x}, {id: b, memory: 3GB, command: x},\n"
+      "          {id: c, memory: 2GB, command: x}]\n"
+      "- {name: h, tasks: [{id: a, command: x}]}\n");
+  EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup g: tries b first\n"));
+  EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup h: needs g\n")) << "there is only one";
+  ResumedPlan resumed{.plan = job.plan(), .notes = {}};
+  resumed.plan.tasks[1].finished_before = true;
+  resumed.plan.reached = {{.task = {0}, .memory = gb(4)}};
+  const auto json = nlohmann::json::parse(dry_run_json(job, 9, &resumed));
+  EXPECT_EQ(json["groups"][0]["try_first"], "a");
+  EXPECT_TRUE(json["groups"][1]["try_first"].is_null());
+}
+
 TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
   const sys::TemporaryDirectory directory;
   directory.write(
@@ -215,10 +233,10 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(json["task_count"], 3);
   EXPECT_EQ(json["machine"]["memory_to_give_bytes"], gb(18).count);
   EXPECT_EQ(json["configuration"]["scheduler.interval"]["value"], "60");
-  EXPECT_EQ(
-      json["groups"][1],
-      nlohmann::json::parse(
-          R"({"name": "train", "needs": ["prepare"], "max_parallel": 2, "fail_fast": true})"));
+  EXPECT_EQ(json["groups"][1],
+            nlohmann::json::parse(
+                R"({"name": "train", "needs": ["prepare"], "max_parallel": 2, "fail_fast": true,
+              "try_first": null})"));
   ASSERT_EQ(json["tasks"].size(), 2U);
   const auto& task = json["tasks"][1];
   EXPECT_EQ(task["group"], "train");

@@ -386,7 +386,9 @@ std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
-  return ", waits: " + plain(model::reason_text(reasons_.begin()->second, room_));
+  const model::Reason& reason = reasons_.begin()->second;
+  const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
+  return ", waits: " + plain(model::reason_text(reason, room_, first));
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

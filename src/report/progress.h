@@ -29,7 +29,7 @@ namespace trainyard::report {
 
 struct ProgressOptions {
   /// "train/lr=1".
-  std::move_only_function<std::string(model::TaskIndex)> name_of;
+  std::move_only_function<std::string(model::TaskIndex) const> name_of;
   /// Where an attempt's stderr lies, for the lines about failures; may be empty.
   std::move_only_function<std::string(model::AttemptKey)> stderr_of;
   bool terminal = false;

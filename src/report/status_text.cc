@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -211,17 +212,32 @@ std::string retrying_text(const StatusView& view) {
   return "\nretried:\n" + text;
 }
 
+/// Kinds of tasks of a group that wait for the same are one line.
+std::vector<journal::WaitingReason> told_together(const std::vector<journal::WaitingReason>& all) {
+  std::vector<journal::WaitingReason> lines;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
+  for (const journal::WaitingReason& one : all) {
+    const auto [place, fresh] = known.try_emplace({one.group_name, one.reason}, lines.size());
+    if (fresh) {
+      lines.push_back(one);
+    } else {
+      lines[place->second].tasks += one.tasks;
+    }
+  }
+  return lines;
+}
+
 std::string waiting_text(const StatusView& view) {
   if (view.waiting.empty() || view.state != RunState::Running) return {};
   std::string text = "\nwaiting:\n";
-  const std::size_t shown = std::min(view.waiting.size(), kReasonsShown);
+  const std::vector<journal::WaitingReason> lines = told_together(view.waiting);
+  const std::size_t shown = std::min(lines.size(), kReasonsShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const journal::WaitingReason& reason = view.waiting[i];
-    text += fmt::format("  {}, {}: {}\n", plain(reason.group_name), counted(reason.tasks, "task"),
-                        plain(reason.reason));
+    text += fmt::format("  {}, {}: {}\n", plain(lines[i].group_name),
+                        counted(lines[i].tasks, "task"), plain(lines[i].reason));
   }
-  if (view.waiting.size() > shown) {
-    text += fmt::format("  and {} more kinds of tasks\n", view.waiting.size() - shown);
+  if (lines.size() > shown) {
+    text += fmt::format("  and {} more kinds of tasks\n", lines.size() - shown);
   }
   return text;
 }

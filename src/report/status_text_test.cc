@@ -129,6 +129,17 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   EXPECT_THAT(text, Not(HasSubstr("RUNNING")));
 }
 
+TEST(Status, TellsOnceWhatKindsOfTasksWaitForTogether) {
+  StatusView view = view_of_a_live_run();
+  view.waiting[0].tasks = 2;
+  view.waiting.push_back(view.waiting[0]);
+  view.waiting.push_back(view.waiting[0]);
+  view.waiting[1].group_name = "another";
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, HasSubstr("\n  " + view.waiting[0].group_name + ", 4 tasks: "));
+  EXPECT_THAT(text, HasSubstr("\n  another, 2 tasks: "));
+}
+
 TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
   StatusView view{.job = "mnist",
                   .run_directory = "runs/mnist",

@@ -75,13 +75,15 @@ Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
 model::Decision Scheduler::on(const model::Event& event) {
   model::Decision out;
-  // Only what gives something back, or asks for something, is a reason to look who can start.
+  // Only what gives something back, or asks for something, is a reason to look who can start. Who
+  // has lived so long by now has done so, whatever has become of it since.
+  const bool lived = state_->end_long_trials(event.at, out);
   bool look = true;
   match(
       event.what,
       [&](const model::AttemptStarted& it) {
         state_->started(event.at, it, out);
-        look = false;
+        look = lived;
       },
       [&](const model::StageReported& it) { state_->reported(event.at, it, out); },
       [&](const model::AttemptEnded& it) { state_->ended(event.at, it, out); },
@@ -91,7 +93,7 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::BatchAdded& it) { state_->batch_added(*it.plan, out); },
-      [&](const model::Progressed& it) { state_->progressed(event.at, it); },
+      [&](const model::Progressed& it) { state_->progressed(event.at, it, out); },
       [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
@@ -100,9 +102,10 @@ model::Decision Scheduler::on(const model::Event& event) {
   if (state_->come_back(event.at)) look = true;
   state_->tell_prices(out);
   if (look) state_->start_what_fits(event.at, out);
+  state_->tell_of_trials(out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
                        std::holds_alternative<model::GpusSampled>(event.what);
-  state_->tell_headroom(reading, out);
+  state_->tell_headroom(event.at, reading, out);
   return out;
 }
 
@@ -114,6 +117,7 @@ std::optional<Instant> Scheduler::wakeup() const {
   if (!state_->deadlines.empty()) sooner(state_->deadlines.begin()->first);
   sooner(state_->next_coming_back());
   sooner(state_->next_gate());
+  sooner(state_->next_trial_end());
   return first;
 }
 

@@ -47,6 +47,10 @@ class Scheduler {
   std::unique_ptr<State> state_;
 };
 
+/// Whether one asks for less than the other: of whole GPUs, then of memory of GPUs, then of the
+/// host's. Of a group that tries one first it is the one that asks for most.
+bool asks_for_less(const model::Request& one, const model::Request& other);
+
 /// Why a request can never be granted here, in words for the person who wrote it; nothing when it
 /// can: "needs 64 GB of memory, this machine can give 22.1 GB (24 GB less 1.9 GB kept free)".
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,

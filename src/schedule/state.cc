@@ -210,6 +210,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   if (ending.verdict == model::Verdict::Finished) {
     learn_from(running, event.usage, at);
     if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
+    if (is_tried_first(task)) end_trial(group, out);
     return conclude(task, Status::Exited, std::move(ending), out);
   }
   ending.stage = running.stage;
@@ -218,13 +219,16 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     return conclude(task, nothing_done ? Status::Available : Status::Interrupt, std::move(ending),
                     out);
   }
-  conclude(task, Status::Exception, std::move(ending), out);
+  conclude(task, Status::Exception, ending, out);
+  fail_trial(running, ending, out);
   if (groups_.planned(group).fail_fast) fail_fast(group, at, out);
 }
 
 bool Scheduler::State::somebody_waits(model::ShapeIndex shape) const {
   const model::GroupIndex group = shapes_[shape.value].group;
-  if (groups_.phase(group) == model::GroupPhase::Running) return waits_in_a_room(shape);
+  if (groups_.phase(group) == model::GroupPhase::Running) {
+    return waits_in_a_room(shape) || holds_any(shape);
+  }
   // The tasks of a group that is blocked wait in no room.
   const auto [first, last] = members_[group.value];
   for (model::TaskIndex task = first; task < last; ++task.value) {
@@ -274,13 +278,15 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   const model::GroupIndex group = group_of(event.task);
   const model::ShapeIndex shape = tasks[event.task].shape;
   const bool delayed = delayed_.remove(event.task);
-  if (!delayed && groups_.phase(group) == model::GroupPhase::Running) waiting_.remove(event.task);
+  const bool in_room = !delayed && groups_.phase(group) == model::GroupPhase::Running;
+  if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool tried = tasks[event.task].status == Status::Interrupt;
   conclude_waiting(event.task, model::Verdict::Skipped,
                    tried ? "killed on request while it waited for another try"
                          : "killed on request before it started",
                    out);
-  if (!somebody_waits(shape)) clear_reason(shape, out);
+  leave_trial(event.task, out);
+  settle_reason(shape, out);
   const bool failed = tasks[event.task].verdict == model::Verdict::Failed;
   if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);

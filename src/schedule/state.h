@@ -4,6 +4,7 @@
 // A task of the run is in one place at a time:
 //
 //   its group is Blocked         in none of the containers below
+//   another is tried first       in none either, while its group is in trials_
 //   waits to be started          in waiting_
 //   waits for its retry's time   in delayed_, where it asks for nothing
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
@@ -26,11 +27,13 @@
 //     (group_book.h).
 // (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
 //     it: being passed is counted anew for each wait.
-// (7) A shape has a reason only while a task of it waits in a room or for its group; told_ counts
-//     the shapes that have one.
+// (7) A shape has a reason only while a task of it waits in a room, for its group, or for the one
+//     that is tried first; told_ counts the shapes that have one.
 // (8) After the first interrupt nothing waits anywhere: what has no verdict is in running_.
 // (9) What is numbered by shape (reasons_, noted_in_) has one entry for each of shapes_; what is
 //     numbered by group (members_, durations_) one for each of groups_. Only batch_added() adds.
+// (10) A group is in trials_ while one of its tasks is tried first and others wait for it: at least
+//     one. Until it leaves, that task is the only one of its group that was started. It is Running.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +89,8 @@ struct Scheduler::State {
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
-  void progressed(Instant at, const model::Progressed& event);
+  /// Who says how far it is begins nothing more, and lives: others may begin.
+  void progressed(Instant at, const model::Progressed& event, model::Decision& out);
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
   /// When let_go() is to be called next.
@@ -97,6 +101,13 @@ struct Scheduler::State {
   bool come_back(Instant at);
   /// When come_back() is to be called next.
   [[nodiscard]] std::optional<Instant> next_coming_back() const { return delayed_.first(); }
+  /// Lets the others of those groups begin whose task that is tried first has lived long enough.
+  /// Returns whether there were any.
+  bool end_long_trials(Instant at, model::Decision& out);
+  /// When that is to be called next.
+  [[nodiscard]] std::optional<Instant> next_trial_end() const;
+  /// Says of those who wait for one that is tried first since when it trains.
+  void tell_of_trials(model::Decision& out);
 
   /// When somebody may start who waits for another to settle on its GPU, whatever else happens.
   [[nodiscard]] std::optional<Instant> next_gate() const { return gate_opens_at_; }
@@ -104,7 +115,7 @@ struct Scheduler::State {
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, model::Decision& out);
   /// Says what could be promised, if that is new: after a reading, and with a new reason.
-  void tell_headroom(bool after_reading, model::Decision& out);
+  void tell_headroom(Instant at, bool after_reading, model::Decision& out);
   /// Says what sharing GPUs costs, where that is new.
   void tell_prices(model::Decision& out);
 
@@ -213,6 +224,12 @@ struct Scheduler::State {
     return shape_of(task).group;
   }
 
+  /// A group that begins with one of its tasks.
+  struct Trial {
+    model::TaskIndex task;              ///< That one.
+    std::optional<Instant> told_since;  ///< Since when it trains, as was last said.
+  };
+
   // Of groups.
   void open_group(model::GroupIndex group, model::Decision& out);
   void skip_group(model::GroupIndex group, const std::string& cause, model::Decision& out);
@@ -220,6 +237,19 @@ struct Scheduler::State {
   void close_group_if_over(model::GroupIndex group, model::Decision& out);
   void look_at_blocked_groups(model::Decision& out);
   void fail_fast(model::GroupIndex group, Instant at, model::Decision& out);
+
+  [[nodiscard]] std::vector<model::TaskIndex> held_of(model::GroupIndex group) const;
+  [[nodiscard]] bool is_tried_first(model::TaskIndex task) const;
+  [[nodiscard]] bool is_held(model::TaskIndex task) const;
+  [[nodiscard]] bool holds_any(model::ShapeIndex shape) const;
+  [[nodiscard]] model::Request whole_request_of(model::TaskIndex task) const;
+  void begin_trial(model::GroupIndex group, model::Decision& out);
+  void end_trial(model::GroupIndex group, model::Decision& out);
+  void fail_trial(const Running& running, const Ending& ending, model::Decision& out);
+  void leave_trial(model::TaskIndex task, model::Decision& out);
+  void tell_of_trial(model::GroupIndex group, const Trial& trial, model::Decision& out);
+  [[nodiscard]] std::optional<Instant> lives_since(const Trial& trial) const;
+  void wait_to_start(model::TaskIndex task);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
   void go_on_with(const model::Plan& plan, const model::PlanStart& start);
@@ -357,10 +387,12 @@ struct Scheduler::State {
                    model::Decision& out);
   void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
   void clear_reason(model::ShapeIndex shape, model::Decision& out);
+  /// When one has left a room, or ended waiting.
+  void settle_reason(model::ShapeIndex shape, model::Decision& out);
   void note_queued(model::Decision& out);
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
                                          const GpuSet& gpus) const;
-  [[nodiscard]] model::Headroom headroom_now() const;
+  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
 
   std::vector<model::Shape> shapes_;
   /// The tasks of each group: the first, and one past the last.
@@ -382,9 +414,11 @@ struct Scheduler::State {
   int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.
   model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
   DelayedTries delayed_;
+  std::map<model::GroupIndex, Trial> trials_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;
-  /// What tasks of a resumed run had come to ask of the host's memory, until their group opens.
+  /// What tasks of a resumed run had come to ask of the host's memory, until they first wait for
+  /// room.
   std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Passed> passed_;
   std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.

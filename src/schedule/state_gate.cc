@@ -6,7 +6,6 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "model/event.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 #include "schedule/gpu_ledger.h"
@@ -76,15 +75,6 @@ void Scheduler::State::occupy(const model::Request& request, const GpuSet& gpus,
   const std::span<const GpuRoom> room = gpus_.room();
   room_beside_held_.assign(room.begin(), room.end());
   for (const Held& one : held_) take(room_beside_held_, one.request, one.gpus);
-}
-
-/// Who reports how far it is has what it needs.
-void Scheduler::State::progressed(Instant at, const model::Progressed& event) {
-  const auto found = running_.find(event.key.task);
-  if (found == running_.end() || found->second.key != event.key) return;
-  if (!found->second.training_since) return;
-  gpus_.settle(event.key.task);
-  if (event.fraction) paces_.progressed(event.key.task, *event.fraction, at);
 }
 
 }  // namespace trainyard::schedule

@@ -197,7 +197,8 @@ void Scheduler::State::give_up_waiting(model::TaskIndex task, Instant at, model:
   waiting_.remove(task);
   conclude_waiting(task, model::Verdict::Skipped, std::string(kNoGpuLeft), out,
                    model::Failure::CannotStart);
-  if (!somebody_waits(shape)) clear_reason(shape, out);
+  leave_trial(task, out);
+  settle_reason(shape, out);
   const bool failed = tasks[task].verdict == model::Verdict::Failed;
   if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);

@@ -43,12 +43,10 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
   out_of_order_ = true;
   out.changes.emplace_back(
       model::GroupChanged{.group = group, .phase = model::GroupPhase::Running});
-  const auto [first, last] = members_[group.value];
-  for (model::TaskIndex task = first; task < last; ++task.value) {
-    if (tasks[task].verdict != model::Verdict::None) continue;
-    const auto reached = reached_memory_.extract(task);
-    const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
-    waiting_.add(task, tasks[task].shape, group, request_to_start(task, memory));
+  if (groups_.planned(group).try_first && groups_.open(group) > 1) {
+    begin_trial(group, out);
+  } else {
+    for (const model::TaskIndex task : held_of(group)) wait_to_start(task);
   }
   // All of its tasks had finished in an earlier execution. Who needs it is looked at by the caller.
   if (groups_.open(group) > 0) return;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -42,11 +43,20 @@ void Scheduler::State::clear_reason(model::ShapeIndex shape, model::Decision& ou
   set_reason(shape, {}, out);
 }
 
+void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& out) {
+  if (waits_in_a_room(shape)) return;
+  const model::GroupIndex group = shapes_[shape.value].group;
+  const auto trial = trials_.find(group);
+  if (trial != trials_.end() && holds_any(shape)) return tell_of_trial(group, trial->second, out);
+  if (!somebody_waits(shape)) clear_reason(shape, out);
+}
+
 void Scheduler::State::note_queued(model::Decision& out) {
   for (const WaitingRoom::Head& head : waiting_.order()) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     const model::Cause told = reasons_[lane.shape.value].cause;
-    if (told == model::Cause::None || told == model::Cause::Group)
+    if (told == model::Cause::None || told == model::Cause::Group ||
+        told == model::Cause::TriedFirst)
       note_reason(lane, model::Cause::Queued, {}, out);
   }
 }
@@ -80,23 +90,25 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
   return reason;
 }
 
-void Scheduler::State::tell_headroom(bool after_reading, model::Decision& out) {
+void Scheduler::State::tell_headroom(Instant at, bool after_reading, model::Decision& out) {
   if (told_ == 0) return;
   const auto is_new = [](const model::Change& change) {
     const auto* const reason = std::get_if<model::ReasonChanged>(&change);
     return reason != nullptr && reason->reason.cause != model::Cause::None;
   };
   if (!after_reading && std::ranges::none_of(out.changes, is_new)) return;
-  model::Headroom now = headroom_now();
+  model::Headroom now = headroom_now(at);
   if (now == headroom_) return;
   headroom_ = now;
   out.changes.emplace_back(model::HeadroomSeen{std::move(now)});
 }
 
-model::Headroom Scheduler::State::headroom_now() const {
+model::Headroom Scheduler::State::headroom_now(Instant at) const {
   const bool by_setting = policy_.processes_max > 0 && processes_max() == policy_.processes_max;
   const bool bounded = policy_.processes_max > 0 || capacity_.processes_max > 0;
   model::Headroom room{
+      // Else it would be told again for that alone.
+      .at = trials_.empty() ? Instant{} : at,
       .memory_free = ledger_.memory_free(),
       .memory_held = ledger_.memory_held(),
       .memory_of_others = ledger_.memory_of_others(),
@@ -110,6 +122,7 @@ model::Headroom Scheduler::State::headroom_now() const {
       .processes_reason = by_setting ? std::string() : std::string(capacity_.processes_max_reason),
       .ahead = ahead_,
       .waiting_max = policy_.waiting_max,
+      .try_first_time = policy_.try_first_time,
       .gpus = {}};
   const std::span<const GpuRoom> cards = gpus_.room();
   for (std::uint32_t index = 0; index < cards.size(); ++index) {

@@ -128,7 +128,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
                          .promise = running.promise,
                          .gpus = running.gpus,
                          .memory_max = memory_max_of(task, running.promise.memory)});
-  if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
+  settle_reason(tasks[task].shape, out);
 }
 
 void Scheduler::State::trained(Running& running, Instant at, model::Decision& out) {
@@ -206,7 +206,7 @@ void Scheduler::State::leave_room(Running& running, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
   loaded_.remove(task);
   passed_.erase(task);
-  if (!waits_in_a_room(tasks[task].shape)) clear_reason(tasks[task].shape, out);
+  settle_reason(tasks[task].shape, out);
 }
 
 void Scheduler::State::set_ahead(Running& running, bool ahead) {

@@ -279,7 +279,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
                                                 .gpus = gpus,
                                                 .memory_max = memory_max_of(task, request.memory)});
   passed_.erase(task);
-  if (!waits_in_a_room(shape)) clear_reason(shape, out);
+  settle_reason(shape, out);
 }
 
 bool Scheduler::State::others_use_the_cpus() const {

@@ -224,6 +224,8 @@ std::vector<model::TaskIndex> Scheduler::State::take_waiting(model::GroupIndex g
   std::vector<model::TaskIndex> taken = waiting_.clear(group);
   const auto [first, last] = members_[group.value];
   std::ranges::copy(delayed_.take(first, last), std::back_inserter(taken));
+  if (trials_.contains(group)) std::ranges::copy(held_of(group), std::back_inserter(taken));
+  trials_.erase(group);
   return taken;
 }
 

@@ -149,6 +149,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .fallback = "3",
      .description =
          "How many tries a task has in all when it runs out of memory; 1: it is not retried."},
+    {.key = "scheduler.try-first-time",
+     .kind = SettingKind::Seconds,
+     .fallback = "120",
+     .description = "How long a task that is tried first (try-first: 1) has to live before the "
+                    "others of its group\nstart, in seconds, where it neither ends well nor says "
+                    "how far it is."},
     {.key = "smtp.enable",
      .kind = SettingKind::NotYetFlag,
      .fallback = "false",
@@ -288,6 +294,7 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.processes_max = configuration.count(Setting::SchedulerMaxProcess);
   policy.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);
   policy.load_retries = configuration.count(Setting::SchedulerLoadRetries);
+  policy.try_first_time = configuration.duration(Setting::SchedulerTryFirstTime);
   policy.train_retries = configuration.count(Setting::SchedulerTrainRetries);
   return policy;
 }

@@ -47,6 +47,7 @@ enum class Setting : std::uint8_t {
   SchedulerInterval,
   SchedulerLoadRetries,
   SchedulerTrainRetries,
+  SchedulerTryFirstTime,
   SmtpEnable,
   SmtpServerHost,
   SmtpServerPort,
@@ -56,7 +57,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 31;
+constexpr std::size_t kSettingCount = 32;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {

@@ -93,6 +93,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.interval: 60   # default\n"
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
+            "scheduler.try-first-time: 120   # default\n"
             "smtp.enable: false   # default\n"
             "smtp.server-host: \"\"   # default\n"
             "smtp.server-port: 25   # default\n"
@@ -164,7 +165,8 @@ smtp:
     const auto setting = static_cast<Setting>(i);
     // Fedflow has none of these.
     if (setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
-        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime) {
+        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
+        setting == Setting::SchedulerTryFirstTime) {
       continue;
     }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;

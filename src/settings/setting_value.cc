@@ -123,6 +123,13 @@ Result<int> parse_count(std::string_view text) {
   return number;
 }
 
+Result<bool> parse_try_first(std::string_view text) {
+  if (text == "1") return true;
+  if (text == "0") return false;
+  return std::unexpected(
+      Error{fmt::format("'{}' is neither 0 nor 1: one task is tried first, or none", text)});
+}
+
 Result<int> parse_priority(std::string_view text) {
   constexpr int kMost = 1'000;
   int number = 0;

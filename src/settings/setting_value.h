@@ -21,6 +21,9 @@ Result<bool> parse_flag(std::string_view text);
 /// Above 0 to 1, or above 0% to 100%.
 Result<double> parse_share(std::string_view text);
 
+/// How many tasks are tried before the others: 0 or 1.
+Result<bool> parse_try_first(std::string_view text);
+
 /// A whole number from -1,000 to 1,000.
 Result<int> parse_priority(std::string_view text);
 

@@ -77,6 +77,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   stop_due_ = StopReason::None;
   too_much_.clear();
   signal_due_.reset();
+  look_at_trials();
   happened(event);
   outside_.gpus.time_passes(event.at);
   look_at_delays();
@@ -105,6 +106,7 @@ void Checkers::happened(const model::Event& event) {
       [&](const model::InterruptAsked&) {
         ++outside_.interrupts;
         if (outside_.interrupts == 1) counts_.count(Fault::InterruptOnce);
+        for (SeenGroup& group : outside_.groups) group.tried_first.reset();
         for (auto& [task, attempt] : outside_.running) not_again(attempt, StopReason::Interrupt);
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
@@ -113,13 +115,7 @@ void Checkers::happened(const model::Event& event) {
         outside_.add(*it.plan);
         for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);
       },
-      [&](const model::Progressed& it) {
-        const auto found = outside_.running.find(it.key.task);
-        const bool trains = found != outside_.running.end() && found->second.key == it.key &&
-                            found->second.trains_since;
-        if (trains) outside_.gpus.settle(it.key.task);
-      },
-      [](const model::TimePassed&) {});
+      [&](const model::Progressed& it) { progressed(it); }, [](const model::TimePassed&) {});
 }
 
 void Checkers::heard_of(SeenAttempt& attempt) {
@@ -204,6 +200,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
       outside_.waiting.insert(news.key.task);
     }
   }
+  if (expected_.verdict != model::Verdict::None) trial_ended(attempt);
   if (expected_.verdict == model::Verdict::Finished) {
     const bool capped = news.usage.gpu_capped;
     if (capped) counts_.count(Fault::CappedPeak);
@@ -338,6 +335,11 @@ void Checkers::waits(std::optional<Instant> until) {
     if (attempt.killed) deadline.reset();
     if (!deadline) continue;
     expect_of(task, until && *until <= *deadline, "the loop wakes up for its deadline");
+  }
+  for (const SeenGroup& group : outside_.groups) {
+    const auto since = group.tried_first ? outside_.lives_since(*group.tried_first) : std::nullopt;
+    expect(!since || (until && *until <= *since + workload_.policy.try_first_time),
+           "the loop wakes up when one that is tried first has lived long enough");
   }
 }
 

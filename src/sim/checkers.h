@@ -88,6 +88,10 @@ class Checkers {
   Duration try_again(const SeenAttempt& attempt, SeenTask& task);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
+  void look_at_trials();
+  void progressed(const model::Progressed& news);
+  void trial_is_over(model::GroupIndex group);
+  void trial_ended(const SeenAttempt& attempt);
   [[nodiscard]] bool may_have_died_with_gpu(const SeenAttempt& attempt) const;
   static bool is_excused(const SeenAttempt& attempt, const SeenTask& task);
   void ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
@@ -136,6 +140,7 @@ class Checkers {
   void check_after(const model::Event& event);
   void check_news_was_heeded();
   void check_groups();
+  void check_trials();
   void check_time_limits();
   void check_interrupted();
   void check_reasons();

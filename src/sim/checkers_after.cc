@@ -35,6 +35,7 @@ void Checkers::check_after(const model::Event& event) {
   expect(!signal_due_, "a signal is sent when its time has come");
   expect(answers_due_.empty(), "a kill request is answered as soon as it can be");
   check_groups();
+  check_trials();
   check_time_limits();
   check_interrupted();
   check_reasons();

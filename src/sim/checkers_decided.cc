@@ -61,6 +61,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   outside_.waiting.erase(index);
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
+  if (about_ != index) outside_.leave_trial(index);
   if (change.verdict == model::Verdict::Failed &&
       outside_.plan.groups[task.group.value].fail_fast) {
     group.tripped = true;
@@ -99,7 +100,8 @@ void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& b
         needs_failed || phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped;
   }
   const bool no_gpu = !outside_.gpus.may_ever_fit(outside_.whole(index), now_);
-  const bool has_cause = kill_of_ == index || group.tripped || needs_failed || no_gpu;
+  const bool has_cause =
+      kill_of_ == index || group.tripped || group.first_failed || needs_failed || no_gpu;
   expect_of(index, has_cause, "one that waits ends only for a cause");
   const model::Verdict right = tried ? model::Verdict::Failed : model::Verdict::Skipped;
   expect_of(index, change.verdict == right,
@@ -140,14 +142,12 @@ void Checkers::changed(const model::GroupChanged& change) {
   }
   expect(order, "groups run in the order of their needs, and end when their tasks have");
   group.phase = change.phase;
+  if (change.phase == model::GroupPhase::Running) outside_.open(change.group);
   bool failed = false;
   bool stopped = false;
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
     const SeenTask& task = outside_.tasks[index];
     if (task.group != change.group) continue;
-    if (change.phase == model::GroupPhase::Running && task.verdict == model::Verdict::None) {
-      outside_.waiting.insert({index});
-    }
     failed =
         failed || task.verdict == model::Verdict::Failed || task.verdict == model::Verdict::Skipped;
     stopped = stopped || task.verdict == model::Verdict::Stopped;
@@ -222,6 +222,7 @@ void Checkers::decided(const model::StartAttempt& command) {
 void Checkers::check_start(const model::StartAttempt& command, const SeenTask& task) {
   const model::TaskIndex index = command.key.task;
   expect_of(index, command.key.attempt == task.attempt, "is started under its attempt's number");
+  expect_of(index, !outside_.is_held(index), "starts after the one that is tried first is done");
   expect_of(index, outside_.waiting.contains(index), "only a task that waits is started");
   expect_of(index, outside_.interrupts == 0, "nothing starts after an interrupt");
   const SeenGroup& group = outside_.groups[task.group.value];

@@ -72,6 +72,9 @@ std::string_view to_text(Fault fault) {
       "late batch",
       "goes on with what it had reached",
       "taught by who had finished before",
+      "lives long enough, tried first",
+      "tells of itself, tried first",
+      "fails, tried first",
       "old news",
       "duplicate news"};
   return kNames.at(std::to_underlying(fault));

@@ -78,6 +78,9 @@ enum class Fault : std::uint8_t {
   LateBatch,     ///< No fault, and as good a trial: the run grows while it runs.
   GoesOn,        ///< The same: a task of a resumed run starts with what it had reached.
   TaughtBefore,  ///< The same: one that had finished before teaches the others.
+  TrialLives,    ///< One that is tried first lives long enough for the others to start.
+  TrialTells,    ///< It says how far it is.
+  TrialFails,
   // Of the news.
   OldNews,        ///< About an attempt that was over before.
   DuplicateNews,  ///< The same thing twice.

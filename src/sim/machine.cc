@@ -296,7 +296,7 @@ void MadeUpMachine::sample() {
   }
   for (const auto& [task, process] : processes_) {
     // Of a plain command, too: what nobody asked for must not matter.
-    if (random_.one_in(8))
+    if (random_.one_in(2))
       tell(model::Progressed{.key = process.key, .fraction = 0.5, .values = {}});
   }
   at(now_ + kSampleEvery, [this] { sample(); });

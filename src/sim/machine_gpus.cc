@@ -198,10 +198,17 @@ void MadeUpMachine::lose_gpu(const Trouble& trouble) {
     }
     return there;
   };
-  // One with somebody on it, if there is one.
+  // One with somebody on it, if there is one, who may have lost another one before.
+  const auto worth = [&](std::size_t card) {
+    const std::vector<model::TaskIndex> there = on(card);
+    const bool again = std::ranges::any_of(
+        there, [this](model::TaskIndex task) { return processes_.at(task).key.attempt > 1; });
+    return there.empty() ? 0 : again ? 2 : 1;
+  };
   std::size_t which = trouble.which % cards_.size();
-  for (std::size_t tries = 1; tries < cards_.size() && on(which).empty(); ++tries) {
-    which = (which + 1) % cards_.size();
+  for (std::size_t step = 1; step < cards_.size(); ++step) {
+    const std::size_t other = (trouble.which + step) % cards_.size();
+    if (worth(other) > worth(which)) which = other;
   }
   ++cards_[which].gone;
   // What ran there fails, or hangs until its end.

@@ -117,6 +117,8 @@ struct SeenGroup {
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
   bool tripped = false;  ///< It fails fast, and one of its tasks has failed.
+  std::optional<model::TaskIndex> tried_first = {};  ///< While the others wait for it.
+  bool first_failed = false;                         ///< That one has, by itself.
   std::int64_t ended_well = 0;
   Duration durations{0};
   Duration longest{0};
@@ -147,7 +149,7 @@ struct Outside {
   bool room_known = false;                ///< The numbers of reasons have been told.
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
   std::map<model::TaskIndex, SeenAttempt> running;
-  std::set<model::TaskIndex> waiting;  ///< Those of groups that run.
+  std::set<model::TaskIndex> waiting;  ///< Those of groups that run and try nobody first.
   std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
   std::set<model::TaskIndex> started;  ///< After this event, oldest first.
   /// After this event: those that had room when they were looked at, and wait for another to
@@ -158,9 +160,9 @@ struct Outside {
   bool keeper_silent = false;
   OutsideGpus gpus;
   int interrupts = 0;
-  int low_readings = 0;                     ///< In a row, of the machine's memory.
-  /// By shape: how many of its tasks may be on a GPU by what was told of the price of sharing it; 0:
-  /// any number.
+  int low_readings = 0;  ///< In a row, of the machine's memory.
+  /// By shape: how many of its tasks may be on a GPU by what was told of the price of sharing it;
+  /// 0: any number.
   std::vector<int> told_per_gpu_max;
   std::vector<SeenPeaks> memory_peaks;      ///< By shape.
   std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
@@ -176,6 +178,20 @@ struct Outside {
   /// Of a task that has finished; `written` is what was written for it on each GPU.
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written);
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory);
+  /// Of one that goes on, too.
+  void learn_ratio(model::TaskIndex index, Bytes gpu_memory, Bytes written);
+
+  /// The group runs: all of its tasks wait from now on, or the one that is tried first.
+  void open(model::GroupIndex group);
+  /// The others wait for room now.
+  void end_trial(model::GroupIndex group);
+  /// It has its verdict for what others did: another one is tried, where somebody still waits.
+  void leave_trial(model::TaskIndex index);
+  /// Whether it waits for the one that is tried first.
+  [[nodiscard]] bool is_held(model::TaskIndex index) const;
+  [[nodiscard]] std::vector<model::TaskIndex> open_tasks_of(model::GroupIndex group) const;
+  /// Since when it trains, and is left alone.
+  [[nodiscard]] std::optional<Instant> lives_since(model::TaskIndex index) const;
   /// Who has to be interrupted after a reading, if anybody has.
   [[nodiscard]] std::optional<model::TaskIndex> to_be_interrupted() const;
   /// The same after a reading of the GPUs, for this one.
@@ -254,6 +270,7 @@ struct Outside {
                    const std::vector<model::GpuIndex>& on) const;
 
  private:
+  void try_one_of(const std::vector<model::TaskIndex>& open);
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::TaskIndex index) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::TaskIndex index) const;
   /// The GPUs that it has beside; nothing when it does not fit there.

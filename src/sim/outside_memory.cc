@@ -17,6 +17,17 @@
 #include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
+namespace {
+
+/// The last ones; what nobody saw is none.
+void remember(std::vector<Bytes>& peaks, Bytes peak) {
+  constexpr std::size_t kRemembered = 256;
+  if (peak == Bytes{}) return;
+  peaks.push_back(peak);
+  if (peaks.size() > kRemembered) peaks.erase(peaks.begin());
+}
+
+}  // namespace
 
 Bytes SeenPeaks::usual() const {
   if (of_finished.empty()) return {};
@@ -88,18 +99,15 @@ void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory) {
 }
 
 void Outside::learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written) {
-  constexpr std::size_t kRemembered = 256;
-  const auto add = [](std::vector<Bytes>& peaks, Bytes peak) {
-    if (peak == Bytes{}) return;
-    peaks.push_back(peak);
-    if (peaks.size() > kRemembered) peaks.erase(peaks.begin());
-  };
-  add(memory_peaks[task(index).shape.value].of_finished, memory);
-  add(gpu_memory_peaks[task(index).shape.value].of_finished, gpu_memory);
-  if (written.count >= 1000 && gpu_memory > Bytes{}) {
-    add(gpu_ratios[task(index).group.value].of_finished,
-        {gpu_memory.count / (written.count / 1000)});
-  }
+  remember(memory_peaks[task(index).shape.value].of_finished, memory);
+  remember(gpu_memory_peaks[task(index).shape.value].of_finished, gpu_memory);
+  learn_ratio(index, gpu_memory, written);
+}
+
+void Outside::learn_ratio(model::TaskIndex index, Bytes gpu_memory, Bytes written) {
+  if (written.count < 1000 || gpu_memory == Bytes{}) return;
+  remember(gpu_ratios[task(index).group.value].of_finished,
+           {gpu_memory.count / (written.count / 1000)});
 }
 
 /// What nobody wrote is what was learned; what somebody wrote is not made smaller by it.

@@ -50,7 +50,7 @@ model::Capacity make_capacity(Random& random, Flavour flavour) {
 
 /// Most machines have GPUs, some of them of different sizes.
 void add_gpus(model::Capacity& made, Random& random) {
-  if (random.one_in(4)) return;
+  if (random.one_in(6)) return;
   const std::int64_t count = random.between(1, 4);
   const Bytes memory = gib(random.between(6, 48));
   const bool alike = random.one_in(2);
@@ -117,6 +117,7 @@ model::Policy make_limits(Random& random, Flavour flavour, const model::Capacity
   made.watches_memory = !random.one_in(4);
   made.kernel_keeps_limits = random.one_in(2);
   made.auto_adjust = random.one_in(2);
+  made.try_first_time = random.between(Duration{50}, Duration{4'000});
   make_gpu_limits(made, random);
   return made;
 }
@@ -152,10 +153,12 @@ std::vector<model::PlannedGroup> make_groups(Random& random, Flavour flavour) {
     groups[index].needs = make_needs(random, pattern, index);
     if (random.one_in(3)) groups[index].parallel_max = static_cast<int>(random.between(1, 5));
     groups[index].fail_fast = random.one_in(4);
+    groups[index].try_first = random.one_in(5);
   }
   if (flavour != Flavour::Ordinary) {
     groups[0].parallel_max = 0;
     groups[0].fail_fast = false;
+    groups[0].try_first = false;
   }
   // Groups may also need those that stand further down in the job file.
   if (flavour == Flavour::Ordinary && random.one_in(4)) {
@@ -347,6 +350,10 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(LoseGpu, 3, 100);
     some(LoseGpuMemory, 3, 30);
     some(NameNobody, 10, 30);
+  }
+  // Of some machines they blink.
+  if (!made.capacity.gpus.empty() && random.one_in(12)) {
+    for (int i = 0; i < 6; ++i) some(LoseGpu, 1, 2);
   }
   for (int i = 0; i < 4; ++i) some(AskToKill, 3, 1);
   some(KillKeeper, 9, 1);

@@ -55,9 +55,9 @@ BUGS = [
      "AnswerKill{.request = request, .done = true});\n  }\n  close_group_if_over",
      "AnswerKill{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
      "  close_group_if_over"),
-    ("a_reason_stays_when_nobody_waits", "state_start.cc",
-     "  if (!waits_in_a_room(shape)) clear_reason(shape, out);\n",
-     "  if (waits_in_a_room(shape)) clear_reason(shape, out);\n"),
+    ("a_reason_stays_when_nobody_waits", "state_reasons.cc",
+     "  if (!somebody_waits(shape)) clear_reason(shape, out);\n",
+     "  if (somebody_waits(shape)) clear_reason(shape, out);\n"),
     ("a_task_trains_without_its_cpus", "state_start.cc",
      "  const model::Request request = within_gpus(lane.request, lane.shape);\n"
      "  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;\n",
@@ -100,11 +100,9 @@ BUGS = [
      "  if (keeper_silent) return model::Cause::KeeperSilent;\n",
      ""),
     ("what_is_free_is_told_before_it_is_given", "scheduler.cc",
-     "  if (look) state_->start_what_fits(event.at, out);\n"
-     "  const bool reading",
-     "  state_->tell_headroom(true, out);\n"
-     "  if (look) state_->start_what_fits(event.at, out);\n"
-     "  const bool reading"),
+     "  if (look) state_->start_what_fits(event.at, out);\n",
+     "  state_->tell_headroom(event.at, true, out);\n"
+     "  if (look) state_->start_what_fits(event.at, out);\n"),
     ("a_gpu_on_which_another_user_computes_is_taken", "gpu_room.cc",
      "  if (!room.present || room.avoided || room.whole) return false;\n",
      "  if (!room.present || room.whole) return false;\n"),
@@ -184,6 +182,28 @@ BUGS = [
     ("cards_die_without_end", "another_try.cc",
      "      return one_of(kCardLostTriesMax, tries.cards_lost);\n",
      "      return one_of(kFaultlessTriesMax, tries.cards_lost);\n"),
+    ("others_do_not_wait_for_the_one_that_is_tried_first", "state_trials.cc",
+     "  wait_to_start(task);\n  tell_of_trial(group, trials_[group], out);\n",
+     "  for (const model::TaskIndex each : held_of(group)) wait_to_start(each);\n  wait_to_start(task);\n"
+     "  trials_.erase(group);\n  static_cast<void>(out);\n"),
+    ("the_smallest_is_tried_first", "state_trials.cc",
+     "std::ranges::max_element(",
+     "std::ranges::min_element("),
+    ("others_start_though_the_one_that_was_tried_first_failed", "state_trials.cc",
+     "  if (!of_its_own) return leave_trial(task, out);\n",
+     "  static_cast<void>(of_its_own);\n  return leave_trial(task, out);\n"),
+    ("who_kills_the_one_that_is_tried_first_ends_the_group", "state_trials.cc",
+     "                          running.cause != StopCause::NoGpu && running.kill_requests.empty();\n",
+     "                          running.cause != StopCause::NoGpu;\n"),
+    ("nobody_wakes_up_when_the_one_that_is_tried_first_has_lived", "state_trials.cc",
+     "    next = std::min(next.value_or(end), end);\n",
+     "    next = std::min(next.value_or(end + Duration{1}), end + Duration{1});\n"),
+    ("loading_counts_as_living", "state_trials.cc",
+     "  return lives ? running.training_since : std::nullopt;\n",
+     "  return lives ? std::optional(running.started) : std::nullopt;\n"),
+    ("what_the_one_that_is_tried_first_takes_teaches_nobody", "state_trials.cc",
+     "    const bool capped = is_near_its_cap(running->second, peak);\n",
+     "    const bool capped = running->second.seen || peak >= Bytes{};\n"),
 ]
 
 

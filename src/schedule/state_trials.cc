@@ -1,0 +1,216 @@
+// The part of the scheduler that tries one task of a group before the others: what is wrong with
+// all of them costs one then, and not forty.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/waiting.h"
+#include "schedule/ending.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+
+/// Those that wait for the one that is tried first; before it was chosen, all that are to be run.
+std::vector<model::TaskIndex> Scheduler::State::held_of(model::GroupIndex group) const {
+  const auto trial = trials_.find(group);
+  std::vector<model::TaskIndex> held;
+  const auto [first, last] = members_[group.value];
+  for (model::TaskIndex task = first; task < last; ++task.value) {
+    const bool tried = trial != trials_.end() && trial->second.task == task;
+    if (!tried && tasks[task].verdict == model::Verdict::None) held.push_back(task);
+  }
+  return held;
+}
+
+bool Scheduler::State::is_tried_first(model::TaskIndex task) const {
+  const auto trial = trials_.find(group_of(task));
+  return trial != trials_.end() && trial->second.task == task;
+}
+
+bool Scheduler::State::is_held(model::TaskIndex task) const {
+  const auto trial = trials_.find(group_of(task));
+  return trial != trials_.end() && trial->second.task != task;
+}
+
+bool Scheduler::State::holds_any(model::ShapeIndex shape) const {
+  const model::GroupIndex group = shapes_[shape.value].group;
+  return trials_.contains(group) && std::ranges::any_of(held_of(group), [&](model::TaskIndex task) {
+           return tasks[task].shape == shape;
+         });
+}
+
+bool asks_for_less(const model::Request& one, const model::Request& other) {
+  const auto size = [](const model::Request& request) {
+    return std::tuple(model::wants_whole_gpus(request) ? request.gpus : 0,
+                      request.gpu_memory.count * request.gpus, request.memory);
+  };
+  return size(one) < size(other);
+}
+
+/// What it will have in the end, with what it had come to ask for before a restart.
+model::Request Scheduler::State::whole_request_of(model::TaskIndex task) const {
+  model::Request request = gpu_request_of(task);
+  const auto reached = reached_memory_.find(task);
+  request.memory =
+      reached == reached_memory_.end() ? shape_of(task).terms.request.memory : reached->second;
+  return request;
+}
+
+/// The largest is tried; of several the first in the job file. It stands for the others: where it
+/// finds room and memory they do.
+void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out) {
+  const std::vector<model::TaskIndex> open = held_of(group);
+  const model::TaskIndex task = *std::ranges::max_element(
+      open, asks_for_less, [this](model::TaskIndex each) { return whole_request_of(each); });
+  trials_[group] = {.task = task, .told_since = {}};
+  wait_to_start(task);
+  tell_of_trial(group, trials_[group], out);
+}
+
+void Scheduler::State::wait_to_start(model::TaskIndex task) {
+  const auto reached = reached_memory_.extract(task);
+  const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
+  waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
+}
+
+/// The others begin.
+void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) {
+  const model::TaskIndex tried = trials_.at(group).task;
+  const std::vector<model::TaskIndex> held = held_of(group);
+  trials_.erase(group);
+  // One that goes on has not been learned from, and what it has by now the others need, too.
+  if (const auto running = running_.find(tried); running != running_.end()) {
+    const Bytes peak = gpus_.peak_of(tried);
+    const bool capped = is_near_its_cap(running->second, peak);
+    estimates_.took_of_gpu(group, shape_of(tried).terms.request.gpu_memory,
+                           capped ? Bytes{} : peak);
+  }
+  for (const model::TaskIndex task : held) wait_to_start(task);
+  fresh_lanes_ = true;
+  out_of_order_ = true;
+  // They are looked at in this turn, but for those that come too far behind.
+  for (const model::TaskIndex task : held) {
+    const model::ShapeIndex shape = tasks[task].shape;
+    if (reasons_[shape.value].cause == model::Cause::TriedFirst) {
+      set_reason(shape, {.cause = model::Cause::Queued, .needs = {}}, out);
+    }
+  }
+}
+
+/// It has ended badly. Where that says nothing of the others, the next one is tried.
+void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
+                                  model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
+  const model::GroupIndex group = group_of(task);
+  if (!is_tried_first(task)) return;
+  const bool of_its_own = ending.failure != model::Failure::Lost &&
+                          running.cause != StopCause::NoGpu && running.kill_requests.empty();
+  if (!of_its_own) return leave_trial(task, out);
+  const std::string why = "the task of its group that was tried first failed: " + ending.message;
+  for (const model::TaskIndex other : take_waiting(group)) {
+    conclude_waiting(other, model::Verdict::Skipped, why, out);
+  }
+  for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
+    if (shapes_[index].group == group) clear_reason({index}, out);
+  }
+}
+
+/// A task has its verdict without having been judged by what it did: another one is tried, or there
+/// is nobody any more who waits for it.
+void Scheduler::State::leave_trial(model::TaskIndex task, model::Decision& out) {
+  const model::GroupIndex group = group_of(task);
+  const auto trial = trials_.find(group);
+  if (trial == trials_.end()) return;
+  const std::vector<model::TaskIndex> held = held_of(group);
+  if (trial->second.task != task) {
+    if (held.empty()) trials_.erase(trial);
+    return;
+  }
+  if (held.size() == 1) return end_trial(group, out);
+  trials_.erase(trial);
+  begin_trial(group, out);
+}
+
+/// Since when it trains, and nobody has asked it to end.
+std::optional<Instant> Scheduler::State::lives_since(const Trial& trial) const {
+  const auto found = running_.find(trial.task);
+  if (found == running_.end()) return std::nullopt;
+  const Running& running = found->second;
+  const bool lives = running.seen && running.cause == StopCause::None && !running.word;
+  return lives ? running.training_since : std::nullopt;
+}
+
+bool Scheduler::State::end_long_trials(Instant at, model::Decision& out) {
+  std::vector<model::GroupIndex> over;
+  for (const auto& [group, trial] : trials_) {
+    const std::optional<Instant> since = lives_since(trial);
+    if (since && at - *since >= policy_.try_first_time) over.push_back(group);
+  }
+  for (const model::GroupIndex group : over) end_trial(group, out);
+  return !over.empty();
+}
+
+std::optional<Instant> Scheduler::State::next_trial_end() const {
+  std::optional<Instant> next;
+  for (const auto& [group, trial] : trials_) {
+    const std::optional<Instant> since = lives_since(trial);
+    if (!since) continue;
+    const Instant end = *since + policy_.try_first_time;
+    next = std::min(next.value_or(end), end);
+  }
+  return next;
+}
+
+void Scheduler::State::progressed(Instant at, const model::Progressed& event,
+                                  model::Decision& out) {
+  const auto running = running_.find(event.key.task);
+  if (running == running_.end() || running->second.key != event.key) return;
+  // Who reports how far it is has what it needs of its GPUs.
+  if (running->second.training_since) {
+    gpus_.settle(event.key.task);
+    if (event.fraction) paces_.progressed(event.key.task, *event.fraction, at);
+  }
+  if (!is_tried_first(event.key.task)) return;
+  const model::GroupIndex group = group_of(event.key.task);
+  // How far it has loaded says nothing of its training.
+  if (lives_since(trials_.at(group))) end_trial(group, out);
+}
+
+void Scheduler::State::tell_of_trials(model::Decision& out) {
+  for (auto& [group, trial] : trials_) {
+    const std::optional<Instant> since = lives_since(trial);
+    if (since == trial.told_since) continue;
+    trial.told_since = since;
+    tell_of_trial(group, trial, out);
+  }
+}
+
+/// Says of the kinds of tasks that wait for it why they do.
+void Scheduler::State::tell_of_trial(model::GroupIndex group, const Trial& trial,
+                                     model::Decision& out) {
+  for (const model::TaskIndex task : held_of(group)) {
+    const model::ShapeIndex shape = tasks[task].shape;
+    // What the task lacks itself that is tried first is what people have to know.
+    if (waits_in_a_room(shape)) continue;
+    set_reason(shape,
+               {.cause = model::Cause::TriedFirst,
+                .needs = {},
+                .first = trial.task,
+                .first_since = trial.told_since},
+               out);
+  }
+}
+
+}  // namespace trainyard::schedule
