@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/match.h"
+#include "base/time.h"
 #include "journal/json_text.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -29,6 +31,11 @@ namespace {
 void append_named(std::string& data, std::string_view name, std::string_view text) {
   fmt::format_to(std::back_inserter(data), ",\"{}\":", name);
   append_json_string(data, text);
+}
+
+void append_moment(std::string& data, std::string_view name, std::optional<Instant> moment) {
+  if (!moment) return;
+  fmt::format_to(std::back_inserter(data), ",\"{}\":{}", name, moment->since_start.count());
 }
 
 void append(std::string& data, const model::End& end) {
@@ -208,6 +215,7 @@ void EventRows::begin(EventRow& row) {
       [&](const model::AttemptStarted& started) {
         about("started", started.key);
         fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
+        append_moment(row.data, "began_ms", started.began);
       },
       [&](const model::StageReported& report) {
         about(model::to_text(report.said), report.key);
@@ -217,6 +225,7 @@ void EventRows::begin(EventRow& row) {
       [&](const model::AttemptEnded& ended) {
         about("ended", ended.key);
         append(row.data, ended.end);
+        append_moment(row.data, "ended_ms", ended.ended);
         fmt::format_to(std::back_inserter(row.data), R"(,"memory_peak":{},"cpu_ms":{})",
                        ended.usage.memory_peak.count, ended.usage.cpu_time.count());
         if (ended.usage.gpu_memory_peak > Bytes{}) {
@@ -241,6 +250,9 @@ void EventRows::begin(EventRow& row) {
       [&](const model::KeeperSilent& keeper) {
         row.kind = "keeper";
         fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);
+        if (keeper.another) {
+          fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", *keeper.another);
+        }
       },
       [&](const model::InterruptAsked& interrupt) {
         row.kind = "interrupt";

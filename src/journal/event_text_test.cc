@@ -72,6 +72,17 @@ TEST(EventText, TellsHowAProcessCameAndWent) {
               ElementsAre(R"(ended 0.1 {"vanished":"keeper","memory_peak":0,"cpu_ms":0})"));
 }
 
+TEST(EventText, TellsWhenItCameAboutWhereSomebodySawIt) {
+  EXPECT_THAT(rows_of(model::AttemptStarted{.key = key(0), .pid = 9, .began = at(700)}),
+              ElementsAre(R"(started 0.1 {"pid":9,"began_ms":700})"));
+  EXPECT_THAT(
+      rows_of(model::AttemptEnded{.key = key(0), .end = model::ExitedWith{0}, .ended = at(900)}),
+      ElementsAre(R"(ended 0.1 {"exit":0,"ended_ms":900,"memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(rows_of(model::KeeperSilent{}), ElementsAre(R"(keeper -.- {"silent":true})"));
+  EXPECT_THAT(rows_of(model::KeeperSilent{.silent = false, .another = 77}),
+              ElementsAre(R"(keeper -.- {"silent":false,"pid":77})"));
+}
+
 TEST(EventText, TellsWhatATwoPhaseTaskSaysAndWhatItIsTold) {
   EXPECT_THAT(rows_of(model::StageReported{.key = key(3, 2), .said = model::Said::Loading}),
               ElementsAre("loading 3.2 {}"));

@@ -147,6 +147,61 @@ TEST(Journal, FollowsATaskThroughItsLife) {
   EXPECT_EQ(model::word_for(all_tasks(reader).at(1).standing), "WAITING");
 }
 
+TEST(Journal, HasDurationsAsWhoeverWatchesSawThemAndNotAsTheYardHeard) {
+  const JournalDirectory directory;
+  const TestJob job{{.ids = {"a", "b"}}};
+  auto journal = must(Journal::create(directory.journal(), "job", job.batch(), {}));
+  must(journal->commit(granted(at(10), {key(0), key(1)})));
+  // All of it is heard at 30 s. The other task ends by that, and nobody saw when.
+  model::Turn turn = started(at(30'000), key(0), 100) + started(at(30'000), key(1), 101) +
+                     finished(at(30'000), key(0), "{}") + finished(at(30'000), key(1), "{}");
+  std::get<model::AttemptStarted>(turn.events.at(0).what).began = at(20);
+  std::get<model::AttemptEnded>(turn.events.at(2).what).ended = at(4'020);
+  must(journal->commit(turn));
+  auto reader = must(JournalReader::open(directory.journal()));
+  const std::vector<TaskRow> rows = all_tasks(reader);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].started, at(20));
+  EXPECT_EQ(rows[0].ended, at(4'020));
+  EXPECT_EQ(rows[0].times.train, Duration(4'000));
+  EXPECT_EQ(rows[1].started, at(30'000));
+  EXPECT_EQ(rows[1].ended, at(30'000));
+  EXPECT_EQ(rows[1].times.train, Duration(0));
+}
+
+TEST(Journal, StretchesNoStageBeyondTheEndOfItsProcess) {
+  const JournalDirectory directory;
+  const TestJob job{{.ids = {"a"}}};
+  auto journal = must(Journal::create(directory.journal(), "job", job.batch(), {}));
+  must(journal->commit(granted(at(10), {key(0)}) + started(at(20), key(0), 100)));
+  // That it has trained is heard at 30 s, and so is its end; that was at 4 s.
+  const auto trained = [](Instant when) {
+    return turn_of({.at = when, .what = model::StageReported{.key = key(0)}},
+                   {.changes = {model::TaskChanged{.key = key(0), .status = Status::Finished}}});
+  };
+  model::Turn ended = finished(at(30'001), key(0), "{}");
+  std::get<model::AttemptEnded>(ended.events.at(0).what).ended = at(4'020);
+  ended.decisions.at(0).changes.erase(ended.decisions.at(0).changes.begin());
+  must(journal->commit(trained(at(30'000)) + ended));
+  auto reader = must(JournalReader::open(directory.journal()));
+  const TaskRow row = all_tasks(reader).at(0);
+  EXPECT_EQ(row.standing.verdict, model::Verdict::Finished);
+  EXPECT_EQ(row.times.train, Duration(4'000));
+}
+
+TEST(Journal, KnowsTheKeeperThatTookThePlaceOfOneThatDied) {
+  const JournalDirectory directory;
+  const TestJob job{{.ids = {"a"}}};
+  auto journal =
+      must(Journal::create(directory.journal(), "job", job.batch(), {.keeper_pid = 100}));
+  must(journal->commit(
+      turn_of({.at = at(1), .what = model::KeeperSilent{}}) +
+      turn_of({.at = at(2), .what = model::KeeperSilent{.silent = false, .another = 200}}) +
+      turn_of({.at = at(3), .what = model::KeeperSilent{.silent = false}})));
+  auto reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(must(reader.executions()).back().keeper_pid, 200);
+}
+
 TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   const JournalDirectory directory;
   const TestJob job{numbered(1)};

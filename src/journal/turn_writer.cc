@@ -92,6 +92,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .gpu_found = prepare("UPDATE gpus SET label = ?2, uuid = ?3, name = ?4, pci = ?5, memory = "
                            "?6 WHERE position = ?1 AND execution = (SELECT max(execution) FROM "
                            "gpus)"),
+      .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
@@ -132,7 +133,7 @@ Result<void> TurnWriter::write(const model::Turn& turn) {
     Result<void> done = write_events(event, decision);
     if (done) done = apply(event);
     for (const model::Change& change : decision.changes) {
-      if (done) done = apply(event.at, change);
+      if (done) done = apply(event, change);
     }
     for (const model::Command& command : decision.commands) {
       if (const auto* grant = std::get_if<model::GrantDevice>(&command)) apply(*grant);
@@ -166,12 +167,13 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     Task* row = touch_running(started->key);
     if (row == nullptr) return {};
     row->pid = started->pid;
-    row->started = event.at;
+    row->started = model::moment_of(event, started->key);
   } else if (const auto* ended = std::get_if<model::AttemptEnded>(&event.what)) {
     Task* row = touch_running(ended->key);
     if (row == nullptr) return {};
     row->pid = 0;
-    row->ended = event.at;
+    row->ended = std::max(model::moment_of(event, ended->key), row->started);
+    row->times.end_by(*row->ended);
     row->memory_now = {};
     row->memory_at_least =
         ended->usage.memory_at_least && ended->usage.memory_peak > row->memory_peak;
@@ -194,6 +196,8 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     return apply(*gpus);
   } else if (const auto* batch = std::get_if<model::BatchAdded>(&event.what)) {
     return statements_.batch_put.run(batch->number, event.at);
+  } else if (const auto* keeper = std::get_if<model::KeeperSilent>(&event.what)) {
+    if (keeper->another) return statements_.keeper_pid.run(book_.execution, *keeper->another);
   }
   return {};
 }
@@ -251,9 +255,12 @@ void TurnWriter::give(Task& row, const model::Request& promise,
   }
 }
 
-Result<void> TurnWriter::apply(Instant at, const model::Change& change) {
+Result<void> TurnWriter::apply(const model::Event& event, const model::Change& change) {
   return match(
-      change, [&](const model::TaskChanged& task) { return apply(at, task); },
+      change,
+      [&](const model::TaskChanged& task) {
+        return apply(model::moment_of(event, task.key), task);
+      },
       [&](const model::GroupChanged& group) {
         return statements_.phase.run(book_.numbers.of(group.group), std::to_underlying(group.phase),
                                      group.message);

@@ -105,6 +105,7 @@ class TurnWriter {
     Statement event;
     Statement batch_put;
     Statement gpu_found;
+    Statement keeper_pid;
     Statement live_put;
     Statement live_delete;
     Statement ended_put;
@@ -126,7 +127,7 @@ class TurnWriter {
 
   Result<void> write_events(const model::Event& event, const model::Decision& decision);
   Result<void> apply(const model::Event& event);
-  Result<void> apply(Instant at, const model::Change& change);
+  Result<void> apply(const model::Event& event, const model::Change& change);
   Result<void> apply(Instant at, const model::TaskChanged& change);
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);

@@ -286,7 +286,7 @@ void GroupRun::see(const model::Turn& turn) {
     see(turn.events[i]);
     for (const model::Change& change : turn.decisions[i].changes) {
       const auto* const changed = std::get_if<model::TaskChanged>(&change);
-      if (changed != nullptr) see(turn.events[i].at, *changed);
+      if (changed != nullptr) see(model::moment_of(turn.events[i], changed->key), *changed);
     }
   }
 }
@@ -299,7 +299,9 @@ void GroupRun::see(const model::Event& event) {
     ears_.progress(task(far->key.task), *far);
   } else if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
     Task& its = task(ended->key.task);
-    TaskAccess::state(its).result = ended->result;
+    TaskState& state = TaskAccess::state(its);
+    state.result = ended->result;
+    state.times.end_by(model::moment_of(event, ended->key));
     if (ended->warning.empty()) return;
     ears_.note(fmt::format("task '{}': result: {}", its.id(), ended->warning));
   }

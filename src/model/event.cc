@@ -1,13 +1,18 @@
 #include "model/event.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
+#include "base/time.h"
+#include "model/ids.h"
 
 namespace trainyard::model {
 
@@ -28,6 +33,16 @@ std::string_view to_text(Said said) {
   constexpr std::array<std::string_view, 7> kNames{"loading",       "loaded", "training", "trained",
                                                    "out_of_memory", "failed", "nonsense"};
   return kNames.at(std::to_underlying(said));
+}
+
+Instant moment_of(const Event& event, AttemptKey key) {
+  std::optional<Instant> seen;
+  if (const auto* const started = std::get_if<AttemptStarted>(&event.what)) {
+    if (started->key == key) seen = started->began;
+  } else if (const auto* const ended = std::get_if<AttemptEnded>(&event.what)) {
+    if (ended->key == key) seen = ended->ended;
+  }
+  return std::min(seen.value_or(event.at), event.at);
 }
 
 }  // namespace trainyard::model

@@ -52,6 +52,9 @@ struct AttemptStarted {
   std::int64_t pid = 0;
   /// By whose words it was told how much it may take of its GPUs: "torch 2.10.0"; empty: nobody's.
   std::string capped_by;
+  /// When whoever watches the process saw it begin. The event itself may come later, as from a yard
+  /// that was stopped meanwhile. Nothing: nobody knows better than the event.
+  std::optional<Instant> began = std::nullopt;
 };
 
 /// Of an attempt of several ranks: what its end says of each.
@@ -81,6 +84,9 @@ struct AttemptEnded {
   /// The last thing on its standard error, when it ended badly; empty when there was nothing.
   std::string last_words;
   RanksAtEnd ranks;
+  /// When whoever watches the attempt saw the last process that it had started end; as `began` of
+  /// AttemptStarted.
+  std::optional<Instant> ended = std::nullopt;
 };
 
 /// What the process of a two-phase attempt can say of itself.
@@ -168,9 +174,11 @@ struct GpusSampled {
 };
 
 /// Who starts and ends the processes does not answer any more, or answers again. What runs goes on
-/// running meanwhile; what it is asked for is done when it answers.
+/// running meanwhile; what it is asked for is done when it answers. One that has died is silent
+/// until another has taken its place: what ran is told to have vanished before that answers.
 struct KeeperSilent {
   bool silent = true;
+  std::optional<std::int64_t> another = std::nullopt;  ///< The process that took its place.
 };
 
 /// The run is to end: somebody asked for it (Ctrl-C, TERM), or what it runs with is gone. The
@@ -205,5 +213,8 @@ struct Event {
   Instant at;
   What what;
 };
+
+/// When it came about what the event tells of this attempt: no later than the event itself.
+Instant moment_of(const Event& event, AttemptKey key);
 
 }  // namespace trainyard::model

@@ -1,5 +1,8 @@
 #include "model/stage_times.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "base/time.h"
 #include "model/status.h"
 
@@ -7,17 +10,26 @@ namespace trainyard::model {
 
 void StageTimes::enter(Status status, Instant at) {
   // Also when it is told to end while it loads: how long it did is worth knowing then, too.
-  if (loading) load = at - *loading;
-  if (training) train = at - *training;
-  loading.reset();
-  training.reset();
+  if (now == Stage::Load) load = at - *load_began;
+  if (now == Stage::Train) train = at - *train_began;
+  now.reset();
   if (status == Status::Loading) {
     ++load_numbers;
-    loading = at;
+    now = Stage::Load;
+    load_began = at;
   } else if (status == Status::Training) {
     ++train_numbers;
-    training = at;
+    now = Stage::Train;
+    train_began = at;
   }
+}
+
+void StageTimes::end_by(Instant at) {
+  const auto shorten = [at](std::optional<Duration>& stage, std::optional<Instant> began) {
+    if (stage && began) stage = std::min(*stage, std::max(at - *began, Duration{0}));
+  };
+  shorten(load, load_began);
+  shorten(train, train_began);
 }
 
 }  // namespace trainyard::model

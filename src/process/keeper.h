@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -33,6 +34,7 @@ struct ProcessStarted {
   model::AttemptKey key;
   std::int64_t pid = 0;              ///< Of several ranks that of rank 0.
   std::vector<std::int64_t> others;  ///< Of the ranks from 1 on, in order.
+  Duration at{0};  ///< When the last of them began, on the clock of sys::EventLoop::now().
 };
 /// Of an attempt that the keeper has started as several ranks: the first of them that failed. The
 /// others are being ended. Not told of an attempt that was told to end.
@@ -55,6 +57,9 @@ struct ProcessEnded {
   /// Of a launch with a place for a result; of an attempt that never ran nothing.
   LeftBehind left;
   model::RanksAtEnd ranks;
+  /// When the last process that the keeper had started for it ended, on the same clock; nothing
+  /// when none was.
+  std::optional<Duration> at = std::nullopt;
 };
 /// Something that people should know, in one line.
 struct KeeperNote {

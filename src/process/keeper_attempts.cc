@@ -59,6 +59,11 @@ bool holds(const std::vector<Value>& values, const Value& value) {
   return std::ranges::find(values, value) != values.end();
 }
 
+/// As the yard is told it: the clock is the machine's, and the same in every process.
+Duration told(KeeperAttempts::Clock::time_point at) {
+  return std::chrono::duration_cast<Duration>(at.time_since_epoch());
+}
+
 model::Usage usage_from(const rusage& used) {
   const auto milliseconds = [](const timeval& time) {
     return Duration(time.tv_sec * 1000 + time.tv_usec / 1000);
@@ -128,6 +133,7 @@ void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned
                 .rank = rank,
                 .pid = pid,
                 .start = std::move(spawned.start),
+                .born = Clock::now(),
                 .late_at = Clock::now() + Start::kLate,
                 .signal = {},
                 .not_started = {},
@@ -153,6 +159,7 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   if (!on_their_way_.contains(number)) return std::nullopt;
   Leader& leader = leaders_.at(number);
   const std::optional<Result<void>> outcome = leader.start->outcome();
+  const bool first_look = !std::exchange(leader.looked_at, true);
   if (!outcome) return std::nullopt;
   on_their_way_.erase(number);
   Attempt& attempt = attempts_.at(leader.attempt);
@@ -160,6 +167,8 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   if (*outcome) {
     leader.start.reset();
     attempt.runs = true;
+    // One that was no longer on its way when it was first looked at began before that.
+    attempt.began = std::max(attempt.began, first_look ? leader.born : Clock::now());
     if (leader.signal) ::kill(-leader.pid, *leader.signal);
   } else {
     // It has told why, and may still be using the stack that it was given.
@@ -168,7 +177,8 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
   if (attempt.on_their_way > 0 || !attempt.runs) return std::nullopt;
   return ProcessStarted{.key = attempt.key,
                         .pid = attempt.pids.front(),
-                        .others = {attempt.pids.begin() + 1, attempt.pids.end()}};
+                        .others = {attempt.pids.begin() + 1, attempt.pids.end()},
+                        .at = told(attempt.began)};
 }
 
 const sys::Descriptor* KeeperAttempts::status_of(Number number) const {
@@ -241,6 +251,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, Clock::tim
                reaped < 0 ? model::End(model::Vanished{"somebody else has waited for it"})
                           : how_it_ended(attempt, leader, status));
   if (attempt.leaders.empty()) {
+    attempt.ended.at = told(now);
     clearing_.push_back(leader.attempt);
     partly_ended_.erase(leader.attempt);
     attempt.tell_at_latest = now + kClearingMax;

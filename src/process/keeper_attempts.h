@@ -125,10 +125,12 @@ class KeeperAttempts {
     std::optional<int> rank;  ///< Of an attempt of several ranks.
     pid_t pid = 0;
     std::unique_ptr<Start> start;  ///< Until its program runs.
-    Clock::time_point late_at;     ///< When people are told that it still is; max() once they were.
-    std::optional<int> signal;     ///< That it gets when its program runs.
-    std::string not_started;       ///< Why it never runs.
-    std::string errors_path;       ///< Where it prints its errors.
+    Clock::time_point born;
+    bool looked_at = false;     ///< It was on its way then.
+    Clock::time_point late_at;  ///< When people are told that it still is; max() once they were.
+    std::optional<int> signal;  ///< That it gets when its program runs.
+    std::string not_started;    ///< Why it never runs.
+    std::string errors_path;    ///< Where it prints its errors.
     sys::Descriptor pidfd;
   };
 
@@ -142,6 +144,7 @@ class KeeperAttempts {
     std::vector<std::int64_t> pids;  ///< Of all that were started, in the same order.
     std::size_t on_their_way = 0;    ///< How many of them.
     bool runs = false;               ///< A program of it does, or did.
+    Clock::time_point began;         ///< When the last program of it began that runs.
     std::string not_started;         ///< Why not all ranks could be started.
     EndReader::Question files;
     MemoryGroup memory_group;  ///< Taken away with the attempt.

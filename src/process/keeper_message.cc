@@ -204,6 +204,11 @@ model::RanksAtEnd read_ranks(Reader& reader) {
   return ranks;
 }
 
+std::optional<Duration> read_moment(Reader& reader) {
+  if (reader.number<std::uint8_t>() == 0) return std::nullopt;
+  return Duration(reader.number<std::int64_t>());
+}
+
 KeeperMessage read_message(Reader& reader) {
   // NOLINTNEXTLINE(*EnumCastOutOfRange): what is out of range is refused below.
   const auto kind = static_cast<Kind>(reader.number<std::uint8_t>());
@@ -216,7 +221,8 @@ KeeperMessage read_message(Reader& reader) {
     case Kind::Started:
       return ProcessStarted{.key = key,
                             .pid = reader.number<std::int64_t>(),
-                            .others = reader.numbers<std::int64_t>()};
+                            .others = reader.numbers<std::int64_t>(),
+                            .at = Duration(reader.number<std::int64_t>())};
     case Kind::Ended: {
       model::End end = read_end(reader);
       const auto memory = reader.number<std::int64_t>();
@@ -234,7 +240,8 @@ KeeperMessage read_message(Reader& reader) {
                           .mark = {mark},
                           .group_peak = {group_peak},
                           .left = std::move(left),
-                          .ranks = read_ranks(reader)};
+                          .ranks = read_ranks(reader),
+                          .at = read_moment(reader)};
     }
     case Kind::RankFailed:
       return RankFailed{.key = key, .rank = reader.rank().value_or(0), .end = read_end(reader)};
@@ -335,6 +342,7 @@ void append_started(std::string& bytes, const ProcessStarted& message) {
   Writer writer(bytes, Kind::Started, message.key);
   writer.number(message.pid);
   writer.numbers(message.others);
+  writer.number(std::int64_t{message.at.count()});
   writer.finish();
 }
 
@@ -351,6 +359,8 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   writer.text(message.left.errors);
   writer.rank(message.ranks.failed);
   writer.numbers(message.ranks.finished);
+  writer.number(static_cast<std::uint8_t>(message.at.has_value()));
+  if (message.at) writer.number(std::int64_t{message.at->count()});
   writer.finish();
 }
 

@@ -47,7 +47,8 @@ std::string some_messages() {
   std::string bytes;
   EXPECT_TRUE(append_start(bytes, kKey, some_launch()));
   append_signal(bytes, {.key = kKey, .signal = SIGUSR1});
-  append_started(bytes, {.key = kKey, .pid = 4711, .others = {4712, 4713}});
+  append_started(bytes,
+                 {.key = kKey, .pid = 4711, .others = {4712, 4713}, .at = Duration(86'400'000)});
   append_ended(bytes,
                {.key = kKey,
                 .end = model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
@@ -55,7 +56,8 @@ std::string some_messages() {
                 .mark = mib(2),
                 .group_peak = mib(9),
                 .left = {.result = "{}", .trouble = "no", .errors = "Traceback\n"},
-                .ranks = {.failed = 2, .finished = {1, 0}}});
+                .ranks = {.failed = 2, .finished = {1, 0}},
+                .at = Duration(86'400'900)});
   append_note(bytes, {.text = "mydata.rng"});
   append_pulse(bytes);
   append_rank_failed(bytes, {.key = kKey, .rank = 2, .end = model::ExitedWith{7}});
@@ -90,6 +92,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(started->key, kKey);
       EXPECT_EQ(started->pid, 4711);
       EXPECT_THAT(started->others, ElementsAre(4712, 4713));
+      EXPECT_EQ(started->at, Duration(86'400'000));
     }
     if (const auto* ended = std::get_if<ProcessEnded>(&**message)) {
       EXPECT_EQ(ended->key, kKey);
@@ -102,6 +105,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(ended->left,
                 (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
       EXPECT_EQ(ended->ranks, (model::RanksAtEnd{.failed = 2, .finished = {1, 0}}));
+      EXPECT_EQ(ended->at, Duration(86'400'900));
     }
     if (const auto* failed = std::get_if<RankFailed>(&**message)) {
       EXPECT_EQ(failed->key, kKey);

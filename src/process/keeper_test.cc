@@ -74,6 +74,30 @@ TEST(Keeper, TellsOfAStartBeforeTheEnd) {
   }
 }
 
+TEST(Keeper, TellsWhenItSawAProcessBeginAndEnd) {
+  TestYard yard;
+  ASSERT_EQ(::mkfifo((yard.directory / "gate").c_str(), 0600), 0);
+  const Duration before = sys::EventLoop::now();
+  yard.keeper.start(TestYard::key(0), yard.shell("read line < gate"));
+  const std::int64_t pid = yard.wait_for_start();
+  const Duration running = sys::EventLoop::now();
+  const sys::Descriptor gate(::open((yard.directory / "gate").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::write(gate.get(), "\n", 1), 1);
+  EXPECT_TRUE(sys::eventually([&] { return !is_alive(pid); }));
+  const ProcessEnded ended = yard.wait_for_end();
+  const Duration began = std::get<ProcessStarted>(yard.news.front()).at;
+  EXPECT_LE(before, began);
+  EXPECT_LE(began, running);
+  ASSERT_TRUE(ended.at);
+  EXPECT_LE(running, *ended.at);
+  EXPECT_LE(*ended.at, sys::EventLoop::now());
+
+  yard.news.clear();
+  yard.keeper.start(TestYard::key(0), yard.launch({"/bin/true"}));
+  const ProcessEnded at_once = yard.wait_for_end();
+  EXPECT_LE(std::get<ProcessStarted>(yard.news.front()).at, at_once.at);
+}
+
 TEST(Keeper, TellsOfALongTaskWithoutWaitingForItsEnd) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "1000"}));

@@ -381,7 +381,10 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           inbox_.push_back(
               {.at = now(),
                .what = model::AttemptStarted{
-                   .key = it.key, .pid = it.pid, .capped_by = found->second.capped_by}});
+                   .key = it.key,
+                   .pid = it.pid,
+                   .capped_by = found->second.capped_by,
+                   .began = Instant{clock_offset_ + it.at}}});
         },
         [](const process::RankFailed&) {},  // The end of the attempt says so, too.
         [this](const process::ProcessEnded& it) { hear_end(it); },
@@ -410,6 +413,7 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const Attempt& attempt = found->second;
   const bool on_gpus = attempt.on_gpus && options_.gpus != nullptr;
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
+  if (news.at) ended.ended = Instant{clock_offset_ + *news.at};
   add_peak(attempt, news, ended.usage);
   if (on_gpus) look_at_gpus_soon();
   owners_.ended(news.key.task);

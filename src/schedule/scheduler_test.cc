@@ -107,6 +107,27 @@ TEST(Scheduler, EndsATaskOverItsTimeLimitGentlyAndThenForGood) {
                           "group 0 failed"));
 }
 
+TEST(Scheduler, DoesNotHoldAgainstATaskWhatWasFoundWhenItHadEnded) {
+  for (const bool in_time : {true, false}) {
+    Yard yard(PlanBuilder().tasks(1, gb(1), {}, Duration{60'000}));
+    static_cast<void>(yard.started(0, at(2)));
+    // The yard was stopped for a while: the time has come before the news.
+    EXPECT_THAT(commands(yard.on(at(90), model::TimePassed{})), ElementsAre("stop 0#1"));
+    const model::AttemptEnded news{.key = {.task = {0}, .attempt = 1},
+                                   .end = model::ExitedWith{0},
+                                   .ended = at(in_time ? 89 : 90)};
+    const std::vector<std::string> told = changes(yard.on(at(91), news));
+    if (in_time) {
+      EXPECT_THAT(told, ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
+    } else {
+      EXPECT_THAT(told, ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit "
+                                    "of 1:00",
+                                    "group 0 failed"));
+    }
+    EXPECT_EQ(yard.wakeup(), std::nullopt);
+  }
+}
+
 TEST(Scheduler, KeepsAGroupGoingAfterAFailureAndSkipsThoseThatNeedIt) {
   Yard yard(PlanBuilder()
                 .group({.name = "prepare"})

@@ -57,10 +57,10 @@ void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   if (found == running_.end() || found->second.key != event.key || found->second.seen) return;
   Running& running = found->second;
   running.seen = true;
-  running.started = at;
+  running.started = std::max(running.started, std::min(event.began.value_or(at), at));
   running.is_capped = running.is_capped || !event.capped_by.empty();
   if (running.stage == Stage::Train) {
-    running.training_since = at;
+    running.training_since = running.started;
     enter(event.key.task, Status::Training, out);
   }
   const model::Shape& shape = shape_of(event.key.task);
@@ -79,6 +79,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
     // Nobody saw when it began: it counts from when it was asked for.
     started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out);
   }
+  forget_cause_if_late(found->second, event);
   // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
   if (!found->second.word && found->second.cause == StopCause::None) {
     found->second.crowding = gpus_.crowding_of(task);
@@ -149,8 +150,9 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
                                  names_of({*running.lost_gpu}), ending.message)};
 }
 
-/// Of one that has finished.
-void Scheduler::State::learn_from(const Running& running, const model::Usage& usage, Instant at) {
+/// Of one that has finished, and had ended then.
+void Scheduler::State::learn_from(const Running& running, const model::Usage& usage,
+                                  Instant ended) {
   const model::TaskIndex task = running.key.task;
   const model::GroupIndex group = group_of(task);
   // What one had that could not have more is not what it needs.
@@ -160,11 +162,22 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
       {.memory = std::max(usage.memory_peak, running.memory_peak), .gpu_memory = of_gpu});
   estimates_.took_of_gpu(group, shape_of(task).terms.request.gpu_memory, of_gpu);
   if (!running.training_since) return;
-  const Duration took = at - *running.training_since;
+  const Duration took = std::max(ended - *running.training_since, Duration{0});
   for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
     ++durations->count;
     durations->sum += took;
     durations->longest = std::max(durations->longest, took);
+  }
+}
+
+/// What had ended before the yard found something wrong with it did not end for that: the news of
+/// it was on its way.
+void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
+  const bool by_what_was_seen =
+      running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
+      running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
+  if (by_what_was_seen && event.ended && *event.ended < *running.told_to_end) {
+    running.cause = StopCause::None;
   }
 }
 
@@ -208,7 +221,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     ending.message = "its cards died twice: " + ending.message;
   }
   if (ending.verdict == model::Verdict::Finished) {
-    learn_from(running, event.usage, at);
+    learn_from(running, event.usage, std::min(event.ended.value_or(at), at));
     if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
     if (is_tried_first(task)) end_trial(group, out);
     return conclude(task, Status::Exited, std::move(ending), out);
@@ -303,7 +316,7 @@ void Scheduler::State::end_overdue(Instant at, model::Decision& out) {
     } else if (on_its_own && wants_a_signal(running)) {
       signal_early(running, at, out);
     } else if (!running.terminated) {
-      if (on_its_own) running.cause = StopCause::TimeLimit;
+      if (on_its_own) set_cause(running, StopCause::TimeLimit, at);
       terminate(running, at, out);
     } else {
       running.killed = true;
@@ -328,8 +341,13 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
   }
 }
 
-void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model::Decision& out) {
+void Scheduler::State::set_cause(Running& running, StopCause cause, Instant at) {
   running.cause = cause;
+  running.told_to_end = at;
+}
+
+void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model::Decision& out) {
+  set_cause(running, cause, at);
   leave_room(running, out);
   // One that has said its last word has nothing left to save.
   const bool last_word = cause == StopCause::Leaving || cause == StopCause::OutOfMemory;

@@ -137,8 +137,10 @@ struct Scheduler::State {
   /// An attempt, from the decision to start it to the news that it is gone.
   struct Running {
     model::AttemptKey key;
-    Instant started;    ///< When its process began; before that is known, when it was asked for.
-    bool seen = false;  ///< Its process is known to exist.
+    Instant started;  ///< When its process began; before that is known, when it was asked for.
+    /// When there first was a cause for which it was told to end, or will be.
+    std::optional<Instant> told_to_end;
+    bool seen = false;           ///< Its process is known to exist.
     Stage stage = Stage::Train;  ///< Load until a two-phase task trains for the first time.
     std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
     bool ahead = false;                     ///< It was started and does not train yet.
@@ -275,6 +277,7 @@ struct Scheduler::State {
   void take_room_in(Round& round, const Candidate& started);
   void end_for(Running& running, StopCause cause, Instant at, model::Decision& out);
   void stop(Running& running, StopCause cause, Instant at, model::Decision& out);
+  static void set_cause(Running& running, StopCause cause, Instant at);
   [[nodiscard]] bool wants_a_signal(const Running& running) const;
   [[nodiscard]] bool died_of_warning(const Running& running, const model::End& end) const;
   void signal_early(Running& running, Instant at, model::Decision& out);
@@ -284,7 +287,8 @@ struct Scheduler::State {
   void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
                         model::Decision& out);
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
-  void learn_from(const Running& running, const model::Usage& usage, Instant at);
+  void learn_from(const Running& running, const model::Usage& usage, Instant ended);
+  static void forget_cause_if_late(Running& running, const model::AttemptEnded& event);
   void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
   void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
                         model::Decision& out, model::Failure failure = model::Failure::Killed);

@@ -118,15 +118,16 @@ void Checkers::happened(const model::Event& event) {
       [&](const model::Progressed& it) { progressed(it); }, [](const model::TimePassed&) {});
 }
 
-void Checkers::heard_of(SeenAttempt& attempt) {
+/// Its time limit counts from now on, its duration from its beginning.
+void Checkers::heard_of(SeenAttempt& attempt, std::optional<Instant> began) {
   const model::TaskIndex index = attempt.key.task;
-  attempt.started = now_;
+  attempt.started = std::clamp(began.value_or(now_), attempt.granted, now_);
   const Duration limit = outside_.shape_of(index).terms.time_limit;
   if (limit > Duration{0} && attempt.stop == StopReason::None) {
     attempt.end_by = now_ + (limit - outside_.shape_of(index).terms.early_signal.before);
   }
   if (outside_.two_phase(index)) return;
-  attempt.trains_since = now_;
+  attempt.trains_since = attempt.started;
 }
 
 void Checkers::attempt_started(const model::AttemptStarted& news) {
@@ -134,7 +135,7 @@ void Checkers::attempt_started(const model::AttemptStarted& news) {
   if (found == outside_.running.end() || found->second.key != news.key) return;
   if (found->second.started) return;
   found->second.keeps_to_cap = !news.capped_by.empty();
-  heard_of(found->second);
+  heard_of(found->second, news.began);
   about_ = news.key.task;
   if (!outside_.two_phase(news.key.task)) expected_.statuses = {Status::Training};
 }
@@ -153,6 +154,14 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
+  const Instant ended = std::min(news.ended.value_or(at), at);
+  if (ended_before_it_was_found(attempt, ended)) {
+    counts_.count(Fault::HadEnded);
+    const bool interrupted =
+        attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+    if (interrupted) --outside_.task(news.key.task).preempted;
+    attempt.stop = StopReason::None;
+  }
   if (died_of_warning(attempt, news.end)) attempt.stop = StopReason::TimeLimit;
   blame_its_cap(attempt, usage.gpu_memory_peak);
   expected_ = judge(attempt, task, news.end);
@@ -207,7 +216,8 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
                    capped ? Bytes{} : news.usage.gpu_memory_peak);
     SeenGroup& group = outside_.groups[task.group.value];
-    const Duration took = at - attempt.trains_since.value_or(attempt.granted);
+    // However late that was heard.
+    const Duration took = ended - attempt.trains_since.value_or(attempt.granted);
     ++group.ended_well;
     group.durations += took;
     group.longest = std::max(group.longest, took);

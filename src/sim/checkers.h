@@ -70,7 +70,7 @@ class Checkers {
   void look_at(const model::Event& event, const model::Decision& decision);
   void happened(const model::Event& event);
   void attempt_started(const model::AttemptStarted& news);
-  void heard_of(SeenAttempt& attempt);
+  void heard_of(SeenAttempt& attempt, std::optional<Instant> began);
   void stage_reported(const model::StageReported& news);
   void set_lack(SeenAttempt& attempt, bool of_gpu) const;
   void ran_out_of_memory(SeenAttempt& attempt);
@@ -132,6 +132,8 @@ class Checkers {
   bool wants_a_signal(const SeenAttempt& attempt) const;
   /// By the signal that announces its time limit, which it did not know.
   bool died_of_warning(const SeenAttempt& attempt, const model::End& end) const;
+  /// What the yard found wrong with it was so no more.
+  static bool ended_before_it_was_found(const SeenAttempt& attempt, Instant ended);
   void look_at_memory(const model::Sampled& reading);
   void take_causes_to_heart();
   void decided(const model::AnswerKill& command);

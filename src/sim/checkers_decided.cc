@@ -326,6 +326,13 @@ bool Checkers::died_of_warning(const SeenAttempt& attempt, const model::End& end
          killed != nullptr && killed->signal == warning;
 }
 
+bool Checkers::ended_before_it_was_found(const SeenAttempt& attempt, Instant ended) {
+  const bool by_a_look =
+      attempt.stop == StopReason::TimeLimit || attempt.stop == StopReason::MemoryLimit ||
+      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+  return by_a_look && ended < attempt.found.value_or(ended);
+}
+
 void Checkers::decided(const model::SignalAttempt& command) {
   const model::TaskIndex index = command.key.task;
   SeenAttempt* const running = running_attempt(command.key, "only a running attempt is signalled");
@@ -349,6 +356,7 @@ void Checkers::decided(const model::SignalAttempt& command) {
   attempt.end_by = now_ + wanted.before;
   if (reason == StopReason::TimeLimit) return;
   attempt.stop = reason;
+  attempt.found = now_;
   outside_.stop_waiting_for_device(index);
 }
 
@@ -362,6 +370,7 @@ void Checkers::take_causes_to_heart() {
       continue;
     }
     attempt.stop = reason;
+    attempt.found = now_;
     outside_.stop_waiting_for_device(index);
   }
 }
@@ -376,6 +385,7 @@ void Checkers::decided(const model::StopAttempt& command) {
     const bool its_time = attempt.end_by && now_ >= *attempt.end_by;
     if (attempt.stop == StopReason::None) {
       attempt.stop = reason_for(attempt);
+      attempt.found = now_;
       const bool no_word =
           attempt.stop != StopReason::Leaving && attempt.stop != StopReason::OutOfMemory;
       expect_of(index, !no_word || !wants_a_signal(attempt), "is signalled before TERM");

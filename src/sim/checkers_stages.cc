@@ -73,7 +73,7 @@ void Checkers::stage_reported(const model::StageReported& news) {
   SeenAttempt& attempt = found->second;
   const bool heard = !attempt.word && attempt.stop == StopReason::None;
   if (!outside_.two_phase(index) || !heard) return;
-  if (!attempt.started) heard_of(attempt);
+  if (!attempt.started) heard_of(attempt, std::nullopt);
   if (attempt.end_by && *attempt.end_by <= now_) {
     if (!wants_a_signal(attempt)) return;
     // It has its time from now on.

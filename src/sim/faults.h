@@ -55,6 +55,7 @@ enum class Fault : std::uint8_t {
   OthersUseCpu,     ///< Others use the CPUs beyond the gate for a while.
   SampleLate,
   EndHeardLate,  ///< A process was gone before a sample, and its end is told after it.
+  HadEnded,      ///< It was told to end for what was seen, and that it had ended was not heard yet.
   ClockJump,     ///< The machine slept.
   GpuGone,       ///< Does not answer for a while, or for good.
   GpuLate,       ///< Answers when the run has begun, and not before.
@@ -63,8 +64,10 @@ enum class Fault : std::uint8_t {
   GpuNotGiven,   ///< A process runs out of memory of one that it was not given.
   GpuUnnamed,    ///< The driver does not say who has what.
   ManyDeaths,    ///< A hundred processes die in one instant.
-  KeeperDies,
+  KeeperDies,    ///< Another one takes its place.
+  GuardDies,     ///< And the keeper with it: nobody takes their place.
   KeeperSilent,  ///< Does not answer for a while.
+  YardStopped,   ///< Hears of nothing for a while, and of all at once when it goes on.
   // Of the journal.
   DiskFull,
   DiskFullTooLong,

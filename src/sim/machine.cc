@@ -60,6 +60,11 @@ void MadeUpMachine::add_batch() {
 
 void MadeUpMachine::carry_out(const model::Command& command) {
   checkers_.carried_out(command);
+  if (keeper_is_replaced_) return held_.push_back(command);
+  do_what_was_asked(command);
+}
+
+void MadeUpMachine::do_what_was_asked(const model::Command& command) {
   match(
       command, [this](const model::StartAttempt& it) { start(it); },
       [this](const model::GrantDevice& it) { grant(it); },
@@ -140,7 +145,8 @@ void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
     const bool capped = behaviour.obeys_cap && process.gpu_memory_max > Bytes{};
     const model::AttemptStarted news{.key = process.key,
                                      .pid = static_cast<std::int64_t>(number),
-                                     .capped_by = capped ? "torch" : ""};
+                                     .capped_by = capped ? "torch" : "",
+                                     .began = now_};
     tell(news);
     if (behaviour.started_twice) {
       counts_.count(Fault::DuplicateNews);
@@ -229,7 +235,8 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
                                      .gpu_capped = was_at_its_cap(process),
                                      .cpu_time = Duration{10}},
                            .result = {},
-                           .warning = {}};
+                           .warning = {},
+                           .ended = now_};
   if (process.behaviour.tells_memory && end != model::End(model::ExitedWith{0})) {
     counts_.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
@@ -374,15 +381,21 @@ void MadeUpMachine::plan(const Trouble& trouble) {
     case KillMany:
       return at(trouble.at, [this] { kill_many(); });
     case KillKeeper:
-      return at(trouble.at, [this] { lose_keeper(); });
+      return at(trouble.at, [this, trouble] { lose_keeper(trouble.lasts); });
+    case KillGuard:
+      return at(trouble.at, [this] { lose_guard(); });
     case SilenceKeeper:
       return for_a_while(
           trouble,
           [this] {
             counts_.count(Fault::KeeperSilent);
-            tell(model::KeeperSilent{.silent = true});
+            if (!keeper_is_replaced_) tell(model::KeeperSilent{.silent = true});
           },
-          [this] { tell(model::KeeperSilent{.silent = false}); });
+          [this] {
+            if (!keeper_is_replaced_) tell(model::KeeperSilent{.silent = false});
+          });
+    case StopYard:
+      return at(trouble.at, [this, trouble] { stop_yard(trouble.lasts); });
     case Interrupt:
       return at(trouble.at, [this] { tell(model::InterruptAsked{}); });
     case AskToKill:
@@ -432,18 +445,6 @@ void MadeUpMachine::kill_many() {
     first.behaviour.news_takes = Duration{0};
     die(first.key.task, first.number, model::KilledBy{.signal = kSigkill});
   }
-}
-
-void MadeUpMachine::lose_keeper() {
-  if (keeper_gone_) return;
-  counts_.count(Fault::KeeperDies);
-  keeper_gone_ = true;
-  for (const auto& [task, process] : processes_) unheard_.insert(process.key);
-  processes_.clear();
-  for (const model::AttemptKey& key : std::exchange(unheard_, {})) {
-    tell(model::AttemptEnded{.key = key, .end = model::Vanished{"the keeper died"}});
-  }
-  tell(model::InterruptAsked{});
 }
 
 void MadeUpMachine::ask_to_kill(const Trouble& trouble) {

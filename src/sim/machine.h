@@ -113,7 +113,12 @@ class MadeUpMachine final : public run::Machine {
   void squeeze_memory(Duration lasts);
   void take_free_memory(Duration lasts);
   void kill_many();
-  void lose_keeper();
+  void lose_keeper(Duration for_so_long);
+  void replace_keeper(const std::set<model::AttemptKey>& vanished);
+  void lose_guard();
+  std::set<model::AttemptKey> end_what_runs();
+  void stop_yard(Duration lasts);
+  void do_what_was_asked(const model::Command& command);
   void ask_to_kill(const Trouble& trouble);
 
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
@@ -151,7 +156,9 @@ class MadeUpMachine final : public run::Machine {
   int samples_delayed_ = 0;
   int disk_full_ = 0;
   bool keeper_gone_ = false;
-  std::size_t added_ = 0;  ///< How many batches.
+  bool keeper_is_replaced_ = false;   ///< Soon: the one that was there has died.
+  std::vector<model::Command> held_;  ///< For the one that takes its place.
+  std::size_t added_ = 0;             ///< How many batches.
   std::uint64_t next_request_ = 1;
   std::uint64_t turns_ = 0;
 };

@@ -85,6 +85,7 @@ struct SeenAttempt {
   StopReason stop = StopReason::None;
   bool signalled = false;          ///< It got the signal that it wants before TERM.
   std::optional<Instant> stopped;  ///< TERM.
+  std::optional<Instant> found;    ///< When `stop` was first found.
   bool killed = false;
   bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU of its own.
   bool out_of_other_gpu = false;        ///< The same of one that it was not given.

@@ -73,6 +73,7 @@ std::string words(const model::What& what) {
         return text;
       },
       [](const model::KeeperSilent& it) {
+        if (it.another) return fmt::format("another keeper answers: {}", *it.another);
         return std::string(it.silent ? "the keeper is silent" : "the keeper answers again");
       },
       [](const model::InterruptAsked&) { return std::string("interrupt"); },

@@ -356,7 +356,9 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     for (int i = 0; i < 6; ++i) some(LoseGpu, 1, 2);
   }
   for (int i = 0; i < 4; ++i) some(AskToKill, 3, 1);
-  some(KillKeeper, 9, 1);
+  for (int i = 0; i < 3; ++i) some(KillKeeper, 9, 2);
+  some(KillGuard, 10, 1);
+  for (int i = 0; i < 2; ++i) some(StopYard, 4, 30);
   some(Interrupt, 6, 1);
   if (random.one_in(4)) {
     const Instant at = when();
@@ -369,6 +371,14 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     troubles.push_back({.kind = FillDisk, .at = when(), .lasts = made.patience + lasts(60)});
   }
   some(SilenceKeeper, 8, 10);
+  if (random.one_in(40)) {
+    // So often that no task is believed to be innocent of it.
+    Instant at = when();
+    for (int i = 0; i < 20; ++i) {
+      at = at + random.between(Duration{0}, Duration{1'000});
+      troubles.push_back({.kind = KillKeeper, .at = at, .lasts = Duration{1}});
+    }
+  }
   if (flavour == Flavour::Crowd) {
     std::erase_if(troubles, [](const Trouble& it) { return it.at < Instant{Duration{4'000}}; });
     troubles.push_back({.kind = KillMany, .at = {random.between(Duration{300}, Duration{900})}});

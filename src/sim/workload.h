@@ -29,7 +29,9 @@ struct Trouble {
     NameNobody,
     KillMany,
     KillKeeper,
+    KillGuard,
     SilenceKeeper,
+    StopYard,
     Interrupt,
     AskToKill
   };
