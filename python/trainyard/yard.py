@@ -35,6 +35,7 @@ _SUBMITTED_WITHIN_S = 330  # The program itself waits for 300.
 _KILLED_WITHIN_S = 60
 _LOOKS_FIRST_S, _LOOKS_LAST_S = 0.005, 0.25
 _TOLD_MAX = 16000
+_NOT_DONE = 75  # The exit code of a run that `--resume` would go on with.
 
 
 class YardError(RuntimeError):
@@ -287,7 +288,9 @@ class Yard:
         if code < 0:
             why = "its program was killed by signal %d" % -code
         else:
-            why = (self._told().splitlines() or ["without a word"])[-1]
+            why = _without_name((self._told().splitlines() or ["without a word"])[-1])
+        if code == _NOT_DONE:
+            why += "; a yard in %r again goes on with it" % self.directory
         return YardError("the run has ended: " + why)
 
     def _leave(self):
@@ -337,5 +340,8 @@ def _flat(settings, before=""):
 
 
 def _words(told):
-    text = told.decode("utf-8", "replace").strip()
+    return _without_name(told.decode("utf-8", "replace").strip())
+
+
+def _without_name(text):
     return text[len("trainyard: "):] if text.startswith("trainyard: ") else text

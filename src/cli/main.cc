@@ -86,8 +86,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
       "--config takes their place; --set overrides the settings before, key by key.\n"
       "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
-      "KILL; a second Ctrl-C ends them at once.\n"
-      "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was run, 130 interrupted.");
+      "KILL; a second Ctrl-C ends them at once.\n" +
+      std::string(kExitCodes));
   return run;
 }
 
@@ -248,7 +248,8 @@ ExitCode main(int argc, const char* const* argv) {
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
-  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml");
+  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml\n" +
+             std::string(kExitCodes));
 
   CommandLine line;
   line.run.command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});

@@ -253,9 +253,9 @@ ExitCode Session::finish(const run::Ending& ending) {
   tasks_.hide();
   if (ending.gave_up) {
     return fail(fmt::format("{}; {}", ending.gave_up->message, how_to_go_on()),
-                ending.interrupted ? ExitCode::Interrupted : ExitCode::TaskFailed);
+                ending.interrupted ? ExitCode::Interrupted : ExitCode::NotDone);
   }
-  if (ending.not_closed) return fail(*ending.not_closed, ExitCode::TaskFailed);
+  if (ending.not_closed) return fail(*ending.not_closed, ExitCode::NotDone);
   for (std::uint32_t batch = 0; batch < tasks_.jobs().count(); ++batch) {
     const job::Job& each = tasks_.jobs().at(batch);
     if (!each.configuration().flag(settings::Setting::SchedulerAutoAdjust)) continue;
@@ -265,8 +265,8 @@ ExitCode Session::finish(const run::Ending& ending) {
   }
   const ExitCode result = show_results(directory(), options_.json);
   if (ending.keeper_gone && !ending.interrupted) {
-    return fail(fmt::format("the keeper of the task processes died; {}", how_to_go_on()),
-                ExitCode::TaskFailed);
+    return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
+                ExitCode::NotDone);
   }
   return ending.interrupted ? ExitCode::Interrupted : result;
 }
@@ -336,7 +336,7 @@ ExitCode run_command(const RunOptions& typed) {
   }
   // First of all: the keeper must not inherit a thread, a database or a socket.
   Result<process::Keeper> keeper = process::Keeper::fork({});
-  if (!keeper) return fail(keeper.error(), ExitCode::TaskFailed);
+  if (!keeper) return fail(keeper.error());
   const Result<RunOptions> options = filled_in(typed);
   if (!options) return fail(options.error());
   hardware::ThisMachine machine = hardware::find_this_machine();

@@ -75,7 +75,7 @@ void RunView::finish() {
 ExitCode show_results(const std::string& run_directory, bool json) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
-  if (!reader) return fail(reader.error(), ExitCode::TaskFailed);
+  if (!reader) return fail(reader.error(), ExitCode::NotDone);
   const auto written = report::write_reports(*reader, run_directory);
   if (!written) fail(written.error());
   report::Sink sink = print;
@@ -89,12 +89,12 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                                  {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
                                   .colour = sys::takes_colour(sys::kStandardOutput)},
                                  sink);
-  if (!shown) return fail(shown.error(), ExitCode::TaskFailed);
+  if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!json && written)
     print(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
   const Result<ExitCode> verdict = verdict_of(*reader);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
-  return verdict ? *verdict : fail(verdict.error(), ExitCode::TaskFailed);
+  return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);
 }
 
 }  // namespace trainyard::cli

@@ -225,7 +225,7 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     if (error) return std::unexpected(*error);
   }
   if (ending.keeper_gone) {
-    ears_.note("the keeper of the tasks died, and they have ended with it");
+    ears_.note("nothing starts the task processes any more: what had not finished has ended");
   }
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     for (const Part& part : parts_) {

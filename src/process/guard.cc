@@ -1,15 +1,20 @@
 #include "process/guard.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/types.h>
@@ -18,23 +23,30 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "process/guard_words.h"
+#include "process/keeper_patience.h"
+#include "process/kept_descriptors.h"
 #include "sys/children.h"
 #include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/passing.h"
 #include "sys/pidfd.h"
+#include "sys/process_scan.h"
 #include "sys/this_process.h"
 
 namespace trainyard::process {
 namespace {
 
-/// The exit code of a guard whose keeper was killed by a signal is this and the signal.
-constexpr int kKilled = 128;
-/// Who it works for, and how long the keeper has to end everything when that is gone.
-struct Yard {
-  pid_t pid = 0;
-  Duration patience{0};
-};
-/// How often it looks again while something is left that does not end.
+/// How often it is looked again while something is left that does not end.
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
+/// For how long, before another keeper is forked beside that.
+constexpr Duration kRemainsMax{5'000};
+/// And in the end, when nothing else is to be done.
+constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
+/// A keeper that has lived for so many looks did not end at once.
+constexpr int kSettled = 10;
+/// So many paths it is told to remove at most.
+constexpr std::size_t kPathsMax = 16;
 
 void take_signals_of_a_guard() {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
@@ -46,104 +58,263 @@ void take_signals_of_a_guard() {
   ::pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
 }
 
-/// Keeps nothing that anybody could wait for the end of.
-void close_everything() {
-  const int nowhere = ::open("/dev/null", O_RDWR);
-  for (int standard = 0; nowhere >= 0 && standard <= STDERR_FILENO; ++standard) {
-    ::dup2(nowhere, standard);
+/// Its process, from its birth to its end.
+class Guard {
+ public:
+  Guard(const GuardOptions& options, const KeeperBody& body, sys::Descriptor words, pid_t yard)
+      : options_(options),
+        body_(body),
+        words_(std::move(words)),
+        yard_ended_(sys::open_pidfd(yard)) {
+    // It may have died before it was watched, and its number be another's.
+    if (::getppid() != yard) yard_ended_.close();
+    command_line_ = sys::rename_process(std::string(kGuardName));
   }
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+
+  void run();
+
+ private:
+  int fork_keeper(std::optional<int> died);
+  int wait_for_its_end();
+  void hear();
+  void look();
+  void look_when_it_should_end();
+  [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
+  [[nodiscard]] bool yard_is_gone() const;
+  [[nodiscard]] bool should_end() const;
+  [[nodiscard]] bool looks() const;
+  bool end_what_is_left();
+  void end_what_is_left(Duration most);
+  void count_what_died();
+
+  GuardOptions options_;
+  const KeeperBody& body_;
+  sys::Descriptor words_;       ///< Closed when the yard has let go of it.
+  sys::Descriptor yard_ended_;  ///< Closed when it has ended already.
+  std::string command_line_;    ///< As the program has it, for the keepers.
+  sys::ChildList children_;
+  sys::ProcessScan scan_;
+
+  pid_t keeper_ = 0;  ///< 0: there is none.
+  sys::Descriptor keeper_ended_;
+  Duration born_{0};
+  KeeperPatience patience_;
+  int ended_in_a_row_ = 0;
+  bool no_more_ = false;    ///< The yard wants no other.
+  bool some_left_ = false;  ///< Of a dead keeper, and does not end.
+  Duration looked_at_{0};
+  std::int64_t looks_since_gone_ = 0;
+  std::vector<std::string> paths_;
+};
+
+/// Returns an errno, or 0 when there is one. The yard has been handed its end then.
+int Guard::fork_keeper(std::optional<int> died) {
+  auto ends = sys::socket_pair();
+  if (!ends) return errno;
+  const pid_t guard = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno;
+  if (pid == 0) {
+    sys::restore_command_line(command_line_);
+    words_.close();
+    ends->first.close();
+    body_(std::move(ends->second), guard);
+    ::_exit(EXIT_SUCCESS);
+  }
+  keeper_ = pid;
+  keeper_ended_ = sys::open_pidfd(pid);
+  born_ = looked_at_ = sys::EventLoop::now();
+  patience_.has_answered();
+  send_word(words_, FromGuard{.keeper = pid, .socket = std::move(ends->first), .died = died});
+  return 0;
 }
 
-/// Waits for the end of the keeper, and sees to it that it comes: one that is stopped would not
-/// hear that its yard is gone. Returns the exit code that tells how it ended.
-int wait_for(pid_t keeper, const Yard& yard) {
-  const sys::Descriptor keeper_ended = sys::open_pidfd(keeper);
-  const sys::Descriptor yard_ended = sys::open_pidfd(yard.pid);
-  std::array<pollfd, 2> ends{{{.fd = keeper_ended.get(), .events = POLLIN, .revents = 0},
-                              {.fd = yard_ended.get(), .events = POLLIN, .revents = 0}}};
-  while (::poll(ends.data(), ends.size(), -1) < 0 && errno == EINTR) {
+bool Guard::yard_is_gone() const {
+  return !yard_ended_.is_open() || sys::wait_until_ended(yard_ended_, Duration{0});
+}
+
+/// Nobody asks the keeper for anything any more.
+bool Guard::should_end() const { return !words_.is_open() || yard_is_gone(); }
+
+/// Whether it has to wake by itself.
+bool Guard::looks() const { return some_left_ || patience_.is_silent() || should_end(); }
+
+void Guard::hear() {
+  while (words_.is_open()) {
+    Heard<ToGuard> heard = hear_yard(words_);
+    if (heard.closed) return words_.close();
+    if (!heard.word) return;
+    switch (heard.word->kind) {
+      case ToGuard::Kind::Silent:
+        patience_.falls_silent();
+        break;
+      case ToGuard::Kind::Answers:
+        patience_.has_answered();
+        break;
+      case ToGuard::Kind::NoMore:
+        no_more_ = true;
+        break;
+      case ToGuard::Kind::RemoveAtEnd:
+        if (paths_.size() < kPathsMax) paths_.push_back(std::move(heard.word->path));
+        break;
+    }
   }
-  if (ends[0].revents == 0 && !sys::wait_until_ended(keeper_ended, yard.patience)) {
-    ::kill(keeper, SIGKILL);
+}
+
+std::optional<sys::ProcessStat> Guard::see_keeper() const { return scan_.read(keeper_); }
+
+void Guard::look() {
+  if (some_left_) some_left_ = !end_what_is_left();
+  if (should_end()) return look_when_it_should_end();
+  std::optional<KeeperPatience::Seen> seen;
+  if (const auto keeper = see_keeper()) {
+    seen = {.state = keeper->state, .major_faults = keeper->major_faults};
   }
+  switch (patience_.look(seen)) {
+    case KeeperPatience::Step::Wait:
+      break;
+    case KeeperPatience::Step::Wake:
+      ::kill(keeper_, SIGCONT);
+      break;
+    case KeeperPatience::Step::Kill:
+      ::kill(keeper_, SIGKILL);
+      break;
+  }
+}
+
+/// One that is stopped does not hear that its yard is gone.
+void Guard::look_when_it_should_end() {
+  const auto keeper = see_keeper();
+  if (keeper && keeper->state == 'T') ::kill(keeper_, SIGCONT);
+  const Duration had{++looks_since_gone_ * options_.look_every.count()};
+  if (had >= options_.patience) ::kill(keeper_, SIGKILL);
+}
+
+/// Returns how, as waitpid(2) says it.
+int Guard::wait_for_its_end() {
+  for (;;) {
+    std::array<pollfd, 3> ends{{{.fd = keeper_ended_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = words_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = yard_ended_.get(), .events = POLLIN, .revents = 0}}};
+    // What is known wakes nobody any more.
+    if (yard_is_gone()) ends[2].fd = -1;
+    int timeout = -1;
+    if (looks()) {
+      const Duration left = looked_at_ + options_.look_every - sys::EventLoop::now();
+      timeout =
+          static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, options_.look_every.count()));
+    } else {
+      looked_at_ = sys::EventLoop::now();
+    }
+    static_cast<void>(::poll(ends.data(), ends.size(), timeout));
+    if (ends[0].revents != 0 || !keeper_ended_.is_open()) break;
+    hear();
+    // However long the machine was asleep, it is one look.
+    if (!looks() || sys::EventLoop::now() - looked_at_ < options_.look_every) continue;
+    looked_at_ = sys::EventLoop::now();
+    look();
+  }
+  // One that could not be watched is of no use.
+  if (!keeper_ended_.is_open()) ::kill(keeper_, SIGKILL);
   int status = 0;
-  while (::waitpid(keeper, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFSIGNALED(status) ? kKilled + WTERMSIG(status) : 0;
+  keeper_ = 0;
+  return status;
 }
 
-/// Kills children until there are none: with each that dies its own children become ours.
-void end_all_children() {
-  sys::ChildList children;
+/// Kills children that are not the keeper: with each that dies its own children become ours. True:
+/// there are none.
+bool Guard::end_what_is_left() {
+  bool none = true;
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+  for (const pid_t child : children_.read()) {
+    if (child == keeper_) continue;
+    none = false;
+    ::kill(child, SIGKILL);
+    static_cast<void>(::waitpid(child, nullptr, WNOHANG));
+  }
+  return none;
+}
+
+/// Before there is another keeper.
+void Guard::end_what_is_left(Duration most) {
   sigset_t ended{};
   ::sigemptyset(&ended);
   ::sigaddset(&ended, SIGCHLD);
-  for (;;) {
-    // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
-    for (const pid_t child : children.read()) ::kill(child, SIGKILL);
-    pid_t reaped = 0;
-    do {
-      reaped = ::waitpid(-1, nullptr, WNOHANG);
-    } while (reaped > 0);
-    if (reaped < 0 && errno == ECHILD) return;
+  const Duration end = sys::EventLoop::now() + most;
+  some_left_ = true;
+  while (!end_what_is_left()) {
+    if (sys::EventLoop::now() >= end) return;
     ::sigtimedwait(&ended, nullptr, &kLookAgain);
+  }
+  some_left_ = false;
+}
+
+void Guard::count_what_died() {
+  const bool at_once = sys::EventLoop::now() - born_ < kSettled * options_.look_every;
+  ended_in_a_row_ = at_once ? ended_in_a_row_ + 1 : 1;
+}
+
+void Guard::run() {
+  std::optional<int> died;
+  for (;;) {
+    if (const int error = fork_keeper(died); error != 0) {
+      // A machine that has no process to spare may have one in a moment.
+      if (died && ++ended_in_a_row_ <= options_.replacements_max) {
+        static_cast<void>(::poll(nullptr, 0, static_cast<int>(options_.look_every.count())));
+        continue;
+      }
+      send_word(words_, FromGuard{.died = died, .error = error});
+      break;
+    }
+    died = wait_for_its_end();
+    hear();
+    if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
+    count_what_died();
+    // What the yard hears of next is that this is over, too.
+    end_what_is_left(kRemainsMax);
+    const bool too_many = ended_in_a_row_ > options_.replacements_max;
+    if (too_many || no_more_ || should_end()) {
+      send_word(words_, FromGuard{.died = died, .in_a_row = too_many ? ended_in_a_row_ : 0});
+      break;
+    }
+  }
+  // Nothing that anybody could wait for the end of is kept while something is left.
+  words_.close();
+  let_go_of_streams();
+  end_what_is_left(kForEver);
+  if (!yard_is_gone()) return;
+  for (const std::string& path : paths_) {
+    ::unlink((path + "/control").c_str());
+    ::rmdir(path.c_str());
   }
 }
 
-[[noreturn]] void become_guard(sys::Descriptor socket, sys::Descriptor tell, const Yard& yard,
-                               const KeeperBody& body) {
-  const pid_t guard = ::getpid();
+[[noreturn]] void become_guard(const GuardOptions& options, const KeeperBody& body,
+                               sys::Descriptor words, pid_t yard) {
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
-  const pid_t keeper = ::fork();
-  if (keeper == 0) {
-    tell.close();
-    body(std::move(socket), guard);
-    ::_exit(0);
-  }
-  sys::rename_process(std::string(kGuardName));
   take_signals_of_a_guard();
-  const pid_t told = keeper < 0 ? -errno : keeper;
-  static_cast<void>(::write(tell.get(), &told, sizeof(told)));
-  static_cast<void>(socket.release());
-  static_cast<void>(tell.release());
-  close_everything();
-  if (keeper < 0) ::_exit(0);
-  const int code = wait_for(keeper, yard);
-  end_all_children();
-  ::_exit(code);
+  Guard(options, body, keep_only(std::move(words), options.keeps_streams), yard).run();
+  ::_exit(EXIT_SUCCESS);
 }
-
-Error cannot_start(int error) { return sys::system_error("cannot fork the keeper", error); }
 
 }  // namespace
 
-Result<Guarded> fork_guarded(sys::Descriptor socket, Duration patience, const KeeperBody& keeper) {
-  const Yard yard{.pid = ::getpid(), .patience = patience};
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::unexpected(cannot_start(errno));
-  const sys::Descriptor told(ends[0]);
-  sys::Descriptor tell(ends[1]);
+Result<Guarded> fork_guarded(const GuardOptions& options, const KeeperBody& keeper) {
+  auto ends = sys::packet_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot fork the keeper"));
+  const pid_t yard = ::getpid();
   const pid_t guard = ::fork();
-  if (guard < 0) return std::unexpected(cannot_start(errno));
-  if (guard == 0) become_guard(std::move(socket), std::move(tell), yard, keeper);
-  tell.close();
-  pid_t answer = 0;
-  ssize_t got = 0;
-  do {
-    got = ::read(told.get(), &answer, sizeof(answer));
-  } while (got < 0 && errno == EINTR);
-  if (got == sizeof(answer) && answer > 0) return Guarded{.guard = guard, .keeper = answer};
-  static_cast<void>(::waitpid(guard, nullptr, 0));
-  return std::unexpected(cannot_start(answer < 0 ? -answer : ECHILD));
-}
-
-std::optional<int> signal_of_keeper(int guard_status) {
-  if (!WIFEXITED(guard_status) || WEXITSTATUS(guard_status) <= kKilled) return std::nullopt;
-  return WEXITSTATUS(guard_status) - kKilled;
+  if (guard < 0) return std::unexpected(sys::system_error("cannot fork the keeper", errno));
+  if (guard == 0) {
+    ends->first.close();
+    become_guard(options, keeper, std::move(ends->second), yard);
+  }
+  return Guarded{.guard = guard, .words = std::move(ends->first)};
 }
 
 }  // namespace trainyard::process

@@ -1,19 +1,25 @@
-// The guard: the process behind the keeper, so that nothing outlives a keeper that is killed.
+// The guard: the process behind the keeper. It ends what a keeper that died has left, and forks
+// another one in its place, so that the run goes on.
 //
 //   yard ──▶ guard ──▶ keeper ──▶ tasks
+//     ▲        │
+//     └────────┘ words (process/guard_words.h): the yard's end of a new keeper's socket
 //
-// Both are subreapers. What a dead keeper leaves, the kernel hands to the guard, however often it
-// has changed its session, its group or its environment; the guard kills it until nothing is left.
-// A keeper that does not end though the yard is gone (it is stopped) is killed, too. When the guard
-// dies, the keeper ends everything. It has a session of its own, and a name and a
-// command line without the program's, so that what kills the program by name leaves it.
+// Guard and keeper are subreapers. What a dead keeper leaves, the kernel hands to the guard,
+// however often it has changed its session, its group or its environment; the guard kills it until
+// nothing is left. It is as it was forked, with all that the program had then, and so is each
+// keeper.
 //
-// Not a second keeper: it starts nothing, and gives nobody time to save anything. What it cannot
+// A keeper that the yard hears nothing of is told to go on when it is stopped, and killed when it
+// bears no more of it (process/keeper_patience.h). One that does not end though the yard is gone is
+// killed, too. When the guard dies, the keeper ends everything. It has a session of its own, and a
+// name and a command line without the program's, so that what kills the program by name leaves it.
+//
+// Not a second keeper: it starts no task, and gives nobody time to save anything. What it cannot
 // end: processes that wait in the kernel for a dead disk, and those that have become another user.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include <sys/types.h>
@@ -27,21 +33,29 @@ namespace trainyard::process {
 /// What `ps` calls it.
 inline constexpr std::string_view kGuardName = "yard-guard";
 
-struct Guarded {
-  pid_t guard = 0;   ///< Our child, to be waited for. It ends after the keeper.
-  pid_t keeper = 0;  ///< Its child.
+struct GuardOptions {
+  Duration patience{0};  ///< How long a keeper has to end everything when the yard is gone.
+  /// It keeps this program's standard input and output for the keepers, and not standard error
+  /// alone.
+  bool keeps_streams = false;
+  /// So many keepers in a row may end within ten looks of their birth and are replaced.
+  int replacements_max = 5;
+  /// It looks so often at a keeper that is silent, or that should end.
+  Duration look_every{1'000};
 };
 
-/// What the keeper does, called in its process: with the socket, and with the guard's number.
+struct Guarded {
+  pid_t guard = 0;  ///< Our child, to be waited for. It ends after the keeper.
+  sys::Descriptor words;
+};
+
+/// What a keeper does, called in its process: with its end of the socket, and with the guard's
+/// number.
 using KeeperBody = std::function<void(sys::Descriptor socket, pid_t guard)>;
 
-/// Forks the guard, which forks the keeper: that ends when `keeper` returns. Returns in this
-/// process alone, once both are there. When this process is gone, the keeper has `patience` to end
-/// as well, and is killed then.
-Result<Guarded> fork_guarded(sys::Descriptor socket, Duration patience, const KeeperBody& keeper);
-
-/// Which signal killed the keeper, from the status of a guard that has ended; nothing when none
-/// did, or when the guard itself was killed.
-std::optional<int> signal_of_keeper(int guard_status);
+/// Forks the guard, which forks a keeper, and another one when that dies: a keeper ends in order
+/// when `keeper` returns. The first word of the guard says that it is there. Returns in this
+/// process alone.
+Result<Guarded> fork_guarded(const GuardOptions& options, const KeeperBody& keeper);
 
 }  // namespace trainyard::process

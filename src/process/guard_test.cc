@@ -1,10 +1,12 @@
-// Nothing of a yard is left, whichever of yard, guard and keeper is killed.
+// Nothing of a yard is left, whichever of yard, guard and keeper is killed; and another keeper
+// takes the place of one that died.
 #include "process/guard.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <variant>
@@ -23,8 +25,11 @@
 #include "hardware/cgroup.h"
 #include "model/event.h"
 #include "model/launch.h"
+#include "process/guard_line.h"
+#include "process/guard_words.h"
 #include "process/keeper.h"
 #include "process/test_yard.h"
+#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
@@ -82,15 +87,18 @@ class Family {
     yard_ = 0;
   }
 
-  /// Waits for the end of all but the yard. Tasks have half a minute after TERM: what takes less is
-  /// not waiting for that.
-  [[nodiscard]] bool nobody_is_left() const {
+  /// Waits for the end of all but the yard, and those. Tasks have half a minute after TERM: what
+  /// takes less is not waiting for that.
+  [[nodiscard]] bool nobody_is_left_but(const std::vector<std::int64_t>& those) const {
     const Duration before = sys::EventLoop::now();
-    const bool gone = sys::eventually([this] {
-      return std::ranges::none_of(pids_, [](std::int64_t pid) { return is_alive(pid); });
+    const bool gone = sys::eventually([&] {
+      return std::ranges::none_of(pids_, [&](std::int64_t pid) {
+        return is_alive(pid) && std::ranges::find(those, pid) == those.end();
+      });
     });
     return gone && sys::EventLoop::now() - before < kGrace / 2;
   }
+  [[nodiscard]] bool nobody_is_left() const { return nobody_is_left_but({}); }
 
  private:
   static constexpr Duration kGrace{30'000};
@@ -123,16 +131,21 @@ class Family {
   std::vector<std::int64_t> pids_;
 };
 
+bool is_gone(const TestYard& yard) {
+  return !yard.news.empty() && std::holds_alternative<KeeperGone>(yard.news.back());
+}
+
 TEST(Guard, LeavesNothingWhenTheYardIsKilled) {
   Family family(false);
   family.end_yard();
   EXPECT_TRUE(family.nobody_is_left());
 }
 
-TEST(Guard, LeavesNothingWhenTheKeeperIsKilled) {
+TEST(Guard, LeavesNothingOfAKeeperThatIsKilled) {
   const Family family(true);
   ::kill(family.keeper(), SIGKILL);
-  EXPECT_TRUE(family.nobody_is_left());
+  EXPECT_TRUE(family.nobody_is_left_but({family.guard()}));
+  EXPECT_TRUE(is_alive(family.guard()));
 }
 
 TEST(Guard, LeavesNothingWhenTheGuardIsKilled) {
@@ -200,11 +213,11 @@ TEST(Guard, GoesWithTheKeeperAndSaysWhatKilledIt) {
 
   TestYard yard;
   ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
-  ASSERT_TRUE(yard.wait([&] { return !yard.news.empty(); }));
+  ASSERT_TRUE(yard.wait([&] { return is_gone(yard); }));
   EXPECT_EQ(std::get<KeeperGone>(yard.news.back()).why,
             fmt::format("the guard of the keeper (process {}) was killed by signal 9",
                         yard.keeper.guard_pid()));
-  EXPECT_EQ(yard.news.size(), 1U);
+  EXPECT_LE(yard.news.size(), 2U) << "that its keeper left may have been heard before";
 }
 
 TEST(Guard, TakesNoTaskForAFailedOneWhenItIsKilled) {
@@ -212,8 +225,197 @@ TEST(Guard, TakesNoTaskForAFailedOneWhenItIsKilled) {
   yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "1000"}));
   yard.wait_for_start();
   ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
-  ASSERT_TRUE(yard.wait([&] { return std::holds_alternative<KeeperGone>(yard.news.back()); }));
-  EXPECT_EQ(yard.news.size(), 2U) << "its start, and that the keeper is gone";
+  ASSERT_TRUE(yard.wait([&] { return is_gone(yard); }));
+  EXPECT_FALSE(yard.ended(0));
+}
+
+/// Kills the keeper that there is, and waits until another one has taken its place.
+KeeperReplaced replaced(TestYard& yard) {
+  const std::int64_t before = yard.keeper.pid();
+  yard.news.clear();
+  ::kill(static_cast<pid_t>(before), SIGKILL);
+  EXPECT_TRUE(yard.wait([&] {
+    return !yard.news.empty() && std::holds_alternative<KeeperReplaced>(yard.news.back());
+  }));
+  EXPECT_TRUE(std::holds_alternative<KeeperDied>(yard.news.front()));
+  EXPECT_EQ(yard.news.size(), 2U);
+  const KeeperReplaced told = std::get<KeeperReplaced>(yard.news.back());
+  EXPECT_EQ(told.why, fmt::format("the keeper (process {}) was killed by signal 9", before));
+  EXPECT_EQ(told.pid, yard.keeper.pid());
+  EXPECT_NE(told.pid, before);
+  return told;
+}
+
+TEST(Guard, ForksAnotherKeeperInThePlaceOfOneThatDied) {
+  TestYard yard;
+  for (int i = 0; i < 3; ++i) {
+    yard.news.clear();
+    yard.keeper.start(TestYard::key(0), yard.shell("sleep 1000 & echo $! > child; wait"));
+    const std::int64_t task = yard.wait_for_start();
+    const std::int64_t child = yard.wait_for_pid("child");
+    const KeeperReplaced keeper = replaced(yard);
+    // All that the one before had started is gone when the next is told of.
+    EXPECT_FALSE(is_alive(task));
+    EXPECT_FALSE(is_alive(child));
+    EXPECT_EQ(sys::ProcessScan().read(keeper.pid)->parent, yard.keeper.guard_pid());
+    EXPECT_TRUE(sys::eventually([&] {
+      return hardware::read_small_file(fmt::format("/proc/{}/comm", keeper.pid)) ==
+             "trainyard-keep\n";
+    }));
+    std::filesystem::remove(yard.directory / "child");
+    EXPECT_EQ(yard.run(yard.shell("exit 4", 1)), model::End(model::ExitedWith{4}));
+  }
+}
+
+TEST(Guard, KeepsTheCommandLineForTheKeepersAlone) {
+  TestYard yard;
+  const std::string ours = hardware::read_small_file("/proc/self/cmdline");
+  const auto of_keeper = [&] {
+    return hardware::read_small_file(fmt::format("/proc/{}/cmdline", yard.keeper.pid()));
+  };
+  EXPECT_TRUE(sys::eventually([&] { return of_keeper() == ours; }));
+  replaced(yard);
+  EXPECT_TRUE(sys::eventually([&] { return of_keeper() == ours; }));
+}
+
+TEST(Guard, HandsOnWhatIsAskedForWhileThereIsNoKeeper) {
+  TestYard yard;
+  EXPECT_EQ(yard.run(yard.launch({"true"})), model::End(model::ExitedWith{0}));
+  // It is stopped, so that the yard hears of the death long before it hears of the next one.
+  const auto guard = static_cast<pid_t>(yard.keeper.guard_pid());
+  ::kill(guard, SIGSTOP);
+  yard.news.clear();
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
+  ASSERT_TRUE(yard.wait([&] { return !yard.news.empty(); }));
+  ASSERT_TRUE(std::holds_alternative<KeeperDied>(yard.news.front()));
+  yard.keeper.start(TestYard::key(3), yard.shell("exit 3", 3));
+  yard.keeper.start(TestYard::key(4), yard.launch({"sleep", "1000"}, 4));
+  yard.keeper.signal(TestYard::key(4), SIGKILL);
+  // It is told to go on when it has said nothing for a second.
+  EXPECT_EQ(yard.wait_for_end(3).end, model::End(model::ExitedWith{3}));
+  EXPECT_EQ(yard.wait_for_end(4).end, model::End(model::KilledBy{.signal = SIGKILL}));
+}
+
+TEST(Guard, GivesUpWhenKeepersDieAtOnceOneAfterTheOther) {
+  TestYard yard({.stop_grace = Duration(5000), .replacements_max = 2});
+  for (int i = 0; i < 2; ++i) replaced(yard);
+  const std::int64_t last = yard.keeper.pid();
+  ::kill(static_cast<pid_t>(last), SIGKILL);
+  ASSERT_TRUE(yard.wait([&] { return is_gone(yard); }));
+  EXPECT_EQ(std::get<KeeperGone>(yard.news.back()).why,
+            fmt::format("the keeper (process {}) was killed by signal 9; 3 in a row have ended at "
+                        "once",
+                        last));
+}
+
+TEST(Guard, CountsAnewWhenAKeeperHasLivedForAWhile) {
+  // Ten looks are a while.
+  TestYard yard(
+      {.stop_grace = Duration(5000), .replacements_max = 1, .guard_looks_every = Duration(1)});
+  for (int i = 0; i < 5; ++i) {
+    const Duration settled = sys::EventLoop::now() + Duration(11);
+    while (sys::EventLoop::now() < settled) yard.loop.run_once(Duration(5));
+    replaced(yard);
+  }
+}
+
+TEST(Guard, ForksNoOtherWhenTheKeeperIsKilledOnPurpose) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.shell("trap '' TERM; while :; do sleep 0.01; done"));
+  const std::int64_t task = yard.wait_for_start();
+  const std::int64_t keeper = yard.keeper.pid();
+  yard.keeper.kill();
+  ASSERT_TRUE(yard.wait([&] { return is_gone(yard); }));
+  EXPECT_EQ(std::get<KeeperGone>(yard.news.back()).why,
+            fmt::format("the keeper (process {}) was killed by signal 9", keeper));
+  EXPECT_FALSE(is_alive(task));
+}
+
+/// A guard alone, whose keepers do as `body` says.
+class GuardedBody {
+ public:
+  GuardedBody(GuardOptions options, const KeeperBody& body)
+      : line_(GuardLine::make(options, body).value()) {}
+  GuardedBody(GuardedBody&&) = delete;
+  GuardedBody& operator=(GuardedBody&&) = delete;
+  ~GuardedBody() {
+    // What has no keeper's manners would not end by itself.
+    line_.line.let_go();
+    ::kill(last_, SIGKILL);
+    EXPECT_TRUE(line_.line.wait_until_ended(sys::kLongEnough));
+  }
+
+  GuardLine& line() { return line_.line; }
+  [[nodiscard]] pid_t first() const { return *line_.first.keeper; }
+  void close_first() { line_.first.socket.close(); }
+  /// The next word that comes.
+  FromGuard word() {
+    std::optional<FromGuard> word;
+    EXPECT_TRUE(sys::eventually([&] { return (word = line_.line.hear()).has_value(); }));
+    if (!word) return {};
+    last_ = word->keeper.value_or(last_);
+    return std::move(*word);
+  }
+
+ private:
+  GuardLine::Made line_;
+  pid_t last_ = *line_.first.keeper;
+};
+
+TEST(Guard, ReplacesAKeeperThatStopsAgainHoweverOftenItIsWoken) {
+  GuardedBody guarded({.patience = Duration(5'000), .look_every = Duration(5)},
+                      [](sys::Descriptor, pid_t) {
+                        ::signal(SIGCONT, SIG_DFL);
+                        for (;;) ::raise(SIGSTOP);
+                      });
+  ASSERT_TRUE(sys::eventually([&] {
+    const auto keeper = sys::ProcessScan().read(guarded.first());
+    return keeper && keeper->state == 'T';
+  }));
+  EXPECT_FALSE(guarded.line().hear());
+  guarded.line().tell(ToGuard::Kind::Silent);
+  const FromGuard next = guarded.word();
+  ASSERT_TRUE(next.keeper && next.died);
+  EXPECT_NE(*next.keeper, guarded.first());
+  EXPECT_TRUE(WIFSIGNALED(*next.died));
+  EXPECT_FALSE(is_alive(guarded.first()));
+}
+
+TEST(Guard, ReplacesAKeeperThatSaysNothingWhatEverItDoesWhenPatienceIsAtItsEnd) {
+  GuardedBody guarded({.patience = Duration(5'000), .look_every = Duration(2)},
+                      [](sys::Descriptor, pid_t) {
+                        for (;;) ::pause();
+                      });
+  guarded.line().tell(ToGuard::Kind::Silent);
+  guarded.line().tell(ToGuard::Kind::Answers);
+  guarded.line().tell(ToGuard::Kind::Silent);
+  const FromGuard next = guarded.word();
+  ASSERT_TRUE(next.keeper && next.died);
+  EXPECT_TRUE(WIFSIGNALED(*next.died));
+  // The new one has its own silences.
+  EXPECT_FALSE(guarded.line().hear());
+}
+
+TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
+  for (const int code : {1, 0}) {
+    GuardedBody guarded({.patience = Duration(5'000)}, [code](sys::Descriptor socket, pid_t) {
+      char byte = 0;
+      static_cast<void>(::read(socket.get(), &byte, 1));
+      ::_exit(code);
+    });
+    // Its socket closes, for nobody has kept the other end.
+    guarded.close_first();
+    if (code == 0) {
+      EXPECT_EQ(guarded.line().wait_until_ended(sys::kLongEnough), 0);
+      EXPECT_FALSE(guarded.line().hear());
+      EXPECT_TRUE(guarded.line().is_closed());
+      continue;
+    }
+    const FromGuard next = guarded.word();
+    ASSERT_TRUE(next.keeper && next.died);
+    EXPECT_TRUE(WIFEXITED(*next.died));
+    EXPECT_EQ(WEXITSTATUS(*next.died), 1);
+  }
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 // It is forked off before SQLite, sockets and threads exist, so that no task inherits anything of
 // the yard. It is the subreaper of everything the tasks start; when the yard's end of its socket
 // closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes. Behind
-// it stands the guard (process/guard.h), so that the tasks do not outlive a keeper that is killed.
+// it stands the guard (process/guard.h): when a keeper dies its tasks end with it, and another one
+// takes its place, which is as the first one was.
 //
 // Belongs to one thread.
 #pragma once
@@ -65,23 +66,33 @@ struct ProcessEnded {
 struct KeeperNote {
   std::string text;
 };
-/// It has not answered for Keeper::kSilenceMax, or answers again.
+/// It has not answered for silence_max(), or answers again.
 struct KeeperHeard {
   bool silent = false;
 };
-/// The keeper itself is gone; nothing more will come. What ran has no watcher any more.
+/// The keeper has died. Of all that it was asked for before this nothing more is told; what it is
+/// asked for from now on waits for the one that takes its place.
+struct KeeperDied {};
+/// That one is there, and nothing of what the one before had started is left, unless the kernel
+/// itself could not end it.
+struct KeeperReplaced {
+  std::int64_t pid = 0;
+  std::string why;  ///< "the keeper (process 12) was killed by signal 9"
+};
+/// There is no keeper, and there will be none; nothing more will come. What ran has no watcher any
+/// more.
 struct KeeperGone {
   std::string why;
 };
-using KeeperNews =
-    std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard, KeeperGone>;
+using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
+                                KeeperDied, KeeperReplaced, KeeperGone>;
 
 struct KeeperOptions {
   /// What a launch that is `forked` does, in a process of its own that has all that this one has
   /// when the keeper is forked. Returns the exit code; what it throws ends that process alone.
   std::function<int(model::AttemptKey, const model::Launch&)> body;
   /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
-  /// the locks that they hold are.
+  /// the locks that they hold are; so they are in every keeper that takes its place.
   bool beside_threads = false;
   /// How long a process that has imported for tasks stays when none of them is left.
   Duration preload_idle_max{30'000};
@@ -91,14 +102,18 @@ struct KeeperOptions {
   /// The keeper keeps this program's standard input and output, for launches that print nowhere
   /// else.
   bool keeps_streams = false;
+  /// So many keepers in a row may die soon after they were forked, and others take their places.
+  int replacements_max = 5;
+  /// How long it may take to answer before it is said to be silent: it is stopped, or the machine
+  /// is in great need.
+  Duration silence_max{5'000};
+  /// How often the guard looks at a keeper that is. What it bears is counted in these looks
+  /// (process/keeper_patience.h).
+  Duration guard_looks_every{1'000};
 };
 
 class Keeper {
  public:
-  /// How long it may take to answer before it is said to be silent: it is stopped, or the machine
-  /// is in great need.
-  static constexpr Duration kSilenceMax{5'000};
-
   /// Forks the guard and the keeper. Call it first thing: there must be no other thread, unless the
   /// options say so. Tasks find the environment and the resource limits that this process has now.
   static Result<Keeper> fork(KeeperOptions options);
@@ -110,9 +125,11 @@ class Keeper {
   /// cannot end it (one that waits for a dead network disk).
   ~Keeper();
 
+  /// Of the last one that there was.
   [[nodiscard]] std::int64_t pid() const;
   /// Of the process behind it (process/guard.h).
   [[nodiscard]] std::int64_t guard_pid() const;
+  [[nodiscard]] Duration silence_max() const;
 
   /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
   /// call. `loop` must outlive this, and the listener may not destroy it.
@@ -140,11 +157,13 @@ class Keeper {
   void start(model::AttemptKey key, const model::Launch& launch);
 
   /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
-  /// a second. It is asked when it is stopped, or waits for the kernel, and has then kSilenceMax;
-  /// one that looks asleep is woken by a question only every kSilenceMax.
+  /// a second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()
+  /// and two looks; one that looks asleep is woken by a question only every silence_max(). One that
+  /// does not answer is the guard's to wake, or to replace.
   void look();
 
-  /// Kills it: its guard ends everything at once. For one that is silent.
+  /// Kills it: its guard ends everything at once, and nobody takes its place. For one that is
+  /// silent.
   void kill();
 
   /// Sends a signal to every process of the attempt, those in sessions of their own included. One

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,6 +42,12 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+
+/// As /proc says it: 'T' is stopped.
+char state_of(std::int64_t pid) {
+  const auto process = sys::ProcessScan().read(pid);
+  return process ? process->state : '?';
+}
 
 TEST(Keeper, RunsThreeHundredAtOnceAndTellsOfEachTwice) {
   TestYard yard;
@@ -226,45 +233,49 @@ TEST(Keeper, EndsEverythingWhenTheYardIsKilled) {
 }
 
 TEST(Keeper, SaysOnceThatItIsGoneAfterAllElseItSaid) {
-  TestYard yard;
+  TestYard yard({.stop_grace = Duration(5000), .replacements_max = 0});
   EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
   yard.keeper.start(TestYard::key(1), yard.launch({"sleep", "1000"}, 1));
   const std::int64_t task = yard.wait_for_start(1);
   ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
   ASSERT_TRUE(yard.wait([&] { return std::holds_alternative<KeeperGone>(yard.news.back()); }));
-  EXPECT_EQ(
-      std::get<KeeperGone>(yard.news.back()).why,
-      "the keeper (process " + std::to_string(yard.keeper.pid()) + ") was killed by signal 9");
+  EXPECT_EQ(std::get<KeeperGone>(yard.news.back()).why,
+            fmt::format("the keeper (process {}) was killed by signal 9; 1 in a row have ended at "
+                        "once",
+                        yard.keeper.pid()));
+  EXPECT_TRUE(std::holds_alternative<KeeperDied>(yard.news.at(yard.news.size() - 2)));
   // Nothing comes of what it is asked now, and nothing more is said.
   const std::size_t said = yard.news.size();
   yard.keeper.start(TestYard::key(2), yard.launch({"true"}, 2));
   yard.keeper.signal(TestYard::key(1), SIGKILL);
   yard.loop.run_once(Duration(20));
   EXPECT_EQ(yard.news.size(), said);
-  ::kill(static_cast<pid_t>(task), SIGKILL);
+  EXPECT_FALSE(is_alive(task));
 }
 
-TEST(Keeper, IsSilentFiveSecondsAfterItWasSeenToBeStopped) {
-  TestYard yard;
-  const auto is_stopped = [&] {
-    const auto keeper = sys::ProcessScan().read(yard.keeper.pid());
-    return keeper && keeper->state == 'T';
-  };
+TEST(Keeper, IsSilentWhenItDoesNotAnswerAndIsToldToGoOnWhereItIsStopped) {
+  TestYard yard({.stop_grace = Duration(5000),
+                 .silence_max = Duration(50),
+                 .guard_looks_every = Duration(20)});
+  const std::int64_t keeper = yard.keeper.pid();
   EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
   yard.news.clear();
-  ASSERT_EQ(::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP), 0);
-  ASSERT_TRUE(sys::eventually(is_stopped));
-  // The first look asks it, as it is stopped, though it has just been heard.
+  ASSERT_EQ(::kill(static_cast<pid_t>(keeper), SIGSTOP), 0);
+  ASSERT_TRUE(sys::eventually([&] { return state_of(keeper) == 'T'; }));
+  // The first look asks it, as it is stopped, though it has just been heard. The second may be the
+  // first after a sleep of ours.
   yard.keeper.look();
-  const Duration judged = sys::EventLoop::now() + Keeper::kSilenceMax;
+  const Duration judged = sys::EventLoop::now() + yard.keeper.silence_max();
   while (sys::EventLoop::now() < judged) yard.loop.run_once(judged - sys::EventLoop::now());
+  yard.keeper.look();
   EXPECT_THAT(yard.news, IsEmpty());
   yard.keeper.look();
-  ASSERT_TRUE(yard.wait([&] { return !yard.news.empty(); }));
-  EXPECT_TRUE(std::get<KeeperHeard>(yard.news.front()).silent);
-  ASSERT_EQ(::kill(static_cast<pid_t>(yard.keeper.pid()), SIGCONT), 0);
   ASSERT_TRUE(yard.wait([&] { return yard.news.size() == 2; }));
+  EXPECT_TRUE(std::get<KeeperHeard>(yard.news.front()).silent);
   EXPECT_FALSE(std::get<KeeperHeard>(yard.news.back()).silent);
+  // The same one goes on.
+  EXPECT_EQ(yard.keeper.pid(), keeper);
+  EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
 }
 
 TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {

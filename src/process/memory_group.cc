@@ -36,6 +36,8 @@ void change_memory_limit(const std::string& path, Bytes most) {
   static_cast<void>(write_control(path + "/memory.max", fmt::to_string(most.count)));
 }
 
+void remove_group(const std::string& path) { static_cast<void>(::rmdir(path.c_str())); }
+
 MemoryGroup::~MemoryGroup() {
   if (is_there()) ::rmdir(path_.c_str());
 }

@@ -62,6 +62,9 @@ class MemoryGroup {
 /// be done, as its processes have ended, it stays.
 void change_memory_limit(const std::string& path, Bytes most);
 
+/// Takes the group at `path` away, whose maker has died. Where somebody is in it, it stays.
+void remove_group(const std::string& path);
+
 /// Writes into a file of a control group, which takes all of it or nothing. Returns an errno, or 0.
 int write_control(const std::string& path, std::string_view text);
 /// The same, told as an error for people.

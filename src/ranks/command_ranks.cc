@@ -102,7 +102,11 @@ Result<int> Run::run() {
   if (!launch) return std::unexpected(std::move(launch.error()));
   sys::EventLoop loop;  // The keeper listens there until it is gone.
   Result<process::Keeper> keeper =
-      process::Keeper::fork({.body = {}, .stop_grace = options_.grace, .keeps_streams = true});
+      process::Keeper::fork({.body = {},
+                             .stop_grace = options_.grace,
+                             .keeps_streams = true,
+                             // What has died with its keeper is not begun again.
+                             .replacements_max = 0});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
   loop.watch_signals({SIGTERM, SIGINT, SIGHUP}, [&](int signal) {
     take_signal(*keeper, signal);
@@ -184,7 +188,8 @@ void Run::hear(const process::KeeperNews& news) {
       },
       [this](const process::ProcessEnded& it) { has_ended(it.end); },
       [this](const process::KeeperNote& it) { options_.say(it.text); },
-      [](const process::KeeperHeard&) {},
+      [](const process::KeeperHeard&) {}, [](const process::KeeperDied&) {},
+      [](const process::KeeperReplaced&) {},
       [this](const process::KeeperGone& it) {
         options_.say(it.why);
         if (!code_) code_ = EXIT_FAILURE;

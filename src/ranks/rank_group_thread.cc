@@ -353,6 +353,8 @@ void RankGroup::State::take_keeper_news(const process::KeeperNews& news) {
   match(
       news, [](const process::ProcessStarted&) {}, [](const process::KeeperNote&) {},
       [](const process::KeeperHeard&) {}, [](const process::RankFailed&) {},
+      [](const process::KeeperDied&) {},
+      [this](const process::KeeperReplaced& it) { handle(KeeperLost{it.why}); },
       [this](const process::ProcessEnded& it) {
         if (it.key.attempt != epoch) return;
         const auto number = static_cast<int>(it.key.task.value);

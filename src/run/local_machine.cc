@@ -30,46 +30,13 @@
 #include "model/rank_share.h"
 #include "model/resources.h"
 #include "process/keeper.h"
-#include "process/left_behind.h"
 #include "process/memory_group.h"
 #include "process/process_table.h"
 #include "sys/event_loop.h"
-#include "wire/last_words.h"
 #include "wire/memory_text.h"
-#include "wire/result_text.h"
 #include "wire/task.h"
 
 namespace trainyard::run {
-
-namespace {
-
-/// What the task left for us, if anything. A bad result is a warning, not a failure.
-void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
-  ended.warning = left.trouble;
-  if (!left.result) return;
-  wire::ParsedResult parsed = wire::parse_result(*left.result);
-  ended.result = std::move(parsed.object);
-  ended.warning = std::move(parsed.warning);
-}
-
-/// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
-/// is gone.
-void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& ended) {
-  ended.last_words = wire::last_words(errors);
-  const std::optional<std::string> line = wire::out_of_memory_line(errors);
-  const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
-  if (line) {
-    ended.out_of_memory = *line;
-    ended.of_gpu = wire::is_of_gpu(*line);
-  } else if (killed != nullptr && killed->signal == SIGBUS) {
-    ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
-  } else if (on_gpus && wire::is_of_mps(errors)) {
-    ended.end = model::Vanished{"the MPS service that it shared its GPU through has gone: " +
-                                ended.last_words};
-  }
-}
-
-}  // namespace
 
 LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options)
     : loop_(loop),
@@ -392,66 +359,10 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           if (options_.on_note) options_.on_note(it.text);
         },
         [this](const process::KeeperHeard& it) { hear_silence(it.silent); },
+        [this](const process::KeeperDied&) { lose_keeper(); },
+        [this](const process::KeeperReplaced& it) { take_another(it); },
         [this](const process::KeeperGone& it) { lose_everything(it.why); });
   }
-}
-
-void LocalMachine::hear_silence(bool silent) {
-  keeper_silent_ = silent;
-  inbox_.push_back({.at = now(), .what = model::KeeperSilent{.silent = silent}});
-  if (!options_.on_note) return;
-  options_.on_note(
-      silent ? fmt::format("the keeper of the task processes (process {}) has not answered for {} "
-                           "s: nothing new is started until it does",
-                           keeper_.pid(), process::Keeper::kSilenceMax.count() / 1000)
-             : std::string("the keeper of the task processes answers again"));
-}
-
-void LocalMachine::hear_end(const process::ProcessEnded& news) {
-  const auto found = running_.find(news.key.task);
-  if (found == running_.end() || found->second.key != news.key) return;
-  const Attempt& attempt = found->second;
-  const bool on_gpus = attempt.on_gpus && options_.gpus != nullptr;
-  model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
-  if (news.at) ended.ended = Instant{clock_offset_ + *news.at};
-  add_peak(attempt, news, ended.usage);
-  if (on_gpus) look_at_gpus_soon();
-  owners_.ended(news.key.task);
-  ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
-  if (!std::holds_alternative<model::NotStarted>(news.end)) {
-    read_result(news.left, ended);
-    if (news.end != model::End(model::ExitedWith{0})) {
-      read_errors(news.left.errors, on_gpus, ended);
-    }
-  }
-  ended.ranks = news.ranks;
-  if (const auto& peaks = attempt.rank_peaks; peaks.size() > 1) {
-    const auto largest = std::ranges::max_element(peaks);
-    ended.ranks.largest = static_cast<int>(largest - peaks.begin());
-    ended.ranks.largest_memory = *largest;
-  }
-  fresh_.remove(news.key.task);
-  if (tasks_) tasks_->forget(news.key);
-  tell_progress(found->second);
-  running_.erase(found);
-  const bool ended_well = ended.end == model::End(model::ExitedWith{0});
-  if (on_gpus && !ended_well) return hold(std::move(ended));
-  tell(std::move(ended));
-}
-
-void LocalMachine::lose_everything(const std::string& why) {
-  keeper_gone_ = true;
-  release_held();
-  // First of all, so that nothing more is started in the place of what was lost: the rest is left
-  // for a resumed run.
-  inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
-  // When it was ended so that they end, nobody wonders what became of them.
-  const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
-                                        : model::End(model::Vanished{why});
-  for (const auto& [task, attempt] : running_) {
-    inbox_.push_back({.at = now(), .what = model::AttemptEnded{.key = attempt.key, .end = end}});
-  }
-  running_.clear();
 }
 
 }  // namespace trainyard::run

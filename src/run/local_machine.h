@@ -78,7 +78,7 @@ class LocalMachine final : public Machine {
   /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
   void look_again();
 
-  /// The keeper died, and with it all knowledge of what ran.
+  /// The keeper died, and nobody takes its place: all knowledge of what ran is gone with it.
   [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
 
  private:
@@ -94,6 +94,7 @@ class LocalMachine final : public Machine {
     bool on_gpus = false;
     Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
     std::string capped_by;  ///< What keeps it to that; empty: nothing.
+    bool lost = false;      ///< Its keeper has died, and another one is not there yet.
     Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
@@ -104,6 +105,9 @@ class LocalMachine final : public Machine {
   void hear(std::span<const process::KeeperNews> news);
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
+  void conclude(Attempt attempt, model::AttemptEnded ended);
+  void lose_keeper();
+  void take_another(const process::KeeperReplaced& keeper);
   void hear_task(model::AttemptKey key, wire::TaskReport report);
   void tell_progress(Attempt& attempt);
   void lose_everything(const std::string& why);

@@ -1,6 +1,8 @@
 // The machine we are on, with a real keeper and real processes.
 #include "run/local_machine.h"
 
+#include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -39,20 +42,21 @@ constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 class LocalMachineTest : public ::testing::Test {
  protected:
   LocalMachine machine(std::string command, Duration sample_every) {
-    return {loop_, keeper_,
-            LocalMachine::Options{.begins = {Duration{5'000}},
-                                  .sample_every = sample_every,
-                                  .launch = [this, command = std::move(command)](
-                                                model::AttemptKey, const model::GpuGrant&) {
-                                    return model::Launch{
-                                        .arguments = {"/bin/sh", "-c", command},
-                                        .environment = {},
-                                        .working_directory = place_,
-                                        .task_directory = place_ + "/task",
-                                        .stdout_path = place_ + "/task/stdout.log",
-                                        .stderr_path = place_ + "/task/stderr.log",
-                                        .result_path = place_ + "/task/result.json"};
-                                  }}};
+    return {
+        loop_, keeper_,
+        LocalMachine::Options{.begins = {Duration{5'000}},
+                              .sample_every = sample_every,
+                              .launch = [this, command = std::move(command)](
+                                            model::AttemptKey, const model::GpuGrant&) {
+                                return model::Launch{
+                                    .arguments = {"/bin/sh", "-c", command},
+                                    .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
+                                    .working_directory = place_,
+                                    .task_directory = place_ + "/task",
+                                    .stdout_path = place_ + "/task/stdout.log",
+                                    .stderr_path = place_ + "/task/stderr.log",
+                                    .result_path = place_ + "/task/result.json"};
+                              }}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
@@ -72,6 +76,7 @@ class LocalMachineTest : public ::testing::Test {
   process::Keeper keeper_ = process::Keeper::fork({}).value();
   sys::TemporaryDirectory directory_;
   const std::string& place_ = directory_.path();
+  int attempt_ = 1;  ///< As the launches say it.
 };
 
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
@@ -89,6 +94,45 @@ TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(ended.result, R"({"x":1})");
   for (std::size_t i = 1; i < events.size(); ++i) EXPECT_LE(events[i - 1].at, events[i].at);
+}
+
+TEST_F(LocalMachineTest, TellsThatWhatRanHasVanishedBeforeAnotherKeeperAnswers) {
+  LocalMachine yard = machine("test $TRAINYARD_ATTEMPT = 2 || sleep 1000; exit 3", Duration{1000});
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  const auto until = [&yard](auto holds) {
+    std::vector<model::What> seen;
+    const Duration end = sys::EventLoop::now() + kLongEnough;
+    while (sys::EventLoop::now() < end) {
+      for (model::Event& event : yard.wait(std::nullopt)) {
+        const bool look = std::holds_alternative<model::Sampled>(event.what);
+        if (!look) seen.push_back(std::move(event.what));
+      }
+      if (!seen.empty() && holds(seen.back())) break;
+    }
+    return seen;
+  };
+  until([](const model::What& it) { return std::holds_alternative<model::AttemptStarted>(it); });
+  const std::int64_t keeper = keeper_.pid();
+  ::kill(static_cast<pid_t>(keeper), SIGKILL);
+  const std::vector<model::What> told = until([](const model::What& it) {
+    const auto* const silent = std::get_if<model::KeeperSilent>(&it);
+    return silent != nullptr && !silent->silent;
+  });
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_TRUE(std::get<model::KeeperSilent>(told[0]).silent);
+  const auto& ended = std::get<model::AttemptEnded>(told[1]);
+  EXPECT_EQ(ended.key, kFirst);
+  EXPECT_EQ(ended.end, model::End(model::Vanished{
+                           fmt::format("the keeper (process {}) was killed by signal 9", keeper)}));
+  EXPECT_FALSE(ended.ended) << "nobody saw when";
+  EXPECT_EQ(std::get<model::KeeperSilent>(told[2]).another, keeper_.pid());
+  EXPECT_FALSE(yard.keeper_gone());
+
+  attempt_ = 2;
+  yard.carry_out(model::StartAttempt{.key = {.task = kFirst.task, .attempt = 2}, .promise = {}});
+  const std::vector<model::Event> again = until_the_end(yard);
+  ASSERT_FALSE(again.empty());
+  EXPECT_EQ(std::get<model::AttemptEnded>(again.back().what).end, model::End(model::ExitedWith{3}));
 }
 
 TEST_F(LocalMachineTest, TellsOfTheMachineBeforeWhatIsToBeRunThere) {

@@ -35,15 +35,18 @@ void do_not_linger(int descriptor) {
   static_cast<void>(::setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &kNot, sizeof kNot));
 }
 
-}  // namespace
-
-Result<std::pair<Descriptor, Descriptor>> socket_pair() {
+Result<std::pair<Descriptor, Descriptor>> pair_of(int type) {
   std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return std::unexpected(system_error("cannot make a pair of sockets", errno));
   }
   return std::pair{Descriptor(ends[0]), Descriptor(ends[1])};
 }
+
+}  // namespace
+
+Result<std::pair<Descriptor, Descriptor>> socket_pair() { return pair_of(SOCK_STREAM); }
+Result<std::pair<Descriptor, Descriptor>> packet_pair() { return pair_of(SOCK_SEQPACKET); }
 
 ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags) {
   if (descriptors.empty()) return ::send(socket, bytes.data(), bytes.size(), flags);

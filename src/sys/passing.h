@@ -19,6 +19,8 @@ constexpr std::size_t kPassedMax = 253;
 
 /// Two connected ends of a stream.
 Result<std::pair<Descriptor, Descriptor>> socket_pair();
+/// The same of one that keeps apart what was sent in one go (SOCK_SEQPACKET).
+Result<std::pair<Descriptor, Descriptor>> packet_pair();
 
 /// As send(2) with these flags, and the descriptors with the first byte; at most
 /// wire::kDescriptorsMax. They stay open here.

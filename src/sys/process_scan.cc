@@ -105,6 +105,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   process.cpu_ticks = sum(fields[10], fields[11]);
   process.children_ticks = sum(fields[12], fields[13]);
   process.start_ticks = fields[18];
+  process.major_faults = fields[8];
   constexpr std::int64_t kKernelThread = 0x0020'0000;  // PF_KTHREAD
   process.of_kernel = (fields[5] & kKernelThread) != 0;
   return process;

@@ -26,6 +26,7 @@ struct ProcessStat {
   std::int64_t cpu_ticks = 0;       ///< User and system, its own.
   std::int64_t children_ticks = 0;  ///< The same of the children that it has waited for.
   std::int64_t start_ticks = 0;     ///< With the pid, names a process for good.
+  std::int64_t major_faults = 0;    ///< How often it had to wait for memory of its own from a disk.
   bool of_kernel = false;           ///< One of the kernel's own threads.
 
   friend bool operator==(const ProcessStat&, const ProcessStat&) = default;

@@ -31,7 +31,8 @@ TEST(ProcessStat, IsReadFromALine) {
                          .state = 'S',
                          .cpu_ticks = 560,
                          .children_ticks = 15,
-                         .start_ticks = 9999}));
+                         .start_ticks = 9999,
+                         .major_faults = 3}));
 }
 
 TEST(ProcessStat, MindsNoNameHoweverOdd) {

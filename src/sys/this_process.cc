@@ -7,9 +7,9 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <expected>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -27,13 +27,9 @@
 namespace trainyard::sys {
 namespace {
 
-struct Area {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-};
-
-/// Where the kernel reads the command line from: two fields of /proc/self/stat.
-Area command_line() {
+/// Where the kernel reads the command line from: two fields of /proc/self/stat say it. The memory
+/// is ours: argv lies there, and nobody in a fresh fork reads that again.
+std::span<char> command_line() {
   constexpr int kAfterName = 3;  // The first field behind the name, counted as proc(5) does.
   constexpr int kBegin = 48;
   std::array<char, 4096> text{};
@@ -48,11 +44,14 @@ Area command_line() {
     if (space == std::string_view::npos) return {};
     rest.remove_prefix(space + 1);
   }
-  Area area;
+  std::uintptr_t from = 0;
+  std::uintptr_t to = 0;
   const char* const end = rest.data() + rest.size();
-  const auto [next, error] = std::from_chars(rest.data(), end, area.begin);
-  if (next != end) std::from_chars(next + 1, end, area.end);
-  return area;
+  const auto [next, error] = std::from_chars(rest.data(), end, from);
+  if (next != end) std::from_chars(next + 1, end, to);
+  if (from == 0 || to <= from) return {};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number.
+  return {reinterpret_cast<char*>(from), to - from};
 }
 
 }  // namespace
@@ -66,16 +65,19 @@ Result<std::string> own_program() {
   return self.string();
 }
 
-void rename_process(const std::string& name) {
+std::string rename_process(const std::string& name) {
   ::prctl(PR_SET_NAME, name.c_str());
-  const Area area = command_line();
-  if (area.begin == 0 || area.end <= area.begin) return;
-  // The memory is ours: argv lies there, and nobody in a fresh fork reads that again.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number.
-  char* const text = reinterpret_cast<char*>(area.begin);
-  const std::size_t size = area.end - area.begin;
-  std::memset(text, 0, size);
-  std::ranges::copy(std::string_view(name).substr(0, size - 1), text);
+  const std::span<char> text = command_line();
+  if (text.empty()) return {};
+  std::string before(text.begin(), text.end());
+  std::ranges::fill(text, '\0');
+  std::ranges::copy(std::string_view(name).substr(0, text.size() - 1), text.begin());
+  return before;
+}
+
+void restore_command_line(const std::string& text) {
+  const std::span<char> there = command_line();
+  if (there.size() == text.size()) std::ranges::copy(text, there.begin());
 }
 
 std::int64_t own_pid() { return ::getpid(); }

@@ -19,9 +19,11 @@ std::int64_t own_pid();
 Result<std::string> own_program();
 
 /// Puts `name` (at most 15 bytes) in the place of the program's name and of its whole command line,
-/// which `ps`, `top` and `pkill` show. For a fresh fork that is not the program any more: what the
-/// command line was is lost.
-void rename_process(const std::string& name);
+/// which `ps`, `top` and `pkill` show. For a fresh fork that is not the program any more. Returns
+/// what the command line was.
+std::string rename_process(const std::string& name);
+/// Puts a command line back that rename_process() has returned, in that process or a fork of it.
+void restore_command_line(const std::string& text);
 
 /// What becomes of a log that is there already.
 enum class IfThere : std::uint8_t { Empty, Refuse };

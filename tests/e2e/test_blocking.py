@@ -70,31 +70,34 @@ groups:
         for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "a"]):
             self.assertIn("is no plain file", self.trainyard(*words, expect=2).stderr)
 
-    def stopped_keeper(self):
-        """A yard with one task that runs and one that waits, and a keeper that has just been stopped."""
+    def stopped_keeper(self, guard_too=False):
+        """A yard with one task that runs and one that waits, and a keeper that has just been stopped; where the guard is,
+        too, nobody tells it to go on."""
         os.mkfifo(self.directory / "gate")
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}, "
                  "{id: b, command: ['true']}]}]")
         yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
         self.until("the first task", lambda: "TRAINING" in self.life("a"))
         keeper = keeper_of(yard.pid)
+        if guard_too:
+            os.kill(guard_of(yard.pid), signal.SIGSTOP)
         os.kill(keeper, signal.SIGSTOP)
         self.until("the reason", lambda: any("does not answer" in waits["reason"] for waits in
                                              self.status(tasks=False)["waiting"]))
         return yard, keeper
 
-    def test_a_keeper_that_is_stopped_is_told_and_nothing_new_is_started(self):
+    def test_a_keeper_that_is_stopped_is_told_to_go_on_and_nobody_is_harmed(self):
         yard, keeper = self.stopped_keeper()
         self.open_gate()
         # The task's end is heard when the keeper goes on, and the next one starts.
-        os.kill(keeper, signal.SIGCONT)
         _, errors = self.end_of(yard, expect=0)
         silent = f"the keeper of the task processes (process {keeper}) has not answered for 5 s: nothing new is started"
         self.assertLess(errors.index(silent), errors.index("the keeper of the task processes answers again"))
-        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "FINISHED"})
+        self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]},
+                         {"a": ("FINISHED", 1), "b": ("FINISHED", 1)})
 
-    def test_a_run_whose_keeper_is_stopped_can_be_ended(self):
-        yard, keeper = self.stopped_keeper()
+    def test_a_run_whose_keeper_and_guard_are_stopped_can_be_ended(self):
+        yard, keeper = self.stopped_keeper(guard_too=True)
         guard = guard_of(yard.pid)
         yard.send_signal(signal.SIGINT)
         self.until("the end of what waits", lambda: self.words()["g/b"] == "STOPPED")

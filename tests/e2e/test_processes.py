@@ -6,7 +6,7 @@ import signal
 import subprocess
 import termios
 
-from yard import TRAINYARD, YardTest, alive, guard_of, keeper_of, processes_with
+from yard import TRAINYARD, YardTest, alive, keeper_of, processes_with
 
 # A grandchild in a session of its own, as a badly behaved data loader or server would be.
 DAEMON = "[sh, -c, 'setsid sh -c \"sleep 1000 & echo \\$! > daemon.pid; wait\" & while ! test -s daemon.pid; do :; done; {then}']"
@@ -106,32 +106,6 @@ class Processes(YardTest):
         self.assertEqual(yard.wait(60), 0)
         yard.stdout.close()
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
-
-    def test_the_death_of_the_keeper_ends_the_run_with_what_it_knows(self):
-        self.job(job_of("[sleep, '1000']") + "      - {id: b, command: ['true']}\n")
-        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
-        self.running()
-        os.kill(keeper_of(yard.pid), signal.SIGKILL)
-        _, errors = self.end_of(yard, expect=1)
-        self.assertRegex(errors, r"the keeper \(process \d+\) was killed by signal 9: nothing more starts\n")
-        self.assertNotIn("once more", errors)
-        self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
-        stopped = [row["message"] for row in self.status()["tasks"] if row["word"] == "STOPPED"]
-        self.assertRegex(stopped[0], r"^the keeper \(process \d+\) was killed by signal 9$")
-        self.nobody_is_left()
-
-    def test_the_death_of_the_guard_ends_the_run_with_what_it_knows(self):
-        self.job(job_of("[sleep, '1000']") + "      - {id: b, command: ['true']}\n")
-        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
-        self.running()
-        os.kill(guard_of(yard.pid), signal.SIGKILL)
-        _, errors = self.end_of(yard, expect=1)
-        self.assertRegex(errors, r"the guard of the keeper \(process \d+\) was killed by signal 9: nothing more starts\n")
-        self.assertNotIn("once more", errors)
-        self.assertEqual(self.words(), {"g/a": "LOST", "g/b": "STOPPED"})
-        stopped = [row["message"] for row in self.status()["tasks"] if row["word"] == "STOPPED"]
-        self.assertRegex(stopped[0], r"^the guard of the keeper \(process \d+\) was killed by signal 9$")
-        self.nobody_is_left()
 
     def run_away(self):
         """A run with a task that ends on TERM, and a daemon of it that hides whose it is."""

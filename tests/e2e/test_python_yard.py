@@ -1,5 +1,5 @@
 """Programs in Python that run their own tasks: the yard of the package `trainyard`."""
-from yard import CLIENT, TRAINYARD, YardTest, alive, json, os, signal, subprocess
+from yard import CLIENT, TRAINYARD, YardTest, alive, guard_of, json, os, signal, subprocess
 
 PYTHON = "/usr/bin/python3"
 PRELUDE = f"""
@@ -431,7 +431,12 @@ if __name__ == "__main__":
         self.assertEqual(self.told_when_its_program_gets(signal.SIGKILL),
                          ["the run has ended: its program was killed by signal 9"] * 2)
 
-    def told_when_its_program_gets(self, number):
+    def test_a_run_whose_guard_is_killed_says_how_it_goes_on(self):
+        (told,) = self.told_when_its_program_gets(signal.SIGKILL, of=guard_of)
+        self.assertRegex(told, r"^the run has ended: nothing starts the task processes any more; .*; "
+                               rf"a yard in '{self.directory.resolve()}/run' again goes on with it$")
+
+    def told_when_its_program_gets(self, number, of=lambda yard: yard):
         program, tasks = self.waiting(self.WAITS.replace("""
     with yard() as flow:
         flow.run(group("g", [Waits(id="a"), Waits(id="b")]))
@@ -444,7 +449,7 @@ if __name__ == "__main__":
             told.append(str(error))
     print(json.dumps(told))
 """))
-        os.kill(self.status("run", tasks=False)["execution"]["yard_pid"], number)
+        os.kill(of(self.status("run", tasks=False)["execution"]["yard_pid"]), number)
         output, _ = self.end_of(program, expect=0)
         if number == signal.SIGKILL:  # Nobody was left to write down how it ended.
             self.until("the end of the tasks", lambda: not any(map(alive, tasks)))

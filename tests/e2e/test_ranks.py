@@ -133,8 +133,10 @@ time.sleep(1000)
         pids = [int(path.read_text()) for path in there]
         os.kill(pids[1], signal.SIGSTOP)
         os.kill(keeper_of(run.pid), signal.SIGKILL)
-        run.wait(60)
-        self.until("the end of all ranks", lambda: not any(map(alive, pids)), patience=5)
+        self.until("the end of all ranks", lambda: not any(map(alive, pids)))
+        self.until("the next attempt", lambda: "INTERRUPT" in self.life("t") and self.life("t")[-1] == "TRAINING")
+        self.trainyard("kill", "t", expect=0)
+        self.end_of(run, expect=1)
 
     def test_out_of_memory_in_one_rank_tries_the_task_again(self):
         self.sweep('if [ $RANK = 1 ] && [ $TRAINYARD_ATTEMPT = 1 ]; then '

@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import unittest
 
-from yard import TRAINYARD, YardTest, json, keeper_of, os, signal, subprocess
+from yard import TRAINYARD, YardTest, guard_of, json, keeper_of, os, signal, subprocess
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
 
@@ -336,11 +336,22 @@ class UntilStdinCloses(YardTest):
         yard.send_signal(signal.SIGTERM)
         self.assertEqual(yard.wait(timeout=60), 130)
 
-    def test_ends_with_its_keeper_while_it_has_nothing_to_do(self):
+    def test_goes_on_with_another_keeper_while_it_has_nothing_to_do(self):
         yard = self.held("'true'")
         self.ended("a")
-        os.kill(keeper_of(yard.pid), signal.SIGKILL)
-        self.assertEqual(yard.wait(timeout=60), 1)
+        before = keeper_of(yard.pid)
+        os.kill(before, signal.SIGKILL)
+        self.until("another keeper", lambda: keeper_of(yard.pid) not in (None, before))
+        self.job("name: more\ngroups: [{name: more, needs: [], tasks: [{id: b, command: 'true'}]}]", "more.yaml")
+        self.trainyard("submit", "more.yaml", expect=0)
+        self.until("the other task", lambda: self.life("b")[-1:] == ["EXITED"])
+        self.end_of(yard, expect=0)
+
+    def test_ends_with_its_guard_while_it_has_nothing_to_do(self):
+        yard = self.held("'true'")
+        self.ended("a")
+        os.kill(guard_of(yard.pid), signal.SIGKILL)
+        self.assertEqual(yard.wait(timeout=60), 75)
 
     def test_is_refused_where_standard_input_has_no_other_end(self):
         self.job(HOLDS)

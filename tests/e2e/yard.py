@@ -143,16 +143,23 @@ def alive(pid):
 
 
 def keeper_of(yard):
-    """The keeper of the yard with this pid: the child of its guard."""
-    for guard in _children(yard):
-        if pathlib.Path(f"/proc/{guard}/comm").read_text() == "yard-guard\n":
-            return _children(guard)[0]
-    raise AssertionError(f"process {yard} has no guard")
+    """The keeper of the yard with this pid: the child of its guard. None while there is none, as where one has died."""
+    there = [child for child in _children(guard_of(yard)) if _name(child) == "trainyard-keep"]
+    return there[0] if there and alive(there[0]) else None
 
 
 def guard_of(yard):
-    keeper = keeper_of(yard)
-    return next(guard for guard in _children(yard) if keeper in _children(guard))
+    for child in _children(yard):
+        if _name(child) == "yard-guard":
+            return child
+    raise AssertionError(f"process {yard} has no guard")
+
+
+def _name(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
 
 
 def _children(pid):

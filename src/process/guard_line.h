@@ -1,0 +1,64 @@
+// The yard's end of its guard: what it tells, hears of and knows about it.
+//
+// Belongs to one thread. Waits for the guard in wait_until_ended() alone, and in make() for its
+// first word.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "process/guard.h"
+#include "process/guard_words.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+class GuardLine {
+ public:
+  /// Forks the guard and with it the first keeper, which is what its first word is about.
+  struct Made;
+  static Result<Made> make(const GuardOptions& options, const KeeperBody& keeper);
+
+  GuardLine(GuardLine&&) noexcept = default;
+  GuardLine& operator=(GuardLine&&) noexcept = default;
+  ~GuardLine() = default;
+
+  [[nodiscard]] pid_t pid() const { return guard_; }
+  /// Readable when there is something to hear.
+  [[nodiscard]] const sys::Descriptor& words() const { return words_; }
+  /// The next word; nothing while there is none.
+  std::optional<FromGuard> hear();
+  /// No word comes any more.
+  [[nodiscard]] bool is_closed() const { return closed_; }
+
+  void tell(ToGuard::Kind kind) { send_word(words_, ToGuard{.kind = kind, .path = {}}); }
+  void remove_at_end(const std::string& path);
+  /// The keeper is to end, and no other to take its place.
+  void let_go() { words_.close(); }
+
+  /// The signal that killed it, or 0 when it ended by itself; nothing when it has not within
+  /// `most`.
+  std::optional<int> wait_until_ended(Duration most);
+  /// Does nothing once that has returned something.
+  void send_signal(int signal) const;
+
+ private:
+  explicit GuardLine(Guarded guarded);
+
+  pid_t guard_;
+  sys::Descriptor words_;
+  sys::Descriptor ended_;
+  bool closed_ = false;
+  std::optional<int> signal_;  ///< Once it has been reaped.
+};
+
+struct GuardLine::Made {
+  GuardLine line;
+  FromGuard first;
+};
+
+}  // namespace trainyard::process

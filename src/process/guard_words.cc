@@ -1,0 +1,105 @@
+#include "process/guard_words.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "sys/descriptor.h"
+#include "sys/packing.h"
+#include "sys/passing.h"
+
+namespace trainyard::process {
+namespace {
+
+/// The path of a Unix socket has 107 bytes at most.
+constexpr std::size_t kWordMax = 256;
+
+/// A packet, with what came with it.
+struct Packet {
+  std::string bytes;
+  std::vector<sys::Descriptor> descriptors;
+  bool closed = false;
+};
+
+std::optional<Packet> receive(const sys::Descriptor& socket, int flags) {
+  std::array<char, kWordMax + 1> buffer{};
+  Packet packet;
+  for (;;) {
+    const ssize_t got = sys::receive_with(socket.get(), buffer, packet.descriptors, flags);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return std::nullopt;
+    packet.closed = got <= 0 || static_cast<std::size_t>(got) > kWordMax;
+    if (!packet.closed) packet.bytes.assign(buffer.data(), static_cast<std::size_t>(got));
+    return packet;
+  }
+}
+
+void send(const sys::Descriptor& socket, std::string_view bytes,
+          std::span<const int> descriptors = {}) {
+  while (sys::send_with(socket.get(), bytes, descriptors, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+void send_word(const sys::Descriptor& socket, const ToGuard& word) {
+  sys::Packing packing;
+  packing.add(static_cast<std::uint8_t>(word.kind));
+  packing.add(word.path);
+  send(socket, std::move(packing).take());
+}
+
+void send_word(const sys::Descriptor& socket, const FromGuard& word) {
+  sys::Packing packing;
+  packing.add(std::int32_t{word.keeper.value_or(0)});
+  packing.add(word.died.has_value());
+  packing.add(std::int32_t{word.died.value_or(0)});
+  packing.add(std::int32_t{word.in_a_row});
+  packing.add(std::int32_t{word.error});
+  const std::string bytes = std::move(packing).take();
+  if (!word.socket.is_open()) return send(socket, bytes);
+  const std::array<int, 1> descriptor{word.socket.get()};
+  send(socket, bytes, descriptor);
+}
+
+Heard<ToGuard> hear_yard(const sys::Descriptor& socket) {
+  const std::optional<Packet> packet = receive(socket, MSG_DONTWAIT);
+  if (!packet) return {};
+  if (packet->closed) return {.word = {}, .closed = true};
+  sys::Unpacking packed(packet->bytes);
+  // NOLINTNEXTLINE(*EnumCastOutOfRange): whoever looks at it knows these alone.
+  ToGuard word{.kind = static_cast<ToGuard::Kind>(packed.number<std::uint8_t>()),
+               .path = packed.text()};
+  return {.word = std::move(word)};
+}
+
+Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
+  std::optional<Packet> packet = receive(socket, waits ? 0 : MSG_DONTWAIT);
+  if (!packet) return {};
+  if (packet->closed) return {.word = {}, .closed = true};
+  sys::Unpacking packed(packet->bytes);
+  FromGuard word;
+  if (const auto pid = packed.number<std::int32_t>(); pid > 0) word.keeper = pid;
+  const bool died = packed.number<bool>();
+  const auto status = packed.number<std::int32_t>();
+  if (died) word.died = status;
+  word.in_a_row = packed.number<std::int32_t>();
+  word.error = packed.number<std::int32_t>();
+  if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());
+  // One without its end of the socket is of no use: the descriptor was lost on its way.
+  if (word.keeper && !word.socket.is_open()) word.keeper.reset();
+  return {.word = std::move(word)};
+}
+
+}  // namespace trainyard::process

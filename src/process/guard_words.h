@@ -1,0 +1,56 @@
+// What the yard and its guard say to each other, each word in a packet of its own. Private to the
+// two, which are one program: it has no version.
+//
+// A few system calls and no state. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+/// From the yard.
+struct ToGuard {
+  enum class Kind : std::uint8_t {
+    Silent = 1,       ///< The keeper does not answer.
+    Answers = 2,      ///< It does again.
+    NoMore = 3,       ///< Nobody is to take its place when it ends.
+    RemoveAtEnd = 4,  ///< A socket directory that is to go when the yard is gone.
+  };
+  Kind kind = Kind::Silent;
+  std::string path;  ///< Of the last kind.
+
+  friend bool operator==(const ToGuard&, const ToGuard&) = default;
+};
+
+/// From the guard.
+struct FromGuard {
+  /// There is a keeper, and `socket` is the yard's end. Nothing: there is none, and none will come.
+  std::optional<pid_t> keeper;
+  sys::Descriptor socket;
+  std::optional<int> died;  ///< How the keeper before has ended, as waitpid(2) says it.
+  int in_a_row = 0;         ///< So many ended at once, that one the last; 0: that is not why.
+  int error = 0;            ///< Why none could be forked, an errno; 0: that is not why.
+};
+
+/// A word is lost when there is no room for it or nobody is there, as words that come say.
+void send_word(const sys::Descriptor& socket, const ToGuard& word);
+void send_word(const sys::Descriptor& socket, const FromGuard& word);
+
+/// What has come, one word at a time.
+template <class Word>
+struct Heard {
+  std::optional<Word> word;
+  bool closed = false;  ///< Nothing comes any more.
+};
+/// Does not wait. What makes no sense closes it.
+Heard<ToGuard> hear_yard(const sys::Descriptor& socket);
+/// `waits`: until something comes.
+Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits = false);
+
+}  // namespace trainyard::process

@@ -1,0 +1,202 @@
+// What the yard hears: of its keeper, and of the guard when that one has died.
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "process/guard_line.h"
+#include "process/guard_words.h"
+#include "process/keeper.h"
+#include "process/keeper_message.h"
+#include "process/keeper_state.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/pidfd.h"
+
+namespace trainyard::process {
+namespace {
+
+/// So often it is looked, a second apart, whether the guard has said who takes the place of a dead
+/// keeper.
+constexpr int kWaitsMax = 60;
+constexpr Duration kWait{1'000};
+
+}  // namespace
+
+void Keeper::State::watch() {
+  loop->watch_readable(socket.get(), [this] { read(); });
+}
+
+void Keeper::State::read() {
+  std::vector<KeeperNews> news;
+  if (!read_what_is_there(news)) has_died(news);
+  tell(std::move(news));
+}
+
+bool Keeper::State::read_what_is_there(std::vector<KeeperNews>& news) {
+  std::array<char, 65536> buffer;  // NOLINT(*-member-init): written by recv, and large.
+  const auto take_message = [&news](KeeperMessage message) {
+    return match(
+        std::move(message),
+        [&](ProcessStarted it) { return news.emplace_back(std::move(it)), true; },
+        [&](RankFailed it) { return news.emplace_back(std::move(it)), true; },
+        [&](ProcessEnded it) { return news.emplace_back(std::move(it)), true; },
+        [&](KeeperNote it) { return news.emplace_back(std::move(it)), true; },
+        [](Pulse) { return true; }, [](const auto&) { return false; });
+  };
+  for (;;) {
+    const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    if (got <= 0) return false;
+    has_answered(news);
+    reader.add({buffer.data(), static_cast<std::size_t>(got)});
+    for (;;) {
+      Result<std::optional<KeeperMessage>> message = reader.next();
+      if (message && !*message) break;
+      if (message && take_message(**std::move(message))) continue;
+      // What it has sent makes no sense, and nor would what comes: another one is to take its
+      // place.
+      sys::send_signal(ended, SIGKILL);
+      return false;
+    }
+    if (got < static_cast<ssize_t>(buffer.size())) return true;
+  }
+}
+
+/// Whatever it says: it is there.
+void Keeper::State::has_answered(std::vector<KeeperNews>& news) {
+  heard_at = sys::EventLoop::now();
+  asked_at.reset();
+  if (!std::exchange(silent, false)) return;
+  guard.tell(ToGuard::Kind::Answers);
+  news.emplace_back(KeeperHeard{.silent = false});
+}
+
+void Keeper::State::has_died(std::vector<KeeperNews>& news) {
+  if (dead || gone) return;
+  dead = true;
+  loop->unwatch(socket.get());
+  socket.close();
+  reader = {};
+  outgoing.clear();
+  asked_at.reset();
+  silent = false;
+  news.emplace_back(KeeperDied{});
+  waits_for_another = 0;
+  wait_for_another();
+}
+
+/// The guard says at once what follows, unless it is stopped itself.
+void Keeper::State::wait_for_another() {
+  loop->after(kWait, [weak = std::weak_ptr(alive)] {
+    const auto shared = weak.lock();
+    if (shared == nullptr) return;
+    State& state = **shared;
+    if (!state.dead || state.gone) return;
+    state.guard.send_signal(SIGCONT);
+    if (++state.waits_for_another < kWaitsMax) return state.wait_for_another();
+    std::vector<KeeperNews> news;
+    state.be_gone(news, fmt::format("the guard of the keeper (process {}) does not answer",
+                                    state.guard.pid()));
+    state.tell(std::move(news));
+  });
+}
+
+void Keeper::State::hear_guard() {
+  std::vector<KeeperNews> news;
+  while (!gone) {
+    std::optional<FromGuard> word = guard.hear();
+    if (!word) break;
+    // What the one before has said last comes first.
+    if (!dead) static_cast<void>(read_what_is_there(news));
+    has_died(news);
+    if (word->keeper) {
+      take(*std::move(word), news);
+    } else {
+      be_gone(news, why_no_other(*word));
+    }
+  }
+  if (guard.is_closed() && !gone) {
+    if (!dead) static_cast<void>(read_what_is_there(news));
+    be_gone(news, how_guard_ended());
+  }
+  tell(std::move(news));
+}
+
+void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
+  std::string why = word.died ? how_it_died(*word.died) : std::string();
+  dead = false;
+  keeper = *word.keeper;
+  ended = sys::open_pidfd(keeper);
+  socket = std::move(word.socket);
+  heard_at = sys::EventLoop::now();
+  watch();
+  news.emplace_back(KeeperReplaced{.pid = keeper, .why = std::move(why)});
+  flush_planned = false;
+  plan_flush();
+}
+
+void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why) {
+  if (std::exchange(gone, true)) return;
+  if (!dead) loop->unwatch(socket.get());
+  loop->unwatch(guard.words().get());
+  outgoing.clear();
+  news.emplace_back(KeeperGone{std::move(why)});
+}
+
+std::string Keeper::State::how_it_died(int status) const {
+  if (WIFSIGNALED(status)) {
+    return fmt::format("the keeper (process {}) was killed by signal {}", keeper, WTERMSIG(status));
+  }
+  return fmt::format("the keeper (process {}) has ended with exit code {}", keeper,
+                     WEXITSTATUS(status));
+}
+
+std::string Keeper::State::why_no_other(const FromGuard& last) const {
+  std::string why = last.died ? how_it_died(*last.died) : std::string("there is no keeper");
+  if (last.error != 0) {
+    return fmt::format("{}, and no other can be forked: {}", why, sys::error_text(last.error));
+  }
+  if (last.in_a_row > 0) why += fmt::format("; {} in a row have ended at once", last.in_a_row);
+  return why;
+}
+
+std::string Keeper::State::how_guard_ended() {
+  const std::optional<int> signal = guard.wait_until_ended(kWait);
+  if (!signal) return fmt::format("the guard of the keeper (process {}) has left it", guard.pid());
+  if (*signal == 0) return fmt::format("the keeper (process {}) has ended", keeper);
+  return fmt::format("the guard of the keeper (process {}) was killed by signal {}", guard.pid(),
+                     *signal);
+}
+
+void Keeper::State::tell(std::vector<KeeperNews> news) {
+  if (!news.empty()) listener(news);
+}
+
+void Keeper::State::tell_own_news() {
+  // Before there is somebody to listen it waits for that.
+  if (loop == nullptr) return;
+  loop->post([weak = std::weak_ptr(alive)] {
+    const auto shared = weak.lock();
+    if (shared == nullptr) return;
+    State& state = **shared;
+    state.tell(std::exchange(state.own_news, {}));
+  });
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,95 @@
+#include "process/keeper_patience.h"
+
+#include <optional>
+
+#include <gtest/gtest.h>
+
+namespace trainyard::process {
+namespace {
+
+using Step = KeeperPatience::Step;
+
+/// How many looks in a row say that.
+int count(KeeperPatience& patience, const std::optional<KeeperPatience::Seen>& keeper, Step step) {
+  constexpr int kEnough = 1'000;
+  for (int looks = 0; looks < kEnough; ++looks) {
+    if (patience.look(keeper) != step) return looks;
+  }
+  return kEnough;
+}
+
+constexpr KeeperPatience::Seen kAsleep{.state = 'S', .major_faults = 7};
+constexpr KeeperPatience::Seen kStopped{.state = 'T', .major_faults = 7};
+constexpr KeeperPatience::Seen kWaitsForADisk{.state = 'D', .major_faults = 7};
+
+TEST(KeeperPatience, HasNothingToBearWhileTheKeeperAnswers) {
+  KeeperPatience patience;
+  EXPECT_FALSE(patience.is_silent());
+  EXPECT_EQ(count(patience, kStopped, Step::Wait), 1'000);
+  patience.falls_silent();
+  EXPECT_TRUE(patience.is_silent());
+  patience.has_answered();
+  EXPECT_FALSE(patience.is_silent());
+  EXPECT_EQ(count(patience, kStopped, Step::Wait), 1'000);
+}
+
+TEST(KeeperPatience, WakesAKeeperThatIsStoppedAndGivesItUpWhenThatDoesNotHelp) {
+  KeeperPatience patience;
+  patience.falls_silent();
+  EXPECT_EQ(count(patience, kStopped, Step::Wake), KeeperPatience::kStoppedMax);
+  EXPECT_EQ(patience.look(kStopped), Step::Kill);
+}
+
+TEST(KeeperPatience, CountsAnewHowOftenAKeeperWasFoundStoppedWhenItHasGoneOn) {
+  KeeperPatience patience;
+  patience.falls_silent();
+  for (int i = 0; i < 3; ++i) {
+    for (int look = 0; look < KeeperPatience::kStoppedMax; ++look) {
+      EXPECT_EQ(patience.look(kStopped), Step::Wake);
+    }
+    EXPECT_EQ(patience.look(kAsleep), Step::Wait);
+  }
+}
+
+TEST(KeeperPatience, EndsAfterAMinuteOfSilenceWhateverTheKeeperDoes) {
+  for (const std::optional<KeeperPatience::Seen>& keeper :
+       {std::optional(kAsleep), std::optional(kWaitsForADisk),
+        std::optional<KeeperPatience::Seen>()}) {
+    KeeperPatience patience;
+    patience.falls_silent();
+    // The first look sees how often it had to wait for a disk before.
+    const int free = keeper ? 1 : 0;
+    EXPECT_EQ(count(patience, keeper, Step::Wait), KeeperPatience::kSilentMax - 1 + free);
+  }
+}
+
+TEST(KeeperPatience, BearsAKeeperThatIsReadBackFromTheDiskForAsLongAsThatTakes) {
+  KeeperPatience patience;
+  patience.falls_silent();
+  KeeperPatience::Seen keeper = kWaitsForADisk;
+  for (int look = 0; look < 10 * KeeperPatience::kSilentMax; ++look) {
+    ++keeper.major_faults;
+    ASSERT_EQ(patience.look(keeper), Step::Wait);
+  }
+  // When that has come to its end the minute begins.
+  EXPECT_EQ(count(patience, keeper, Step::Wait), KeeperPatience::kSilentMax - 1);
+}
+
+TEST(KeeperPatience, IsNotUsedUpByASilenceThatIsOver) {
+  KeeperPatience patience;
+  for (int silence = 0; silence < 3; ++silence) {
+    patience.falls_silent();
+    for (int look = 0; look < KeeperPatience::kSilentMax - 1; ++look) {
+      ASSERT_EQ(patience.look(kAsleep), Step::Wait);
+    }
+    patience.has_answered();
+  }
+  // What is told twice is one silence.
+  patience.falls_silent();
+  EXPECT_EQ(patience.look(std::nullopt), Step::Wait);
+  patience.falls_silent();
+  EXPECT_EQ(count(patience, std::nullopt, Step::Wait), KeeperPatience::kSilentMax - 2);
+}
+
+}  // namespace
+}  // namespace trainyard::process

@@ -1,0 +1,90 @@
+// What the yard holds of its keeper: its end of the socket, the line to the guard, and what is on
+// its way to and from them. Private to process/keeper.h: nobody else includes it.
+//
+//            keeper dies (its socket closes)         word of the guard: another one
+//   Listens ──────────────────────────────▶ Dead ──────────────────────────────▶ Listens
+//      │                                      │
+//      └──────────────────────────────────────┴──▶ Gone: no word will come any more
+//
+// What is asked for while it is dead waits for the one that takes its place.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/time.h"
+#include "process/guard_line.h"
+#include "process/guard_words.h"
+#include "process/keeper.h"
+#include "process/keeper_message.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/process_scan.h"
+
+namespace trainyard::process {
+
+struct Keeper::State {
+  /// What waits to be sent at most, before start() waits for the keeper to take some of it.
+  static constexpr std::size_t kOutgoingMax = std::size_t{32} << 20;
+
+  State(GuardLine::Made made, const KeeperOptions& options);
+  State(State&&) = delete;
+  State& operator=(State&&) = delete;
+  ~State();
+
+  // To the keeper.
+  void plan_flush();
+  void flush();
+  void wait_for_room();
+  void ask_for_a_pulse();
+  void look();
+  void falls_silent();
+
+  // From it and its guard.
+  void watch();
+  void read();
+  /// What has come; false when nothing more does.
+  bool read_what_is_there(std::vector<KeeperNews>& news);
+  void has_answered(std::vector<KeeperNews>& news);
+  void hear_guard();
+  void take(FromGuard word, std::vector<KeeperNews>& news);
+  void has_died(std::vector<KeeperNews>& news);
+  void wait_for_another();
+  void be_gone(std::vector<KeeperNews>& news, std::string why);
+  void tell(std::vector<KeeperNews> news);
+  void tell_own_news();
+  [[nodiscard]] bool is_asleep() const;
+  [[nodiscard]] std::string how_it_died(int status) const;
+  [[nodiscard]] std::string why_no_other(const FromGuard& last) const;
+  [[nodiscard]] std::string how_guard_ended();
+
+  GuardLine guard;
+  sys::Descriptor socket;  ///< Closed while there is no keeper.
+  pid_t keeper = 0;        ///< The last one that there was.
+  sys::Descriptor ended;  ///< Of the same: it is no child of ours. Closed when it was gone already.
+  Duration stop_grace;
+  Duration silence_max;
+  sys::ProcessScan machine;
+  sys::EventLoop* loop = nullptr;
+  Listener listener;
+  KeeperMessageReader reader;
+  std::string outgoing;
+  std::vector<KeeperNews> own_news;  ///< What came from nobody.
+  bool flush_planned = false;
+  Duration heard_at = sys::EventLoop::now();
+  std::optional<Duration> asked_at;  ///< For a pulse that has not come back.
+  int looks_in_vain = 0;             ///< Since it was asked.
+  bool silent = false;
+  bool dead = false;
+  int waits_for_another = 0;  ///< How many seconds it has waited, as far as it was awake in them.
+  bool gone = false;
+  /// Shared, so that a callback that the loop still holds can see that this is no more.
+  std::shared_ptr<State*> alive = std::make_shared<State*>(this);
+};
+
+}  // namespace trainyard::process

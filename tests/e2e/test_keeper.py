@@ -1,0 +1,219 @@
+"""A run outlives its keeper: another one takes its place, and what ran is tried again."""
+import glob
+import re
+import sqlite3
+import time
+from contextlib import closing
+
+from test_preload import MYDATA
+from yard import CLIENT, YardTest, alive, guard_of, json, keeper_of, os, processes_with, signal
+
+# Each attempt notes itself; the first ones wait to be killed.
+JOB = """
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    matrix: {i: 1..4}
+    tasks:
+      - command: 'echo {i}.$TRAINYARD_ATTEMPT >> begun; test $TRAINYARD_ATTEMPT -gt %d || sleep 1000; echo "{{\\"i\\": {i}}" > $TRAINYARD_RESULT'
+  - {name: last, tasks: [{id: end, command: ['true']}]}
+"""
+TAKES_ITS_PLACE = r"the keeper \(process (\d+)\) was killed by signal 9: process (\d+) takes its place"
+
+
+class Keeper(YardTest):
+    def environment_of_run(self):
+        return f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
+
+    def query(self, sql, run="runs/job"):
+        with closing(sqlite3.connect(f"file:{self.directory / run}/journal.db?mode=ro", uri=True)) as journal:
+            return journal.execute(sql).fetchall()
+
+    def attempts(self, run="runs/job"):
+        """(task, attempt, failure) of those that another one came after."""
+        names = {6: "LOST", 4: "EXIT", 0: "STOPPED"}
+        return [(task, attempt, names.get(failure, failure)) for task, attempt, failure in self.query(
+            "SELECT t.id, a.attempt, a.failure FROM attempts a JOIN tasks t ON t.number = a.task ORDER BY 1, 2", run)]
+
+    def begun(self, count):
+        self.until(f"{count} attempts", lambda: (self.directory / "begun").exists() and
+                   len(self.text("begun").splitlines()) == count)
+
+    def kill_keeper(self, yard, count):
+        """Once so many attempts have begun. Returns who it was."""
+        self.begun(count)
+        keeper = keeper_of(yard.pid)
+        os.kill(keeper, signal.SIGKILL)
+        return keeper
+
+    def test_that_is_killed_loses_its_tasks_which_are_tried_again_and_the_run_goes_on(self):
+        self.job(JOB % 1)
+        yard = self.start("run", "job.yaml")
+        keeper = self.kill_keeper(yard, 4)
+        _, errors = self.end_of(yard, expect=0)
+        told = re.search(TAKES_ITS_PLACE + "; 4 tasks that ran are lost with it, and tried again\n", errors)
+        self.assertTrue(told, errors)
+        self.assertEqual(told[1], str(keeper))
+        self.assertEqual(self.query("SELECT keeper_pid, how FROM executions"), [(int(told[2]), "ended")])
+        self.assertEqual(self.attempts(), [(f"i={i}", 1, "LOST") for i in range(1, 5)])
+        rows = {row["id"]: (row["word"], row["attempt"], row["result"]) for row in self.status()["tasks"]}
+        self.assertEqual(rows, {**{f"i={i}": ("FINISHED", 2, {"i": i}) for i in range(1, 5)},
+                                "end": ("FINISHED", 1, None)})
+        self.assertEqual(processes_with(self.environment_of_run()), [])
+        self.assertEqual(list(self.sockets.iterdir()), [])
+
+    def test_that_is_killed_again_and_again_is_replaced_as_often(self):
+        self.job(JOB % 3)
+        yard = self.start("run", "job.yaml")
+        keepers = [self.kill_keeper(yard, 4 * count) for count in (1, 2, 3)]
+        _, errors = self.end_of(yard, expect=0)
+        self.assertEqual([int(told[0]) for told in re.findall(TAKES_ITS_PLACE, errors)], keepers)
+        self.assertEqual(self.attempts(), [(f"i={i}", attempt, "LOST") for i in range(1, 5) for attempt in (1, 2, 3)])
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_that_dies_at_once_one_after_the_other_ends_the_run_which_can_be_gone_on_with(self):
+        self.job(JOB % 6)
+        yard = self.start("run", "job.yaml")
+        for count in range(1, 7):
+            self.kill_keeper(yard, 4 * count)
+        _, errors = self.end_of(yard, expect=75)
+        self.assertRegex(errors, r"the keeper \(process \d+\) was killed by signal 9; 6 in a row have ended at once: "
+                                 r"nothing more starts\n")
+        self.assertIn("nothing starts the task processes any more; go on with 'trainyard run --resume runs/job'\n", errors)
+        self.assertEqual(self.words(), {**{f"g/i={i}": "LOST" for i in range(1, 5)}, "last/end": "STOPPED"})
+        self.assertEqual(processes_with(self.environment_of_run()), [])
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_the_death_of_its_guard_ends_the_run_with_what_it_knows(self):
+        self.job(JOB % 1)
+        yard = self.start("run", "job.yaml")
+        self.begun(4)
+        guard = guard_of(yard.pid)
+        os.kill(guard, signal.SIGKILL)
+        _, errors = self.end_of(yard, expect=75)
+        why = f"the guard of the keeper (process {guard}) was killed by signal 9"
+        self.assertIn(f"{why}: nothing more starts\n", errors)
+        self.assertNotIn("once more", errors)
+        self.assertEqual(self.words(), {**{f"g/i={i}": "LOST" for i in range(1, 5)}, "last/end": "STOPPED"})
+        stopped = {row["message"] for row in self.status()["tasks"] if row["id"] == "end"}
+        self.assertEqual(stopped, {why})
+        self.until("the end of every process", lambda: not processes_with(self.environment_of_run()))
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_takes_ranks_with_it_which_begin_anew_together(self):
+        self.job("""
+name: job
+groups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: t, ranks: 3, command:
+  'echo $RANK.$TRAINYARD_ATTEMPT >> begun; test $TRAINYARD_ATTEMPT = 2 || sleep 1000'}]}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.kill_keeper(yard, 3)
+        self.end_of(yard, expect=0)
+        self.assertEqual(sorted(self.text("begun").split()), [f"{rank}.{attempt}" for rank in range(3) for attempt in (1, 2)])
+        self.assertEqual(self.attempts(), [("t", 1, "LOST")])
+
+    def test_takes_what_has_been_imported_with_it_and_two_phase_tasks(self):
+        (self.directory / "trainyard.py").write_bytes((CLIENT / "trainyard/client.py").read_bytes())
+        self.write("mydata.py", MYDATA)
+        self.write("train.py", """
+import os, sys, time, trainyard, mydata
+for attempt in trainyard.attempts():
+    with attempt as device:
+        with open("begun", "a") as begun:
+            begun.write("%s.%s\\n" % (sys.argv[1], os.environ["TRAINYARD_ATTEMPT"]))
+        if os.environ["TRAINYARD_ATTEMPT"] == "1":
+            time.sleep(1000)
+        trainyard.result(device=device)
+""")
+        self.job("""
+name: job
+groups:
+  - {name: f, preload: [mydata], two-phase: true, memory: 50MB, tasks: [{id: forked, command: /usr/bin/python3 train.py forked}]}
+  - {name: p, needs: [], two-phase: true, memory: 50MB, tasks: [{id: plain, command: /usr/bin/python3 train.py plain}]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.kill_keeper(yard, 2)
+        self.end_of(yard, expect=0)
+        self.assertEqual(sorted(self.text("begun").split()), ["forked.1", "forked.2", "plain.1", "plain.2"])
+        self.assertEqual(self.attempts(), [("forked", 1, "LOST"), ("plain", 1, "LOST")])
+        self.assertEqual([(row["word"], row["result"]) for row in self.status()["tasks"]],
+                         2 * [("FINISHED", {"device": "cpu"})])
+        # Once for those that are forks of it, in each keeper, and once in each plain process.
+        self.assertEqual(len(self.text("imported").split()), 4)
+
+    def test_that_is_killed_with_its_yard_loses_nothing_that_was_done(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    tasks:
+      - {id: done, command: 'echo run >> runs.txt'}
+      - {id: long, command: 'test $TRAINYARD_ATTEMPT = 2 || sleep 1000'}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("one that has finished", lambda: self.life("done")[-1:] == ["EXITED"] and self.life("long")[-1:] == ["TRAINING"])
+        both = (yard.pid, keeper_of(yard.pid))
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in both:
+                os.kill(pid, number)
+        yard.wait()
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]},
+                         {"done": ("FINISHED", 1), "long": ("FINISHED", 2)})
+        self.assertEqual(self.text("runs.txt"), "run\n")
+        self.assertEqual(self.attempts(), [("long", 1, "LOST")])
+
+    def test_knows_how_long_a_task_ran_while_its_yard_was_stopped(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, time-limit: 2s, tasks: "
+                 "[{id: a, command: 'echo $$ > pid; cat gate; date +%s%N > ended'}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
+        began = time.monotonic()
+        yard.send_signal(signal.SIGSTOP)
+        self.open_gate()
+        self.until("the task's end", lambda: not alive(int(self.text("pid"))))
+        ran = time.monotonic() - began
+        # Its time limit passes as well before the yard hears of anything.
+        self.until("a while", lambda: time.monotonic() - began > 4)
+        yard.send_signal(signal.SIGCONT)
+        self.end_of(yard, expect=0 if ran < 2 else 1)
+        (row,) = self.status()["tasks"]
+        self.assertLess(row["duration_ms"], 1000 * ran + 500)
+        self.assertEqual(row["train_ms"], row["duration_ms"])
+
+    def test_has_a_clock_that_nobody_can_set(self):
+        library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+        if not library or "TRAINYARD_SANITIZED" in os.environ:
+            self.skipTest("libfaketime is not there, or asks for the time before the sanitizer has started")
+        clock = self.write("clock", "+0\n")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, time-limit: 10min, tasks: "
+                 "[{id: a, command: 'echo > begun; until test -e go; do sleep 0.01; done; date +%Y > year'}]}]")
+        began = time.monotonic()
+        yard = self.start("run", "job.yaml", env={
+            **self.environment, "LD_PRELOAD": library[0], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        self.until_file("begun")
+        # The wall clock jumps ahead by years, as when somebody sets it in the night, and then back again.
+        clock.write_text("+1000d\n")
+        samples = len(self.query("SELECT 1 FROM samples"))
+        self.until("another look at the machine", lambda: len(self.query("SELECT 1 FROM samples")) > samples)
+        self.write("go", "")
+        self.end_of(yard, expect=0)
+        self.assertGreater(int(self.text("year")), time.gmtime().tm_year + 1)
+        (row,) = self.status()["tasks"]
+        self.assertEqual(row["word"], "FINISHED")
+        self.assertLessEqual(row["duration_ms"], 1000 * (time.monotonic() - began))
+        self.assertLessEqual(row["ended_ms"], 1000 * (time.monotonic() - began))
+
+    def test_the_exit_codes_stand_in_the_help(self):
+        for words in (["--help"], ["run", "--help"]):
+            told = self.trainyard(*words, expect=0).stdout
+            for code in (0, 1, 2, 75, 130):
+                self.assertRegex(told, rf"\b{code} ", words)
