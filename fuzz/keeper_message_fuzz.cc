@@ -35,7 +35,11 @@ std::string said_again(const trainyard::process::KeeperMessage& message) {
         trainyard::process::append_rank_failed(bytes, it);
       },
       [&](const trainyard::process::KeeperNote& it) { trainyard::process::append_note(bytes, it); },
-      [&](const trainyard::process::Pulse&) { trainyard::process::append_pulse(bytes); });
+      [&](const trainyard::process::RemoveMessage& it) {
+        trainyard::process::append_remove(bytes, it);
+      },
+      [&](const trainyard::process::Pulse&) { trainyard::process::append_pulse(bytes); },
+      [&](const trainyard::process::Farewell&) { trainyard::process::append_farewell(bytes); });
   return bytes;
 }
 

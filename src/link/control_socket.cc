@@ -1,11 +1,13 @@
 #include "link/control_socket.h"
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,16 +22,20 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
+#include "sys/token.h"
 
 namespace trainyard::link {
 namespace {
 
 constexpr std::string_view kDirectoryPrefix = "trainyard-";
 constexpr std::string_view kSocketName = "/control";
-/// What mkdtemp(3) puts behind a prefix.
-constexpr std::string_view kRandomPart = "XXXXXX";
+/// How much of a random token stands behind the prefix.
+constexpr std::size_t kRandomPart = 6;
+/// So many names are tried where others have taken them.
+constexpr int kNamesMax = 100;
 /// So many entries of a directory are looked at for what the dead left there.
 constexpr int kLookedAtMax = 4'096;
 
@@ -70,34 +76,70 @@ std::string directory_of(const std::string& path) {
   return path.substr(0, path.size() - kSocketName.size());
 }
 
+/// What a directory is called before its socket listens, and from then on.
+struct Names {
+  std::string fresh;
+  std::string lasting;
+};
+
+/// Makes one under a fresh name that nobody has, nor its lasting one: told of before it is there,
+/// it must not be another's.
+Result<Names> make_directory(const std::function<Names(std::string_view random)>& named,
+                             const BeforeMade& before_made) {
+  int error = EEXIST;
+  for (int tries = 0; error == EEXIST && tries < kNamesMax; ++tries) {
+    Names names = named(sys::random_token().substr(0, kRandomPart));
+    struct stat status{};
+    const bool taken =
+        ::lstat(names.fresh.c_str(), &status) == 0 || ::lstat(names.lasting.c_str(), &status) == 0;
+    if (taken) continue;
+    if (before_made) {
+      before_made(names.fresh);
+      before_made(names.lasting);
+    }
+    if (::mkdir(names.fresh.c_str(), 0700) == 0) return names;
+    error = errno;
+  }
+  return std::unexpected(sys::system_error("cannot make a directory", error));
+}
+
 /// Makes the directory under a name that nobody looks for, and gives it its own when the socket in
 /// it listens: under that one a socket that refuses connections has no server any more.
-Result<ControlSocket> listen_in(const std::string& parent) {
-  std::string fresh = fmt::format("{}/.{}{}", parent, kDirectoryPrefix, kRandomPart);
+Result<ControlSocket> listen_in(const std::string& parent, const BeforeMade& before_made) {
+  const auto named = [&parent](std::string_view dot, std::string_view random) {
+    return fmt::format("{}/{}{}{}", parent, dot, kDirectoryPrefix, random);
+  };
   // Asked before the directory is there, so that nothing must be taken back.
-  if (auto address = socket_address(fresh + std::string(kSocketName)); !address) {
+  const std::string longest = named(".", std::string(kRandomPart, 'x'));
+  if (auto address = socket_address(longest + std::string(kSocketName)); !address) {
     return std::unexpected(std::move(address.error()));
   }
   if (Result<void> good = check_parent(parent); !good) {
     return std::unexpected(std::move(good.error()));
   }
-  // NOLINTNEXTLINE(misc-include-cleaner): cstdlib has it.
-  if (::mkdtemp(fresh.data()) == nullptr) {
-    return std::unexpected(
-        sys::system_error(fmt::format("cannot make a directory in '{}'", parent), errno));
-  }
-  const std::string directory = fmt::format("{}/{}{}", parent, kDirectoryPrefix,
-                                            fresh.substr(fresh.size() - kRandomPart.size()));
-  auto socket = listen_at(fresh + std::string(kSocketName));
-  if (socket && ::rename(fresh.c_str(), directory.c_str()) != 0) {
+  Result<Names> names = make_directory(
+      [&named](std::string_view random) {
+        return Names{.fresh = named(".", random), .lasting = named("", random)};
+      },
+      before_made);
+  if (!names) return std::unexpected(std::move(names.error()).in(fmt::format("'{}'", parent)));
+  auto socket = listen_at(names->fresh + std::string(kSocketName));
+  if (socket && ::rename(names->fresh.c_str(), names->lasting.c_str()) != 0) {
     socket = std::unexpected(
         sys::system_error(fmt::format("cannot rename a directory in '{}'", parent), errno));
   }
   if (!socket) {
-    remove_socket(fresh + std::string(kSocketName));
+    remove_socket(names->fresh + std::string(kSocketName));
     return std::unexpected(std::move(socket.error()));
   }
-  return ControlSocket{.socket = std::move(*socket), .path = directory + std::string(kSocketName)};
+  return ControlSocket{.socket = std::move(*socket),
+                       .path = names->lasting + std::string(kSocketName)};
+}
+
+/// Made an hour ago or before: a server makes its directory and listens in a moment.
+bool is_old(const struct stat& status) {
+  constexpr std::int64_t kHour = 3'600'000;
+  return sys::unix_milliseconds() - (std::int64_t{status.st_mtim.tv_sec} * 1000) > kHour;
 }
 
 /// Removes the sockets of ours that were left by servers that were killed.
@@ -107,15 +149,20 @@ void remove_dead_sockets(const std::string& parent) {
   for (int looked_at = 0;
        !error && entry != std::filesystem::directory_iterator{} && looked_at < kLookedAtMax;
        entry.increment(error), ++looked_at) {
-    const std::string name = entry->path().filename();
+    std::string_view name = entry->path().native();
+    name.remove_prefix(name.rfind('/') + 1);
+    const bool fresh = name.starts_with('.');
+    if (fresh) name.remove_prefix(1);
     if (!name.starts_with(kDirectoryPrefix) ||
-        name.size() != kDirectoryPrefix.size() + kRandomPart.size()) {
+        name.size() != kDirectoryPrefix.size() + kRandomPart) {
       continue;
     }
     const std::string path = entry->path().string() + std::string(kSocketName);
     struct stat status{};
-    // One without a socket may be anybody's; remove_dead_socket() sees whose the directory is.
-    if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) remove_dead_socket(path);
+    // One without a socket may be anybody's, and one of a fresh name that of a server which does
+    // not listen yet; remove_dead_socket() sees whose the directory is.
+    const bool is_socket = ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+    if (is_socket && (!fresh || is_old(status))) remove_dead_socket(path);
   }
 }
 
@@ -146,10 +193,11 @@ std::vector<std::string> socket_parents() {
   return parents;
 }
 
-Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents) {
+Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents,
+                                       const BeforeMade& before_made) {
   std::string why;
   for (const std::string& parent : parents) {
-    auto made = listen_in(parent);
+    auto made = listen_in(parent, before_made);
     if (made) {
       remove_dead_sockets(parent);
       return made;
@@ -169,7 +217,9 @@ bool remove_dead_socket(const std::string& path) {
   const auto address = socket_address(path);
   if (!address || !path.ends_with(kSocketName)) return false;
   const std::string directory = directory_of(path);
-  if (!directory.substr(directory.rfind('/') + 1).starts_with(kDirectoryPrefix)) return false;
+  std::string_view name = std::string_view(directory).substr(directory.rfind('/') + 1);
+  if (name.starts_with('.')) name.remove_prefix(1);
+  if (!name.starts_with(kDirectoryPrefix)) return false;
   struct stat status{};
   if (::lstat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
   // A socket of another kind is told whether a server is there and becomes no connection of it: one

@@ -4,6 +4,7 @@
 // link/control_client.h. No state; any thread.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,16 @@ struct ControlSocket {
   std::string path;
 };
 
+/// Told of a directory before it is made: whoever removes it when we are killed knows it then.
+using BeforeMade = std::function<void(const std::string& directory)>;
+
 /// Makes <parent>/trainyard-XXXXXX/control in the first parent that is there, ours or root's, short
 /// enough, writable, and either sticky or writable for its owner alone, and listens. An error says
 /// what was wrong with each. What servers that were killed have left in that parent is removed:
-/// sockets of ours that refuse connections, in directories of such a name.
-Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents);
+/// sockets of ours that refuse connections, in directories of such a name. `before_made` may be
+/// missing.
+Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents,
+                                       const BeforeMade& before_made = nullptr);
 
 /// Removes a socket that was made so, and its directory.
 void remove_socket(const std::string& path);

@@ -1,14 +1,17 @@
 #include "link/control_socket.h"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -21,6 +24,7 @@
 namespace trainyard::link {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
@@ -41,6 +45,18 @@ TEST_F(ControlSocketTest, IsInADirectoryThatOnlyItsUserCanEnter) {
   EXPECT_EQ(status.st_mode & 07777U, 0700U);
   remove_socket(made->path);
   EXPECT_TRUE(std::filesystem::is_empty(directory));
+}
+
+TEST_F(ControlSocketTest, IsToldOfBeforeItIsThere) {
+  std::vector<std::string> told;
+  const auto made = listen_in_one_of({"relative", directory}, [&](const std::string& place) {
+    EXPECT_FALSE(std::filesystem::exists(place));
+    told.push_back(place);
+  });
+  ASSERT_TRUE(made) << made.error().message;
+  const std::string name = std::filesystem::path(made->path).parent_path().filename();
+  EXPECT_THAT(told, ElementsAre(directory + "/." + name, directory + "/" + name));
+  remove_socket(made->path);
 }
 
 TEST_F(ControlSocketTest, HasAPath) {
@@ -121,6 +137,24 @@ TEST_F(ControlSocketTest, RemovesWhatTheDeadHaveLeftBesideIt) {
               UnorderedElementsAre(alive->path, made->path, directory + "/trainyard-absent/control",
                                    directory + "/trainyard-nobody/control"));
   EXPECT_FALSE(remove_dead_socket(alive->path)) << "it is alive";
+}
+
+TEST_F(ControlSocketTest, RemovesWhatWasLeftOnItsWayToItsNameWhenThatIsLongAgo) {
+  std::vector<std::string> fresh;
+  for (const bool long_ago : {true, false}) {
+    const auto left = listen_in_one_of({directory});
+    ASSERT_TRUE(left) << left.error().message;
+    const std::filesystem::path made = std::filesystem::path(left->path).parent_path();
+    fresh.push_back(directory + "/." + made.filename().string());
+    std::filesystem::rename(made, fresh.back());
+    if (!long_ago) continue;
+    const std::array<timespec, 2> times{{{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = 1}}};
+    const std::string socket = fresh.back() + "/control";
+    ASSERT_EQ(::utimensat(AT_FDCWD, socket.c_str(), times.data(), AT_SYMLINK_NOFOLLOW), 0);
+  }
+  ASSERT_TRUE(listen_in_one_of({directory}));
+  EXPECT_FALSE(std::filesystem::exists(fresh[0]));
+  EXPECT_TRUE(std::filesystem::exists(fresh[1]));
 }
 
 TEST_F(ControlSocketTest, IsNotConnectedToByThoseWhoLookWhetherItIsAlive) {

@@ -415,7 +415,7 @@ FrameServer::~FrameServer() { state_->stop(); }
 
 Result<std::unique_ptr<FrameServer>> FrameServer::listen(sys::EventLoop& loop,
                                                          FrameServerOptions options) {
-  auto listener = listen_in_one_of(options.parents);
+  auto listener = listen_in_one_of(options.parents, options.before_made);
   if (!listener) return std::unexpected(std::move(listener.error()));
   auto state = std::make_shared<State>(loop, std::move(options), std::move(*listener));
   state->watch_listener();

@@ -56,6 +56,8 @@ struct FrameServerOptions {
   std::string program;  ///< "trainyard 0.1.0": said to who connects.
   std::vector<std::string>
       parents;  ///< The first in which it can be made; see link/control_socket.h.
+  /// Told of a directory for the socket before it is made. May be missing.
+  std::function<void(const std::string& directory)> before_made = nullptr;
   /// What connections did wrong, for the log.
   std::function<void(std::string_view what)> on_trouble;
   std::function<Result<Peer>(int socket)> peer = peer_of;

@@ -13,7 +13,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -26,6 +25,7 @@
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
+#include "process/socket_remains.h"
 #include "sys/children.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
@@ -41,12 +41,12 @@ namespace {
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
 /// For how long, before another keeper is forked beside that.
 constexpr Duration kRemainsMax{5'000};
+/// For how long the end of a yard is waited for that has closed its socket without a word.
+constexpr Duration kDying{5'000};
 /// And in the end, when nothing else is to be done.
 constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
 /// A keeper that has lived for so many looks did not end at once.
 constexpr int kSettled = 10;
-/// So many paths it is told to remove at most.
-constexpr std::size_t kPathsMax = 16;
 
 void take_signals_of_a_guard() {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
@@ -62,12 +62,11 @@ void take_signals_of_a_guard() {
 class Guard {
  public:
   Guard(const GuardOptions& options, const KeeperBody& body, sys::Descriptor words, pid_t yard)
-      : options_(options),
-        body_(body),
-        words_(std::move(words)),
-        yard_ended_(sys::open_pidfd(yard)) {
-    // It may have died before it was watched, and its number be another's.
-    if (::getppid() != yard) yard_ended_.close();
+      : options_(options), body_(body), words_(std::move(words)) {
+    // It may have died before it is watched, and its number be another's.
+    sys::Descriptor ended = sys::open_pidfd(yard);
+    if (::getppid() != yard) ended.close();
+    yard_.watch(std::move(ended));
     command_line_ = sys::rename_process(std::string(kGuardName));
   }
 
@@ -80,7 +79,6 @@ class Guard {
   void look();
   void look_when_it_should_end();
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
-  [[nodiscard]] bool yard_is_gone() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
   bool end_what_is_left();
@@ -89,9 +87,9 @@ class Guard {
 
   GuardOptions options_;
   const KeeperBody& body_;
-  sys::Descriptor words_;       ///< Closed when the yard has let go of it.
-  sys::Descriptor yard_ended_;  ///< Closed when it has ended already.
-  std::string command_line_;    ///< As the program has it, for the keepers.
+  sys::Descriptor words_;     ///< Closed when the yard has let go of it.
+  SocketRemains yard_;        ///< Which it leaves, and whether it has ended.
+  std::string command_line_;  ///< As the program has it, for the keepers.
   sys::ChildList children_;
   sys::ProcessScan scan_;
 
@@ -104,7 +102,6 @@ class Guard {
   bool some_left_ = false;  ///< Of a dead keeper, and does not end.
   Duration looked_at_{0};
   std::int64_t looks_since_gone_ = 0;
-  std::vector<std::string> paths_;
 };
 
 /// Returns an errno, or 0 when there is one. The yard has been handed its end then.
@@ -129,12 +126,8 @@ int Guard::fork_keeper(std::optional<int> died) {
   return 0;
 }
 
-bool Guard::yard_is_gone() const {
-  return !yard_ended_.is_open() || sys::wait_until_ended(yard_ended_, Duration{0});
-}
-
 /// Nobody asks the keeper for anything any more.
-bool Guard::should_end() const { return !words_.is_open() || yard_is_gone(); }
+bool Guard::should_end() const { return !words_.is_open() || yard_.yard_has_ended(); }
 
 /// Whether it has to wake by itself.
 bool Guard::looks() const { return some_left_ || patience_.is_silent() || should_end(); }
@@ -155,7 +148,7 @@ void Guard::hear() {
         no_more_ = true;
         break;
       case ToGuard::Kind::RemoveAtEnd:
-        if (paths_.size() < kPathsMax) paths_.push_back(std::move(heard.word->path));
+        yard_.add(std::move(heard.word->path));
         break;
     }
   }
@@ -195,9 +188,9 @@ int Guard::wait_for_its_end() {
   for (;;) {
     std::array<pollfd, 3> ends{{{.fd = keeper_ended_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = words_.get(), .events = POLLIN, .revents = 0},
-                                {.fd = yard_ended_.get(), .events = POLLIN, .revents = 0}}};
+                                {.fd = yard_.yard(), .events = POLLIN, .revents = 0}}};
     // What is known wakes nobody any more.
-    if (yard_is_gone()) ends[2].fd = -1;
+    if (yard_.yard_has_ended()) ends[2].fd = -1;
     int timeout = -1;
     if (looks()) {
       const Duration left = looked_at_ + options_.look_every - sys::EventLoop::now();
@@ -284,11 +277,9 @@ void Guard::run() {
   words_.close();
   let_go_of_streams();
   end_what_is_left(kForEver);
-  if (!yard_is_gone()) return;
-  for (const std::string& path : paths_) {
-    ::unlink((path + "/control").c_str());
-    ::rmdir(path.c_str());
-  }
+  // A process that is killed closes what it has open a moment before it has ended. One that lives
+  // has said that it wants no more.
+  yard_.remove(no_more_ ? Duration{0} : kDying);
 }
 
 [[noreturn]] void become_guard(const GuardOptions& options, const KeeperBody& body,

@@ -38,7 +38,10 @@ class GuardLine {
   void tell(ToGuard::Kind kind) { send_word(words_, ToGuard{.kind = kind, .path = {}}); }
   void remove_at_end(const std::string& path);
   /// The keeper is to end, and no other to take its place.
-  void let_go() { words_.close(); }
+  void let_go() {
+    tell(ToGuard::Kind::NoMore);
+    words_.close();
+  }
 
   /// The signal that killed it, or 0 when it ended by itself; nothing when it has not within
   /// `most`.

@@ -331,6 +331,53 @@ TEST(Guard, ForksNoOtherWhenTheKeeperIsKilledOnPurpose) {
   EXPECT_FALSE(is_alive(task));
 }
 
+TEST(Guard, RemovesWhatAYardThatIsKilledLeavesForItsSocketAndSoDoesTheKeeper) {
+  for (const bool by_the_keeper : {false, true}) {
+    const sys::TemporaryDirectory place;
+    const std::string made = place / "trainyard-abcdef";
+    const std::string never_made = place / "trainyard-uvwxyz";
+    const std::string not_empty = place / "trainyard-123456";
+    const pid_t yard = ::fork();
+    if (yard == 0) {
+      ::setpgid(0, 0);
+      Keeper keeper = Keeper::fork({.stop_grace = Duration(100)}).value();
+      for (const std::string& each : {made, never_made, not_empty}) keeper.remove_at_end(each);
+      for (const std::string& each : {made, not_empty}) {
+        std::filesystem::create_directory(each);
+        check(sys::replace_file(each + "/control", "").has_value(), "a place to write to");
+      }
+      check(sys::replace_file(not_empty + "/mine", "").has_value(), "a place to write to");
+      const std::int64_t other = by_the_keeper ? keeper.guard_pid() : keeper.pid();
+      check(sys::replace_file(place / "other", fmt::format("{}\n", other)).has_value(),
+            "a place to write to");
+      for (;;) ::pause();
+    }
+    // The other one of the two is killed with the yard, when it can do nothing any more.
+    const auto other = static_cast<pid_t>(pid_in(place / "other"));
+    ::kill(other, SIGSTOP);
+    ::kill(yard, SIGKILL);
+    ::waitpid(yard, nullptr, 0);
+    if (!by_the_keeper) ::kill(other, SIGKILL);
+    EXPECT_TRUE(sys::eventually([&] { return !std::filesystem::exists(made); })) << by_the_keeper;
+    ::kill(other, SIGKILL);
+    EXPECT_TRUE(sys::eventually([&] { return !std::filesystem::exists(not_empty + "/control"); }));
+    EXPECT_TRUE(std::filesystem::exists(not_empty + "/mine"));
+  }
+}
+
+TEST(Guard, LeavesTheSocketOfAYardThatLivesToItself) {
+  const sys::TemporaryDirectory place;
+  const std::string made = place / "trainyard-abcdef";
+  {
+    TestYard yard;
+    yard.keeper.remove_at_end(made);
+    std::filesystem::create_directory(made);
+    replaced(yard);
+    EXPECT_EQ(yard.run(yard.launch({"true"})), model::End(model::ExitedWith{0}));
+  }
+  EXPECT_TRUE(std::filesystem::exists(made));
+}
+
 /// A guard alone, whose keepers do as `body` says.
 class GuardedBody {
  public:

@@ -107,6 +107,10 @@ Keeper::State::~State() {
   if (loop != nullptr && !gone) loop->unwatch(guard.words().get());
   // In this order: who hears that its yard is gone and ends for that is not replaced.
   guard.let_go();
+  if (socket.is_open()) {
+    append_farewell(outgoing);
+    flush_now();
+  }
   socket.close();
   if (silent) sys::send_signal(ended, SIGKILL);
   const Duration most = 2 * stop_grace + kKeeperLast;
@@ -117,6 +121,15 @@ Keeper::State::~State() {
   sys::send_signal(ended, SIGKILL);
   guard.send_signal(SIGKILL);
   static_cast<void>(guard.wait_until_ended(kKeeperLast));
+}
+
+/// At once where that can be: who is to know it when we are killed should not hear of it in the
+/// next turn.
+void Keeper::State::tell_every_keeper(const std::string& message) {
+  for_every_keeper += message;
+  if (dead || gone) return;
+  outgoing += message;
+  flush_now();
 }
 
 void Keeper::State::plan_flush() {
@@ -130,7 +143,13 @@ void Keeper::State::plan_flush() {
 
 void Keeper::State::flush() {
   flush_planned = false;
-  if (dead || gone) return;
+  if (dead || gone || flush_now()) return;
+  flush_planned = true;
+  loop->when_writable(socket.get(), [this] { flush(); });
+}
+
+/// False: there is no room for the rest.
+bool Keeper::State::flush_now() {
   std::size_t sent = 0;
   int error = 0;
   while (sent < outgoing.size() && error == 0) {
@@ -140,14 +159,9 @@ void Keeper::State::flush() {
     if (put < 0 && errno != EINTR) error = errno;
   }
   outgoing.erase(0, sent);
-  if (error == 0) return;
-  if (error != EAGAIN) {
-    // Nobody is there. Reading tells how that came.
-    outgoing.clear();
-    return;
-  }
-  flush_planned = true;
-  loop->when_writable(socket.get(), [this] { flush(); });
+  // Where nobody is there, reading tells how that came.
+  if (error != 0 && error != EAGAIN) outgoing.clear();
+  return error != EAGAIN;
 }
 
 /// One that takes nothing for so long is silent, and is asked for nothing more then. What is asked
@@ -249,6 +263,14 @@ void Keeper::start(model::AttemptKey key, const model::Launch& launch) {
   if (state_->loop != nullptr && state_->outgoing.size() > State::kOutgoingMax) {
     state_->wait_for_room();
   }
+}
+
+void Keeper::remove_at_end(const std::string& directory) {
+  if (state_->gone) return;
+  state_->guard.remove_at_end(directory);
+  std::string message;
+  append_remove(message, {.yard = ::getpid(), .directory = directory});
+  state_->tell_every_keeper(message);
 }
 
 void Keeper::look() { state_->look(); }

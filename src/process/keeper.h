@@ -156,6 +156,10 @@ class Keeper {
   /// than 32 MiB have gathered.
   void start(model::AttemptKey key, const model::Launch& launch);
 
+  /// A directory for a socket, made by nobody yet, which keeper and guard remove with the socket in
+  /// it when this process is killed.
+  void remove_at_end(const std::string& directory);
+
   /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
   /// a second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()
   /// and two looks; one that looks asleep is woken by a question only every silence_max(). One that

@@ -35,7 +35,9 @@ enum class Kind : std::uint8_t {
   Ended = 4,
   Note = 5,
   Pulse = 6,
-  RankFailed = 7
+  RankFailed = 7,
+  Remove = 8,
+  Farewell = 9
 };
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
@@ -249,6 +251,10 @@ KeeperMessage read_message(Reader& reader) {
       return KeeperNote{.text = reader.text()};
     case Kind::Pulse:
       return Pulse{};
+    case Kind::Farewell:
+      return Farewell{};
+    case Kind::Remove:
+      return RemoveMessage{.yard = reader.number<std::int64_t>(), .directory = reader.text()};
   }
   reader.refuse();
   return SignalMessage{};
@@ -377,7 +383,16 @@ void append_rank_failed(std::string& bytes, const RankFailed& message) {
   writer.finish();
 }
 
+void append_remove(std::string& bytes, const RemoveMessage& message) {
+  Writer writer(bytes, Kind::Remove, {});
+  writer.number(message.yard);
+  writer.text(message.directory);
+  writer.finish();
+}
+
 void append_pulse(std::string& bytes) { Writer(bytes, Kind::Pulse, {}).finish(); }
+
+void append_farewell(std::string& bytes) { Writer(bytes, Kind::Farewell, {}).finish(); }
 
 void KeeperMessageReader::add(std::string_view bytes) {
   if (at_ > 0) bytes_.erase(0, std::exchange(at_, 0));

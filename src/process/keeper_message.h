@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,12 +28,21 @@ struct SignalMessage {
   int signal = 0;
 };
 
+/// A directory with a socket that is to go when the yard has ended.
+struct RemoveMessage {
+  std::int64_t yard = 0;  ///< Its process.
+  std::string directory;
+};
+
+/// The last word of a yard that leaves in order.
+struct Farewell {};
+
 /// Asked for by the yard, and given back by the keeper: that it listens.
 struct Pulse {};
 
 /// In both directions. Who gets one that is not for it has a broken partner.
 using KeeperMessage = std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded,
-                                   KeeperNote, Pulse, RankFailed>;
+                                   KeeperNote, Pulse, RankFailed, RemoveMessage, Farewell>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -45,7 +55,9 @@ void append_started(std::string& bytes, const ProcessStarted& message);
 void append_ended(std::string& bytes, const ProcessEnded& message);
 void append_note(std::string& bytes, const KeeperNote& message);
 void append_pulse(std::string& bytes);
+void append_farewell(std::string& bytes);
 void append_rank_failed(std::string& bytes, const RankFailed& message);
+void append_remove(std::string& bytes, const RemoveMessage& message);
 
 /// Cuts a stream of bytes into messages.
 class KeeperMessageReader {

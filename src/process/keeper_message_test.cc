@@ -61,11 +61,13 @@ std::string some_messages() {
   append_note(bytes, {.text = "mydata.rng"});
   append_pulse(bytes);
   append_rank_failed(bytes, {.key = kKey, .rank = 2, .end = model::ExitedWith{7}});
+  append_remove(bytes, {.yard = 4710, .directory = "/run/user/1/trainyard-abcdef"});
+  append_farewell(bytes);
   return bytes;
 }
 
 void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
-  for (std::size_t i = from; i < 7; ++i) {
+  for (std::size_t i = from; i < 9; ++i) {
     const auto message = reader.next();
     ASSERT_TRUE(message && *message) << i;
     ASSERT_EQ((*message)->index(), i);
@@ -112,6 +114,10 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(failed->rank, 2);
       EXPECT_EQ(failed->end, model::End(model::ExitedWith{7}));
     }
+    if (const auto* remove = std::get_if<RemoveMessage>(&**message)) {
+      EXPECT_EQ(remove->yard, 4710);
+      EXPECT_EQ(remove->directory, "/run/user/1/trainyard-abcdef");
+    }
     if (const auto* note = std::get_if<KeeperNote>(&**message)) {
       EXPECT_EQ(note->text, "mydata.rng");
     }
@@ -148,7 +154,7 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
       if (!*message) break;
       ++taken;
     }
-    ASSERT_LE(taken, 7U);
+    ASSERT_LE(taken, 9U);
     reader.add(std::string_view(bytes).substr(cut));
     expect_some_messages(reader, taken);
   }

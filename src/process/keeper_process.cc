@@ -39,6 +39,7 @@
 #include "process/port_lease.h"
 #include "process/rank_launches.h"
 #include "sys/descriptor.h"
+#include "sys/pidfd.h"
 
 namespace trainyard::process {
 namespace {
@@ -128,6 +129,10 @@ void KeeperProcess::run() {
     if (yard_gone_) end_everything();
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
   }
+  // As the guard does, which may have been killed with the yard, or is killed a moment before it.
+  // One that is killed closes what it has open before it has ended.
+  constexpr Duration kNext{300};
+  remains_.remove(yard_has_left_ ? Duration{0} : kNext);
 }
 
 void KeeperProcess::wait_for_events() {
@@ -226,6 +231,12 @@ void KeeperProcess::take(KeeperMessage message) {
       [this](const Pulse&) {
         append_pulse(outgoing_);
         flush_at_ = Clock::now();
+      },
+      [this](const Farewell&) { yard_has_left_ = true; },
+      [this](RemoveMessage it) {
+        // The first of them, while it certainly lives.
+        if (remains_.yard() < 0) remains_.watch(sys::open_pidfd(it.yard));
+        remains_.add(std::move(it.directory));
       });
 }
 

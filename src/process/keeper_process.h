@@ -20,6 +20,7 @@
 #include "process/keeper_message.h"
 #include "process/keeper_spawn.h"
 #include "process/preloads.h"
+#include "process/socket_remains.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -65,6 +66,7 @@ class KeeperProcess {
 
   void yard_has_gone();
   void guard_has_gone();
+  void hear_what_was_said();
   void end_everything();
 
   void flush();
@@ -100,7 +102,9 @@ class KeeperProcess {
   Clock::time_point looked_at_;
   bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.
 
+  SocketRemains remains_;
   bool yard_gone_ = false;
+  bool yard_has_left_ = false;  ///< In order: it goes on living.
   Clock::time_point kill_at_;
   Clock::time_point give_up_at_;
   bool killing_ = false;

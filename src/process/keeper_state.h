@@ -38,8 +38,10 @@ struct Keeper::State {
   ~State();
 
   // To the keeper.
+  void tell_every_keeper(const std::string& message);
   void plan_flush();
   void flush();
+  bool flush_now();
   void wait_for_room();
   void ask_for_a_pulse();
   void look();
@@ -74,6 +76,7 @@ struct Keeper::State {
   Listener listener;
   KeeperMessageReader reader;
   std::string outgoing;
+  std::string for_every_keeper;      ///< What each must know, as it has been told this one.
   std::vector<KeeperNews> own_news;  ///< What came from nobody.
   bool flush_planned = false;
   Duration heard_at = sys::EventLoop::now();

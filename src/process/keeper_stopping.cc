@@ -2,10 +2,15 @@
 // or nobody behind it.
 #include <algorithm>
 #include <csignal>
+#include <optional>
+#include <utility>
+#include <variant>
 
 #include <sys/epoll.h>
 
+#include "base/result.h"
 #include "base/time.h"
+#include "process/keeper_message.h"
 #include "process/keeper_process.h"
 
 namespace trainyard::process {
@@ -32,9 +37,23 @@ void KeeperProcess::yard_has_gone() {
   look_ = true;
 }
 
+/// Nothing is started any more, and what is to be known at the end is told in the beginning.
+void KeeperProcess::hear_what_was_said() {
+  do {
+    for (;;) {
+      Result<std::optional<KeeperMessage>> message = reader_.next();
+      if (!message || !*message) break;
+      if (auto* const remove = std::get_if<RemoveMessage>(&**message)) take(std::move(*remove));
+    }
+    more_messages_ = false;
+    read_socket();
+  } while (more_messages_);
+}
+
 void KeeperProcess::guard_has_gone() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guard_.get(), nullptr);
   guard_.close();
+  hear_what_was_said();
   options_.stop_grace = std::min(options_.stop_grace, kUnguardedGrace);
   if (!yard_gone_) yard_has_gone();
   kill_at_ = std::min(kill_at_, Clock::now() + options_.stop_grace);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -232,6 +233,8 @@ Result<void> RankGroup::State::make_machinery() {
       machinery_->loop,
       {.program = "trainyard ranks",
        .parents = link::socket_parents(),
+       .before_made =
+           [this](const std::string& directory) { machinery_->keeper->remove_at_end(directory); },
        // It is told with the lock or without.
        .on_trouble =
            [this](std::string_view what) {
@@ -268,6 +271,11 @@ Result<void> RankGroup::State::make_keeper() {
     for (const process::KeeperNews& each : news) take_keeper_news(each);
   });
   keeper_gone = false;
+  // Of one that takes the place of another with its guard, the directory is there.
+  if (machinery_->server) {
+    const std::filesystem::path socket = machinery_->server->path();
+    machinery_->keeper->remove_at_end(socket.parent_path());
+  }
   return {};
 }
 

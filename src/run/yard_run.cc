@@ -85,12 +85,15 @@ YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
 YardRun::~YardRun() = default;
 
 Result<void> YardRun::listen() {
-  Result<std::unique_ptr<link::FrameServer>> server =
-      link::FrameServer::listen(loop_, {.program = options_.program,
-                                        .parents = link::socket_parents(),
-                                        .on_trouble = [this](std::string_view what) {
-                                          tasks_.note(fmt::format("control socket: {}", what));
-                                        }});
+  Result<std::unique_ptr<link::FrameServer>> server = link::FrameServer::listen(
+      loop_,
+      {.program = options_.program,
+       .parents = link::socket_parents(),
+       .before_made = [this](const std::string& directory) { keeper_->remove_at_end(directory); },
+       .on_trouble =
+           [this](std::string_view what) {
+             tasks_.note(fmt::format("control socket: {}", what));
+           }});
   if (!server) return std::unexpected(std::move(server.error()));
   server_ = std::move(*server);
   control_.emplace(*server_, link::ControlLimits{},

@@ -1,5 +1,6 @@
 """A run outlives its keeper: another one takes its place, and what ran is tried again."""
 import glob
+import random
 import re
 import sqlite3
 import time
@@ -211,6 +212,41 @@ groups:
         self.assertEqual(row["word"], "FINISHED")
         self.assertLessEqual(row["duration_ms"], 1000 * (time.monotonic() - began))
         self.assertLessEqual(row["ended_ms"], 1000 * (time.monotonic() - began))
+
+    def three_of(self, yard):
+        """The yard, and what there is of its keeper and its guard."""
+        found = {"yard": yard.pid}
+        try:
+            found["guard"] = guard_of(yard.pid)
+            found["keeper"] = keeper_of(yard.pid)
+        except (AssertionError, OSError):
+            pass  # It has not forked them yet, or has ended.
+        return {name: pid for name, pid in found.items() if pid}
+
+    def test_kills_leave_nothing_where_sockets_are(self):
+        # TRAINYARD_KILLS=300 for a night of it.
+        kills = int(os.environ.get("TRAINYARD_KILLS", "12"))
+        seed = int(os.environ.get("TRAINYARD_SEED", time.time_ns() % 1_000_000))
+        luck = random.Random(seed)
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, matrix: {i: 1..3}, tasks: [{command: sleep 1000}]}]")
+        for number in range(kills):
+            words = ["--resume", "runs/job"] if (self.directory / "runs/job/journal.db").exists() else ["job.yaml"]
+            yard = self.start("run", *words)
+            moment = time.monotonic() + luck.choice((0.02, 0.05, 0.1, 0.3)) * luck.random()
+            self.until("the moment", lambda: time.monotonic() > moment)
+            names = (("yard",), ("keeper", "yard"), ("guard",), ("guard", "yard"))[number % 4]
+            if names == ("guard", "yard"):  # Before that the keeper alone does not know of it.
+                self.until("its socket", lambda: list(self.sockets.glob("trainyard-*/control")))
+            for name in names:
+                there = self.three_of(yard)
+                if yard.poll() is None:
+                    os.kill(there.get(name, yard.pid), signal.SIGKILL)
+            self.end_of(yard)
+            with self.subTest(seed=seed, number=number):
+                self.until("the end of the others", lambda: not any(alive(pid) for pid in there.values()))
+                # One that had just been forked when they were looked for may be at it still.
+                self.until("empty runtime directory", lambda: not list(self.sockets.iterdir()), patience=20)
+        self.until("the end of the tasks", lambda: not processes_with(self.environment_of_run()))
 
     def test_the_exit_codes_stand_in_the_help(self):
         for words in (["--help"], ["run", "--help"]):

@@ -1,0 +1,29 @@
+#include "process/socket_remains.h"
+
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/time.h"
+#include "sys/pidfd.h"
+
+namespace trainyard::process {
+
+void SocketRemains::add(std::string directory) {
+  if (directories_.size() < kMax) directories_.push_back(std::move(directory));
+}
+
+bool SocketRemains::yard_has_ended(Duration within) const {
+  return !yard_.is_open() || sys::wait_until_ended(yard_, within);
+}
+
+void SocketRemains::remove(Duration within) const {
+  if (directories_.empty() || !yard_has_ended(within)) return;
+  for (const std::string& directory : directories_) {
+    ::unlink((directory + "/control").c_str());
+    ::rmdir(directory.c_str());
+  }
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,38 @@
+// What a yard that was killed leaves in the directory for sockets, and whoever outlives it removes.
+//
+// No threads.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+class SocketRemains {
+ public:
+  /// So many directories are kept in mind at most: a yard tries a few places.
+  static constexpr std::size_t kMax = 16;
+
+  /// `yard` is readable when that has ended, or closed when it has already.
+  void watch(sys::Descriptor yard) { yard_ = std::move(yard); }
+  void add(std::string directory);
+
+  /// Waits for that so long.
+  [[nodiscard]] bool yard_has_ended(Duration within = Duration{0}) const;
+  /// Removes the sockets, and their directories when nothing else is in them, if the yard has
+  /// ended by then: one that lives does that itself.
+  void remove(Duration within = Duration{0}) const;
+  /// As poll(2) takes it.
+  [[nodiscard]] int yard() const { return yard_.get(); }
+
+ private:
+  sys::Descriptor yard_;
+  std::vector<std::string> directories_;
+};
+
+}  // namespace trainyard::process
