@@ -56,13 +56,17 @@ class Unpacking {
     return value;
   }
   std::string text() {
-    const std::size_t size = std::min<std::size_t>(number<std::uint32_t>(), rest_.size());
+    const std::size_t size = count();
     std::string value(rest_.substr(0, size));
     rest_.remove_prefix(size);
     return value;
   }
   /// How many come next; never more than there can be.
-  std::size_t count() { return std::min<std::size_t>(number<std::uint32_t>(), rest_.size()); }
+  std::size_t count() {
+    // In this order: what is left is what is behind the number.
+    const auto said = number<std::uint32_t>();
+    return std::min<std::size_t>(said, rest_.size());
+  }
 
  private:
   std::string_view rest_;
