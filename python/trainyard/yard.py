@@ -35,6 +35,7 @@ _SUBMITTED_WITHIN_S = 330  # The program itself waits for 300.
 _KILLED_WITHIN_S = 60
 _LOOKS_FIRST_S, _LOOKS_LAST_S = 0.005, 0.25
 _TOLD_MAX = 16000
+_SAID_OF_ONE_THAT_ENDS = (b"ended before it answered", b"is not running")
 _NOT_DONE = 75  # The exit code of a run that `--resume` would go on with.
 
 
@@ -208,6 +209,8 @@ class Yard:
         job = group.hand_over(os.path.join(self.directory, journal.UNDER), "more.json", known)
         done = self._ask("submit", job, "--run-dir", self.directory)
         if done.returncode != 0:
+            if self._is_at_its_end(done.stderr):
+                raise self._ended_early()
             raise YardError(_words(done.stderr))
 
     def _wait_for(self, group):
@@ -282,6 +285,13 @@ class Yard:
         with open(self._log_path(), "rb") as log:
             log.seek(max(self._log_begins, os.fstat(log.fileno()).st_size - _TOLD_MAX))
             return _words(log.read())
+
+    def _is_at_its_end(self, told):
+        """Whether the program that did not answer has ended, or does now; what it says last is why."""
+        if any(words in told for words in _SAID_OF_ONE_THAT_ENDS):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_KILLED_WITHIN_S)
+        return self._process.poll() is not None
 
     def _ended_early(self):
         code = self._process.wait()
