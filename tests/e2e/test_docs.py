@@ -9,7 +9,7 @@ import shlex
 import sqlite3
 
 from pages import DOCS, ROOT, blocks
-from yard import CLIENT, YardTest, json, os, subprocess
+from yard import CLIENT, YardTest, guard_of, json, os, signal, subprocess
 
 FAKE = pathlib.Path(os.environ.get("TRAINYARD_FAKE_NVML_DIR", "."))
 # What the README's job needs beside itself: a script with these options. It takes memory of its GPU, and
@@ -189,9 +189,11 @@ groups:
         """The table's row of each command, tried: a code that has no words must not come."""
         section = (DOCS / "reports.md").read_text().split("\n## Exit codes\n", 1)[1]
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
-        heads, described = rows[0], {}
-        for row in rows[2:]:
-            codes = {head for head, words in zip(heads[1:4], row[1:4]) if words} | set(re.findall(r"^\d+", row[4]))
+        begin = next(number for number, row in enumerate(rows) if row[0] == "command")
+        self.assertEqual([row[0] for row in rows[2:begin]], ["0", "1", "2", "75", "130"])
+        heads, described = rows[begin], {}
+        for row in rows[begin + 2:]:
+            codes = {head for head, words in zip(heads[1:4], row[1:4]) if words} | set(re.findall(r"\b\d+(?=[,:])", row[4]))
             described.update({name: {int(code) for code in codes} for name in re.findall(r"`([^`]+)`", row[0])})
         good = "name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true', memory: 10MB}]}]"
         self.job(good)
@@ -236,6 +238,11 @@ groups:
             tried("ranks", "-n", "2", "--", "sh", "-c", command)
         tried("ranks", "-n", "2")
         yard.terminate()
+        self.end_of(yard)
+        seen["run"].add(yard.returncode)
+        yard = self.start("run", "--resume", "waits")
+        self.until("a runs again", lambda: self.status("waits")["tasks"][0]["word"] == "RUNNING")
+        os.kill(guard_of(yard.pid), signal.SIGKILL)
         self.end_of(yard)
         seen["run"].add(yard.returncode)
         self.assertEqual(seen.pop("ranks"), described.pop("ranks") | {3, 128 + 9})

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import termios
 
-from yard import TRAINYARD, YardTest, alive, keeper_of, processes_with
+from yard import TRAINYARD, YardTest, alive, guard_of, keeper_of, processes_with
 
 # A grandchild in a session of its own, as a badly behaved data loader or server would be.
 DAEMON = "[sh, -c, 'setsid sh -c \"sleep 1000 & echo \\$! > daemon.pid; wait\" & while ! test -s daemon.pid; do :; done; {then}']"
@@ -42,11 +42,17 @@ class Processes(YardTest):
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "out\n")
         self.assertRegex(self.text("runs/job/lock"), r"^\d+\n$")
 
-    def test_the_socket_that_a_killed_yard_leaves_goes_with_the_next_one(self):
+    def test_the_socket_that_is_left_where_keeper_and_guard_are_killed_too_goes_with_the_next_yard(self):
         self.job(job_of("[sleep, 1000]"))
         yard = self.start("run", "job.yaml")
-        self.running()
-        yard.kill()
+        (task,) = self.until("the task", lambda: [pid for pid in processes_with(self.environment_of_run())])
+        all_three = (yard.pid, keeper_of(yard.pid), guard_of(yard.pid))
+        # None of them comes to see that another has died.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in all_three:
+                os.kill(pid, number)
+        yard.wait()
+        os.kill(task, signal.SIGKILL)
         self.nobody_is_left()
         self.assertEqual([directory.name[:10] for directory in self.sockets.iterdir()], ["trainyard-"])
         self.job(job_of("'true'"), "next.yaml")
