@@ -39,6 +39,10 @@ std::string said_again(const trainyard::process::KeeperMessage& message) {
         trainyard::process::append_remove(bytes, it);
       },
       [&](const trainyard::process::Pulse&) { trainyard::process::append_pulse(bytes); },
+      [&](const trainyard::process::EndNotes& it) { trainyard::process::append_notes(bytes, it); },
+      [&](const trainyard::process::WrittenMessage& it) {
+        trainyard::process::append_written(bytes, it);
+      },
       [&](const trainyard::process::Farewell&) { trainyard::process::append_farewell(bytes); });
   return bytes;
 }

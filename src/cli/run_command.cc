@@ -35,6 +35,7 @@
 #include "process/keeper.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
@@ -292,10 +293,13 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   if (auto submitted = add_submitted(tasks, run_directory); !submitted) {
     return std::unexpected(Error{submitted.error().front().message});
   }
-  Result<journal::Journal::Preview> preview =
-      journal::Journal::preview(run::journal_path(run_directory),
-                                tasks.batches(options.command_line), journal_options(options));
+  Result<journal::Journal::Preview> preview = journal::Journal::preview(
+      run::journal_path(run_directory), tasks.batches(options.command_line),
+      journal_options(options), run::noted_ends(run_directory).ends);
   if (!preview) return std::unexpected(std::move(preview.error()));
+  if (preview->ends > 0) {
+    preview->changes.insert(preview->changes.begin(), run::told_of_ends(preview->ends));
+  }
   std::vector<std::string> notes = notes_on_resume(
       options, preview->finished, count_tasks(preview->plans), std::move(preview->changes));
   if (preview->plans.size() > 1) {

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/batch_writer.h"
+#include "journal/earlier_ends.h"
 #include "journal/journal_file.h"
 #include "journal/json_text.h"
 #include "journal/options.h"
@@ -165,7 +166,8 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
 }
 
 Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vector<Batch>& batches,
-                                         const Execution& execution, JournalOptions options) {
+                                         const Execution& execution, JournalOptions options,
+                                         std::vector<EarlierEnd> ends) {
   Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
   Database& database = (*state)->database;
@@ -175,7 +177,10 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
     return std::unexpected(Error{fmt::format("journal '{}': is damaged ({})", path, *health)});
   }
   TakenOver taken;
+  Result<int> news = 0;
   Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
+    news = put_earlier_ends(database, std::move(ends));
+    if (!news) return std::unexpected(news.error());
     Result<TakenOver> over = take_over(database, batches, execution, options);
     if (!over) return std::unexpected(std::move(over.error()));
     taken = std::move(*over);
@@ -187,23 +192,27 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
                  .plans = std::move(taken.plans),
                  .at = taken.at,
                  .finished = taken.finished,
-                 .changes = std::move(taken.changes)};
+                 .changes = std::move(taken.changes),
+                 .ends = *news};
 }
 
 Result<Journal::Preview> Journal::preview(const std::string& path,
-                                          const std::vector<Batch>& batches,
-                                          JournalOptions options) {
+                                          const std::vector<Batch>& batches, JournalOptions options,
+                                          std::vector<EarlierEnd> ends) {
   Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
   if (!database) return std::unexpected(std::move(database.error()));
   if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
-  Result<TakenOver> taken = take_over(*database, batches, {}, options);
+  const Result<int> news = put_earlier_ends(*database, std::move(ends));
+  Result<TakenOver> taken =
+      news ? take_over(*database, batches, {}, options) : std::unexpected(news.error());
   database->roll_back();
   if (!taken) return std::unexpected(std::move(taken.error()));
   return Preview{.plans = std::move(taken->plans),
                  .finished = taken->finished,
-                 .changes = std::move(taken->changes)};
+                 .changes = std::move(taken->changes),
+                 .ends = *news};
 }
 
 Result<bool> Journal::has_begun(const std::string& path) {
@@ -259,6 +268,12 @@ Result<void> Journal::give_up_batch() {
   state_->batch->give_up();
   state_->batch.reset();
   return state_->in_transaction([&] { return remove_incomplete_batches(state_->database); });
+}
+
+std::int64_t Journal::execution() const { return state_->execution; }
+
+std::uint32_t Journal::number_of(model::TaskIndex task) const {
+  return state_->writer->book().numbers.of(task);
 }
 
 Result<void> Journal::close(Instant at, const std::string& how) {

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/earlier_ends.h"
 #include "journal/options.h"
 #include "journal/recorder.h"
 #include "model/ids.h"
@@ -98,18 +99,23 @@ class Journal final : public Recorder {
     Instant at;                        ///< Where the time of the run goes on.
     int finished = 0;                  ///< How many need not run again.
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
+    int ends = 0;                      ///< How many of `ends` were news.
   };
+  /// `ends`: of attempts that ended when the last execution was dead; what the journal does not
+  /// know as running is passed over.
   static Result<Resumed> resume(const std::string& path, const std::vector<Batch>& batches,
-                                const Execution& execution, JournalOptions options = {});
+                                const Execution& execution, JournalOptions options = {},
+                                std::vector<EarlierEnd> ends = {});
 
   /// What resume() would find out, and nothing is written. No yard may be at work on it.
   struct Preview {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
     std::vector<std::string> changes;
+    int ends = 0;
   };
   static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,
-                                 JournalOptions options = {});
+                                 JournalOptions options = {}, std::vector<EarlierEnd> ends = {});
 
   ~Journal() override;
 
@@ -126,6 +132,11 @@ class Journal final : public Recorder {
   Result<bool> write_more();
   /// Takes away what was written of it.
   Result<void> give_up_batch();
+
+  /// Which execution this is.
+  [[nodiscard]] std::int64_t execution() const;
+  /// Which row of `tasks` a task is, in every execution.
+  [[nodiscard]] std::uint32_t number_of(model::TaskIndex task) const;
 
   /// Writes down that the execution has ended, and how. Nothing is committed after that.
   Result<void> close(Instant at, const std::string& how);

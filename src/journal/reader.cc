@@ -357,6 +357,16 @@ Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
   return collect(state_->database, sql, read_attempt, task.value);
 }
 
+Result<bool> JournalReader::its_end_tells(model::AttemptKey key) {
+  // What it says after that it ran out of memory takes it back.
+  const Result<std::string> last = state_->database.text(
+      fmt::format("SELECT kind FROM events WHERE task = {} AND attempt = {} AND kind IN "
+                  "('training', 'out_of_memory') ORDER BY seq DESC LIMIT 1",
+                  key.task.value, key.attempt));
+  if (!last) return std::unexpected(last.error());
+  return *last == "training";
+}
+
 Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex group) {
   const std::string sql = fmt::format(
       "SELECT t.number, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "

@@ -203,6 +203,8 @@ class JournalReader {
   };
   Result<Lookup> look_up(std::string_view name);
   Result<std::vector<AttemptRow>> attempts(model::TaskIndex task);
+  /// Whether a two-phase attempt has said that it trains and that its end tells the rest.
+  Result<bool> its_end_tells(model::AttemptKey key);
   Result<std::vector<AttemptRow>> attempts_of(model::GroupIndex group);
   /// Of the last attempt of each task of a group, thinned: in the order of the job file, then of
   /// time. `row` returns false to stop.

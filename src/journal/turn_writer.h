@@ -67,6 +67,10 @@ class TurnWriter {
   /// Adds an event of the journal's own.
   Result<void> note(Instant at, std::string_view kind, std::string_view data);
 
+  /// Takes in the tasks of its book that are under way as another execution has left them; without
+  /// it none is. Before anything is written.
+  Result<void> read_live(Database& database);
+
   /// Grows by what a batch adds (journal/batch_writer.h), between two turns.
   Bookkeeping& book() { return book_; }
 

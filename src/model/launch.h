@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ struct Launch {
   /// Empty: nothing does.
   std::string capped_by;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
+  /// By which its end is known to whoever goes on with the run, should the yard be gone by then:
+  /// its task's number in the journal. Nothing: there is none.
+  std::optional<std::uint32_t> journal_number = std::nullopt;
 };
 
 }  // namespace trainyard::model

@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "process/end_notes.h"
 #include "process/left_behind.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
@@ -63,9 +64,12 @@ void tell_of_rank(const EndReader::Question& question, std::string_view errors) 
 
 LeftBehind read_what_is_left(const EndReader::Question& question) {
   LeftBehind left;
-  Result<std::optional<std::string>> result = sys::read_plain_file(
-      question.result_path, Bytes{static_cast<std::int64_t>(wire::kResultBytesMax)},
-      sys::Links::Refuse);
+  Result<std::optional<std::string>> result;
+  if (!question.result_path.empty()) {
+    result = sys::read_plain_file(question.result_path,
+                                  Bytes{static_cast<std::int64_t>(wire::kResultBytesMax)},
+                                  sys::Links::Refuse);
+  }
   if (!result) {
     left.trouble = std::move(result.error().message);
   } else {
@@ -77,6 +81,9 @@ LeftBehind read_what_is_left(const EndReader::Question& question) {
             .value_or(std::string());
   }
   if (!question.told.empty()) tell_of_rank(question, left.errors);
+  if (!question.note.empty()) {
+    add_end_note(question.note_path, end_note_record(question.note, left));
+  }
   return left;
 }
 
@@ -112,6 +119,8 @@ void answer_questions(int socket) {
     question.errors_path = packed.text();
     question.told = packed.text();
     question.told_path = packed.text();
+    question.note = packed.text();
+    question.note_path = packed.text();
     const LeftBehind left = read_what_is_left(question);
     if (!sys::send_packed(socket, pack(left))) return;
   }
@@ -156,7 +165,8 @@ bool EndReader::start() {
 
 void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
   // Most commands leave no result, and then nobody has to be woken to say so.
-  if (question.errors_path.empty() && sys::is_known_to_be_absent(question.result_path)) {
+  if (question.note.empty() && question.errors_path.empty() &&
+      sys::is_known_to_be_absent(question.result_path)) {
     return answer({});
   }
   waiting_.push_back({.question = std::move(question), .answer = std::move(answer)});
@@ -176,6 +186,8 @@ void EndReader::ask_next() {
     piece.add(question.errors_path);
     piece.add(question.told);
     piece.add(question.told_path);
+    piece.add(question.note);
+    piece.add(question.note_path);
     // Whether it is still there is seen by its socket.
     static_cast<void>(sys::send_packed(socket_.get(), std::move(piece).take()));
     busy_ = true;

@@ -57,10 +57,18 @@ class EndReader {
     /// its own log after it where that is another file. Empty: nothing is written.
     std::string told;
     std::string told_path;
+    /// Of an attempt of which no yard hears: the head of its note, and where that is noted with
+    /// what was read (process/end_notes.h). Empty: nowhere.
+    std::string note;
+    std::string note_path;
   };
   /// `answer` is called once, from ask(), about() or look_at_the_clock().
   void ask(Question question, std::move_only_function<void(LeftBehind)> answer);
 
+  /// The process that reads, or 0.
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Nobody waits for an answer.
+  [[nodiscard]] bool is_idle() const { return waiting_.empty(); }
   /// There may be room again.
   void go_on() { ask_next(); }
   /// Something can be heard.

@@ -81,7 +81,7 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::setsid();
-  ::prctl(PR_SET_NAME, "trainyard-keep");
+  ::prctl(PR_SET_NAME, kKeeperName);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
@@ -271,6 +271,18 @@ void Keeper::remove_at_end(const std::string& directory) {
   std::string message;
   append_remove(message, {.yard = ::getpid(), .directory = directory});
   state_->tell_every_keeper(message);
+}
+
+void Keeper::note_ends(const EndNotes& notes) {
+  std::string message;
+  append_notes(message, notes);
+  state_->tell_every_keeper(message);
+}
+
+void Keeper::is_written(model::AttemptKey key) {
+  if (state_->gone) return;
+  append_written(state_->outgoing, {.key = key});
+  state_->plan_flush();
 }
 
 void Keeper::look() { state_->look(); }

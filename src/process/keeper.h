@@ -30,6 +30,9 @@
 
 namespace trainyard::process {
 
+/// What `ps` calls it.
+inline constexpr const char* kKeeperName = "trainyard-keep";
+
 /// What the keeper tells.
 struct ProcessStarted {
   model::AttemptKey key;
@@ -86,6 +89,16 @@ struct KeeperGone {
 };
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;
+
+/// Where ends are noted that no yard hears of, and of which execution they are.
+struct EndNotes {
+  std::string path;
+  std::int64_t execution = 0;
+  std::int64_t started_unix_ms = 0;  ///< Of that execution, as its journal has it.
+  Duration clock_offset{0};  ///< From the clock of sys::EventLoop::now() to that of the run.
+
+  friend bool operator==(const EndNotes&, const EndNotes&) = default;
+};
 
 struct KeeperOptions {
   /// What a launch that is `forked` does, in a process of its own that has all that this one has
@@ -155,6 +168,12 @@ class Keeper {
   /// Sent in the next run_once(), together with everything else of that turn. Waits only when more
   /// than 32 MiB have gathered.
   void start(model::AttemptKey key, const model::Launch& launch);
+
+  /// From now on the keeper remembers the ends of attempts that have a journal number until it is
+  /// told that they are written down; when this process is gone it notes those that it was not, and
+  /// all that come then (process/end_notes.h).
+  void note_ends(const EndNotes& notes);
+  void is_written(model::AttemptKey key);
 
   /// A directory for a socket, made by nobody yet, which keeper and guard remove with the socket in
   /// it when this process is killed.

@@ -59,6 +59,14 @@ bool holds(const std::vector<Value>& values, const Value& value) {
   return std::ranges::find(values, value) != values.end();
 }
 
+std::optional<NotedAttempt> noted_from(const model::Launch& launch) {
+  if (!launch.journal_number) return std::nullopt;
+  return NotedAttempt{.journal_number = *launch.journal_number,
+                      .two_phase = launch.two_phase,
+                      .ranks = launch.ranks,
+                      .shares_memory = launch.forked || !launch.preload.modules.empty()};
+}
+
 /// As the yard is told it: the clock is the machine's, and the same in every process.
 Duration told(KeeperAttempts::Clock::time_point at) {
   return std::chrono::duration_cast<Duration>(at.time_since_epoch());
@@ -108,7 +116,10 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .files = {.result_path = launch.result_path,
                                 .errors_path = launch.stderr_path,
                                 .told = {},
-                                .told_path = launch.stderr_path},
+                                .told_path = launch.stderr_path,
+                                .note = {},
+                                .note_path = {}},
+                      .noted = noted_from(launch),
                       .memory_group = std::move(spawned.front().group),
                       .lease = std::move(lease),
                       .mark = mark_from(environment),
@@ -409,7 +420,10 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
     if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
       attempt.told = true;
       attempt.ended.group_peak = attempt.memory_group.peak();
-      told.push_back({.ended = attempt.ended, .files = std::move(attempt.files)});
+      told.push_back({.ended = attempt.ended,
+                      .files = std::move(attempt.files),
+                      .noted = attempt.noted,
+                      .told_to_end = attempt.told_to_end});
     }
     if (clear) {
       forget(number);

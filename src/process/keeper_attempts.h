@@ -21,6 +21,7 @@
 #include "hardware/oom.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "process/end_notes.h"
 #include "process/end_reader.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
@@ -45,6 +46,8 @@ class KeeperAttempts {
   struct Over {
     ProcessEnded ended;
     EndReader::Question files;
+    std::optional<NotedAttempt> noted;  ///< Nothing: nobody will ask for its end.
+    bool told_to_end = false;
   };
 
   /// `grace` is what ranks have between TERM and KILL when one of them has failed.
@@ -116,7 +119,8 @@ class KeeperAttempts {
   [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
 
   void signal(std::span<const SignalMessage> messages);
-  void signal_everything(int signal);
+  /// Whatever has come of this process, but for one child that ends with it; 0: there is none.
+  void signal_everything(int signal, pid_t spared);
 
  private:
   /// One that we have started, until it has been reaped. It leads a session and a process group.
@@ -147,6 +151,7 @@ class KeeperAttempts {
     Clock::time_point began;         ///< When the last program of it began that runs.
     std::string not_started;         ///< Why not all ranks could be started.
     EndReader::Question files;
+    std::optional<NotedAttempt> noted;
     MemoryGroup memory_group;  ///< Taken away with the attempt.
     std::optional<PortLease> lease;
     std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.

@@ -37,7 +37,9 @@ enum class Kind : std::uint8_t {
   Pulse = 6,
   RankFailed = 7,
   Remove = 8,
-  Farewell = 9
+  Farewell = 9,
+  Notes = 10,
+  Written = 11
 };
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
@@ -163,6 +165,8 @@ model::Launch read_launch(Reader& reader) {
   launch.preload.log_path = reader.text();
   launch.memory_group = reader.text();
   launch.memory_max = {reader.number<std::int64_t>()};
+  launch.two_phase = reader.number<std::uint8_t>() != 0;
+  if (reader.number<std::uint8_t>() != 0) launch.journal_number = reader.number<std::uint32_t>();
   launch.ranks = reader.number<std::int32_t>();
   if (reader.number<std::uint8_t>() != 0) {
     model::OwnRanks& own = launch.own_ranks.emplace();
@@ -253,6 +257,15 @@ KeeperMessage read_message(Reader& reader) {
       return Pulse{};
     case Kind::Farewell:
       return Farewell{};
+    case Kind::Notes: {
+      EndNotes notes{.path = reader.text()};
+      notes.execution = reader.number<std::int64_t>();
+      notes.started_unix_ms = reader.number<std::int64_t>();
+      notes.clock_offset = Duration(reader.number<std::int64_t>());
+      return notes;
+    }
+    case Kind::Written:
+      return WrittenMessage{.key = key};
     case Kind::Remove:
       return RemoveMessage{.yard = reader.number<std::int64_t>(), .directory = reader.text()};
   }
@@ -328,6 +341,9 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.text(launch.preload.log_path);
   writer.text(launch.memory_group);
   writer.number(launch.memory_max.count);
+  writer.number(static_cast<std::uint8_t>(launch.two_phase));
+  writer.number(static_cast<std::uint8_t>(launch.journal_number.has_value()));
+  if (launch.journal_number) writer.number(*launch.journal_number);
   writer.number(std::int32_t{launch.ranks});
   writer.number(static_cast<std::uint8_t>(launch.own_ranks.has_value()));
   if (launch.own_ranks) {
@@ -391,6 +407,19 @@ void append_remove(std::string& bytes, const RemoveMessage& message) {
 }
 
 void append_pulse(std::string& bytes) { Writer(bytes, Kind::Pulse, {}).finish(); }
+
+void append_notes(std::string& bytes, const EndNotes& message) {
+  Writer writer(bytes, Kind::Notes, {});
+  writer.text(message.path);
+  writer.number(message.execution);
+  writer.number(message.started_unix_ms);
+  writer.number(std::int64_t{message.clock_offset.count()});
+  writer.finish();
+}
+
+void append_written(std::string& bytes, const WrittenMessage& message) {
+  Writer(bytes, Kind::Written, message.key).finish();
+}
 
 void append_farewell(std::string& bytes) { Writer(bytes, Kind::Farewell, {}).finish(); }
 

@@ -34,6 +34,11 @@ struct RemoveMessage {
   std::string directory;
 };
 
+/// The end of an attempt is in the journal.
+struct WrittenMessage {
+  model::AttemptKey key;
+};
+
 /// The last word of a yard that leaves in order.
 struct Farewell {};
 
@@ -41,8 +46,9 @@ struct Farewell {};
 struct Pulse {};
 
 /// In both directions. Who gets one that is not for it has a broken partner.
-using KeeperMessage = std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded,
-                                   KeeperNote, Pulse, RankFailed, RemoveMessage, Farewell>;
+using KeeperMessage =
+    std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote, Pulse,
+                 RankFailed, RemoveMessage, Farewell, EndNotes, WrittenMessage>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -56,6 +62,8 @@ void append_ended(std::string& bytes, const ProcessEnded& message);
 void append_note(std::string& bytes, const KeeperNote& message);
 void append_pulse(std::string& bytes);
 void append_farewell(std::string& bytes);
+void append_notes(std::string& bytes, const EndNotes& message);
+void append_written(std::string& bytes, const WrittenMessage& message);
 void append_rank_failed(std::string& bytes, const RankFailed& message);
 void append_remove(std::string& bytes, const RemoveMessage& message);
 

@@ -28,6 +28,11 @@ using ::testing::ElementsAre;
 
 constexpr model::AttemptKey kKey{.task = {7}, .attempt = 3};
 
+const EndNotes kEndNotes{.path = "/run/trainyard.ends",
+                         .execution = 3,
+                         .started_unix_ms = 1'700'000'000'000,
+                         .clock_offset = Duration(-5'000)};
+
 model::Launch some_launch() {
   return {.arguments = {"python3", "train.py", "", "a b\n"},
           .environment = {"A=1", "B="},
@@ -35,12 +40,14 @@ model::Launch some_launch() {
           .task_directory = "/run/t",
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
+          .two_phase = true,
           .ranks = 3,
           .own_ranks = model::OwnRanks{.gpus = 2, .log_paths = {"/run/t/r1", "/run/t/r2"}},
           .forked = true,
           .memory_group = "/sys/fs/cgroup/job/trainyard-1-7.3",
           .memory_max = mib(300),
-          .result_path = "/run/t/result.json"};
+          .result_path = "/run/t/result.json",
+          .journal_number = 17};
 }
 
 std::string some_messages() {
@@ -63,11 +70,13 @@ std::string some_messages() {
   append_rank_failed(bytes, {.key = kKey, .rank = 2, .end = model::ExitedWith{7}});
   append_remove(bytes, {.yard = 4710, .directory = "/run/user/1/trainyard-abcdef"});
   append_farewell(bytes);
+  append_notes(bytes, kEndNotes);
+  append_written(bytes, {.key = kKey});
   return bytes;
 }
 
 void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
-  for (std::size_t i = from; i < 9; ++i) {
+  for (std::size_t i = from; i < 11; ++i) {
     const auto message = reader.next();
     ASSERT_TRUE(message && *message) << i;
     ASSERT_EQ((*message)->index(), i);
@@ -85,6 +94,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_TRUE(start->launch.forked);
       EXPECT_EQ(start->launch.memory_group, "/sys/fs/cgroup/job/trainyard-1-7.3");
       EXPECT_EQ(start->launch.memory_max, mib(300));
+      EXPECT_TRUE(start->launch.two_phase);
+      EXPECT_EQ(start->launch.journal_number, 17U);
     }
     if (const auto* signal = std::get_if<SignalMessage>(&**message)) {
       EXPECT_EQ(signal->key, kKey);
@@ -117,6 +128,12 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
     if (const auto* remove = std::get_if<RemoveMessage>(&**message)) {
       EXPECT_EQ(remove->yard, 4710);
       EXPECT_EQ(remove->directory, "/run/user/1/trainyard-abcdef");
+    }
+    if (const auto* notes = std::get_if<EndNotes>(&**message)) {
+      EXPECT_EQ(*notes, kEndNotes);
+    }
+    if (const auto* written = std::get_if<WrittenMessage>(&**message)) {
+      EXPECT_EQ(written->key, kKey);
     }
     if (const auto* note = std::get_if<KeeperNote>(&**message)) {
       EXPECT_EQ(note->text, "mydata.rng");
@@ -154,7 +171,7 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
       if (!*message) break;
       ++taken;
     }
-    ASSERT_LE(taken, 9U);
+    ASSERT_LE(taken, 11U);
     reader.add(std::string_view(bytes).substr(cut));
     expect_some_messages(reader, taken);
   }

@@ -186,7 +186,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
 bool KeeperProcess::finished() const {
   if (!yard_gone_) return false;
   if (killing_ && Clock::now() >= give_up_at_) return true;
-  return attempts_.empty() && preloads_.empty();
+  return attempts_.empty() && preloads_.empty() && reader_of_ends_.is_idle();
 }
 
 // --- what the yard says -------------------------------------------------------------------------
@@ -233,6 +233,8 @@ void KeeperProcess::take(KeeperMessage message) {
         flush_at_ = Clock::now();
       },
       [this](const Farewell&) { yard_has_left_ = true; },
+      [this](EndNotes it) { notes_ = std::move(it); },
+      [this](const WrittenMessage& it) { unwritten_.erase(it.key); },
       [this](RemoveMessage it) {
         // The first of them, while it certainly lives.
         if (remains_.yard() < 0) remains_.watch(sys::open_pidfd(it.yard));
@@ -434,13 +436,34 @@ void KeeperProcess::see_what_has_ended() {
 
 void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
   const bool ran = !std::holds_alternative<model::NotStarted>(over.ended.end);
-  if (!ran || over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
+  if (!ran) over.files = {};
   if (over.ended.end == model::End(model::ExitedWith{0})) over.files.errors_path.clear();
+  remember(over);
+  if (over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
   reader_of_ends_.ask(std::move(over.files),
                       [this, ended = std::move(over.ended)](LeftBehind left) mutable {
                         ended.left = std::move(left);
                         tell_end(ended);
                       });
+}
+
+/// Until the yard says that it has written it down; when it is gone already, that is done here.
+void KeeperProcess::remember(const KeeperAttempts::Over& over) {
+  if (!notes_ || !over.noted) return;
+  EndReader::Question question = over.files;
+  question.note = end_note_head({.of = *notes_,
+                                 .attempt = *over.noted,
+                                 .told_to_end = over.told_to_end,
+                                 .ended = over.ended});
+  question.note_path = notes_->path;
+  if (yard_gone_) return note(std::move(question));
+  question.told.clear();  // That is asked for now, and once is enough.
+  unwritten_.insert_or_assign(over.ended.key, std::move(question));
+}
+
+/// In the process that reads what is left, so that a disk which does not answer holds up no end.
+void KeeperProcess::note(EndReader::Question question) {
+  reader_of_ends_.ask(std::move(question), [](const LeftBehind&) {});
 }
 
 // --- telling ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class KeeperProcess {
   void watch_start(KeeperAttempts::Number number);
   void read_what_is_left(KeeperAttempts::Over over);
   void tell_end(const ProcessEnded& ended);
+  void remember(const KeeperAttempts::Over& over);
+  void note(EndReader::Question question);
   void tell_note(std::string text);
   void carry_out_signals();
   void see_what_has_started();
@@ -102,6 +105,10 @@ class KeeperProcess {
   Clock::time_point looked_at_;
   bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.
 
+  std::optional<EndNotes> notes_;
+  /// Those that were told and are not written down, as far as is known: what is read and noted of
+  /// them when nobody does that any more.
+  std::map<model::AttemptKey, EndReader::Question> unwritten_;
   SocketRemains remains_;
   bool yard_gone_ = false;
   bool yard_has_left_ = false;  ///< In order: it goes on living.

@@ -11,8 +11,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
+#include "sys/pidfd.h"
 #include "sys/process_scan.h"
 
 namespace trainyard::process {
@@ -101,10 +103,20 @@ void KeeperAttempts::signal_those_outside_their_groups(
   }
 }
 
-void KeeperAttempts::signal_everything(int signal) {
+void KeeperAttempts::signal_everything(int signal, pid_t spared) {
+  for (auto& [number, attempt] : attempts_) {
+    // What has ended by now, and was not heard of yet, was not told to.
+    const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
+      return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
+    });
+    attempt.told_to_end = attempt.told_to_end || runs;
+    attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
+  }
   const pid_t self = ::getpid();
   signal_trees(
-      [self](const sys::ProcessStat& process) { return process.parent == self ? 0 : sys::kNoTree; },
+      [self, spared](const sys::ProcessStat& process) {
+        return process.parent == self && process.pid != spared ? 0 : sys::kNoTree;
+      },
       signal);
 }
 

@@ -33,17 +33,19 @@ void KeeperProcess::yard_has_gone() {
   waiting_.clear();
   preloads_.end_all();
   attempts_.end_those_on_their_way();
-  attempts_.signal_everything(SIGTERM);
+  attempts_.signal_everything(SIGTERM, reader_of_ends_.pid());
   look_ = true;
+  for (auto& [key, question] : std::exchange(unwritten_, {})) note(std::move(question));
 }
 
-/// Nothing is started any more, and what is to be known at the end is told in the beginning.
+/// Nothing is started any more, but the last of it may be what has to be known at the end.
 void KeeperProcess::hear_what_was_said() {
   do {
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader_.next();
       if (!message || !*message) break;
-      if (auto* const remove = std::get_if<RemoveMessage>(&**message)) take(std::move(*remove));
+      const bool is_start = std::holds_alternative<StartMessage>(**message);
+      if (!is_start) take(*std::move(*message));
     }
     more_messages_ = false;
     read_socket();
@@ -70,7 +72,7 @@ void KeeperProcess::end_everything() {
     give_up_at_ = now + kGiveUpAfterKill;
   }
   // Each time something ends, as it may have left something behind.
-  if (killing_) attempts_.signal_everything(SIGKILL);
+  if (killing_) attempts_.signal_everything(SIGKILL, reader_of_ends_.pid());
 }
 
 }  // namespace trainyard::process

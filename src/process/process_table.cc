@@ -30,6 +30,7 @@
 #include "base/time.h"
 #include "hardware/capacity.h"
 #include "hardware/cgroup.h"
+#include "process/keeper.h"
 #include "sys/descriptor.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
@@ -320,6 +321,15 @@ void wait_for_all(Ending& ending, Duration most) {
 }
 
 }  // namespace
+
+void wait_for_keeper(std::int64_t pid, Duration most) {
+  // Held first: the number may come to mean another process.
+  const sys::Descriptor keeper = sys::open_pidfd(pid);
+  const std::string name = hardware::read_small_file(fmt::format("/proc/{}/comm", pid));
+  if (keeper.is_open() && name == fmt::format("{}\n", kKeeperName)) {
+    static_cast<void>(sys::wait_until_ended(keeper, most));
+  }
+}
 
 Result<int> end_processes_with(const std::string& name_and_value, Duration grace) {
   // Each round ends what is there and looks for what that left: a process may start another up to

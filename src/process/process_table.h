@@ -70,4 +70,8 @@ class ProcessTable {
 /// error when some are still there 5 s after KILL.
 Result<int> end_processes_with(const std::string& name_and_value, Duration grace);
 
+/// Waits until this process has ended, if it is a keeper: that of a dead yard, which ends what it
+/// had started. At most so long.
+void wait_for_keeper(std::int64_t pid, Duration most);
+
 }  // namespace trainyard::process

@@ -347,11 +347,10 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           fresh_.add(it.key.task, now());
           inbox_.push_back(
               {.at = now(),
-               .what = model::AttemptStarted{
-                   .key = it.key,
-                   .pid = it.pid,
-                   .capped_by = found->second.capped_by,
-                   .began = Instant{clock_offset_ + it.at}}});
+               .what = model::AttemptStarted{.key = it.key,
+                                             .pid = it.pid,
+                                             .capped_by = found->second.capped_by,
+                                             .began = Instant{clock_offset_ + it.at}}});
         },
         [](const process::RankFailed&) {},  // The end of the attempt says so, too.
         [this](const process::ProcessEnded& it) { hear_end(it); },

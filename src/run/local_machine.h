@@ -78,6 +78,9 @@ class LocalMachine final : public Machine {
   /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
   void look_again();
 
+  /// From the clock of sys::EventLoop::now() to that of the run.
+  [[nodiscard]] Duration clock_offset() const { return clock_offset_; }
+
   /// The keeper died, and nobody takes its place: all knowledge of what ran is gone with it.
   [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
 

@@ -60,6 +60,10 @@ std::string reports_directory(const std::string& run_directory) {
   return run_directory + "/reports";
 }
 
+std::string ends_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.ends";
+}
+
 std::string preload_log_path(const std::string& run_directory) {
   return run_directory + "/trainyard.preload.log";
 }

@@ -34,6 +34,8 @@ std::string mark_of(const std::string& run_directory);
 
 std::string journal_path(const std::string& run_directory);
 std::string reports_directory(const std::string& run_directory);
+/// Where the keeper notes what ends when the yard is gone (process/end_notes.h).
+std::string ends_path(const std::string& run_directory);
 /// Where the process prints that imports for the tasks of a group with `preload`.
 std::string preload_log_path(const std::string& run_directory);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@
 #include "process/process_table.h"
 #include "run/drive.h"
 #include "run/local_machine.h"
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
@@ -49,6 +51,8 @@ namespace {
 
 /// How long what the guard has left has between TERM and KILL.
 constexpr Duration kLeftoverGrace{5'000};
+/// How long the keeper of a dead yard is waited for: as long as its guard does.
+constexpr Duration kKeeperPatience{20'000};
 
 bool has_a_hard_limit(const model::Plan& plan) {
   return std::ranges::any_of(plan.shapes,
@@ -64,14 +68,17 @@ std::string how(const Ending& ending) {
 }  // namespace
 
 Result<void> clear_up(const std::string& run_directory) {
+  Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path(run_directory));
+  Result<std::vector<journal::ExecutionRow>> executions =
+      reader ? reader->executions() : std::unexpected(reader.error());
+  const bool begun = executions && !executions->empty();
+  // It ends what runs as it should end, and notes how that was.
+  if (begun && executions->back().host == sys::host_name()) {
+    process::wait_for_keeper(executions->back().keeper_pid, kKeeperPatience);
+  }
   const Result<int> ended = process::end_processes_with(mark_of(run_directory), kLeftoverGrace);
   if (!ended) return std::unexpected(Error(ended.error()).in("what the last run left"));
-  Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path(run_directory));
-  if (!reader) return {};
-  const auto executions = reader->executions();
-  if (executions && !executions->empty()) {
-    link::remove_dead_socket(executions->back().socket_path);
-  }
+  if (begun) link::remove_dead_socket(executions->back().socket_path);
   return {};
 }
 
@@ -114,6 +121,7 @@ journal::Execution YardRun::execution() const {
 
 Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& first,
                             const journal::Execution& execution) {
+  started_unix_ms_ = execution.started_unix_ms;
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
   if (!journal) return std::unexpected(std::move(journal.error()));
@@ -125,9 +133,16 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
 Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batches,
                                         const journal::Execution& execution,
                                         journal::JournalOptions options) {
-  Result<journal::Journal::Resumed> resumed =
-      journal::Journal::resume(journal_path(options_.directory), batches, execution, options);
+  started_unix_ms_ = execution.started_unix_ms;
+  NotedEnds noted = noted_ends(options_.directory);
+  if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
+  Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
+      journal_path(options_.directory), batches, execution, options, std::move(noted.ends));
   if (!resumed) return std::unexpected(std::move(resumed.error()));
+  remove_noted_ends(options_.directory);
+  if (resumed->ends > 0) {
+    resumed->changes.insert(resumed->changes.begin(), told_of_ends(resumed->ends));
+  }
   journal_ = std::move(resumed->journal);
   at_ = resumed->at;
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -159,8 +174,12 @@ void YardRun::make_machine() {
       LocalMachine::Options{
           .begins = at_,
           .sample_every = options_.sample_every,
-          .launch = [this](model::AttemptKey key,
-                           const model::GpuGrant& grant) { return tasks_.launch(key, grant); },
+          .launch =
+              [this](model::AttemptKey key, const model::GpuGrant& grant) {
+                model::Launch launch = tasks_.launch(key, grant);
+                launch.journal_number = journal_->number_of(key.task);
+                return launch;
+              },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
                                const wire::Message& message) { tasks_.hear(key, message); },
@@ -169,6 +188,10 @@ void YardRun::make_machine() {
           .more_to_come =
               [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
           .gpus = gpus_ ? &*gpus_ : nullptr});
+  keeper_->note_ends({.path = ends_path(options_.directory),
+                      .execution = journal_->execution(),
+                      .started_unix_ms = started_unix_ms_,
+                      .clock_offset = machine_->clock_offset()});
   submissions_ = std::make_unique<Submissions>(
       loop_, *journal_, tasks_, batches_.back().number,
       [this](model::BatchAdded batch) { machine_->add(std::move(batch)); });
@@ -195,6 +218,9 @@ Ending YardRun::run() {
   if (ending.keeper_gone) end_leftovers();
   Result<void> closed = journal_->close(at_, how(ending));
   journal_.reset();
+  // What the journal has to say is said. Where it could not be written, the keeper may have noted
+  // what it lacks.
+  if (closed && !ending.gave_up) remove_noted_ends(options_.directory);
   if (!closed) ending.not_closed = std::move(closed.error());
   return ending;
 }
@@ -221,6 +247,10 @@ void YardRun::end_leftovers() {
 void YardRun::see(const model::Turn& turn, bool all_ended) {
   at_ = turn.events.back().at;
   all_ended_ = all_ended;
+  for (const model::Event& event : turn.events) {
+    const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
+    if (ended != nullptr) keeper_->is_written(ended->key);
+  }
   submissions_->see(turn);
   tasks_.see(turn);
 }

@@ -140,7 +140,8 @@ class YardRun {
   std::unique_ptr<Submissions> submissions_;
   process::DelegatedGroup group_;  ///< For tasks that have limits of their own.
   std::vector<model::BatchAdded> batches_;
-  Instant at_;  ///< The last thing that happened.
+  Instant at_;                        ///< The last thing that happened.
+  std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.
   std::optional<int> held_by_;  ///< Somebody has the other end of it, and may submit more.

@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 
 from test_preload import MYDATA
-from yard import CLIENT, YardTest, alive, guard_of, json, keeper_of, os, processes_with, signal
+from yard import CLIENT, YardTest, alive, guard_of, json, keeper_of, os, processes_with, signal, subprocess
 
 # Each attempt notes itself; the first ones wait to be killed.
 JOB = """
@@ -212,6 +212,85 @@ groups:
         self.assertEqual(row["word"], "FINISHED")
         self.assertLessEqual(row["duration_ms"], 1000 * (time.monotonic() - began))
         self.assertLessEqual(row["ended_ms"], 1000 * (time.monotonic() - began))
+
+    def dead_yard(self, tasks):
+        """A run whose yard was killed while these ran, each of which says so in `begun`; and its keeper."""
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [\n%s]}]" % ",\n".join(
+            "{id: %s, command: '%s'}" % task for task in tasks.items()))
+        yard = self.start("run", "job.yaml")
+        self.begun(len(tasks))
+        self.until("the journal's knowledge of it", lambda: all(self.life(task)[-1:] == ["TRAINING"] for task in tasks))
+        keeper = keeper_of(yard.pid)
+        yard.kill()
+        yard.wait()
+        return keeper
+
+    SAVES = 'trap "%s; exit %d" TERM; echo $TRAINYARD_ATTEMPT >> begun; while :; do sleep 0.01; done'
+
+    def test_what_ends_when_the_yard_is_gone_is_counted_when_its_run_goes_on(self):
+        again = 'test $TRAINYARD_ATTEMPT = 1 || exit 0; '
+        self.write("saved.json", '{"epoch": 7}')
+        self.dead_yard({
+            "done": again + self.SAVES % ("cp saved.json $TRAINYARD_RESULT", 0),
+            "saved": again + self.SAVES % ("true", 0),
+            "failed": again + self.SAVES % ("true", 3),
+            "killed": again + "echo 1 >> begun; exec sleep 1000"})
+        # It may still be at it: that is waited for.
+        would = self.trainyard("run", "--resume", "runs/job", "--dry-run")
+        self.assertEqual(would.returncode, 0, would.stderr)
+        resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertIn("resumed: 1 of 4 tasks have finished and are kept", resumed.stderr)
+        self.assertIn("4 tasks ended after the yard had died: that is counted", resumed.stderr)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},
+                         {"done": ("FINISHED", 1), "saved": ("FINISHED", 2), "failed": ("FINISHED", 2),
+                          "killed": ("FINISHED", 2)})
+        self.assertEqual(rows["done"]["result"], {"epoch": 7})
+        self.assertEqual(self.attempts(), [(task, 1, "STOPPED") for task in ("failed", "killed", "saved")])
+        told = dict(self.query("SELECT t.id, a.message FROM attempts a JOIN tasks t ON t.number = a.task"))
+        self.assertEqual(told["failed"], "the yard died while it ran; it was told to end then, and did with exit code 3")
+        self.assertEqual(told["killed"], "the yard died while it ran; it was told to end then, and did with SIGTERM")
+        # As for any other attempt: the events are those of the execution that died, in order.
+        self.assertEqual(self.query("SELECT execution, count(*) FROM events WHERE kind = 'ended' GROUP BY 1"),
+                         [(1, 4), (2, 3)])
+        times = [at for at, in self.query("SELECT at_ms FROM events ORDER BY seq")]
+        self.assertEqual(times, sorted(times))
+        self.assertFalse((self.directory / "runs/job/trainyard.ends").exists())
+
+    def test_what_a_stopped_yard_had_not_heard_of_is_counted_too(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: "
+                 "'echo 1 >> begun; until test -e go; do sleep 0.01; done; echo $$ > ended'}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
+        keeper = keeper_of(yard.pid)
+        yard.send_signal(signal.SIGSTOP)
+        self.write("go", "")
+        self.until("the task's end", lambda: (self.directory / "ended").exists() and self.text("ended") and
+                   not alive(int(self.text("ended"))))
+        yard.kill()
+        yard.wait()
+        self.until("the keeper's end", lambda: not alive(keeper))
+        resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertIn("1 task ended after the yard had died: that is counted", resumed.stderr)
+        self.assertEqual([(row["word"], row["attempt"]) for row in self.status()["tasks"]], [("FINISHED", 1)])
+        self.assertEqual(self.text("begun"), "1\n")
+
+    def test_notes_that_cannot_be_made_lose_nothing_but_the_note(self):
+        for trouble in ("pipe", "link", "keeper"):
+            with self.subTest(trouble):
+                for path in ("runs", "begun", "mine"):
+                    subprocess.run(["rm", "-rf", self.directory / path], check=True)
+                self.write("mine", "mine")
+                make = {"pipe": 'mkfifo "$TRAINYARD_RUN_DIR/trainyard.ends"; ',
+                        "link": 'ln -s "$PWD/mine" "$TRAINYARD_RUN_DIR/trainyard.ends"; ', "keeper": ""}[trouble]
+                first = 'test $TRAINYARD_ATTEMPT = 1 || exit 0; ' + make
+                keeper = self.dead_yard({"a": first + self.SAVES % ('echo {{} > $TRAINYARD_RESULT', 0)})
+                if trouble == "keeper":
+                    os.kill(keeper, signal.SIGKILL)  # If it is there still.
+                self.trainyard("run", "--resume", "runs/job", expect=0)
+                self.assertEqual(set(self.words().values()), {"FINISHED"})
+                self.assertEqual(self.text("mine"), "mine")
+                self.assertFalse(os.path.lexists(self.directory / "runs/job/trainyard.ends"))
 
     def three_of(self, yard):
         """The yard, and what there is of its keeper and its guard."""

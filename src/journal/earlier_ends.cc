@@ -1,0 +1,73 @@
+#include "journal/earlier_ends.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/schema.h"
+#include "journal/sqlite.h"
+#include "journal/turn_writer.h"
+#include "model/event.h"
+#include "model/turn.h"
+
+namespace trainyard::journal {
+namespace {
+
+/// The shape of the task when this attempt of it runs; nothing when it does not.
+Result<std::optional<std::uint32_t>> shape_of_running(Database& database, const EarlierEnd& end) {
+  Result<Statement> row = database.prepare(
+      "SELECT t.shape FROM live l JOIN tasks t ON t.number = l.task WHERE l.task = ?1 AND "
+      "l.attempt = ?2 AND l.ended_ms IS NULL AND t.shape IS NOT NULL");
+  if (!row) return std::unexpected(std::move(row.error()));
+  row->ask(end.task, end.attempt);
+  const Result<bool> found = row->next();
+  if (!found) return std::unexpected(found.error());
+  if (!*found) return std::nullopt;
+  return static_cast<std::uint32_t>(row->integer(0));
+}
+
+Result<void> put(Database& database, const EarlierEnd& end, std::uint32_t shape, Instant at) {
+  const Result<std::int64_t> last = database.number("SELECT max(number) FROM executions");
+  if (!last) return std::unexpected(last.error());
+  Bookkeeping book;
+  book.execution = *last;
+  book.numbers.tasks = {end.task};
+  book.shape_of_task = {shape};
+  book.ended = {false};
+  Result<TurnWriter> writer = TurnWriter::open(database, std::move(book));
+  if (!writer) return std::unexpected(std::move(writer.error()));
+  if (Result<void> known = writer->read_live(database); !known) return known;
+  model::Event event = end.event;
+  event.at = at;
+  return writer->write({.events = {std::move(event)}, .decisions = {end.decision}});
+}
+
+}  // namespace
+
+Result<int> put_earlier_ends(Database& database, std::vector<EarlierEnd> ends) {
+  std::ranges::stable_sort(ends, {}, [](const EarlierEnd& it) { return it.event.at; });
+  int count = 0;
+  for (const EarlierEnd& end : ends) {
+    const Result<std::optional<std::uint32_t>> shape = shape_of_running(database, end);
+    if (!shape) return std::unexpected(shape.error());
+    if (!*shape) continue;
+    const Result<std::int64_t> last = database.number(kLastInstant);
+    if (!last) return std::unexpected(last.error());
+    const Instant at = std::max(end.event.at, Instant{Duration(*last)});
+    if (Result<void> done = put(database, end, **shape, at); !done) {
+      return std::unexpected(std::move(done.error()));
+    }
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace trainyard::journal

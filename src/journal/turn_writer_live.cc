@@ -1,0 +1,94 @@
+// The part of the writer of turns that takes up what another execution has left under way.
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/sqlite.h"
+#include "journal/turn_writer.h"
+#include "model/ids.h"
+#include "model/stage_times.h"
+#include "model/status.h"
+
+namespace trainyard::journal {
+namespace {
+
+std::optional<Duration> stage_time(const Statement& row, int column) {
+  if (row.null(column)) return std::nullopt;
+  return Duration(row.integer(column));
+}
+
+/// When the task began to train, the last time: only what was decided says it. A plain command
+/// trains from its beginning on.
+Result<Instant> training_since(Database& database, std::uint32_t number, std::uint32_t attempt) {
+  const Result<std::int64_t> at = database.number(
+      fmt::format("SELECT at_ms FROM events WHERE data LIKE "
+                  "'%{{\"task\":{},\"attempt\":{},\"status\":\"TRAINING\"%' ORDER BY seq DESC "
+                  "LIMIT 1",
+                  number, attempt));
+  if (!at) return std::unexpected(at.error());
+  return Instant{Duration(*at)};
+}
+
+}  // namespace
+
+Result<void> TurnWriter::read_live(Database& database) {
+  Result<Statement> row = database.prepare(
+      "SELECT status, stage, attempt, failure, exit_code, pid, started_ms, ended_ms, "
+      "memory_requested, memory_now, memory_peak, cpu_ms, message, warning, result, load_numbers, "
+      "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, gpu_memory_now, "
+      "gpu_memory_peak FROM live WHERE task = ?1");
+  if (!row) return std::unexpected(std::move(row.error()));
+  for (std::uint32_t index = 0; index < book_.ended.size(); ++index) {
+    const std::uint32_t number = book_.numbers.of(model::TaskIndex{index});
+    row->ask(number);
+    const Result<bool> found = row->next();
+    if (!found) return std::unexpected(found.error());
+    if (!*found) continue;
+    Task task{.attempt = static_cast<std::uint32_t>(row->integer(2)),
+              .status = static_cast<Status>(row->small(0)),
+              .stage = static_cast<Stage>(row->small(1)),
+              .failure = static_cast<model::Failure>(row->small(3)),
+              .exit_code = row->small(4),
+              .pid = row->integer(5),
+              .started = Instant{Duration(row->integer(6))},
+              .memory_requested = {row->integer(8)},
+              .memory_now = {row->integer(9)},
+              .memory_peak = {row->integer(10)},
+              .cpu_time = Duration(row->integer(11)),
+              .message = std::string(row->text(12)),
+              .warning = std::string(row->text(13)),
+              .result = std::string(row->text(14)),
+              .times = {.load_numbers = row->small(15),
+                        .train_numbers = row->small(16),
+                        .load = stage_time(*row, 17),
+                        .train = stage_time(*row, 18)},
+              .gpus = std::string(row->text(19)),
+              .gpu_memory_requested = {row->integer(20)},
+              .gpu_memory_now = {row->integer(21)},
+              .gpu_memory_peak = {row->integer(22)}};
+    if (!row->null(7)) task.ended = Instant{Duration(row->integer(7))};
+    row->stop();
+    if (task.status == Status::Loading) {
+      task.times.now = Stage::Load;
+      task.times.load_began = task.started;
+    } else if (task.status == Status::Training) {
+      Result<Instant> since = task.times.load_numbers == 0
+                                  ? task.started
+                                  : training_since(database, number, task.attempt);
+      if (!since) return std::unexpected(std::move(since.error()));
+      task.times.now = Stage::Train;
+      task.times.train_began = *since;
+    }
+    live_.insert_or_assign(index, std::move(task));
+  }
+  return {};
+}
+
+}  // namespace trainyard::journal

@@ -1,0 +1,153 @@
+#include "process/end_notes.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "base/fingerprint.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "process/keeper.h"
+#include "process/keeper_message.h"
+#include "process/left_behind.h"
+#include "sys/descriptor.h"
+#include "sys/packing.h"
+
+namespace trainyard::process {
+namespace {
+
+/// Another one where the record, or a message of the keeper in it, is another.
+constexpr std::uint64_t kVersion = 0x7472'6e79'656e'6401;  // "trnyend", and a number.
+/// Version, length, checksum.
+constexpr std::size_t kPrefix = 3 * sizeof(std::uint64_t);
+
+std::uint64_t checksum(std::string_view body) {
+  Fingerprint fingerprint;
+  fingerprint.add(body);
+  return fingerprint.value();
+}
+
+std::optional<ProcessEnded> ended_from(std::string_view message) {
+  KeeperMessageReader reader;
+  reader.add(message);
+  Result<std::optional<KeeperMessage>> read = reader.next();
+  if (!read || !*read || reader.holds_a_part()) return std::nullopt;
+  auto* const ended = std::get_if<ProcessEnded>(&**read);
+  if (ended == nullptr) return std::nullopt;
+  return std::move(*ended);
+}
+
+std::optional<EndNote> note_from(std::string_view body) {
+  sys::Unpacking record(body);
+  const std::string head = record.text();
+  LeftBehind left;
+  const bool has_result = record.number<std::uint8_t>() != 0;
+  std::string result = record.text();
+  if (has_result) left.result = std::move(result);
+  left.trouble = record.text();
+  left.errors = record.text();
+
+  sys::Unpacking packed(head);
+  EndNote note;
+  note.of.execution = packed.number<std::int64_t>();
+  note.of.started_unix_ms = packed.number<std::int64_t>();
+  note.of.clock_offset = Duration(packed.number<std::int64_t>());
+  note.attempt.journal_number = packed.number<std::uint32_t>();
+  note.attempt.two_phase = packed.number<std::uint8_t>() != 0;
+  note.attempt.ranks = packed.number<std::int32_t>();
+  note.attempt.shares_memory = packed.number<std::uint8_t>() != 0;
+  note.told_to_end = packed.number<std::uint8_t>() != 0;
+  std::optional<ProcessEnded> ended = ended_from(packed.text());
+  if (!ended) return std::nullopt;
+  note.ended = *std::move(ended);
+  note.ended.left = std::move(left);
+  return note;
+}
+
+}  // namespace
+
+std::string end_note_head(const EndNote& note) {
+  ProcessEnded ended = note.ended;
+  ended.key.task = {};
+  ended.left = {};
+  std::string message;
+  append_ended(message, ended);
+  sys::Packing head;
+  head.add(note.of.execution);
+  head.add(note.of.started_unix_ms);
+  head.add(std::int64_t{note.of.clock_offset.count()});
+  head.add(note.attempt.journal_number);
+  head.add(static_cast<std::uint8_t>(note.attempt.two_phase));
+  head.add(std::int32_t{note.attempt.ranks});
+  head.add(static_cast<std::uint8_t>(note.attempt.shares_memory));
+  head.add(static_cast<std::uint8_t>(note.told_to_end));
+  head.add(message);
+  return std::move(head).take();
+}
+
+std::string end_note_record(std::string_view head, const LeftBehind& left) {
+  sys::Packing packing;
+  packing.add(head);
+  packing.add(static_cast<std::uint8_t>(left.result.has_value()));
+  packing.add(left.result.value_or(std::string()));
+  packing.add(left.trouble);
+  packing.add(left.errors);
+  const std::string body = std::move(packing).take();
+  sys::Packing record;
+  record.add(kVersion);
+  record.add(std::uint64_t{body.size()});
+  record.add(checksum(body));
+  return std::move(record).take() + body;
+}
+
+std::vector<EndNote> read_end_notes(std::string_view bytes) {
+  std::vector<EndNote> notes;
+  while (bytes.size() >= kPrefix) {
+    sys::Unpacking prefix(bytes);
+    const auto version = prefix.number<std::uint64_t>();
+    const auto size = prefix.number<std::uint64_t>();
+    const auto sum = prefix.number<std::uint64_t>();
+    bytes.remove_prefix(kPrefix);
+    if (version != kVersion || size > bytes.size()) break;
+    const std::string_view body = bytes.substr(0, size);
+    std::optional<EndNote> note = checksum(body) == sum ? note_from(body) : std::nullopt;
+    if (!note) break;
+    notes.push_back(*std::move(note));
+    bytes.remove_prefix(size);
+  }
+  return notes;
+}
+
+void add_end_note(const std::string& path, std::string_view record) {
+  const sys::Descriptor file(
+      ::open(path.c_str(),
+             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
+  struct stat about{};
+  // Tasks write where we do: what stands there may be anything.
+  const bool ours = file.is_open() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
+                    about.st_nlink == 1 && about.st_uid == ::geteuid();
+  if (!ours || static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return;
+  std::string_view rest = record;
+  while (!rest.empty()) {
+    const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+    if (put <= 0) {
+      // What comes after a part of a record would not be read.
+      static_cast<void>(::ftruncate(file.get(), about.st_size));
+      return;
+    }
+    rest.remove_prefix(static_cast<std::size_t>(put));
+  }
+}
+
+}  // namespace trainyard::process

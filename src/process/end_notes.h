@@ -1,0 +1,54 @@
+// The ends that no yard was there to write down, as the keeper notes them in a file of the run
+// directory for whoever goes on with the run. One record behind the other, each with a checksum:
+// what a kill in the middle of one leaves is read up to that one.
+//
+// Writing and reading of the bytes is pure. The file is opened by nobody else than add_end_note()
+// and run/noted_ends.h; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+
+namespace trainyard::process {
+
+/// So large the file becomes at most; what has no room is not noted.
+constexpr std::size_t kEndNotesMax = std::size_t{64} << 20U;
+
+/// What is known of an attempt when it is started, as it must be known when it has ended.
+struct NotedAttempt {
+  std::uint32_t journal_number = 0;  ///< Of its task.
+  bool two_phase = false;
+  int ranks = 0;
+  bool shares_memory = false;  ///< With what it was forked from: its peak says nothing.
+
+  friend bool operator==(const NotedAttempt&, const NotedAttempt&) = default;
+};
+
+struct EndNote {
+  EndNotes of;  ///< The execution, and its clock; the path is not noted.
+  NotedAttempt attempt;
+  /// It had been told to end when it did, as everything is when the yard is gone.
+  bool told_to_end = false;
+  ProcessEnded ended;  ///< Its key has the number of the attempt, and no task.
+};
+
+/// All of it but what it has left in its files, which is read where the record is made.
+std::string end_note_head(const EndNote& note);
+/// The whole record.
+std::string end_note_record(std::string_view head, const LeftBehind& left);
+
+/// The records up to the first that is not whole, or not of this version of the program.
+std::vector<EndNote> read_end_notes(std::string_view bytes);
+
+/// Adds a record to the file at `path`, which is made where it is missing, if it has room; takes
+/// back what it could not write whole. Nothing is written into what is no plain file of ours.
+void add_end_note(const std::string& path, std::string_view record);
+
+}  // namespace trainyard::process

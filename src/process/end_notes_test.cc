@@ -1,0 +1,129 @@
+#include "process/end_notes.h"
+
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::process {
+namespace {
+
+EndNote some_note(std::uint32_t number = 7) {
+  return {
+      .of = {.path = {},
+             .execution = 3,
+             .started_unix_ms = 1'700'000'000'000,
+             .clock_offset = Duration(-60'000)},
+      .attempt = {.journal_number = number, .two_phase = true, .ranks = 2, .shares_memory = true},
+      .told_to_end = true,
+      .ended = {.key = {.task = {}, .attempt = 2},
+                .end = model::KilledBy{.signal = SIGTERM},
+                .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
+                .left = {.result = R"({"x": 1})", .trouble = "no", .errors = "Traceback\n"},
+                .ranks = {.failed = 1, .finished = {0}},
+                .at = Duration(86'400'900)}};
+}
+
+std::string record_of(const EndNote& note) {
+  return end_note_record(end_note_head(note), note.ended.left);
+}
+
+void expect_same(const EndNote& one, const EndNote& other) {
+  EXPECT_EQ(one.of, other.of);
+  EXPECT_EQ(one.attempt, other.attempt);
+  EXPECT_EQ(one.told_to_end, other.told_to_end);
+  EXPECT_EQ(one.ended.key, other.ended.key);
+  EXPECT_EQ(one.ended.end, other.ended.end);
+  EXPECT_EQ(one.ended.usage.memory_peak, other.ended.usage.memory_peak);
+  EXPECT_EQ(one.ended.usage.cpu_time, other.ended.usage.cpu_time);
+  EXPECT_EQ(one.ended.left, other.ended.left);
+  EXPECT_EQ(one.ended.ranks, other.ended.ranks);
+  EXPECT_EQ(one.ended.at, other.ended.at);
+}
+
+TEST(EndNotes, ComeOutAsTheyWentInOneBehindTheOther) {
+  EndNote plain = some_note(8);
+  plain.ended.left = {};
+  const std::vector<EndNote> read = read_end_notes(record_of(some_note()) + record_of(plain));
+  ASSERT_EQ(read.size(), 2U);
+  expect_same(read[0], some_note());
+  expect_same(read[1], plain);
+  EXPECT_TRUE(read_end_notes("").empty());
+}
+
+TEST(EndNotes, AreReadUpToWhereAKillHasCutThemOff) {
+  const std::string one = record_of(some_note());
+  const std::string both = one + record_of(some_note(8));
+  for (std::size_t cut = 0; cut <= both.size(); ++cut) {
+    const std::size_t whole = cut < one.size() ? 0 : cut < both.size() ? 1 : 2;
+    EXPECT_EQ(read_end_notes(std::string_view(both).substr(0, cut)).size(), whole) << cut;
+  }
+}
+
+TEST(EndNotes, AreReadUpToTheFirstThatWasChanged) {
+  const std::string one = record_of(some_note());
+  for (std::size_t at = 0; at < one.size(); ++at) {
+    std::string changed = one + one;
+    changed[one.size() + at] = static_cast<char>(changed[one.size() + at] ^ 0x20);
+    EXPECT_EQ(read_end_notes(changed).size(), 1U) << at;
+  }
+}
+
+TEST(EndNotes, AreAddedToTheirFile) {
+  const sys::TemporaryDirectory place;
+  const std::string path = place / "trainyard.ends";
+  add_end_note(path, "one");
+  add_end_note(path, "two");
+  EXPECT_EQ(sys::content_of(path), "onetwo");
+  struct stat about{};
+  ASSERT_EQ(::stat(path.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777U, 0600U);
+}
+
+TEST(EndNotes, AreWrittenIntoNothingThatATaskHasPutThere) {
+  const sys::TemporaryDirectory place;
+  ASSERT_TRUE(sys::replace_file(place / "mine", "mine"));
+  const std::string path = place / "trainyard.ends";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  add_end_note(path, "one");
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(place / "mine", path);
+  add_end_note(path, "one");
+  std::filesystem::remove(path);
+  std::filesystem::create_hard_link(place / "mine", path);
+  add_end_note(path, "one");
+  EXPECT_EQ(sys::content_of(place / "mine"), "mine");
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  add_end_note(path, "one");
+  add_end_note(place / "no/such/place", "one");
+}
+
+TEST(EndNotes, HaveABoundBeyondWhichNothingIsNoted) {
+  const sys::TemporaryDirectory place;
+  const std::string path = place / "trainyard.ends";
+  add_end_note(path, "one");
+  // As large as it may be, and no larger on the disk for that.
+  std::filesystem::resize_file(path, kEndNotesMax - 3);
+  add_end_note(path, "four");
+  EXPECT_EQ(std::filesystem::file_size(path), kEndNotesMax - 3);
+  add_end_note(path, "two");
+  EXPECT_EQ(std::filesystem::file_size(path), kEndNotesMax);
+}
+
+}  // namespace
+}  // namespace trainyard::process

@@ -1,0 +1,191 @@
+// What ends when no yard is there to write it down is noted by the keeper.
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/launch.h"
+#include "process/end_notes.h"
+#include "process/keeper.h"
+#include "process/test_yard.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+
+namespace trainyard::process {
+namespace {
+
+const EndNotes kExecution{
+    .path = {}, .execution = 2, .started_unix_ms = 1'700'000'000'000, .clock_offset = Duration(-7)};
+
+/// Saves when it is told to end, and leaves a result.
+constexpr const char* kSaves =
+    "trap 'echo \"{\\\"saved\\\": 1}\" > $TRAINYARD_TASK_DIR/result.json; exit 0' TERM; echo $$ > "
+    "$TRAINYARD_TASK_DIR/runs; while :; do sleep 0.01; done";
+
+constexpr const char* kStays =
+    "trap '' TERM; echo $$ > $TRAINYARD_TASK_DIR/runs; while :; do sleep 0.01; done";
+
+/// A yard in a process of its own, which is killed; and what its keeper has noted.
+class Noted : public ::testing::Test {
+ protected:
+  /// `live` starts tasks and waits until they are as they should be; then the yard is killed.
+  void kill_when(const std::function<void(TestYard&)>& live) {
+    const pid_t yard_process = ::fork();
+    if (yard_process == 0) {
+      ::setenv("TMPDIR", place_.path().c_str(), 1);  // So that what it leaves goes with ours.
+      TestYard yard({.stop_grace = Duration(500)});
+      EndNotes notes = kExecution;
+      notes.path = path_;
+      yard.keeper.note_ends(notes);
+      live(yard);
+      check(
+          sys::replace_file(place_ / "keeper", fmt::format("{}\n", yard.keeper.pid())).has_value(),
+          "a place to write to");
+      for (;;) yard.loop.run_once(std::nullopt);
+    }
+    const std::int64_t keeper = pid_in(place_ / "keeper");
+    ::kill(yard_process, SIGKILL);
+    ASSERT_EQ(::waitpid(yard_process, nullptr, 0), yard_process);
+    ASSERT_TRUE(sys::eventually([&] { return !is_alive(keeper); }));
+  }
+
+  [[nodiscard]] std::map<std::uint32_t, EndNote> notes() const {
+    std::map<std::uint32_t, EndNote> notes;
+    for (EndNote& note : read_end_notes(sys::read_file(path_, mib(64)).value_or(""))) {
+      const std::uint32_t number = note.attempt.journal_number;
+      EXPECT_TRUE(notes.emplace(number, std::move(note)).second) << number << " twice";
+    }
+    return notes;
+  }
+
+  static model::Launch numbered(model::Launch launch, std::uint32_t number) {
+    launch.journal_number = number;
+    return launch;
+  }
+  /// Starts one under its number, and waits until it says that it runs.
+  static void start(TestYard& yard, const std::string& text, std::uint32_t number) {
+    yard.keeper.start(TestYard::key(number), numbered(yard.shell(text, number), number));
+    yard.wait_for_start(number);
+  }
+
+  sys::TemporaryDirectory place_;
+  std::string path_ = place_ / "trainyard.ends";
+};
+
+TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
+  kill_when([](TestYard& yard) {
+    start(yard, kSaves, 1);
+    yard.wait_for_pid("task1/runs");
+    start(yard, "exec sleep 1000", 2);
+    // Only KILL ends it.
+    start(yard, kStays, 3);
+    yard.wait_for_pid("task3/runs");
+  });
+  const auto noted = notes();
+  ASSERT_EQ(noted.size(), 3U);
+  const EndNote& saved = noted.at(1);
+  EXPECT_EQ(saved.of, kExecution);
+  EXPECT_EQ(saved.ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_EQ(saved.ended.left.result, "{\"saved\": 1}\n");
+  EXPECT_EQ(saved.ended.key.attempt, 1U);
+  EXPECT_TRUE(saved.ended.at);
+  EXPECT_EQ(noted.at(2).ended.end, model::End(model::KilledBy{.signal = SIGTERM}));
+  EXPECT_EQ(noted.at(3).ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
+  for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
+}
+
+TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
+  kill_when([](TestYard& yard) {
+    for (const std::uint32_t number : {1U, 2U}) {
+      yard.keeper.start(TestYard::key(number), numbered(yard.shell("exit 3", number), number));
+      yard.wait_for_end(number);
+    }
+    yard.keeper.is_written(TestYard::key(1));
+    // What comes after it is heard after it.
+    yard.keeper.start(TestYard::key(3), yard.shell("exit 0", 3));
+    yard.wait_for_end(3);
+  });
+  const auto noted = notes();
+  ASSERT_EQ(noted.size(), 1U);
+  EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{3}));
+  EXPECT_FALSE(noted.at(2).told_to_end);
+}
+
+TEST_F(Noted, HasNothingOfWhatNobodyWillAskFor) {
+  kill_when([](TestYard& yard) {
+    yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "1000"}));
+    yard.wait_for_start();
+  });
+  struct stat about{};
+  EXPECT_NE(::stat(path_.c_str(), &about), 0) << "the file is not even made";
+}
+
+TEST_F(Noted, LosesNothingButTheNoteWhereATaskHasPutAPipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  std::string pid;
+  kill_when([this](TestYard& yard) {
+    start(yard, "echo $$ > " + (place_ / "task") + "; exec sleep 1000", 1);
+    pid_in(place_ / "task");
+  });
+  EXPECT_FALSE(is_alive(pid_in(place_ / "task")));
+}
+
+TEST_F(Noted, IsReadableUpToWhereTheKeeperWasKilledToo) {
+  // The keeper dies while it waits for one of the two.
+  const pid_t yard_process = ::fork();
+  if (yard_process == 0) {
+    ::setenv("TMPDIR", place_.path().c_str(), 1);
+    TestYard yard({.stop_grace = Duration(60'000)});
+    EndNotes notes = kExecution;
+    notes.path = path_;
+    yard.keeper.note_ends(notes);
+    start(yard, kSaves, 1);
+    yard.wait_for_pid("task1/runs");
+    start(yard, kStays, 2);
+    yard.wait_for_pid("task2/runs");
+    check(sys::replace_file(place_ / "keeper", fmt::format("{}\n", yard.keeper.pid())).has_value(),
+          "a place to write to");
+    for (;;) yard.loop.run_once(std::nullopt);
+  }
+  const std::int64_t keeper = pid_in(place_ / "keeper");
+  ::kill(yard_process, SIGKILL);
+  ::waitpid(yard_process, nullptr, 0);
+  EXPECT_TRUE(sys::eventually([&] { return !notes().empty(); }));
+  ::kill(static_cast<pid_t>(keeper), SIGKILL);
+  EXPECT_TRUE(sys::eventually([&] { return !is_alive(keeper); }));
+  const auto noted = notes();
+  ASSERT_EQ(noted.size(), 1U);
+  EXPECT_EQ(noted.begin()->first, 1U);
+}
+
+TEST_F(Noted, IsKnownToTheKeeperThatTakesThePlaceOfAnother) {
+  kill_when([](TestYard& yard) {
+    yard.news.clear();
+    ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
+    yard.wait([&] {
+      return !yard.news.empty() && std::holds_alternative<KeeperReplaced>(yard.news.back());
+    });
+    start(yard, "exec sleep 1000", 5);
+  });
+  EXPECT_EQ(notes().size(), 1U);
+  EXPECT_TRUE(notes().contains(5));
+}
+
+}  // namespace
+}  // namespace trainyard::process

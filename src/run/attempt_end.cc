@@ -1,0 +1,61 @@
+#include "run/attempt_end.h"
+
+#include <csignal>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/time.h"
+#include "model/event.h"
+#include "process/keeper.h"
+#include "process/left_behind.h"
+#include "wire/last_words.h"
+#include "wire/memory_text.h"
+#include "wire/result_text.h"
+
+namespace trainyard::run {
+namespace {
+
+/// What the task left for us, if anything. A bad result is a warning, not a failure.
+void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
+  ended.warning = left.trouble;
+  if (!left.result) return;
+  wire::ParsedResult parsed = wire::parse_result(*left.result);
+  ended.result = std::move(parsed.object);
+  ended.warning = std::move(parsed.warning);
+}
+
+/// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
+/// is gone.
+void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& ended) {
+  ended.last_words = wire::last_words(errors);
+  const std::optional<std::string> line = wire::out_of_memory_line(errors);
+  const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
+  if (line) {
+    ended.out_of_memory = *line;
+    ended.of_gpu = wire::is_of_gpu(*line);
+  } else if (killed != nullptr && killed->signal == SIGBUS) {
+    ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
+  } else if (on_gpus && wire::is_of_mps(errors)) {
+    ended.end = model::Vanished{"the MPS service that it shared its GPU through has gone: " +
+                                ended.last_words};
+  }
+}
+
+}  // namespace
+
+model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const EndedWhere& where) {
+  model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
+  if (news.at) ended.ended = Instant{where.clock_offset + *news.at};
+  if (!std::holds_alternative<model::NotStarted>(news.end)) {
+    read_result(news.left, ended);
+    if (news.end != model::End(model::ExitedWith{0})) {
+      read_errors(news.left.errors, where.on_gpus, ended);
+    }
+  }
+  ended.ranks = news.ranks;
+  return ended;
+}
+
+}  // namespace trainyard::run

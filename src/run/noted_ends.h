@@ -1,0 +1,30 @@
+// What the keeper of a dead execution has noted of the attempts that ended when their yard was gone
+// (process/end_notes.h), judged as their yard would have.
+//
+// A task that exited with code 0 and left its result has finished. Other ends are those of their
+// attempts: of one that had been told to end, as all are when the yard is gone, the end of one that
+// was interrupted. Reads files; with the run directory locked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "journal/earlier_ends.h"
+
+namespace trainyard::run {
+
+struct NotedEnds {
+  std::vector<journal::EarlierEnd> ends;  ///< For the journal of this run, which may know them.
+  std::string trouble;  ///< Why there may have been more, for people; empty: there were not.
+};
+
+/// Those of the last execution. It must be dead, and its keeper.
+NotedEnds noted_ends(const std::string& run_directory);
+
+/// They are in the journal, or mean nothing any more.
+void remove_noted_ends(const std::string& run_directory);
+
+/// For people: "2 tasks ended after the yard had died: that is counted". Empty: none did.
+std::string told_of_ends(int count);
+
+}  // namespace trainyard::run
