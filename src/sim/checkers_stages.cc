@@ -339,7 +339,9 @@ Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
   const bool again =
       is_excused(attempt, task) ||
       (!attempt.at_limit && failures + 1 < outside_.tries_for_memory(task, attempt.stage));
-  if (outside_.interrupts > 0 || !again) return failed(model::Failure::OutOfMemory);
+  if (outside_.interrupts > 0 || attempt.for_good || !again) {
+    return failed(model::Failure::OutOfMemory);
+  }
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
 }
 
