@@ -82,7 +82,9 @@ void make_some_late(Workload& made, Random& random) {
 }
 
 void make_gpu_limits(model::Policy& made, Random& random) {
-  made.gpu_strategy = static_cast<model::GpuStrategy>(random.below(5));
+  // Most runs have the one that is the default.
+  made.gpu_strategy = random.one_in(2) ? model::GpuStrategy::BestFit
+                                       : static_cast<model::GpuStrategy>(random.below(5));
   made.gpu_reverse = random.one_in(4);
   if (random.one_in(3)) {
     made.gpu_memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;
@@ -204,7 +206,7 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   wish.gpus = random.one_in(4) ? static_cast<int>(random.between(1, count)) : 1;
   if (!random.one_in(4)) wish.gpu_memory = mib(random.between(256, 16'384));
   // Several to a card, whatever the CPUs and the memory allow.
-  if (!random.one_in(16)) {
+  if (!random.one_in(10)) {
     wish.gpus = 1;
     wish.memory = Bytes{wish.memory.count / random.between(4, 10)};
     wish.gpu_memory = Bytes{capacity.gpus.front().memory.count / random.between(4, 12)};
