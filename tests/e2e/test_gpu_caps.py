@@ -1,5 +1,7 @@
 """A task that shares a card is kept to its part of it, in the words that its framework understands."""
+import json
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -71,8 +73,7 @@ groups:
   - name: g
     memory: 20MB
     cpus: 0
-    gpu-memory: 800MB
-    {keys}
+    {keys or "gpu-memory: 800MB"}
     tasks:
 {lines}
 """)
@@ -106,13 +107,31 @@ groups:
 
     def test_are_ended_for_good_where_they_are_hard(self):
         self.install("2.10.0")
-        self.tasks("gpu-memory-limit: hard", a=3, greedy=21)
+        self.tasks("gpu-memory: 800MB\n    gpu-memory-limit: hard", a=3, greedy=21)
         yard = self.start("run", "job.yaml")
         self.until("its end", lambda: self.rows().get("greedy", {}).get("word") == "OUT_OF_MEMORY")
         self.go()
         _, errors = self.end_of(yard, expect=1)
         self.assertIn("it may take 800 MB of its GPU (gpu-memory-limit: hard)", errors)
         self.assertEqual(self.rows()["greedy"]["attempt"], 1, errors)
+
+    def test_are_not_learned_as_what_a_task_needs(self):
+        self.install("2.10.0")
+        # With what it has beside its allocator: 2.8 of 3 GB, and 0.5.
+        self.tasks("gpu-memory: 3GB\n    gpu-memory-limit: hard", full=25, little=2)
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: self.has("full") and self.has("little"))
+        self.until("a look at them", lambda: {name: row["gpu_memory_peak_bytes"] for name, row in self.rows().items()} == {
+            "full": 2_800_000_000, "little": 500_000_000})
+        self.go()
+        self.end_of(yard, expect=0)
+        journal = sqlite3.connect(self.directory / "runs/job/journal.db")
+        self.addCleanup(journal.close)
+        self.assertEqual(dict(journal.execute("SELECT t.id, e.gpu_capped FROM ended e JOIN tasks t ON t.number = e.task")),
+                         {"full": 1, "little": 0})
+        numbers = json.loads(self.trainyard("learned", "job.yaml", "--json", expect=0).stdout)
+        taken = {cell["id"]: cell["gpu_memory_bytes"]["taken"] for cell in numbers["groups"][0]["cells"]}
+        self.assertEqual(taken, {"full": None, "little": 500_000_000})
 
     def daemon(self):
         """What looks like NVIDIA's daemon: a program of that name, and its file."""

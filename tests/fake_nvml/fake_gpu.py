@@ -49,4 +49,8 @@ def take(memory, index=0):
         used = device.get("reserved", 0) + sum(p["memory"] for p in device["processes"])
         if used + memory > device["memory"]:
             raise RuntimeError("CUDA out of memory. Tried to allocate %.2f GiB" % (memory / 2**30))
-        device["processes"].append({"pid": os.getpid(), "memory": memory})
+        mine = next((p for p in device["processes"] if p["pid"] == os.getpid()), None)
+        if mine is None:
+            device["processes"].append({"pid": os.getpid(), "memory": memory})
+        else:
+            mine["memory"] += memory
