@@ -247,7 +247,7 @@ TEST_F(ProgramTest, GoesOnAfterItWasKilledAtWork) {
   TaskGroup more("more");
   add(more, "m");
   ASSERT_EQ(yard.run(more).value().finished, 1) << "another one first";
-  EXPECT_THAT(rows(), ElementsAre("data/p FINISHED", "train/endless WAITING", "more/m FINISHED"));
+  EXPECT_THAT(rows(), ElementsAre("data/p FINISHED", "train/endless STOPPED", "more/m FINISHED"));
   TaskGroup data("data");
   EXPECT_EQ(add(data, "p").is_kept(), false);
   EXPECT_EQ(yard.run(data).value().kept, 1);
@@ -258,7 +258,7 @@ TEST_F(ProgramTest, GoesOnAfterItWasKilledAtWork) {
   auto reader = journal::JournalReader::open(run::journal_path(place)).value();
   const auto row = reader.find("train", "endless").value();
   ASSERT_TRUE(row);
-  EXPECT_EQ(row->attempt, 2U) << "the first was lost";
+  EXPECT_EQ(row->attempt, 2U) << "the first ended with its yard";
   EXPECT_EQ(reader.groups().value()[1].finished, 1);
   EXPECT_EQ(reader.groups().value()[1].waiting, 0);
 }
