@@ -1,11 +1,13 @@
 #include "run/attempt_end.h"
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
 #include "process/keeper.h"
@@ -56,6 +58,17 @@ model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const 
   }
   ended.ranks = news.ranks;
   return ended;
+}
+
+MemoryPeak memory_peak_of(const process::ProcessEnded& news, const SampledMemory& sampled) {
+  const Bytes seen = std::max(sampled.peak, news.group_peak);
+  if (sampled.alone || news.group_peak > Bytes{}) return {.bytes = seen};
+  const auto and_a_little = [](Bytes bytes) { return bytes + Bytes{bytes.count / 16}; };
+  const Bytes not_its_own = std::max(news.mark, sampled.others);
+  const Bytes largest = news.usage.memory_peak - not_its_own;
+  if (news.usage.memory_peak <= and_a_little(not_its_own)) return {.bytes = seen};
+  if (largest <= and_a_little(seen)) return {.bytes = seen};
+  return {.bytes = largest, .at_least = true};
 }
 
 }  // namespace trainyard::run

@@ -3,6 +3,7 @@
 // Pure; any thread.
 #pragma once
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
 #include "process/keeper.h"
@@ -16,5 +17,24 @@ struct EndedWhere {
 
 /// Without what was seen of the attempt meanwhile.
 model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const EndedWhere& where);
+
+/// What samples saw of the memory of an attempt.
+struct SampledMemory {
+  Bytes peak;
+  Bytes others;        ///< The most that one process had of files and shared memory.
+  bool alone = false;  ///< Nothing else tells of its memory, unless it has a control group.
+};
+
+struct MemoryPeak {
+  Bytes bytes;
+  bool at_least = false;
+};
+
+/// The samples see the whole tree, and not its peak. That is known of a control group of its own;
+/// else of the largest process, which is told as "at least". Of what that had in memory pages of
+/// files are left out, and what may have been the keeper's: whoever becomes a program takes over
+/// the mark of what it was. A little more than the mark or the samples is no news: the kernel
+/// counts in steps, and pages of files come and go.
+MemoryPeak memory_peak_of(const process::ProcessEnded& news, const SampledMemory& sampled);
 
 }  // namespace trainyard::run

@@ -15,6 +15,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
+#include "run/attempt_end.h"
 #include "run/fresh_looks.h"
 #include "run/local_machine.h"
 
@@ -80,26 +81,17 @@ void LocalMachine::look_at_fresh(Instant at) {
   }
 }
 
-/// The samples see the whole tree, and not its peak. That is known of a control group of its own;
-/// else of the largest process, which is told as "at least". Of what that had in memory pages of
-/// files are left out, and what may have been the keeper's: whoever becomes a program takes over
-/// the mark of what it was. Of a fork nothing is known beside the samples, as it has what it shares
-/// in it. A little more than the mark or the samples is no news: the kernel counts in steps, and
-/// pages of files come and go. Of a GPU nobody but the samples knows.
+/// Of a fork nothing is known beside the samples, as it has what it shares in it. Of a GPU nobody
+/// but the samples knows.
 void LocalMachine::add_peak(const Attempt& attempt, const process::ProcessEnded& news,
                             model::Usage& usage) {
   usage.gpu_memory_peak = attempt.gpu_memory_peak;
   usage.gpu_capped = !attempt.capped_by.empty() &&
                      model::is_near_cap(attempt.gpu_memory_peak, attempt.gpu_memory_max);
-  usage.memory_peak = std::max(attempt.memory_peak, news.group_peak);
-  if (attempt.forked || news.group_peak > Bytes{}) return;
-  const auto and_a_little = [](Bytes bytes) { return bytes + Bytes{bytes.count / 16}; };
-  const Bytes not_its_own = std::max(news.mark, attempt.others);
-  const Bytes largest = news.usage.memory_peak - not_its_own;
-  if (news.usage.memory_peak <= and_a_little(not_its_own)) return;
-  if (largest <= and_a_little(usage.memory_peak)) return;
-  usage.memory_peak = largest;
-  usage.memory_at_least = true;
+  const MemoryPeak peak = memory_peak_of(
+      news, {.peak = attempt.memory_peak, .others = attempt.others, .alone = attempt.forked});
+  usage.memory_peak = peak.bytes;
+  usage.memory_at_least = peak.at_least;
 }
 
 }  // namespace trainyard::run

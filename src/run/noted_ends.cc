@@ -118,10 +118,15 @@ journal::EarlierEnd earlier_end(const Known& known) {
   model::AttemptEnded ended = attempt_ended_from(
       note.ended, {.clock_offset = note.of.clock_offset, .on_gpus = !known.row.gpus.empty()});
   ended.key.task = {0};
-  // What samples have seen is the whole tree, and of a fork nothing else says anything.
-  if (known.row.memory_peak > Bytes{} || note.attempt.shares_memory) {
-    ended.usage.memory_peak = known.row.memory_peak;
-  }
+  // What files were in the memory that was sampled is not known any more, nor whether it was kept
+  // from taking more of its GPUs: the largest process and what it had of them teach nothing then.
+  const MemoryPeak peak = memory_peak_of(
+      note.ended, {.peak = known.row.memory_peak,
+                   .others = {},
+                   .alone = note.attempt.shares_memory || known.row.memory_peak > Bytes{}});
+  ended.usage.memory_peak = peak.bytes;
+  ended.usage.memory_at_least = peak.at_least;
+  ended.usage.gpu_capped = !known.row.gpus.empty();
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, known.row.cpu_time);
   model::Decision decision = decision_of(known, judge(known, ended));
   const Instant at = ended.ended.value_or(Instant{});

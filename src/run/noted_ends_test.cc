@@ -122,8 +122,24 @@ TEST_F(NotedEndsTest, OfATaskThatLeftItsResultAreThatItHasFinished) {
   EXPECT_EQ(ended.result, R"({"x":1})");
   EXPECT_EQ(ended.ended, journal::at(900));
   EXPECT_EQ(ended.usage.memory_peak, mb(7));
+  EXPECT_TRUE(ended.usage.memory_at_least);
+  EXPECT_FALSE(ended.usage.gpu_capped);
   EXPECT_THAT(judged(), ElementsAre("FINISHED", "EXITED FINISHED"));
   EXPECT_THAT(judged(), IsEmpty()) << "they have been removed";
+}
+
+TEST_F(NotedEndsTest, OfOneThatWasSampledTeachNothingBeyondThat) {
+  die(journal::started(journal::at(20), key(0), 100) +
+          journal::turn_of({.at = journal::at(50),
+                            .what = model::Sampled{.tasks = {{.key = key(0), .memory = mb(2)}}}}),
+      {model::GpuIndex{0}});
+  note(model::ExitedWith{0}, {.told = false});
+  const NotedEnds noted = noted_ends(directory_.path());
+  ASSERT_EQ(noted.ends.size(), 1U);
+  const model::Usage usage = std::get<model::AttemptEnded>(noted.ends[0].event.what).usage;
+  EXPECT_EQ(usage.memory_peak, mb(2));
+  EXPECT_FALSE(usage.memory_at_least);
+  EXPECT_TRUE(usage.gpu_capped) << "as it may have been";
 }
 
 TEST_F(NotedEndsTest, OfOneThatWasToldToEndAndLeftNoneAreThoseOfAnInterruptedTask) {

@@ -309,13 +309,17 @@ groups:
         luck = random.Random(seed)
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, matrix: {i: 1..3}, tasks: [{command: sleep 1000}]}]")
         for number in range(kills):
-            words = ["--resume", "runs/job"] if (self.directory / "runs/job/journal.db").exists() else ["job.yaml"]
+            # One that was killed before its run had begun left nothing to go on with.
+            begun = self.trainyard("status", "runs/job").returncode == 0
+            words = ["--resume", "runs/job"] if begun else ["job.yaml"]
             yard = self.start("run", *words)
             moment = time.monotonic() + luck.choice((0.02, 0.05, 0.1, 0.3)) * luck.random()
             self.until("the moment", lambda: time.monotonic() > moment)
             names = (("yard",), ("keeper", "yard"), ("guard",), ("guard", "yard"))[number % 4]
             if names == ("guard", "yard"):  # Before that the keeper alone does not know of it.
-                self.until("its socket", lambda: list(self.sockets.glob("trainyard-*/control")))
+                self.until("its socket", lambda: list(self.sockets.glob("trainyard-*/control")) or yard.poll() is not None)
+                if yard.poll() is not None:
+                    self.fail(self.end_of(yard))
             for name in names:
                 there = self.three_of(yard)
                 if yard.poll() is None:

@@ -1,0 +1,56 @@
+#include "run/attempt_end.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/event.h"
+#include "process/keeper.h"
+
+namespace trainyard::run {
+namespace {
+
+process::ProcessEnded news_of(Bytes largest, Bytes mark, Bytes group_peak = {}) {
+  return {.key = {},
+          .end = model::ExitedWith{0},
+          .usage = {.memory_peak = largest},
+          .mark = mark,
+          .group_peak = group_peak};
+}
+
+TEST(MemoryPeak, IsThatOfTheControlGroupOrOfTheSamplesWhicheverIsMore) {
+  const process::ProcessEnded grouped = news_of(mb(900), mb(10), mb(300));
+  MemoryPeak peak = memory_peak_of(grouped, {.peak = mb(200)});
+  EXPECT_EQ(peak.bytes, mb(300));
+  EXPECT_FALSE(peak.at_least);
+  peak = memory_peak_of(grouped, {.peak = mb(400)});
+  EXPECT_EQ(peak.bytes, mb(400));
+  EXPECT_FALSE(peak.at_least);
+}
+
+TEST(MemoryPeak, IsAtLeastThatOfTheLargestProcessLessWhatIsNotItsOwn) {
+  const MemoryPeak unsampled = memory_peak_of(news_of(mb(500), mb(10)), {});
+  EXPECT_EQ(unsampled.bytes, mb(490));
+  EXPECT_TRUE(unsampled.at_least);
+  const MemoryPeak sampled =
+      memory_peak_of(news_of(mb(500), mb(10)), {.peak = mb(200), .others = mb(100)});
+  EXPECT_EQ(sampled.bytes, mb(400));
+  EXPECT_TRUE(sampled.at_least);
+}
+
+TEST(MemoryPeak, IsNotRaisedByALittleMoreThanTheMarkOrTheSamples) {
+  const MemoryPeak nothing = memory_peak_of(news_of(mb(105), mb(100)), {});
+  EXPECT_EQ(nothing.bytes, Bytes{});
+  EXPECT_FALSE(nothing.at_least);
+  const MemoryPeak sampled = memory_peak_of(news_of(mb(210), {}), {.peak = mb(200)});
+  EXPECT_EQ(sampled.bytes, mb(200));
+  EXPECT_FALSE(sampled.at_least);
+}
+
+TEST(MemoryPeak, IsThatOfTheSamplesWhereTheLargestProcessSaysNothing) {
+  const MemoryPeak peak = memory_peak_of(news_of(mb(900), {}), {.peak = mb(200), .alone = true});
+  EXPECT_EQ(peak.bytes, mb(200));
+  EXPECT_FALSE(peak.at_least);
+}
+
+}  // namespace
+}  // namespace trainyard::run
