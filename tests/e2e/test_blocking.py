@@ -82,8 +82,6 @@ groups:
         if guard_too:
             os.kill(guard_of(yard.pid), signal.SIGSTOP)
         os.kill(keeper, signal.SIGSTOP)
-        self.until("the reason", lambda: any("does not answer" in waits["reason"] for waits in
-                                             self.status(tasks=False)["waiting"]))
         return yard, keeper
 
     def test_a_keeper_that_is_stopped_is_told_to_go_on_and_nobody_is_harmed(self):
@@ -99,6 +97,8 @@ groups:
     def test_a_run_whose_keeper_and_guard_are_stopped_can_be_ended(self):
         yard, keeper = self.stopped_keeper(guard_too=True)
         guard = guard_of(yard.pid)
+        self.until("the reason", lambda: any("does not answer" in waits["reason"] for waits in
+                                             self.status(tasks=False)["waiting"]))
         yard.send_signal(signal.SIGINT)
         self.until("the end of what waits", lambda: self.words()["g/b"] == "STOPPED")
         yard.send_signal(signal.SIGINT)
