@@ -39,6 +39,7 @@
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
+#include "sim/expected_courses.h"
 #include "sys/files.h"
 #include "sys/helper_command.h"
 #include "sys/terminal.h"
@@ -224,11 +225,15 @@ std::optional<ExitCode> Session::listen() {
 
 /// Writes down what is to be run, and tells what of it is not new.
 std::optional<ExitCode> Session::begin() {
-  const journal::Execution execution = describe(options_, job(), yard_.execution());
+  journal::Execution execution = describe(options_, job(), yard_.execution());
   const Result<bool> begun = journal::Journal::has_begun(run::journal_path(directory()));
   if (!begun) return fail(begun.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
+    if (const auto forecast = sim::forecast_run(job().plan(), job().policy(), job().capacity())) {
+      execution.forecast = forecast->free;
+      execution.forecast_at_the_worst = forecast->at_the_worst;
+    }
     const Result<void> begins =
         yard_.begin(job().name(), tasks_.batches(options_.command_line).front(), execution);
     if (!begins) return fail(begins.error());

@@ -147,6 +147,15 @@ TEST(EventText, TellsWhatAResumedRunWouldGoOnWithAndWhatIsLearned) {
                   R"({"shape":0,"learned":4,"memory":1000000000,"gpu_memory":3000000000}]})"));
 }
 
+TEST(EventText, TellsWhatSharingComesTo) {
+  EXPECT_THAT(
+      rows_of(model::TimePassed{},
+              {.changes = {model::SharingMeasured{
+                   .shape = {1}, .to_a_gpu = 3, .factor = 1.7, .tasks = 9, .to_a_gpu_max = 4}}}),
+      ElementsAre(
+          R"(time -.- {"changes":[{"shape":1,"to_a_gpu":3,"factor":1.700,"tasks":9,"to_a_gpu_max":4}]})"));
+}
+
 TEST(EventText, TellsEveryChangeAndCommand) {
   const model::Decision decision{
       .changes = {model::TaskChanged{.key = key(1, 2), .status = Status::Training},

@@ -40,6 +40,8 @@ struct Execution {
   std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
   std::string git_commit;             ///< Of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
+  Duration forecast{0};               ///< How long it is expected to take; 0: nobody knows.
+  Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 };
 
 /// How the names of a batch are asked for, one by one, so that nobody holds them all. Its tasks are

@@ -200,6 +200,22 @@ Result<std::vector<LearnedRow>> JournalReader::learned() {
                  });
 }
 
+Result<std::vector<SharingRow>> JournalReader::sharing() {
+  return collect(
+      state_->database,
+      "SELECT g.called, s.sharing_best, s.sharing_factor, s.sharing_tasks, s.sharing_max "
+      "FROM shapes s JOIN groups g ON g.number = s.group_number "
+      "WHERE s.sharing_best + s.sharing_max > 0 ORDER BY s.number",
+      [](const Statement& row) {
+        return SharingRow{.group_name = std::string(row.text(0)),
+                          .measured = {.shape = {},
+                                       .to_a_gpu = row.small(1),
+                                       .factor = row.real(2),
+                                       .tasks = row.small(3),
+                                       .to_a_gpu_max = row.small(4)}};
+      });
+}
+
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
   const Result<std::optional<model::Headroom>> room = read_headroom(state_->database);
   if (!room) return std::unexpected(room.error());

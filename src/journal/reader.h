@@ -37,8 +37,10 @@ struct ExecutionRow {
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::int64_t started_unix_ms = 0;
   Instant started;
-  std::optional<Instant> ended;  ///< Nothing: it runs, or died.
-  std::string how;               ///< How it ended.
+  std::optional<Instant> ended;       ///< Nothing: it runs, or died.
+  std::string how;                    ///< How it ended.
+  Duration forecast{0};               ///< How long it was expected to take; 0: nobody knew.
+  Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 
   /// Of a program with the library, which has no job file and goes on by being run again.
   [[nodiscard]] bool is_of_program() const { return job_file.empty(); }
@@ -151,6 +153,12 @@ struct LearnedRow {
   int tasks = 0;     ///< So many that ended well have taught it; 0: others of their group.
 };
 
+/// What sharing GPUs comes to for the tasks of a kind, as was measured in this run.
+struct SharingRow {
+  std::string group_name;
+  model::SharingMeasured measured;  ///< Its shape is not known here.
+};
+
 struct MachineRow {
   Instant at;
   Bytes memory_available;
@@ -181,6 +189,7 @@ class JournalReader {
   Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
   Result<std::vector<LearnedRow>> learned();
+  Result<std::vector<SharingRow>> sharing();
   Result<std::optional<MachineRow>> last_sample();
   Result<Instant> last_instant();  ///< Of anything that was written down.
 

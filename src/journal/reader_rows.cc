@@ -148,7 +148,8 @@ AttemptRow read_attempt(const Statement& row) {
 
 const std::string_view kExecutions =
     "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
-    "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings "
+    "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings, "
+    "forecast_ms, forecast_worst_ms "
     "FROM executions ORDER BY number";
 
 const std::string_view kBatches =
@@ -181,7 +182,9 @@ ExecutionRow read_execution(const Statement& row) {
           .started_unix_ms = row.integer(9),
           .started = instant(row, 10),
           .ended = optional_instant(row, 11),
-          .how = std::string(row.text(12))};
+          .how = std::string(row.text(12)),
+          .forecast = Duration{row.integer(15)},
+          .forecast_at_the_worst = Duration{row.integer(16)}};
 }
 
 }  // namespace trainyard::journal

@@ -72,6 +72,29 @@ TEST(JournalReader, KnowsWhoseResultWasLostOrChanged) {
   EXPECT_THAT(ids(all_tasks(reader, {.warned = true, .at_most = 1})), ElementsAre("train/0"));
 }
 
+TEST(JournalReader, KnowsWhatSharingComesToAndHowLongTheRunWasExpectedToTake) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(
+      Journal::create(directory.journal(), "sweep", job.batch(),
+                      {.forecast = Duration{1'000}, .forecast_at_the_worst = Duration{2'000}}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(must(reader.sharing()), ::testing::IsEmpty());
+  const ExecutionRow execution = must(reader.executions()).front();
+  EXPECT_EQ(execution.forecast, Duration{1'000});
+  EXPECT_EQ(execution.forecast_at_the_worst, Duration{2'000});
+  const model::SharingMeasured measured{
+      .shape = {0}, .to_a_gpu = 3, .factor = 1.75, .tasks = 9, .to_a_gpu_max = 4};
+  model::Turn turn = turn_of({.at = at(1), .what = model::TimePassed{}});
+  turn.decisions.front().changes.emplace_back(measured);
+  must(journal->commit(turn));
+  must(reader.refresh());
+  const std::vector<SharingRow> rows = must(reader.sharing());
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].group_name, must(reader.groups()).front().name);
+  EXPECT_EQ(rows[0].measured, measured);
+}
+
 TEST(JournalReader, FiltersTasks) {
   const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1", "2"}}};

@@ -27,7 +27,9 @@ CREATE TABLE executions (
   job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
   config_file TEXT NOT NULL,            -- --config
   settings TEXT NOT NULL,               -- each --set, in order: a JSON list
-  configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL
+  configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL,
+  forecast_ms INTEGER NOT NULL DEFAULT 0,       -- how long it was expected to take; 0: nobody knew
+  forecast_worst_ms INTEGER NOT NULL DEFAULT 0  -- the same if sharing GPUs gains nothing
 );
 CREATE TABLE gpus (                     -- those that tasks of an execution may have
   execution INTEGER NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL,
@@ -69,7 +71,11 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_task INTEGER, needs_since_ms INTEGER,    -- who is tried first, and since when it trains
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
-  learned_tasks INTEGER NOT NULL DEFAULT 0
+  learned_tasks INTEGER NOT NULL DEFAULT 0,
+  sharing_best INTEGER NOT NULL DEFAULT 0,       -- so many to a GPU do the most work: 'factor'
+  sharing_factor REAL NOT NULL DEFAULT 0,        -- times that of one, by so many tasks
+  sharing_tasks INTEGER NOT NULL DEFAULT 0,
+  sharing_max INTEGER NOT NULL DEFAULT 0         -- no more are let onto one; 0: any number
 );
 CREATE TABLE headroom (                     -- what could be promised at the last reading: one row
   number INTEGER PRIMARY KEY CHECK (number = 1),

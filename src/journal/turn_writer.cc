@@ -108,6 +108,8 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
       .learned_put = prepare("UPDATE shapes SET learned_memory = ?2, learned_gpu_memory = ?3, "
                              "learned_tasks = ?4 WHERE number = ?1"),
+      .sharing_put = prepare("UPDATE shapes SET sharing_best = ?2, sharing_factor = ?3, "
+                             "sharing_tasks = ?4, sharing_max = ?5 WHERE number = ?1"),
       .traceback_put = prepare("INSERT OR REPLACE INTO tracebacks VALUES (?1, ?2, ?3)"),
       .counts = prepare("UPDATE shapes SET waiting = waiting + ?2, running = running + ?3, "
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
@@ -276,7 +278,10 @@ Result<void> TurnWriter::apply(const model::Event& event, const model::Change& c
         return statements_.learned_put.run(book_.numbers.of(learned.shape), learned.memory,
                                            learned.gpu_memory, learned.tasks);
       },
-      [](const model::SharingMeasured&) { return Result<void>(); });
+      [&](const model::SharingMeasured& it) {
+        return statements_.sharing_put.run(book_.numbers.of(it.shape), it.to_a_gpu, it.factor,
+                                           it.tasks, it.to_a_gpu_max);
+      });
 }
 
 Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {

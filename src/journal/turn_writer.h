@@ -116,6 +116,7 @@ class TurnWriter {
     Statement attempt_put;
     Statement reached_put;
     Statement learned_put;
+    Statement sharing_put;
     Statement traceback_put;
     Statement counts;
     Statement phase;

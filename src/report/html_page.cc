@@ -2,14 +2,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"
 #include "report/html_text.h"
+#include "report/planned_time.h"
 
 namespace trainyard::report {
 namespace {
@@ -56,6 +59,9 @@ std::string facts(const journal::ExecutionRow& execution) {
   text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
   text += fact("commit", execution.git_commit.substr(0, 12));
   if (execution.number > 1) text += fact("execution", fmt::format("{}", execution.number));
+  const std::optional<Duration> took =
+      execution.ended ? std::optional(*execution.ended - execution.started) : std::nullopt;
+  text += fact("", planned_time_text(execution, took));
   return text + fact("", execution.command_line) + "</p>\n";
 }
 

@@ -57,6 +57,11 @@ Json milliseconds(std::optional<Instant> instant) {
   return instant ? Json(instant->since_start.count()) : Json(nullptr);
 }
 
+/// 0 is not known.
+Json known_ms(Duration duration) {
+  return duration == Duration{0} ? Json(nullptr) : Json(duration.count());
+}
+
 Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json log_of(const journal::TaskRow& row, std::string_view stream) {
@@ -173,7 +178,9 @@ std::string json_of(const journal::ExecutionRow& row) {
                       {"started_unix_ms", row.started_unix_ms},
                       {"started_ms", milliseconds(std::optional(row.started))},
                       {"ended_ms", milliseconds(row.ended)},
-                      {"how", text_or_null(row.how)}});
+                      {"how", text_or_null(row.how)},
+                      {"forecast_ms", known_ms(row.forecast)},
+                      {"forecast_at_the_worst_ms", known_ms(row.forecast_at_the_worst)}});
 }
 
 std::string json_of(const journal::WaitingReason& row) {
@@ -190,6 +197,16 @@ std::string json_of(const journal::LearnedRow& row) {
       {"memory_bytes", row.memory == Bytes{} ? Json(nullptr) : Json(row.memory.count)},
       {"gpu_memory_bytes", row.gpu_memory == Bytes{} ? Json(nullptr) : Json(row.gpu_memory.count)},
       {"tasks", row.tasks}});
+}
+
+std::string json_of(const journal::SharingRow& row) {
+  const model::SharingMeasured& it = row.measured;
+  return compact(
+      Json{{"group", row.group_name},
+           {"to_a_gpu", it.to_a_gpu == 0 ? Json(nullptr) : Json(it.to_a_gpu)},
+           {"factor", it.to_a_gpu == 0 ? Json(nullptr) : Json(it.factor)},
+           {"tasks", it.tasks},
+           {"to_a_gpu_max", it.to_a_gpu_max == 0 ? Json(nullptr) : Json(it.to_a_gpu_max)}});
 }
 
 std::string json_of(const journal::MachineRow& row) {

@@ -22,6 +22,7 @@ std::string json_of(const journal::GroupRow& row);
 std::string json_of(const journal::ExecutionRow& row);
 std::string json_of(const journal::WaitingReason& row);
 std::string json_of(const journal::LearnedRow& row);
+std::string json_of(const journal::SharingRow& row);
 std::string json_of(const journal::MachineRow& row);
 std::string json_of(const Best& best);
 

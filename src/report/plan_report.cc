@@ -21,6 +21,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "report/html_page.h"
+#include "report/planned_time.h"
 #include "report/terminal_text.h"
 #include "sim/play_run.h"
 
@@ -99,8 +100,7 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
 std::string took_text(const PlannedRun& played) {
   const Duration took = played.run.ended - Instant{};
   const Duration worst = played.at_the_worst.value_or(took);
-  if (worst <= took) return to_text(took);
-  return fmt::format("{} if sharing a GPU is free, {} if it is not", to_text(took), to_text(worst));
+  return range_text(took, worst);
 }
 
 std::string run_text(const PlanView& view, const PlannedRun& played) {

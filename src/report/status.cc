@@ -114,6 +114,9 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   auto learned = reader.learned();
   if (!learned) return std::unexpected(std::move(learned.error()));
   view.learned = std::move(*learned);
+  auto sharing = reader.sharing();
+  if (!sharing) return std::unexpected(std::move(sharing.error()));
+  view.sharing = std::move(*sharing);
   auto machine = reader.last_sample();
   if (!machine) return std::unexpected(std::move(machine.error()));
   view.machine = *machine;

@@ -16,9 +16,11 @@
 #include "base/duration_text.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "model/sharing_text.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
+#include "report/planned_time.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
@@ -99,7 +101,11 @@ std::string status_header(const StatusView& view) {
       break;
   }
   if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
-  return text + "\nrun-dir: " + plain(view.run_directory) + "\n";
+  text += "\nrun-dir: " + plain(view.run_directory) + "\n";
+  const bool ended = view.state == RunState::Ended;
+  const std::string planned =
+      planned_time_text(view.execution, ended ? std::optional(took(view)) : std::nullopt);
+  return planned.empty() ? text : text + "forecast: " + planned + "\n";
 }
 
 std::string groups_text(const StatusView& view) {
@@ -257,6 +263,20 @@ std::string learning_text(const StatusView& view) {
   return text;
 }
 
+std::string shared_text(const StatusView& view) {
+  if (view.sharing.empty()) return {};
+  std::string text = "\nsharing GPUs, as measured:\n";
+  const std::size_t shown = std::min<std::size_t>(view.sharing.size(), kLearnedShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const journal::SharingRow& row = view.sharing[i];
+    text += fmt::format("  {}: {}\n", plain(row.group_name), model::sharing_text(row.measured));
+  }
+  if (view.sharing.size() > shown) {
+    text += fmt::format("  and {} more kinds of tasks\n", view.sharing.size() - shown);
+  }
+  return text;
+}
+
 std::string failed_text(const StatusView& view) {
   if (view.failed.empty()) return {};
   std::string text = "\nfailed:\n";
@@ -314,13 +334,13 @@ std::string status_text(const StatusView& view) {
                         to_text(view.machine->memory_available));
   }
   return text + groups_text(view) + running_text(view) + retrying_text(view) + waiting_text(view) +
-         learning_text(view) + failed_text(view) + warned_text(view);
+         learning_text(view) + shared_text(view) + failed_text(view) + warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 14> members{
+  const std::array<std::pair<std::string_view, std::string>, 15> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
@@ -331,6 +351,7 @@ std::string status_json_open(const StatusView& view) {
        {"groups", json_list(view.groups, as_json)},
        {"waiting", json_list(view.waiting, as_json)},
        {"learned", json_list(view.learned, as_json)},
+       {"sharing", json_list(view.sharing, as_json)},
        {"running", json_list(view.running, task)},
        {"failed", json_list(view.failed, task)},
        {"warned_count", fmt::format("{}", view.warned_count)},

@@ -40,6 +40,7 @@ struct StatusView {
   int warned_count = 0;                   ///< ... of so many.
   std::vector<journal::WaitingReason> waiting;
   std::vector<journal::LearnedRow> learned;
+  std::vector<journal::SharingRow> sharing;
   std::optional<journal::MachineRow> machine;
 };
 

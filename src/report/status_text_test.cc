@@ -80,6 +80,31 @@ TEST(Status, ShowsALiveRun) {
             "    runs/mnist/train/lr=1/stderr.3.log\n");
 }
 
+TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
+  StatusView view = view_of_a_live_run();
+  view.sharing = {{.group_name = "train",
+                   .measured = {.to_a_gpu = 3, .factor = 1.72, .tasks = 9, .to_a_gpu_max = 3}},
+                  {.group_name = "eval", .measured = {.to_a_gpu_max = 1}}};
+  view.execution.forecast = Duration{212'000};
+  view.execution.forecast_at_the_worst = Duration{571'000};
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nsharing GPUs, as measured:\n"
+                "  train: 3 to a GPU: 1.7 x one to a GPU, 9 tasks; no more than 3 to a GPU, "
+                "as more gain nothing\n"
+                "  eval: no more than 1 to a GPU, as more gain nothing\n"));
+  EXPECT_THAT(status_text(view),
+              HasSubstr("forecast: expected 3:32 if sharing a GPU is free, 9:31 if it is not\n"));
+  const auto json = nlohmann::json::parse(status_json(view));
+  EXPECT_EQ(json.at("sharing"), nlohmann::json::parse(R"([
+    {"group": "train", "to_a_gpu": 3, "factor": 1.72, "tasks": 9, "to_a_gpu_max": 3},
+    {"group": "eval", "to_a_gpu": null, "factor": null, "tasks": 0, "to_a_gpu_max": 1}])"));
+  EXPECT_EQ(json.at("execution").at("forecast_ms"), 212'000);
+  EXPECT_EQ(json.at("execution").at("forecast_at_the_worst_ms"), 571'000);
+  view.sharing.resize(12, view.sharing.back());
+  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more kinds of tasks\n"));
+}
+
 TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
   StatusView view = view_of_a_live_run();
   view.learned = {{.group_name = "train", .memory = gb(2), .gpu_memory = gb(5), .tasks = 3},

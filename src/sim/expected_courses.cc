@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -52,6 +54,28 @@ std::vector<Course> at_the_worst(const model::Plan& plan, std::vector<Course> co
     if (request.gpus > 0 && courses[task].gpu_share == 0) courses[task].gpu_share = kWholeGpu;
   }
   return courses;
+}
+
+std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy policy,
+                                        const model::Capacity& capacity) {
+  constexpr std::size_t kTasksMax = 2'000;
+  constexpr std::size_t kLookedAheadMax = 50;
+  if (plan.tasks.size() > kTasksMax) return std::nullopt;
+  const Expected expected = expected_of(plan);
+  if (expected.unknown > 0 || expected.courses.empty()) return std::nullopt;
+  policy.auto_adjust = false;
+  policy.gpu_settle_max = {};
+  // To search for the best order is the run's own work, and takes longer than to play one.
+  policy.looks_ahead = policy.looks_ahead && plan.tasks.size() <= kLookedAheadMax;
+  const auto length = [&](const std::vector<Course>& courses) -> std::optional<Duration> {
+    const Result<PlayedRun> run = play_run(plan, policy, capacity, courses);
+    if (!run) return std::nullopt;
+    return run->ended - Instant{};
+  };
+  const std::optional<Duration> free = length(expected.courses);
+  if (!free) return std::nullopt;
+  const std::optional<Duration> worst = length(at_the_worst(plan, expected.courses));
+  return RunForecast{.free = *free, .at_the_worst = worst.value_or(*free)};
 }
 
 }  // namespace trainyard::sim

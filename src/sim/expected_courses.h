@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "sim/play_run.h"
 
 namespace trainyard::sim {
@@ -22,5 +24,16 @@ Expected expected_of(const model::Plan& plan);
 /// The same where those who share a GPU gain nothing by that, as far as nobody wrote how much of
 /// one they use.
 std::vector<Course> at_the_worst(const model::Plan& plan, std::vector<Course> courses);
+
+/// How long a run takes that begins now.
+struct RunForecast {
+  Duration free{0};          ///< If sharing GPUs costs nothing where nobody wrote it.
+  Duration at_the_worst{0};  ///< If it gains nothing there.
+};
+
+/// Plays it, with as many tasks as that takes no time for. Nothing where nobody knows how long some
+/// of them take, where there are more, or where the run would never end.
+std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy policy,
+                                        const model::Capacity& capacity);
 
 }  // namespace trainyard::sim

@@ -53,5 +53,26 @@ TEST(ExpectedCourses, AtTheWorstKeepAllOfAGpuBusyUnlessItIsWritten) {
   EXPECT_EQ(worst[2].gpu_share, 1000);
 }
 
+TEST(ForecastRun, IsARangeWhereTasksMayShare) {
+  model::Plan plan;
+  plan.groups = {{.name = "train"}};
+  plan.shapes = {{.group = {0},
+                  .terms = {.request = {.memory = mb(1), .gpus = 1, .gpu_memory = gb(4)},
+                            .train_expected = Duration{100'000}}}};
+  plan.tasks.assign(4, {.shape = {0}});
+  const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
+  const model::Capacity machine{.memory = gb(10),
+                                .cpus = model::cpus(4),
+                                .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
+  const auto range = forecast_run(plan, policy, machine);
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->free, Duration{200'000});
+  EXPECT_EQ(range->at_the_worst, Duration{400'000});
+  plan.shapes.front().terms.request.sharing.utilization = 300;
+  EXPECT_EQ(forecast_run(plan, policy, machine)->at_the_worst, Duration{200'000});
+  plan.shapes.front().terms.train_expected = {};
+  EXPECT_FALSE(forecast_run(plan, policy, machine)) << "nobody knows how long they take";
+}
+
 }  // namespace
 }  // namespace trainyard::sim

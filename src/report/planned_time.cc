@@ -1,0 +1,27 @@
+#include "report/planned_time.h"
+
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/time.h"
+#include "journal/reader.h"
+
+namespace trainyard::report {
+
+std::string range_text(Duration free, Duration worst) {
+  if (worst <= free) return to_text(free);
+  return fmt::format("{} if sharing a GPU is free, {} if it is not", to_text(free), to_text(worst));
+}
+
+std::string planned_time_text(const journal::ExecutionRow& execution,
+                              std::optional<Duration> took) {
+  if (execution.forecast == Duration{0}) return {};
+  const std::string text =
+      "expected " + range_text(execution.forecast, execution.forecast_at_the_worst);
+  return took ? fmt::format("{}; took {}", text, to_text(*took)) : text;
+}
+
+}  // namespace trainyard::report

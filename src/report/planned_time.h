@@ -1,0 +1,18 @@
+// How long a run was expected to take when it began, beside how long it took. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+#include "journal/reader.h"
+
+namespace trainyard::report {
+
+/// "3:32", "3:32 if sharing a GPU is free, 9:31 if it is not".
+std::string range_text(Duration free, Duration worst);
+
+/// "expected 3:32; took 3:40"; empty where nobody knew how long it would take.
+std::string planned_time_text(const journal::ExecutionRow& execution, std::optional<Duration> took);
+
+}  // namespace trainyard::report

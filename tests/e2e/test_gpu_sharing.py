@@ -1,0 +1,57 @@
+"""What sharing a card costs is measured while tasks run: no more are let onto one than gain by it."""
+import unittest
+
+from test_gpus import GpuTest
+
+# On the large card each of four takes far more than four times as long as the one on the small card.
+TASK = """
+import os, time
+time.sleep(2 if "GPU-bbbb" in os.environ["CUDA_VISIBLE_DEVICES"] else 0.1)
+"""
+
+
+class Sharing(GpuTest):
+    def job_of(self, tasks):
+        self.show([self.card("GPU-aaaa", 1, gb=3), self.card("GPU-bbbb", 2, gb=12)])
+        self.write("train.py", TASK)
+        return self.job(f"""
+name: job
+config: {{scheduler.settle-time: 0, remain-limit.cuda-memory: 0B, utilization-limit.cpu: 100%}}
+groups:
+  - name: train
+    memory: 20MB
+    cpus: 0
+    gpu-memory: 2.5GB
+    duration: 1s
+    matrix: {{n: 1..{tasks}}}
+    tasks: [{{id: "{{n}}", command: /usr/bin/python3 train.py}}]
+""")
+
+    def test_is_measured_told_and_kept_to(self):
+        self.job_of(60)
+        errors = self.trainyard("run", "job.yaml", expect=0).stderr
+        self.assertIn("tasks of 'train' share GPUs as memory allows, which is taken to cost nothing until it is "
+                      "measured", errors)
+        self.assertIn("train: no more than 3 to a GPU, as more gain nothing\n", errors)
+        text = self.trainyard("status", expect=0).stdout
+        self.assertRegex(text, r"\nforecast: expected .* if sharing a GPU is free, .* if it is not; took .*\n")
+        self.assertIn("\nsharing GPUs, as measured:\n  train: no more than ", text)
+        said = self.status()
+        self.assertEqual(len(said["sharing"]), 1)
+        self.assertGreater(said["execution"]["forecast_at_the_worst_ms"], said["execution"]["forecast_ms"])
+        self.assertIn("sharing a GPU is free", self.text("runs/job/reports/train.html"))
+        # By their times: never more than three began together on the large card once that was told.
+        large = sorted((row["started_ms"], row["ended_ms"]) for row in said["tasks"] if row["gpus"] == ["1"])
+        late = [start for start, _ in large if start > large[0][1] + 500]
+        for start in late:
+            self.assertLessEqual(sum(1 for began, ended in large if began <= start < ended), 3)
+
+    def test_is_not_forbidden_by_what_nobody_measured(self):
+        self.job_of(5)
+        errors = self.trainyard("run", "job.yaml", expect=0).stderr
+        self.assertNotIn("to a GPU", errors)
+        self.assertNotIn("sharing GPUs", self.trainyard("status", expect=0).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
