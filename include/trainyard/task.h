@@ -91,6 +91,8 @@ struct TaskOptions {
   std::optional<int> retries;
   std::optional<bool> retry_on_time_limit;  ///< Also after its time limit.
   std::optional<std::chrono::milliseconds> retry_delay;
+  /// It starts no earlier than so long after the run began.
+  std::optional<std::chrono::milliseconds> start_after;
   /// How many more it has after memory ran out; 2 by default.
   std::optional<int> oom_retries;
   /// What it finds in its environment beside what the program had. The task's go over the group's.

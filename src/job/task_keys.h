@@ -42,13 +42,14 @@ enum class TaskKey : std::uint8_t {
   OomRetries,
   RetryOn,
   RetryDelay,
+  StartAfter,
   Ranks,
   Launcher,
   TwoPhase,
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 23;
+constexpr std::size_t kTaskKeys = 24;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -72,6 +73,7 @@ struct Asked {
   std::optional<int> oom_retries;
   std::optional<bool> retry_on_time_limit;
   std::optional<Duration> retry_delay;
+  std::optional<Duration> start_after;
 };
 
 struct TaskKeyInfo {

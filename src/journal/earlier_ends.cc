@@ -1,6 +1,7 @@
 #include "journal/earlier_ends.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -52,10 +53,15 @@ Result<void> put(Database& database, const EarlierEnd& end, std::uint32_t shape,
 
 }  // namespace
 
-Result<int> put_earlier_ends(Database& database, std::vector<EarlierEnd> ends) {
-  std::ranges::stable_sort(ends, {}, [](const EarlierEnd& it) { return it.event.at; });
+Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends) {
+  // With the order in which they came, as std::stable_sort would keep it: its buffer is deprecated.
+  std::vector<std::pair<Instant, std::size_t>> order;
+  order.reserve(ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) order.emplace_back(ends[i].event.at, i);
+  std::ranges::sort(order);
   int count = 0;
-  for (const EarlierEnd& end : ends) {
+  for (const auto& [when, place] : order) {
+    const EarlierEnd& end = ends[place];
     const Result<std::optional<std::uint32_t>> shape = shape_of_running(database, end);
     if (!shape) return std::unexpected(shape.error());
     if (!*shape) continue;

@@ -22,6 +22,6 @@ struct EarlierEnd {
 
 /// Writes down those of attempts that run as far as the journal knows, inside the caller's
 /// transaction; in the order of their events, and none before what is there. Returns how many.
-Result<int> put_earlier_ends(Database& database, std::vector<EarlierEnd> ends);
+Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends);
 
 }  // namespace trainyard::journal

@@ -94,6 +94,7 @@ void append(std::string& data, const model::Reason& reason, const RowNumbers& nu
   if (reason.first) {
     fmt::format_to(std::back_inserter(data), R"(,"first":{})", numbers.of(*reason.first));
   }
+  if (reason.not_before) add("not_before_ms", reason.not_before->since_start.count());
   if (reason.first_since) add("since_ms", reason.first_since->since_start.count());
 }
 

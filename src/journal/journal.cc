@@ -167,7 +167,7 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
 
 Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vector<Batch>& batches,
                                          const Execution& execution, JournalOptions options,
-                                         std::vector<EarlierEnd> ends) {
+                                         const std::vector<EarlierEnd>& ends) {
   Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
   Database& database = (*state)->database;
@@ -179,7 +179,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
   TakenOver taken;
   Result<int> news = 0;
   Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
-    news = put_earlier_ends(database, std::move(ends));
+    news = put_earlier_ends(database, ends);
     if (!news) return std::unexpected(news.error());
     Result<TakenOver> over = take_over(database, batches, execution, options);
     if (!over) return std::unexpected(std::move(over.error()));
@@ -198,13 +198,13 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
 
 Result<Journal::Preview> Journal::preview(const std::string& path,
                                           const std::vector<Batch>& batches, JournalOptions options,
-                                          std::vector<EarlierEnd> ends) {
+                                          const std::vector<EarlierEnd>& ends) {
   Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
   if (!database) return std::unexpected(std::move(database.error()));
   if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
-  const Result<int> news = put_earlier_ends(*database, std::move(ends));
+  const Result<int> news = put_earlier_ends(*database, ends);
   Result<TakenOver> taken =
       news ? take_over(*database, batches, {}, options) : std::unexpected(news.error());
   database->roll_back();

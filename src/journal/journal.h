@@ -107,7 +107,7 @@ class Journal final : public Recorder {
   /// know as running is passed over.
   static Result<Resumed> resume(const std::string& path, const std::vector<Batch>& batches,
                                 const Execution& execution, JournalOptions options = {},
-                                std::vector<EarlierEnd> ends = {});
+                                const std::vector<EarlierEnd>& ends = {});
 
   /// What resume() would find out, and nothing is written. No yard may be at work on it.
   struct Preview {
@@ -117,7 +117,8 @@ class Journal final : public Recorder {
     int ends = 0;
   };
   static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,
-                                 JournalOptions options = {}, std::vector<EarlierEnd> ends = {});
+                                 JournalOptions options = {},
+                                 const std::vector<EarlierEnd>& ends = {});
 
   ~Journal() override;
 

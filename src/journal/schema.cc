@@ -69,6 +69,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_gpu INTEGER, needs_parallel INTEGER NOT NULL DEFAULT 0,
   needs_groups TEXT NOT NULL DEFAULT '',
   needs_task INTEGER, needs_since_ms INTEGER,    -- who is tried first, and since when it trains
+  needs_time_ms INTEGER,                         -- when they may start
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0,

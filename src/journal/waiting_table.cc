@@ -18,13 +18,13 @@ namespace trainyard::journal {
 
 const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
-    "s.needs_parallel, s.needs_groups, s.needs_since_ms";
+    "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms";
 
 Result<WaitingTable> WaitingTable::open(Database& database) {
   Result<Statement> reason = database.prepare(
       "UPDATE shapes SET cause = ?2, needs_memory = ?3, needs_cpus_milli = ?4, needs_gpus = ?5, "
       "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9, needs_task = "
-      "?10, needs_since_ms = ?11 "
+      "?10, needs_since_ms = ?11, needs_time_ms = ?12 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
@@ -44,7 +44,7 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
   if (needs.gpu) gpu = needs.gpu->value;
   return reason_.run(shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli,
                      needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups, first,
-                     reason.first_since);
+                     reason.first_since, reason.not_before);
 }
 
 Result<void> WaitingTable::put(const model::Headroom& room) {
@@ -73,6 +73,7 @@ model::Reason read_reason(const Statement& row, int first) {
     reason.needs.gpu = model::GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
   }
   if (!row.null(first + 8)) reason.first_since = Instant{Duration(row.integer(first + 8))};
+  if (!row.null(first + 9)) reason.not_before = Instant{Duration(row.integer(first + 9))};
   return reason;
 }
 

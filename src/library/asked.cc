@@ -78,6 +78,7 @@ Said said_by(const TaskOptions& options) {
     said.emplace_back(RetryOn, *options.retry_on_time_limit ? "time-limit" : "");
   }
   add(said, RetryDelay, options.retry_delay);
+  add(said, StartAfter, options.start_after);
   return said;
 }
 

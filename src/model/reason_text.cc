@@ -19,9 +19,10 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 15> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 16> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
+     {Cause::NotYet, "not-yet"},
      {Cause::Queued, "queued"},
      {Cause::KeeperSilent, "keeper"},
      {Cause::Processes, "processes"},
@@ -221,6 +222,9 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return "waits for group " + reason.groups;
     case Cause::TriedFirst:
       return tried_first_words(reason, room, first);
+    case Cause::NotYet:
+      return fmt::format("starts {} after the run began ('start-after')",
+                         trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));
     case Cause::Queued:
       return "older tasks are looked at first";
     case Cause::KeeperSilent:

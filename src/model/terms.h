@@ -62,6 +62,8 @@ struct Terms {
   GpuMemoryLimit gpu_memory_limit = GpuMemoryLimit::Soft;
   /// The larger goes first, of all that wait in the run.
   int priority = 0;
+  /// It starts no earlier than so long after the run began, or its submission came.
+  Duration start_after{0};
   /// The task may be interrupted, to be tried again, when the machine's memory runs short.
   bool preemptible = true;
   Retries retries;

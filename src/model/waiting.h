@@ -23,6 +23,7 @@ enum class Cause : std::uint8_t {
   None,  ///< Nobody waits.
   Group,
   TriedFirst,  ///< Another task of their group is tried first.
+  NotYet,      ///< They are to start no earlier than at a time.
   Queued,
   KeeperSilent,
   Processes,
@@ -38,8 +39,9 @@ enum class Cause : std::uint8_t {
   Reserved
 };
 
-/// "group", "tried-first", "queued", "keeper", "processes", "others-use-cpu", "parallel", "cpus",
-/// "memory", "gpus", "gpus-linger", "gpus-gone", "settling", "ahead", "reserved"; empty for None.
+/// "group", "tried-first", "not-yet", "queued", "keeper", "processes", "others-use-cpu",
+/// "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling", "ahead",
+/// "reserved"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -53,6 +55,8 @@ struct Reason {
   /// Who is tried first, where that is the cause, and since when it trains.
   std::optional<TaskIndex> first = std::nullopt;
   std::optional<Instant> first_since = std::nullopt;
+  /// When they may start, where that is the cause.
+  std::optional<Instant> not_before = std::nullopt;
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };

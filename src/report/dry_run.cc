@@ -212,6 +212,9 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (const std::string cap = cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
+  if (shape.terms.start_after > Duration{0}) {
+    line("start after", to_text(shape.terms.start_after));
+  }
   if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
   if (!shape.terms.preemptible) line("preempt", "no: it is not interrupted when memory runs short");
   if (shape.terms.train_expected > Duration{0}) {
@@ -325,6 +328,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
       {"preempt", shape.terms.preemptible},
       {"priority", shape.terms.priority},
+      {"start_after_ms", shape.terms.start_after.count()},
       {"duration_ms", shape.terms.train_expected.count() == 0
                           ? Json(nullptr)
                           : Json(shape.terms.train_expected.count())},

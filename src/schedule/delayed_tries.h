@@ -1,4 +1,4 @@
-// Tasks that wait for the time of their next try. They ask for nothing until then.
+// Tasks that wait for the time of their first or next try. They ask for nothing until then.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace trainyard::schedule {
 
 class DelayedTries {
  public:
-  /// `memory` is what its next try asks for. A task is added once.
+  /// `memory` is what its try asks for. A task is added once.
   void add(model::TaskIndex task, Instant at, Bytes memory);
 
   /// Whether it was here.

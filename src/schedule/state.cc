@@ -240,7 +240,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
 bool Scheduler::State::somebody_waits(model::ShapeIndex shape) const {
   const model::GroupIndex group = shapes_[shape.value].group;
   if (groups_.phase(group) == model::GroupPhase::Running) {
-    return waits_in_a_room(shape) || holds_any(shape);
+    return waits_in_a_room(shape) || holds_any(shape) || not_yet_in_.contains(shape);
   }
   // The tasks of a group that is blocked wait in no room.
   const auto [first, last] = members_[group.value];
@@ -291,6 +291,7 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   const model::GroupIndex group = group_of(event.task);
   const model::ShapeIndex shape = tasks[event.task].shape;
   const bool delayed = delayed_.remove(event.task);
+  leave_not_yet(event.task);
   const bool in_room = !delayed && groups_.phase(group) == model::GroupPhase::Running;
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool tried = tasks[event.task].status == Status::Interrupt;

@@ -81,7 +81,7 @@ struct Scheduler::State {
   State(const model::Policy& policy, const model::Capacity& capacity);
 
   // What can happen. Each adds to `out` what it leads to.
-  void batch_added(const model::Plan& plan, model::Decision& out);
+  void batch_added(const model::Plan& plan, Instant since, model::Decision& out);
   void started(Instant at, const model::AttemptStarted& event, model::Decision& out);
   void reported(Instant at, const model::StageReported& event, model::Decision& out);
   void ended(Instant at, const model::AttemptEnded& event, model::Decision& out);
@@ -251,7 +251,10 @@ struct Scheduler::State {
   void leave_trial(model::TaskIndex task, model::Decision& out);
   void tell_of_trial(model::GroupIndex group, const Trial& trial, model::Decision& out);
   [[nodiscard]] std::optional<Instant> lives_since(const Trial& trial) const;
-  void wait_to_start(model::TaskIndex task);
+  void wait_to_start(model::TaskIndex task, model::Decision& out);
+  /// When the tasks of a shape may start at the earliest.
+  [[nodiscard]] Instant start_of(model::ShapeIndex shape) const;
+  void leave_not_yet(model::TaskIndex task);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
   void go_on_with(const model::Plan& plan, const model::PlanStart& start);
@@ -418,6 +421,9 @@ struct Scheduler::State {
   int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.
   model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
   DelayedTries delayed_;
+  std::vector<Instant> since_;                   ///< By group: since when its `start_after` counts.
+  std::set<model::TaskIndex> not_yet_;           ///< Those of delayed_ whose first try is to come.
+  std::map<model::ShapeIndex, int> not_yet_in_;  ///< How many of them are of a shape.
   std::map<model::GroupIndex, Trial> trials_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;

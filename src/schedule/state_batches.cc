@@ -26,7 +26,7 @@ namespace trainyard::schedule {
 /// Everything that is numbered by group, by shape or by task grows here and nowhere else, all by
 /// the same plan. Ranks are the exception: a task without one comes last until tasks are put in
 /// order again, which the opening of a group asks for.
-void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out) {
+void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model::Decision& out) {
   const model::PlanStart start{.group = groups_.size(),
                                .shape = static_cast<std::uint32_t>(shapes_.size()),
                                .task = static_cast<std::uint32_t>(tasks.count())};
@@ -48,6 +48,7 @@ void Scheduler::State::batch_added(const model::Plan& plan, model::Decision& out
   reasons_.resize(shapes_.size());
   noted_in_.resize(shapes_.size(), 0);
   durations_.resize(groups_.size());
+  since_.resize(groups_.size(), since);
   go_on_with(plan, start);
   // A submission may have been on its way when the run was interrupted.
   if (interrupts_ > 0) {

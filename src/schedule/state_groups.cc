@@ -46,7 +46,7 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
   if (groups_.planned(group).try_first && groups_.open(group) > 1) {
     begin_trial(group, out);
   } else {
-    for (const model::TaskIndex task : held_of(group)) wait_to_start(task);
+    for (const model::TaskIndex task : held_of(group)) wait_to_start(task, out);
   }
   // All of its tasks had finished in an earlier execution. Who needs it is looked at by the caller.
   if (groups_.open(group) > 0) return;

@@ -48,6 +48,10 @@ void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& o
   const model::GroupIndex group = shapes_[shape.value].group;
   const auto trial = trials_.find(group);
   if (trial != trials_.end() && holds_any(shape)) return tell_of_trial(group, trial->second, out);
+  if (not_yet_in_.contains(shape)) {
+    return set_reason(
+        shape, {.cause = model::Cause::NotYet, .needs = {}, .not_before = start_of(shape)}, out);
+  }
   if (!somebody_waits(shape)) clear_reason(shape, out);
 }
 
@@ -56,7 +60,7 @@ void Scheduler::State::note_queued(model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     const model::Cause told = reasons_[lane.shape.value].cause;
     if (told == model::Cause::None || told == model::Cause::Group ||
-        told == model::Cause::TriedFirst)
+        told == model::Cause::TriedFirst || told == model::Cause::NotYet)
       note_reason(lane, model::Cause::Queued, {}, out);
   }
 }

@@ -75,13 +75,21 @@ void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out
   const model::TaskIndex task = *std::ranges::max_element(
       open, asks_for_less, [this](model::TaskIndex each) { return whole_request_of(each); });
   trials_[group] = {.task = task, .told_since = {}};
-  wait_to_start(task);
+  wait_to_start(task, out);
   tell_of_trial(group, trials_[group], out);
 }
 
-void Scheduler::State::wait_to_start(model::TaskIndex task) {
+void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out) {
   const auto reached = reached_memory_.extract(task);
   const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
+  if (shape_of(task).terms.start_after > Duration{0}) {
+    const model::ShapeIndex shape = tasks[task].shape;
+    // Also where that is past: those who come back are looked at in this very turn.
+    delayed_.add(task, start_of(shape), memory);
+    not_yet_.insert(task);
+    ++not_yet_in_[shape];
+    return settle_reason(shape, out);
+  }
   waiting_.add(task, tasks[task].shape, group_of(task), request_to_start(task, memory));
 }
 
@@ -97,7 +105,7 @@ void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) 
     estimates_.took_of_gpu(group, shape_of(tried).terms.request.gpu_memory,
                            capped ? Bytes{} : peak);
   }
-  for (const model::TaskIndex task : held) wait_to_start(task);
+  for (const model::TaskIndex task : held) wait_to_start(task, out);
   fresh_lanes_ = true;
   out_of_order_ = true;
   // They are looked at in this turn, but for those that come too far behind.

@@ -216,14 +216,31 @@ void Scheduler::State::wait_for_room(model::TaskIndex task, Bytes memory) {
 
 bool Scheduler::State::come_back(Instant at) {
   const std::vector<DelayedTries::Due> due = delayed_.take_due(at);
-  for (const DelayedTries::Due& one : due) wait_for_room(one.task, one.memory);
+  for (const DelayedTries::Due& one : due) {
+    leave_not_yet(one.task);
+    wait_for_room(one.task, one.memory);
+  }
   return !due.empty();
+}
+
+Instant Scheduler::State::start_of(model::ShapeIndex shape) const {
+  const model::Shape& of = shapes_[shape.value];
+  return since_[of.group.value] + of.terms.start_after;
+}
+
+void Scheduler::State::leave_not_yet(model::TaskIndex task) {
+  if (not_yet_.erase(task) == 0) return;
+  const auto found = not_yet_in_.find(tasks[task].shape);
+  if (--found->second == 0) not_yet_in_.erase(found);
 }
 
 std::vector<model::TaskIndex> Scheduler::State::take_waiting(model::GroupIndex group) {
   std::vector<model::TaskIndex> taken = waiting_.clear(group);
   const auto [first, last] = members_[group.value];
-  std::ranges::copy(delayed_.take(first, last), std::back_inserter(taken));
+  for (const model::TaskIndex task : delayed_.take(first, last)) {
+    leave_not_yet(task);
+    taken.push_back(task);
+  }
   if (trials_.contains(group)) std::ranges::copy(held_of(group), std::back_inserter(taken));
   trials_.erase(group);
   return taken;

@@ -77,6 +77,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   stop_due_ = StopReason::None;
   too_much_.clear();
   signal_due_.reset();
+  outside_.latest = event.at;
   look_at_trials();
   happened(event);
   outside_.gpus.time_passes(event.at);
@@ -112,7 +113,7 @@ void Checkers::happened(const model::Event& event) {
       },
       [&](const model::KillAsked& it) { kill_asked(it); },
       [&](const model::BatchAdded& it) {
-        outside_.add(*it.plan);
+        outside_.add(*it.plan, it.number == 1 ? Instant{} : event.at);
         for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);
       },
       [&](const model::Progressed& it) { progressed(it); }, [](const model::TimePassed&) {});

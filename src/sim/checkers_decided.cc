@@ -41,6 +41,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   } else if (change.status == Status::Available && change.verdict == model::Verdict::None) {
     expect_of(index, change.key.attempt == task.next_attempt, "attempts are numbered one by one");
     expect_of(index, granted_.insert(index).second, "is granted its request once");
+    expect_of(index, !task.begins_at, "starts no earlier than it is to");
     task.attempt = change.key.attempt;
     task.next_attempt = change.key.attempt + 1;
   } else {
@@ -58,6 +59,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   if (change.verdict == model::Verdict::None) return;
   if (!task.back_at) --outside_.waiting_in[task.shape.value];
   task.back_at.reset();
+  task.begins_at.reset();
   outside_.waiting.erase(index);
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
@@ -164,6 +166,12 @@ void Checkers::changed(const model::ReasonChanged& change) {
   if (complaint_) return;
   model::Reason& told = outside_.reasons[change.shape.value];
   expect(told != change.reason, "a reason is told when it changes");
+  if (change.reason.cause == model::Cause::NotYet) {
+    const model::Shape& shape = outside_.plan.shapes[change.shape.value];
+    const Instant since = outside_.groups[shape.group.value].since;
+    expect(change.reason.not_before == since + shape.terms.start_after,
+           "when those may start that wait for their time is said");
+  }
   told = change.reason;
 }
 

@@ -418,6 +418,11 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
 void Checkers::look_at_delays() {
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
     SeenTask& task = outside_.tasks[index];
+    if (task.begins_at && *task.begins_at <= now_) {
+      task.begins_at.reset();
+      counts_.count(Fault::StartsLater);
+      outside_.waiting.insert({index});
+    }
     if (!task.back_at || *task.back_at > now_) continue;
     task.back_at.reset();
     ++outside_.waiting_in[task.shape.value];

@@ -72,6 +72,7 @@ std::string_view to_text(Fault fault) {
       "kill of waiting",
       "kill of ended",
       "kill of unknown",
+      "starts at its time",
       "late batch",
       "goes on with what it had reached",
       "taught by who had finished before",

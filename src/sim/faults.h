@@ -78,6 +78,7 @@ enum class Fault : std::uint8_t {
   KillOfWaiting,
   KillOfEnded,
   KillOfUnknown,
+  StartsLater,   ///< No fault, and as good a trial: its time comes.
   LateBatch,     ///< No fault, and as good a trial: the run grows while it runs.
   GoesOn,        ///< The same: a task of a resumed run starts with what it had reached.
   TaughtBefore,  ///< The same: one that had finished before teaches the others.

@@ -37,9 +37,9 @@ void Outside::read(Instant at, const model::GpusSampled& reading) {
   gpus.read(at, reading);
 }
 
-void Outside::add(const model::Plan& batch) {
+void Outside::add(const model::Plan& batch, Instant since) {
   const std::uint32_t first = model::append(plan, batch).task;
-  groups.resize(plan.groups.size());
+  groups.resize(plan.groups.size(), {.since = since});
   reasons.resize(plan.shapes.size());
   waiting_in.resize(plan.shapes.size(), 0);
   memory_peaks.resize(plan.shapes.size());

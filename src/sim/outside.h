@@ -46,20 +46,21 @@ struct SeenTask {
   Status status = Status::Init;
   model::Verdict verdict = model::Verdict::None;
   model::Failure failure = model::Failure::None;
-  std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
-  std::uint32_t next_attempt = 1;  ///< What the next one must be numbered.
-  int train_failures = 0;          ///< For lack of memory.
-  int load_failures = 0;           ///< For lack of memory.
-  int failures = 0;                ///< What it did itself.
-  int lost = 0;                    ///< How often.
-  int cards_lost = 0;              ///< How often it died while a GPU of its own did not answer.
-  int preempted = 0;               ///< How often.
-  int crowded = 0;                 ///< How often others were to blame for a lack of memory.
-  bool again = false;              ///< It may be started once more.
-  bool goes_on = false;            ///< It had been tried before the run was resumed.
-  std::optional<Instant> back_at;  ///< It waits until then for another try.
-  model::Request request;          ///< What its next attempt asks for when it starts,
-  model::Request gpu_request;      ///< and of GPUs, when it starts or when it trains.
+  std::uint32_t attempt = 0;         ///< The last one; 0 before the first.
+  std::uint32_t next_attempt = 1;    ///< What the next one must be numbered.
+  int train_failures = 0;            ///< For lack of memory.
+  int load_failures = 0;             ///< For lack of memory.
+  int failures = 0;                  ///< What it did itself.
+  int lost = 0;                      ///< How often.
+  int cards_lost = 0;                ///< How often it died while a GPU of its own did not answer.
+  int preempted = 0;                 ///< How often.
+  int crowded = 0;                   ///< How often others were to blame for a lack of memory.
+  bool again = false;                ///< It may be started once more.
+  bool goes_on = false;              ///< It had been tried before the run was resumed.
+  std::optional<Instant> begins_at;  ///< It is to start no earlier.
+  std::optional<Instant> back_at;    ///< It waits until then for another try.
+  model::Request request;            ///< What its next attempt asks for when it starts,
+  model::Request gpu_request;        ///< and of GPUs, when it starts or when it trains.
   /// The most that it has asked for on each GPU since it ran out there; 0: it has not.
   Bytes gpu_memory_most;
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
@@ -115,6 +116,7 @@ struct SeenPeaks {
 
 struct SeenGroup {
   model::GroupPhase phase = model::GroupPhase::Blocked;
+  Instant since;           ///< When its batch came, or the run began.
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
   bool tripped = false;  ///< It fails fast, and one of its tasks has failed.
@@ -136,10 +138,11 @@ struct Opening {
 struct Outside {
   Outside(const model::Policy& the_limits, const model::Capacity& the_capacity);
 
-  void add(const model::Plan& batch);
+  void add(const model::Plan& batch, Instant since);
   /// How often a task may be tried in all before a lack of memory is its end.
   [[nodiscard]] int tries_for_memory(const SeenTask& task, Stage stage) const;
 
+  Instant latest;    ///< When the last event was.
   model::Plan plan;  ///< All batches so far.
   const model::Policy& policy;
   model::Capacity capacity;
@@ -271,6 +274,8 @@ struct Outside {
                    const std::vector<model::GpuIndex>& on) const;
 
  private:
+  /// Waits for room, or first for its time.
+  void begin_to_wait(model::TaskIndex index);
   void try_one_of(const std::vector<model::TaskIndex>& open);
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::TaskIndex index) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::TaskIndex index) const;

@@ -24,12 +24,21 @@ std::vector<model::TaskIndex> Outside::open_tasks_of(model::GroupIndex group) co
   return open;
 }
 
+void Outside::begin_to_wait(model::TaskIndex index) {
+  const Instant begins = groups[task(index).group.value].since + shape_of(index).terms.start_after;
+  if (begins > latest) {
+    task(index).begins_at = begins;
+  } else {
+    waiting.insert(index);
+  }
+}
+
 void Outside::open(model::GroupIndex group) {
   const std::vector<model::TaskIndex> all = open_tasks_of(group);
   if (plan.groups[group.value].try_first && all.size() > 1) {
     try_one_of(all);
   } else {
-    waiting.insert(all.begin(), all.end());
+    for (const model::TaskIndex index : all) begin_to_wait(index);
   }
 }
 
@@ -46,14 +55,14 @@ void Outside::try_one_of(const std::vector<model::TaskIndex>& open) {
     if (!largest || size(index) > size(*largest)) largest = index;
   }
   groups[task(*largest).group.value].tried_first = largest;
-  waiting.insert(*largest);
+  begin_to_wait(*largest);
 }
 
 void Outside::end_trial(model::GroupIndex group) {
   const std::optional<model::TaskIndex> tried = groups[group.value].tried_first;
   groups[group.value].tried_first.reset();
   for (const model::TaskIndex index : open_tasks_of(group)) {
-    if (index != tried) waiting.insert(index);
+    if (index != tried) begin_to_wait(index);
   }
 }
 
@@ -69,7 +78,7 @@ void Outside::leave_trial(model::TaskIndex index) {
   }
   groups[group.value].tried_first.reset();
   if (others.size() == 1) {
-    waiting.insert(others.front());
+    begin_to_wait(others.front());
   } else {
     try_one_of(others);
   }

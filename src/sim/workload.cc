@@ -388,6 +388,16 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   return troubles;
 }
 
+void make_some_start_later(model::Plan& plan, std::uint64_t seed) {
+  // Dice of its own: what else happens stays what it was without it.
+  Random random(seed ^ 0x57A27ULL);
+  if (!random.one_in(3)) return;
+  for (model::Shape& shape : plan.shapes) {
+    if (!random.one_in(4)) continue;
+    shape.terms.start_after = random.between(Duration{1}, Duration{30'000});
+  }
+}
+
 }  // namespace
 
 Workload make_workload(std::uint64_t seed) {
@@ -418,6 +428,7 @@ Workload make_workload(std::uint64_t seed) {
   }
   const auto last = static_cast<std::uint32_t>(made.plan.groups.size() - 1);
   while (made.plan.tasks.size() < 30) add_tasks(made.plan, shapes.make({last}, {}, {}), 2);
+  make_some_start_later(made.plan, seed);
   if (flavour == Flavour::Ordinary && random.one_in(8)) give_a_past(made.plan, random);
   made.troubles = make_troubles(random, made, flavour);
   made.additions = cut_into_additions(made.plan, random);

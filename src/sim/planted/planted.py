@@ -116,6 +116,12 @@ BUGS = [
      "      add_one(stage == Stage::Load ? load_out_of_memory : train_out_of_memory);\n",
      "      static_cast<void>(stage);\n      add_one(load_out_of_memory);\n"
      "      add_one(train_out_of_memory);\n"),
+    ("who_starts_later_starts_at_once", "state_trials.cc",
+     "    delayed_.add(task, start_of(shape), memory);\n",
+     "    delayed_.add(task, {}, memory);\n"),
+    ("measured_sharing_forbids_nothing", "state_paces.cc",
+     "  if (less) written.max_per_gpu = known->second;\n",
+     "  static_cast<void>(less);\n"),
     ("a_try_that_others_crowded_is_counted", "state_tries.cc",
      "  if (crowded) return Setback::Crowded;\n",
      "  return crowded ? Setback::OutOfMemory : Setback::OutOfMemory;\n"),
@@ -195,9 +201,9 @@ BUGS = [
      "      return one_of(kCardLostTriesMax, tries.cards_lost);\n",
      "      return one_of(kFaultlessTriesMax, tries.cards_lost);\n"),
     ("others_do_not_wait_for_the_one_that_is_tried_first", "state_trials.cc",
-     "  wait_to_start(task);\n  tell_of_trial(group, trials_[group], out);\n",
-     "  for (const model::TaskIndex each : held_of(group)) wait_to_start(each);\n  wait_to_start(task);\n"
-     "  trials_.erase(group);\n  static_cast<void>(out);\n"),
+     "  wait_to_start(task, out);\n  tell_of_trial(group, trials_[group], out);\n",
+     "  for (const model::TaskIndex each : held_of(group)) wait_to_start(each, out);\n  wait_to_start(task, out);\n"
+     "  trials_.erase(group);\n"),
     ("the_smallest_is_tried_first", "state_trials.cc",
      "std::ranges::max_element(",
      "std::ranges::min_element("),
