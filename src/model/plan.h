@@ -64,8 +64,8 @@ struct MemoryTries {
 struct Reached {
   TaskIndex task;
   Bytes memory;  ///< Of the host.
-  Bytes
-      gpu_memory;  ///< The most that it has asked for on each of its GPUs; 0: never less than all.
+  /// The most that it has asked for on each of its GPUs; 0: never less than all.
+  Bytes gpu_memory;
   bool largest = false;  ///< Its GPUs are its own now, and the largest that there are.
   MemoryTries tries;
 

@@ -242,6 +242,7 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
     const int failures = attempt.stage == Stage::Load ? task.load_failures : task.train_failures;
     ask_for_more_gpu(attempt, task.gpu_request, usage.gpu_memory_peak,
                      outside_.tries_for_memory(task, attempt.stage) - failures - 1);
+    task.asked_of_gpus(attempt.promise.gpu_memory, task.gpu_request.gpu_memory);
   }
   if (!outside_.two_phase(attempt.key.task)) {
     const model::Cpus cpus = task.request.cpus;

@@ -142,9 +142,10 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   } else if (attempt.out_of_gpu) {
     ask_for_more_gpu(attempt, next, outside_.gpus.peak_of(index), tries_left);
   }
+  const Bytes had = attempt.promise.gpu_memory;
   const Bytes each = next.gpu_memory;
   const Bytes more = memory - attempt.promise.memory;
-  const Bytes more_each = each - attempt.promise.gpu_memory;
+  const Bytes more_each = each - had;
   bool free = more <= outside_.memory_free_by_ledger() && more <= outside_.memory_free_by_reading();
   const std::vector<SeenGpu> gpus = outside_.gpus.now();
   for (const SeenShare& share : outside_.gpus.shares_of(index)) {
@@ -162,7 +163,10 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   attempt.end_tells = false;
   attempt.promise.memory = memory;
   attempt.promise.gpu_memory = each;
-  if (attempt.out_of_gpu) outside_.task(index).gpu_request.gpu_memory = each;
+  if (attempt.out_of_gpu) {
+    outside_.task(index).gpu_request.gpu_memory = each;
+    outside_.task(index).asked_of_gpus(had, each);
+  }
   attempt.out_of_gpu = attempt.out_of_other_gpu = attempt.crowded = false;
   if (!outside_.gpus.shares_of(index).empty()) outside_.gpus.change(index, each);
   reached_due_ = what_is_reached(index, memory);
@@ -377,8 +381,6 @@ void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& requ
     const Bytes more = std::max(had + Bytes{had.count / 2}, peak);
     request.gpu_memory = std::max(had, std::min(most, more));
   }
-  Bytes& most_so_far = outside_.task(attempt.key.task).gpu_memory_most;
-  most_so_far = std::max({most_so_far, had, request.gpu_memory});
 }
 
 /// What failed for another reason than memory may be tried again, too. Returns how long it waits.

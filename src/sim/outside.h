@@ -63,6 +63,9 @@ struct SeenTask {
   model::Request gpu_request;        ///< and of GPUs, when it starts or when it trains.
   /// The most that it has asked for on each GPU since it ran out there; 0: it has not.
   Bytes gpu_memory_most;
+  void asked_of_gpus(Bytes before, Bytes now) {
+    gpu_memory_most = std::max({gpu_memory_most, before, now});
+  }
   int passed = 0;  ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
