@@ -1,6 +1,5 @@
 #include "run/gpu_owners.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>

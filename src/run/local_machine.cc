@@ -6,11 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -31,7 +29,6 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/memory_group.h"
-#include "process/process_table.h"
 #include "sys/event_loop.h"
 #include "wire/memory_text.h"
 #include "wire/task.h"

@@ -1,6 +1,5 @@
 // What tasks are told to take of a GPU at most, and what follows for those that would have had
 // more.
-#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>

@@ -64,8 +64,9 @@ bool Scheduler::State::has_hard_gpu_limit(model::TaskIndex task) const {
 void Scheduler::State::end_those_over_their_gpu_limit(Instant at, model::Decision& out) {
   for (auto& [task, running] : running_) {
     if (!has_hard_gpu_limit(task) || running.cause != StopCause::None) continue;
-    const bool over = std::ranges::any_of(
-        running.gpus, [&](model::GpuIndex gpu) { return gpus_.excess_on(task, gpu) > Bytes{}; });
+    const bool over = std::ranges::any_of(running.gpus, [this, of = task](model::GpuIndex gpu) {
+      return gpus_.excess_on(of, gpu) > Bytes{};
+    });
     if (!over) continue;
     running.lack = Lack::GpuMemory;
     stop(running, StopCause::GpuLimit, at, out);

@@ -90,7 +90,7 @@ class Checkers {
   void kill_asked(const model::KillAsked& news);
   void look_at_trials();
   void progressed(const model::Progressed& news);
-  void trial_is_over(model::GroupIndex group);
+  void trial_is_over(model::GroupIndex group, model::TaskIndex tried);
   void trial_ended(const SeenAttempt& attempt);
   [[nodiscard]] bool may_have_died_with_gpu(const SeenAttempt& attempt) const;
   static bool is_excused(const SeenAttempt& attempt, const SeenTask& task);

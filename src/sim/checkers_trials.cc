@@ -15,8 +15,7 @@
 namespace trainyard::sim {
 
 /// What it takes of a GPU by now, it takes for what was written, and so will the others.
-void Checkers::trial_is_over(model::GroupIndex group) {
-  const model::TaskIndex tried = *outside_.groups[group.value].tried_first;
+void Checkers::trial_is_over(model::GroupIndex group, model::TaskIndex tried) {
   if (const auto found = outside_.running.find(tried); found != outside_.running.end()) {
     const Bytes peak = outside_.gpus.peak_of(tried);
     if (!Outside::was_at_its_cap(found->second, peak)) {
@@ -34,7 +33,7 @@ void Checkers::look_at_trials() {
     const std::optional<Instant> since = outside_.lives_since(*tried);
     if (!since || now_ - *since < workload_.policy.try_first_time) continue;
     counts_.count(Fault::TrialLives);
-    trial_is_over({index});
+    trial_is_over({index}, *tried);
   }
 }
 
@@ -46,7 +45,7 @@ void Checkers::progressed(const model::Progressed& news) {
   if (outside_.groups[group.value].tried_first != news.key.task) return;
   if (!outside_.lives_since(news.key.task)) return;
   counts_.count(Fault::TrialTells);
-  trial_is_over(group);
+  trial_is_over(group, news.key.task);
 }
 
 /// One that is tried first has ended, and will not be tried again.

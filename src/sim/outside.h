@@ -122,9 +122,9 @@ struct SeenGroup {
   Instant since;           ///< When its batch came, or the run began.
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
-  bool tripped = false;  ///< It fails fast, and one of its tasks has failed.
-  std::optional<model::TaskIndex> tried_first = {};  ///< While the others wait for it.
-  bool first_failed = false;                         ///< That one has, by itself.
+  bool tripped = false;                         ///< It fails fast, and one of its tasks has failed.
+  std::optional<model::TaskIndex> tried_first;  ///< While the others wait for it.
+  bool first_failed = false;                    ///< That one has, by itself.
   std::int64_t ended_well = 0;
   Duration durations{0};
   Duration longest{0};

@@ -1,5 +1,4 @@
 // The part of the outside that knows who of a group is tried before the others start.
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -50,12 +49,12 @@ void Outside::try_one_of(const std::vector<model::TaskIndex>& open) {
     return std::tuple(whole ? on_gpus.gpus : 0, on_gpus.gpus * on_gpus.gpu_memory.count,
                       task(index).request.memory);
   };
-  std::optional<model::TaskIndex> largest;
+  model::TaskIndex largest = open.front();
   for (const model::TaskIndex index : open) {
-    if (!largest || size(index) > size(*largest)) largest = index;
+    if (size(index) > size(largest)) largest = index;
   }
-  groups[task(*largest).group.value].tried_first = largest;
-  begin_to_wait(*largest);
+  groups[task(largest).group.value].tried_first = largest;
+  begin_to_wait(largest);
 }
 
 void Outside::end_trial(model::GroupIndex group) {

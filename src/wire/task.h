@@ -40,7 +40,7 @@ struct StageWord {
   std::string traceback;  ///< Of a failure; at most 64,000 bytes are sent, the last ones.
   /// With `loaded`: by whose words it will keep to what it may take of its GPUs, "torch 2.4.1"; at
   /// most 100 bytes. Empty: it will not.
-  std::string capped_by = {};
+  std::string capped_by;
 
   friend bool operator==(const StageWord&, const StageWord&) = default;
 };
