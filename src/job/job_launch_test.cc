@@ -122,8 +122,8 @@ TEST(Launch, LeavesRanksToTheKeeperUnlessAnotherLauncherStartsThem) {
       "  {id: c, launcher: mpirun, command: [train]}]}]",
       in_job_directory());
   for (const std::uint32_t task : {0U, 1U}) {
-    const model::Launch launch =
-        job.launch({.task = {task}, .attempt = 2}, {.gpus = {{4}, {5}, {6}}});
+    const model::Launch launch = job.launch(
+        {.task = {task}, .attempt = 2}, {.gpus = {{.number = 4}, {.number = 5}, {.number = 6}}});
     EXPECT_THAT(launch.arguments, ElementsAre("train"));
     EXPECT_EQ(launch.ranks, 3);
     const std::string directory = task == 0 ? "/job/runs/sweep/g/a" : "/job/runs/sweep/g/b";
