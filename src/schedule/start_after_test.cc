@@ -3,9 +3,9 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

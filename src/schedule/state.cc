@@ -176,9 +176,8 @@ void Scheduler::State::forget_cause_if_late(Running& running, const model::Attem
   const bool by_what_was_seen =
       running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
       running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
-  if (by_what_was_seen && event.ended && *event.ended < *running.told_to_end) {
-    running.cause = StopCause::None;
-  }
+  if (!by_what_was_seen || !event.ended || !running.told_to_end) return;
+  if (*event.ended < *running.told_to_end) running.cause = StopCause::None;
 }
 
 void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEnded& event,

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -72,7 +73,8 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
     if (before.memory > terms.request.memory) reached_memory_[task] = before.memory;
     const bool more = before.gpu_memory > terms.request.gpu_memory;
     const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
-    if (terms.request.gpus == 0 || !(before.largest || (more && !whole))) continue;
+    const bool grew = before.largest || (more && !whole);
+    if (terms.request.gpus == 0 || !grew) continue;
     grown_gpu_[task] = {.each = before.largest ? Bytes{} : before.gpu_memory,
                         .largest = before.largest,
                         .most = before.gpu_memory};

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"

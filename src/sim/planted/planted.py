@@ -186,7 +186,7 @@ BUGS = [
      "  if (priority == 0) return;\n",
      "  if (priority <= 1000) return;\n"),
     ("what_had_ended_is_told_to_end_for_it", "state.cc",
-     "    running.cause = StopCause::None;\n",
+     "  if (*event.ended < *running.told_to_end) running.cause = StopCause::None;\n",
      ""),
     ("a_task_lasts_until_its_end_is_heard", "state.cc",
      "std::min(event.ended.value_or(at), at)",
