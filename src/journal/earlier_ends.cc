@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {
@@ -62,13 +60,14 @@ Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& 
   int count = 0;
   for (const auto& [when, place] : order) {
     const EarlierEnd& end = ends[place];
-    const Result<std::optional<std::uint32_t>> shape = shape_of_running(database, end);
-    if (!shape) return std::unexpected(shape.error());
-    if (!*shape) continue;
+    const Result<std::optional<std::uint32_t>> found = shape_of_running(database, end);
+    if (!found) return std::unexpected(found.error());
+    const std::optional<std::uint32_t>& shape = *found;
+    if (!shape) continue;
     const Result<std::int64_t> last = database.number(kLastInstant);
     if (!last) return std::unexpected(last.error());
     const Instant at = std::max(end.event.at, Instant{Duration(*last)});
-    if (Result<void> done = put(database, end, **shape, at); !done) {
+    if (Result<void> done = put(database, end, *shape, at); !done) {
       return std::unexpected(std::move(done.error()));
     }
     ++count;

@@ -27,6 +27,7 @@
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
@@ -273,7 +274,7 @@ Result<void> Journal::give_up_batch() {
 std::int64_t Journal::execution() const { return state_->execution; }
 
 std::uint32_t Journal::number_of(model::TaskIndex task) const {
-  return state_->writer->book().numbers.of(task);
+  return state_->writer.value().book().numbers.of(task);
 }
 
 Result<void> Journal::close(Instant at, const std::string& how) {

@@ -211,18 +211,21 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
     }
   }
   if (expected_.verdict != model::Verdict::None) trial_ended(attempt);
-  if (expected_.verdict == model::Verdict::Finished) {
-    const bool capped = news.usage.gpu_capped;
-    if (capped) counts_.count(Fault::CappedPeak);
-    outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
-                   capped ? Bytes{} : news.usage.gpu_memory_peak);
-    SeenGroup& group = outside_.groups[task.group.value];
-    // However late that was heard.
-    const Duration took = ended - attempt.trains_since.value_or(attempt.granted);
-    ++group.ended_well;
-    group.durations += took;
-    group.longest = std::max(group.longest, took);
-  }
+  if (expected_.verdict == model::Verdict::Finished) learn_from(attempt, task, news, ended);
+}
+
+void Checkers::learn_from(const SeenAttempt& attempt, const SeenTask& task,
+                          const model::AttemptEnded& news, Instant ended) {
+  const bool capped = news.usage.gpu_capped;
+  if (capped) counts_.count(Fault::CappedPeak);
+  outside_.learn(news.key.task, std::max(news.usage.memory_peak, attempt.peak),
+                 capped ? Bytes{} : news.usage.gpu_memory_peak);
+  SeenGroup& group = outside_.groups[task.group.value];
+  // However late that was heard.
+  const Duration took = ended - attempt.trains_since.value_or(attempt.granted);
+  ++group.ended_well;
+  group.durations += took;
+  group.longest = std::max(group.longest, took);
 }
 
 /// What its next attempt is given: more of what this one lacked.

@@ -77,6 +77,8 @@ class Checkers {
   void blame_its_cap(SeenAttempt& attempt, Bytes peak) const;
   void check_caps();
   void attempt_ended(Instant at, const model::AttemptEnded& news);
+  void learn_from(const SeenAttempt& attempt, const SeenTask& task, const model::AttemptEnded& news,
+                  Instant ended);
   void ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
   static Expected failed(model::Failure failure, int code = 0);

@@ -147,8 +147,7 @@ void Checkers::changed(const model::GroupChanged& change) {
   if (change.phase == model::GroupPhase::Running) outside_.open(change.group);
   bool failed = false;
   bool stopped = false;
-  for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
-    const SeenTask& task = outside_.tasks[index];
+  for (const SeenTask& task : outside_.tasks) {
     if (task.group != change.group) continue;
     failed =
         failed || task.verdict == model::Verdict::Failed || task.verdict == model::Verdict::Skipped;
