@@ -233,48 +233,44 @@ std::vector<journal::WaitingReason> told_together(const std::vector<journal::Wai
   return lines;
 }
 
-std::string waiting_text(const StatusView& view) {
-  if (view.waiting.empty() || view.state != RunState::Running) return {};
-  std::string text = "\nwaiting:\n";
-  const std::vector<journal::WaitingReason> lines = told_together(view.waiting);
-  const std::size_t shown = std::min(lines.size(), kReasonsShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    text += fmt::format("  {}, {}: {}\n", plain(lines[i].group_name),
-                        counted(lines[i].tasks, "task"), plain(lines[i].reason));
-  }
-  if (lines.size() > shown) {
-    text += fmt::format("  and {} more kinds of tasks\n", lines.size() - shown);
+/// A title, the first rows under it, each a line, and how many kinds of tasks are left out.
+template <class Row, class Line>
+std::string kinds_text(std::string_view title, const std::vector<Row>& rows, std::size_t most,
+                       Line line) {
+  if (rows.empty()) return {};
+  std::string text = fmt::format("\n{}:\n", title);
+  const std::size_t shown = std::min(rows.size(), most);
+  for (std::size_t i = 0; i < shown; ++i) text += fmt::format("  {}\n", line(rows[i]));
+  if (rows.size() > shown) {
+    text += fmt::format("  and {} more kinds of tasks\n", rows.size() - shown);
   }
   return text;
+}
+
+std::string waiting_text(const StatusView& view) {
+  if (view.state != RunState::Running) return {};
+  return kinds_text("waiting", told_together(view.waiting), kReasonsShown,
+                    [](const journal::WaitingReason& row) {
+                      return fmt::format("{}, {}: {}", plain(row.group_name),
+                                         counted(row.tasks, "task"), plain(row.reason));
+                    });
 }
 
 std::string learning_text(const StatusView& view) {
-  if (view.learned.empty() || view.state != RunState::Running) return {};
-  std::string text = "\nreserved as learned in this run:\n";
-  const std::size_t shown = std::min<std::size_t>(view.learned.size(), kLearnedShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const journal::LearnedRow& row = view.learned[i];
-    text += fmt::format("  {}: {}, from {}\n", plain(row.group_name),
-                        learned_text(row.memory, row.gpu_memory), taught_by_text(row.tasks));
-  }
-  if (view.learned.size() > shown) {
-    text += fmt::format("  and {} more kinds of tasks\n", view.learned.size() - shown);
-  }
-  return text;
+  if (view.state != RunState::Running) return {};
+  return kinds_text("reserved as learned in this run", view.learned, kLearnedShown,
+                    [](const journal::LearnedRow& row) {
+                      return fmt::format("{}: {}, from {}", plain(row.group_name),
+                                         learned_text(row.memory, row.gpu_memory),
+                                         taught_by_text(row.tasks));
+                    });
 }
 
 std::string shared_text(const StatusView& view) {
-  if (view.sharing.empty()) return {};
-  std::string text = "\nsharing GPUs, as measured:\n";
-  const std::size_t shown = std::min<std::size_t>(view.sharing.size(), kLearnedShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const journal::SharingRow& row = view.sharing[i];
-    text += fmt::format("  {}: {}\n", plain(row.group_name), model::sharing_text(row.measured));
-  }
-  if (view.sharing.size() > shown) {
-    text += fmt::format("  and {} more kinds of tasks\n", view.sharing.size() - shown);
-  }
-  return text;
+  return kinds_text(
+      "sharing GPUs, as measured", view.sharing, kLearnedShown, [](const journal::SharingRow& row) {
+        return fmt::format("{}: {}", plain(row.group_name), model::sharing_text(row.measured));
+      });
 }
 
 std::string failed_text(const StatusView& view) {

@@ -152,16 +152,17 @@ TEST(Paces, ForgetTheFirstWhereThereAreMany) {
   EXPECT_NEAR(rounds.paces.price(kAlike).best->factor, 2, 0.001);
 }
 
+/// One task of 2 GB fits onto the first, four onto the second.
+const model::Capacity kSmallAndLarge{.memory = gb(100),
+                                     .cpus = model::cpus(64),
+                                     .gpus = {{.number = 0, .pci = "a", .memory = gb(2)},
+                                              {.number = 1, .pci = "b", .memory = gb(8)}}};
+const model::Policy kAllOfAGpu{
+    .memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{0}};
+
 TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
-  // One fits onto the small card and four onto the large one, where each takes four times as long.
-  const model::Capacity two{.memory = gb(100),
-                            .cpus = model::cpus(64),
-                            .gpus = {{.number = 0, .pci = "a", .memory = gb(2)},
-                                     {.number = 1, .pci = "b", .memory = gb(8)}}};
-  model::Policy policy = kAnythingGoes;
-  policy.gpu_memory_remain = Bytes{};
-  policy.gpu_linger_max = Duration{0};
-  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)), policy, two);
+  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)), kAllOfAGpu, kSmallAndLarge);
+  // Each of four on the large one takes four times as long as the one on the small one.
   EXPECT_THAT(commands(yard.go(yard.first, kStart)),
               ElementsAre("start 0#1 with 1 GB, 2 GB on 0", "start 1#1 with 1 GB, 2 GB on 1",
                           "start 2#1 with 1 GB, 2 GB on 1", "start 3#1 with 1 GB, 2 GB on 1",
@@ -183,15 +184,8 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
 }
 
 TEST(PricedSharing, TakesTheSmallerOfWhatIsWrittenAndWhatIsMeasured) {
-  const model::Capacity two{.memory = gb(100),
-                            .cpus = model::cpus(64),
-                            .gpus = {{.number = 0, .pci = "a", .memory = gb(2)},
-                                     {.number = 1, .pci = "b", .memory = gb(8)}}};
-  model::Policy policy = kAnythingGoes;
-  policy.gpu_memory_remain = Bytes{};
-  policy.gpu_linger_max = Duration{0};
-  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)).sharing({.max_per_gpu = 2}), policy,
-            two);
+  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)).sharing({.max_per_gpu = 2}),
+            kAllOfAGpu, kSmallAndLarge);
   static_cast<void>(yard.go(yard.first, kStart));
   const auto end = [&yard](std::uint32_t task, int when) {
     static_cast<void>(yard.go(yard.ended(task, at(when)), at(when)));

@@ -290,7 +290,7 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   const model::GroupIndex group = group_of(event.task);
   const model::ShapeIndex shape = tasks[event.task].shape;
   const bool delayed = delayed_.remove(event.task);
-  leave_not_yet(event.task);
+  if (delayed) leave_not_yet(event.task);
   const bool in_room = !delayed && groups_.phase(group) == model::GroupPhase::Running;
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool tried = tasks[event.task].status == Status::Interrupt;

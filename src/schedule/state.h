@@ -254,6 +254,7 @@ struct Scheduler::State {
   void wait_to_start(model::TaskIndex task, model::Decision& out);
   /// When the tasks of a shape may start at the earliest.
   [[nodiscard]] Instant start_of(model::ShapeIndex shape) const;
+  /// One has left delayed_, for its first try or a later one.
   void leave_not_yet(model::TaskIndex task);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
@@ -413,17 +414,16 @@ struct Scheduler::State {
   Estimates estimates_;
   Paces paces_;
   std::map<model::ShapeIndex, model::SharingMeasured> prices_;  ///< As was last told.
-  std::map<model::ShapeIndex, int> per_gpu_max_;  ///< How many may be on one, where that is known.
-  WaitingRoom waiting_;                           ///< The tasks that wait to be started.
-  WaitingRoom loaded_;  ///< The two-phase tasks that have loaded and wait to train.
+  WaitingRoom waiting_;  ///< The tasks that wait to be started.
+  WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;
   int ahead_ = 0;           ///< How many attempts are started and do not train yet.
   int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.
   model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
   DelayedTries delayed_;
-  std::vector<Instant> since_;                   ///< By group: since when its `start_after` counts.
-  std::set<model::TaskIndex> not_yet_;           ///< Those of delayed_ whose first try is to come.
-  std::map<model::ShapeIndex, int> not_yet_in_;  ///< How many of them are of a shape.
+  std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
+  /// How many tasks of a shape are in delayed_ for their first try.
+  std::map<model::ShapeIndex, int> not_yet_in_;
   std::map<model::GroupIndex, Trial> trials_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;

@@ -34,10 +34,10 @@ void Scheduler::State::promise_gpus(model::TaskIndex task, const GpuSet& gpus,
 
 model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
                                            model::ShapeIndex shape) const {
-  const auto known = per_gpu_max_.find(shape);
-  if (known == per_gpu_max_.end()) return written;
-  const bool less = written.max_per_gpu == 0 || known->second < written.max_per_gpu;
-  if (less) written.max_per_gpu = known->second;
+  const auto told = prices_.find(shape);
+  const int most = told == prices_.end() ? 0 : told->second.to_a_gpu_max;
+  const bool less = written.max_per_gpu == 0 || most < written.max_per_gpu;
+  if (most > 0 && less) written.max_per_gpu = most;
   return written;
 }
 
@@ -53,11 +53,6 @@ int Scheduler::State::gpu_share_of(model::ShapeIndex shape) const {
 void Scheduler::State::tell_prices(model::Decision& out) {
   for (const model::ShapeIndex shape : paces_.take_news()) {
     const Paces::Price price = paces_.price(shape);
-    if (price.to_a_gpu_max > 0) {
-      per_gpu_max_[shape] = price.to_a_gpu_max;
-    } else {
-      per_gpu_max_.erase(shape);
-    }
     const Paces::Gain best = price.best.value_or(Paces::Gain{});
     const model::SharingMeasured now{.shape = shape,
                                      .to_a_gpu = best.to_a_gpu,

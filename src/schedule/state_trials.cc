@@ -86,7 +86,6 @@ void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out
     const model::ShapeIndex shape = tasks[task].shape;
     // Also where that is past: those who come back are looked at in this very turn.
     delayed_.add(task, start_of(shape), memory);
-    not_yet_.insert(task);
     ++not_yet_in_[shape];
     return settle_reason(shape, out);
   }

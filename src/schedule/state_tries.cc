@@ -229,7 +229,7 @@ Instant Scheduler::State::start_of(model::ShapeIndex shape) const {
 }
 
 void Scheduler::State::leave_not_yet(model::TaskIndex task) {
-  if (not_yet_.erase(task) == 0) return;
+  if (tasks[task].status == Status::Interrupt) return;
   const auto found = not_yet_in_.find(tasks[task].shape);
   if (--found->second == 0) not_yet_in_.erase(found);
 }

@@ -120,7 +120,7 @@ BUGS = [
      "    delayed_.add(task, start_of(shape), memory);\n",
      "    delayed_.add(task, {}, memory);\n"),
     ("measured_sharing_forbids_nothing", "state_paces.cc",
-     "  if (less) written.max_per_gpu = known->second;\n",
+     "  if (most > 0 && less) written.max_per_gpu = most;\n",
      "  static_cast<void>(less);\n"),
     ("a_try_that_others_crowded_is_counted", "state_tries.cc",
      "  if (crowded) return Setback::Crowded;\n",
