@@ -8,13 +8,11 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/earlier_ends.h"
@@ -22,96 +20,21 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/status.h"
 #include "process/end_notes.h"
 #include "run/attempt_end.h"
 #include "run/run_directory.h"
-#include "schedule/ending.h"
+#include "schedule/unwatched_end.h"
 #include "sys/files.h"
 
 namespace trainyard::run {
 namespace {
 
-/// What is not its own doing is told in the words of the one who goes on.
-std::string how_it_ended(const model::End& end) {
-  const std::string how = match(
-      end, [](const model::ExitedWith& it) { return fmt::format("exit code {}", it.code); },
-      [](const model::KilledBy& it) { return schedule::signal_name(it.signal); },
-      [](const auto& it) { return it.why; });
-  return fmt::format("the yard died while it ran; it was told to end then, and did with {}", how);
-}
-
-/// What it had said last of itself, as far as its status in the journal shows that.
-std::optional<schedule::LastWord> word_of(const journal::TaskRow& row) {
-  if (row.standing.status == Status::Finished) {
-    return schedule::LastWord{.said = model::Said::Trained, .message = {}};
-  }
-  if (row.standing.status != Status::Unknown) return std::nullopt;
-  return schedule::LastWord{.said = model::Said::Nonsense, .message = row.message};
-}
-
-/// What is known of an attempt when it is judged.
+/// What is known of an attempt when it is decided what became of it.
 struct Known {
   const journal::TaskRow& row;
   const process::EndNote& note;
   bool end_tells = false;
 };
-
-/// As schedule/state.cc does where nothing but the end itself is left to go by.
-schedule::Ending judge(const Known& known, const model::AttemptEnded& ended) {
-  const bool well = ended.end == model::End(model::ExitedWith{0});
-  // Its work is done, whatever it was told meanwhile, and who leaves a result has trained for it:
-  // nobody was there to hear that said.
-  const bool done = well && !ended.result.empty();
-  const bool told = known.note.told_to_end && !done;
-  const schedule::StopCause cause =
-      told ? schedule::StopCause::Interrupt : schedule::StopCause::None;
-  const bool trains = known.row.standing.status == Status::Training;
-  const std::optional<schedule::LastWord> word = word_of(known.row);
-  schedule::Ending ending = known.note.attempt.two_phase
-                                ? schedule::judge_two_phase(ended.end, cause, Duration{0}, word,
-                                                            known.end_tells || (done && trains))
-                                : schedule::judge(ended.end, cause, Duration{0});
-  if (ending.verdict == model::Verdict::Stopped) ending.message = how_it_ended(ended.end);
-  const bool by_itself =
-      ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
-  if (by_itself && !told && !word && !ended.out_of_memory.empty()) {
-    ending = {.verdict = model::Verdict::Failed,
-              .failure = model::Failure::OutOfMemory,
-              .message = ended.out_of_memory};
-  }
-  if (!told) schedule::add_last_words(ending, ended.last_words);
-  const schedule::RankWords words =
-      schedule::rank_words(ended.ranks, ending, known.note.attempt.ranks);
-  ending.message = (word ? std::string() : words.before) + ending.message + words.after;
-  return ending;
-}
-
-model::Decision decision_of(const Known& known, schedule::Ending ending) {
-  const model::AttemptKey key{.task = {0}, .attempt = known.row.attempt};
-  const Status before = known.row.standing.status;
-  model::Decision decision;
-  const auto enter = [&](Status status) {
-    decision.changes.emplace_back(model::TaskChanged{.key = key, .status = status});
-  };
-  const bool began = !std::holds_alternative<model::NotStarted>(known.note.ended.end);
-  if (began && before == Status::Available && !known.note.attempt.two_phase) {
-    enter(Status::Training);
-  }
-  const bool finished = ending.verdict == model::Verdict::Finished;
-  if (finished && before != Status::Finished) enter(Status::Finished);
-  const bool stopped = ending.verdict == model::Verdict::Stopped;
-  decision.changes.emplace_back(model::TaskChanged{.key = key,
-                                                   .status = finished  ? Status::Exited
-                                                             : stopped ? Status::Interrupt
-                                                                       : Status::Exception,
-                                                   .verdict = ending.verdict,
-                                                   .failure = ending.failure,
-                                                   .stage = known.row.stage,
-                                                   .exit_code = ending.exit_code,
-                                                   .message = std::move(ending.message)});
-  return decision;
-}
 
 journal::EarlierEnd earlier_end(const Known& known) {
   const process::EndNote& note = known.note;
@@ -128,7 +51,15 @@ journal::EarlierEnd earlier_end(const Known& known) {
   ended.usage.memory_at_least = peak.at_least;
   ended.usage.gpu_capped = !known.row.gpus.empty();
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, known.row.cpu_time);
-  model::Decision decision = decision_of(known, judge(known, ended));
+  model::Decision decision = schedule::decide_unwatched_end({.status = known.row.standing.status,
+                                                             .stage = known.row.stage,
+                                                             .message = known.row.message,
+                                                             .attempt = known.row.attempt,
+                                                             .two_phase = note.attempt.two_phase,
+                                                             .ranks = note.attempt.ranks,
+                                                             .its_end_tells = known.end_tells,
+                                                             .told_to_end = note.told_to_end},
+                                                            ended);
   const Instant at = ended.ended.value_or(Instant{});
   return {.task = note.attempt.journal_number,
           .attempt = known.row.attempt,

@@ -1,9 +1,7 @@
 // What the keeper of a dead execution has noted of the attempts that ended when their yard was gone
-// (process/end_notes.h), judged as their yard would have.
+// (process/end_notes.h), with what becomes of their tasks (schedule/unwatched_end.h).
 //
-// A task that exited with code 0 and left its result has finished. Other ends are those of their
-// attempts: of one that had been told to end, as all are when the yard is gone, the end of one that
-// was interrupted. Reads files; with the run directory locked.
+// Reads files; with the run directory locked.
 #pragma once
 
 #include <string>

@@ -147,6 +147,25 @@ void add_last_words(Ending& ending, const std::string& words) {
   if (ending.failure == model::Failure::Killed) ending.message += ": " + words;
 }
 
+JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttempt& known) {
+  JudgedAttempt judged{.ending = known.two_phase
+                                     ? judge_two_phase(event.end, known.cause, known.time_limit,
+                                                       known.word, known.its_end_tells)
+                                     : judge(event.end, known.cause, known.time_limit)};
+  Ending& ending = judged.ending;
+  if (known.cause != StopCause::None) return judged;
+  const bool by_itself =
+      ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
+  if (by_itself && !known.word && !event.out_of_memory.empty()) {
+    judged.ran_out_by_its_errors = true;
+    ending = {.verdict = model::Verdict::Failed,
+              .failure = model::Failure::OutOfMemory,
+              .message = event.out_of_memory};
+  }
+  add_last_words(ending, event.last_words);
+  return judged;
+}
+
 RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count) {
   RankWords words;
   if (count == 0 || ending.verdict == model::Verdict::Finished) return words;

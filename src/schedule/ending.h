@@ -62,6 +62,24 @@ Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_lim
 /// that killed it. What went wrong in another way says so itself.
 void add_last_words(Ending& ending, const std::string& words);
 
+/// What is known of an attempt beside how its process ended.
+struct KnownOfAttempt {
+  bool two_phase = false;
+  StopCause cause = StopCause::None;
+  Duration time_limit{0};
+  std::optional<LastWord> word;
+  bool its_end_tells = false;
+};
+
+struct JudgedAttempt {
+  Ending ending;
+  /// It said on its standard error alone that memory ran out, as a plain command does.
+  bool ran_out_by_its_errors = false;
+};
+
+/// By how it ended, what it said itself, and what stands at the end of its standard error.
+JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttempt& known);
+
 /// What people are told of the ranks of an attempt that ended badly, around its message.
 struct RankWords {
   std::string before;  ///< "rank 2: "

@@ -153,15 +153,15 @@ TEST(Paces, ForgetTheFirstWhereThereAreMany) {
 }
 
 /// One task of 2 GB fits onto the first, four onto the second.
-const model::Capacity kSmallAndLarge{.memory = gb(100),
-                                     .cpus = model::cpus(64),
-                                     .gpus = {{.number = 0, .pci = "a", .memory = gb(2)},
-                                              {.number = 1, .pci = "b", .memory = gb(8)}}};
+const model::Capacity kRoomForOneAndFour{.memory = gb(100),
+                                         .cpus = model::cpus(64),
+                                         .gpus = {{.number = 0, .pci = "a", .memory = gb(2)},
+                                                  {.number = 1, .pci = "b", .memory = gb(8)}}};
 const model::Policy kAllOfAGpu{
     .memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{0}};
 
 TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
-  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)), kAllOfAGpu, kSmallAndLarge);
+  Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)), kAllOfAGpu, kRoomForOneAndFour);
   // Each of four on the large one takes four times as long as the one on the small one.
   EXPECT_THAT(commands(yard.go(yard.first, kStart)),
               ElementsAre("start 0#1 with 1 GB, 2 GB on 0", "start 1#1 with 1 GB, 2 GB on 1",
@@ -185,7 +185,7 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
 
 TEST(PricedSharing, TakesTheSmallerOfWhatIsWrittenAndWhatIsMeasured) {
   Yard yard(PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)).sharing({.max_per_gpu = 2}),
-            kAllOfAGpu, kSmallAndLarge);
+            kAllOfAGpu, kRoomForOneAndFour);
   static_cast<void>(yard.go(yard.first, kStart));
   const auto end = [&yard](std::uint32_t task, int when) {
     static_cast<void>(yard.go(yard.ended(task, at(when)), at(when)));

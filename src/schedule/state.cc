@@ -128,21 +128,16 @@ bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional
 /// By what the operating system says, what it said itself, and what is known of its GPUs.
 Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
   const model::Terms& terms = shape_of(running.key.task).terms;
-  Ending ending = terms.two_phase ? judge_two_phase(event.end, running.cause, terms.time_limit,
-                                                    running.word, running.its_end_tells)
-                                  : judge(event.end, running.cause, terms.time_limit);
-  // A plain command says so on its standard error alone.
-  const bool by_itself =
-      ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
-  if (by_itself && running.cause == StopCause::None && !running.word &&
-      !event.out_of_memory.empty()) {
-    running.lack = lack_of(running, event.of_gpu);
-    ending = {.verdict = model::Verdict::Failed,
-              .failure = model::Failure::OutOfMemory,
-              .message = event.out_of_memory};
+  JudgedAttempt judged = judge_attempt(event, {.two_phase = terms.two_phase,
+                                               .cause = running.cause,
+                                               .time_limit = terms.time_limit,
+                                               .word = running.word,
+                                               .its_end_tells = running.its_end_tells});
+  Ending& ending = judged.ending;
+  if (judged.ran_out_by_its_errors) running.lack = lack_of(running, event.of_gpu);
+  if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) {
+    return std::move(ending);
   }
-  if (running.cause == StopCause::None) add_last_words(ending, event.last_words);
-  if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) return ending;
   running.ended_for_gpu = true;
   return {.verdict = model::Verdict::Failed,
           .failure = model::Failure::Lost,
