@@ -31,15 +31,12 @@ import threading
 import time
 import traceback
 
-__all__ = ["attempts", "is_out_of_memory", "main", "on_fork", "progress", "result", "send", "Refused",
-           "Task"]
+__all__ = ["attempts", "is_out_of_memory", "main", "on_fork", "progress", "result", "send", "Refused", "Task"]
 
 _PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
 _VERSION = 1
-_FIELDS_MAX = 1 << 20
-_VALUES_MAX = 4000
-_BUFFER_MAX = 8 << 20
+_FIELDS_MAX, _VALUES_MAX, _BUFFER_MAX = 1 << 20, 4000, 8 << 20
 _PROGRESS_EVERY_S = 0.1
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
@@ -136,10 +133,9 @@ class _Yard:
                 self._socket.sendall(prefix + lengths + text)
                 if count:
                     self._socket.sendall(buffer)
-            except OSError:
-                raise
-            except BaseException:
-                self._socket.close()  # Half a frame is no beginning for another one.
+            except BaseException as error:
+                if not isinstance(error, OSError):
+                    self._socket.close()  # Half a frame is no beginning for another one.
                 raise
 
     def _exactly(self, count):
@@ -152,8 +148,7 @@ class _Yard:
         return bytes(received)
 
     def _receive(self, wanted):
-        magic, version, kind, _, _, _, _, length, buffers, _, _ = _PREFIX.unpack(
-            self._exactly(_PREFIX.size))
+        magic, version, kind, _, _, _, _, length, buffers, _, _ = _PREFIX.unpack(self._exactly(_PREFIX.size))
         if magic != b"TYRD" or version != _VERSION or buffers or length > _FIELDS_MAX:
             raise Refused("this is not the protocol that this client speaks")
         fields = json.loads(self._exactly(length) or b"{}")
@@ -169,14 +164,11 @@ def is_out_of_memory(error):
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if any(kind.__name__ in _MEMORY_TYPES for kind in type(error).__mro__):
-            return True
         text = str(error).lower()
-        if any(part in text for part in _MEMORY_TEXTS):
-            return True
-        if isinstance(error, OSError) and error.errno == errno.ENOMEM:  # In whatever language it says so.
-            return True
-        if "dataloader worker" in text and "killed" in text:
+        if (any(kind.__name__ in _MEMORY_TYPES for kind in type(error).__mro__)
+                or any(part in text for part in _MEMORY_TEXTS)
+                or (isinstance(error, OSError) and error.errno == errno.ENOMEM)  # In whatever language.
+                or ("dataloader worker" in text and "killed" in text)):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -192,11 +184,9 @@ def _trace(error):
 
 
 def _tell_failure(error):
-    if is_out_of_memory(error):
-        _yard.say("out-of-memory", message=_line(error), traceback=_trace(error))
-        _yard.said_last = True
-    else:
-        _yard.say("failed", message=_line(error), traceback=_trace(error))
+    ran_out = is_out_of_memory(error)
+    _yard.say("out-of-memory" if ran_out else "failed", message=_line(error), traceback=_trace(error))
+    _yard.said_last = _yard.said_last or ran_out
 
 
 def _torch():
@@ -211,8 +201,7 @@ def _keep_to(most, device):
     if torch is None or not device.startswith("cuda"):
         return
     try:
-        for name in device.split(","):
-            index = int(name.rpartition(":")[2])
+        for index in (int(name.rpartition(":")[2]) for name in device.split(",")):
             total = torch.cuda.get_device_properties(index).total_memory
             # What it does not count: its context, and of several ranks what they exchange.
             uncounted = 800 * 10**6 if _yard.is_rank else 500 * 10**6
@@ -255,8 +244,8 @@ def attempts():
     if _refused:
         raise Refused(_refused)
     if _yard:
-        caps = {"caps": "torch %s" % getattr(_torch(), "__version__", "")} if _torch() else {}
-        _yard.say("loaded", **caps)
+        torch = _torch()
+        _yard.say("loaded", **({"caps": "torch %s" % getattr(torch, "__version__", "")} if torch else {}))
     while True:
         attempt = _Attempt()
         yield attempt
@@ -504,8 +493,7 @@ def _begin_fork():
         function()
 
 
-_yard = None
-_refused = ""
+_yard, _refused = None, ""
 _hook_before = sys.excepthook
 if "TRAINYARD_RANK_TOKEN" not in os.environ:  # A rank speaks to its executor, and not to a yard.
     _connect()

@@ -1,7 +1,6 @@
 """Tasks on GPUs. The driver is made up (tests/fake_nvml): the program opens it as it would open NVIDIA's."""
 import os
 import pathlib
-import sqlite3
 import subprocess
 import sys
 
@@ -433,84 +432,3 @@ class Plan(GpuTest):
         self.assertIn("this machine: 2 tasks in 2:00\n", text)
         self.show([self.card("GPU-aaaa", 1)])
         self.assertIn("this machine: 2 tasks in 1:00 if sharing a GPU is free, 2:00 if it is not\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
-
-
-class Losses(GpuTest):
-    def test_a_card_that_falls_off_the_bus_is_told_of_and_used_again_when_it_is_back(self):
-        self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 0 go")
-        yard = self.start("run", "job.yaml")
-        self.until("the first", lambda: self.has("t0"))
-        with fake_gpu.changed() as shown:
-            shown["devices"][1]["lost"] = True
-        self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
-        self.go()
-        self.until("the end of the first", lambda: self.rows()["t0"]["word"] == "FINISHED")
-        self.assertEqual(self.rows()["t1"]["word"], "WAITING")
-        with fake_gpu.changed() as shown:
-            shown["devices"][1]["lost"] = False
-        self.end_of(yard, expect=0)
-
-    def test_tasks_that_died_with_their_card_are_tried_again_on_another_once(self):
-        self.write("falls.py", f'''
-import os, pathlib, sys, time
-sys.path.insert(0, {str(HERE)!r})
-import fake_gpu
-fake_gpu.take(10**9)
-pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has." + os.environ["TRAINYARD_ATTEMPT"]).touch()
-while True:
-    with fake_gpu.changed() as shown:
-        if next(card for card in shown["devices"] if card["uuid"] == fake_gpu.visible()[0])["lost"]:
-            sys.exit("RuntimeError: CUDA error: unspecified launch failure")
-    time.sleep(0.01)
-''')
-        self.show([self.card(f"GPU-{letter * 4}", number, lost=False) for number, letter in enumerate("abc")])
-        self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 falls.py")
-        yard = self.start("run", "job.yaml", "--set", "gpu-priority.strategy=PCI")
-        for card in range(2):
-            self.until(f"both on card {card}", lambda: all(self.has_file(f"t{n}", f"has.{card + 1}") for n in range(2)))
-            with fake_gpu.changed() as shown:
-                shown["devices"][card]["lost"] = True
-        _, errors = self.end_of(yard, expect=1)
-        self.assertIn("try 2 of 2: GPU 0 did not answer while it ran: RuntimeError: CUDA error: unspecified launch "
-                      "failure", errors)
-        rows = self.rows()
-        self.assertEqual({name: (row["word"], row["attempt"], row["message"]) for name, row in rows.items()},
-                         dict.fromkeys(("t0", "t1"), ("LOST", 2, "its cards died twice: GPU 1 did not answer while "
-                         "it ran: RuntimeError: CUDA error: unspecified launch failure")))
-
-    def has_file(self, task, name):
-        return (self.directory / "runs/job/g" / task / name).exists()
-
-    def test_a_card_that_does_not_answer_at_the_start_is_told_of_and_used_when_it_does(self):
-        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2, lost=True)])
-        self.assertIn("GPU 1: DOES NOT ANSWER, though the driver counts it\n", self.trainyard("devices", expect=0).stdout)
-        self.sweep("gpus: 1", 2, "/usr/bin/python3 task.py 0 go")
-        self.assertIn("GPU 1 DOES NOT ANSWER", self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
-        yard = self.start("run", "job.yaml")
-        self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons())
-                   if self.has("t0") else False)
-        with fake_gpu.changed() as shown:
-            shown["devices"][1]["lost"] = False
-        self.until("the second", lambda: self.has("t1"))
-        self.go()
-        _, errors = self.end_of(yard, expect=0)
-        self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
-        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks may have it", errors)
-        self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
-        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
-            self.assertEqual(journal.execute("SELECT label, uuid, memory FROM gpus ORDER BY position").fetchall(),
-                             [("0", "GPU-aaaa", 8 * GB), ("1", "GPU-bbbb", 8 * GB)])
-
-    def test_a_driver_that_crashes_takes_nothing_with_it(self):
-        self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
-        yard = self.start("run", "job.yaml")
-        self.until("four tasks", lambda: sum(self.has(f"t{n}") for n in range(5)) == 4)
-        with fake_gpu.changed() as shown:
-            shown["devices"][0]["crash"] = True
-        self.until("the reason", lambda: any("GPU 0 does not answer, GPU 1 does not answer" in reason
-                                             for reason in self.reasons()))
-        self.go()
-        self.until("the end of those that ran", lambda: sum(
-            row["word"] == "FINISHED" for row in self.rows().values()) == 4)
-        os.killpg(yard.pid, 2)
-        self.end_of(yard, expect=130)
