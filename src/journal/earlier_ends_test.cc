@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -35,8 +34,8 @@ EarlierEnd earlier(std::uint32_t number, std::uint32_t attempt, const model::Tur
 }
 
 Journal::Resumed gone_on(const JournalDirectory& directory, const TestJob& job,
-                         std::vector<EarlierEnd> ends) {
-  return must(Journal::resume(directory.journal(), {job.batch()}, {}, {}, std::move(ends)));
+                         const std::vector<EarlierEnd>& ends) {
+  return must(Journal::resume(directory.journal(), {job.batch()}, {}, {}, ends));
 }
 
 TEST(EarlierEnds, CountAsIfTheyHadBeenWrittenDownInTime) {
@@ -99,7 +98,7 @@ TEST(EarlierEnds, OfWhatTheJournalDoesNotKnowAsRunningArePassedOver) {
   for (const std::uint32_t task : {0U, 1U, 2U, 99U}) {
     ends.push_back(earlier(task, 1, failed(at(50), key(0), 4)));
   }
-  const Journal::Resumed resumed = gone_on(directory, job, std::move(ends));
+  const Journal::Resumed resumed = gone_on(directory, job, ends);
   EXPECT_EQ(resumed.ends, 0);
   EXPECT_EQ(resumed.finished, 1);
   auto reader = must(JournalReader::open(directory.journal()));

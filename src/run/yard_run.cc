@@ -134,10 +134,10 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
                                         const journal::Execution& execution,
                                         journal::JournalOptions options) {
   started_unix_ms_ = execution.started_unix_ms;
-  NotedEnds noted = noted_ends(options_.directory);
+  const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
-      journal_path(options_.directory), batches, execution, options, std::move(noted.ends));
+      journal_path(options_.directory), batches, execution, options, noted.ends);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
   remove_noted_ends(options_.directory);
   if (resumed->ends > 0) {
