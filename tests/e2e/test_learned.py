@@ -111,8 +111,9 @@ groups:
         done = self.trainyard("run", "job.yaml", expect=0)
         row = self.rows()["brief"]
         self.assertTrue(150_000_000 < row["memory_peak_bytes"] < 210_000_000, row["memory_peak_bytes"])
-        self.assertTrue(row["memory_peak_at_least"])
-        self.assertRegex(done.stdout, r"brief +FINISHED .* at least \d{3}(\.\d)? MB")
+        # A look may have come just when it had all of it; else the kernel's number is of one process.
+        said = "at least " if row["memory_peak_at_least"] else ""
+        self.assertRegex(done.stdout, rf"brief +FINISHED .*  {said}\d{{3}}(\.\d)? MB")
 
 
 class Learned(YardTest):
