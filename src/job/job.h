@@ -62,7 +62,7 @@ struct LoadOptions {
   };
   std::optional<Submission> submission = std::nullopt;
   /// The name of this machine; what another one has taught is told as such.
-  std::string host = {};
+  std::string host;
   /// The job is looked at and not run, on a laptop say: a task that this machine can never hold is
   /// a note then, and no mistake.
   bool only_shown = false;

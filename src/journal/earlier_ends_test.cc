@@ -16,7 +16,6 @@
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
 

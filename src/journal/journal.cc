@@ -274,7 +274,8 @@ Result<void> Journal::give_up_batch() {
 std::int64_t Journal::execution() const { return state_->execution; }
 
 std::uint32_t Journal::number_of(model::TaskIndex task) const {
-  return state_->writer.value().book().numbers.of(task);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a journal that is open has a writer.
+  return state_->writer->book().numbers.of(task);
 }
 
 Result<void> Journal::close(Instant at, const std::string& how) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <expected>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -108,9 +109,10 @@ NotedEnds noted_ends(const std::string& run_directory) {
   const Result<std::optional<std::string>> text = sys::read_plain_file(
       path, Bytes{static_cast<std::int64_t>(process::kEndNotesMax)}, sys::Links::Refuse);
   if (!text) return {.ends = {}, .trouble = text.error().message};
-  if (!*text) return {};
+  const std::optional<std::string>& notes = *text;
+  if (!notes) return {};
   Result<std::vector<journal::EarlierEnd>> ends =
-      judge_all(run_directory, process::read_end_notes(**text));
+      judge_all(run_directory, process::read_end_notes(*notes));
   if (!ends) return {.ends = {}, .trouble = std::move(ends.error().message)};
   return {.ends = std::move(*ends), .trouble = {}};
 }

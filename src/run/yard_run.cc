@@ -25,6 +25,7 @@
 #include "link/frame_server.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"

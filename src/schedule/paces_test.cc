@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
 #include "schedule/test_yard.h"

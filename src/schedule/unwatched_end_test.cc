@@ -1,12 +1,12 @@
 #include "schedule/unwatched_end.h"
 
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/command.h"
 #include "model/event.h"
 #include "model/status.h"
 #include "schedule/test_yard.h"

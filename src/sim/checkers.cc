@@ -156,13 +156,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
   const Instant ended = std::min(news.ended.value_or(at), at);
-  if (ended_before_it_was_found(attempt, ended)) {
-    counts_.count(Fault::HadEnded);
-    const bool interrupted =
-        attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
-    if (interrupted) --outside_.task(news.key.task).preempted;
-    attempt.stop = StopReason::None;
-  }
+  forget_what_was_found_late(attempt, task, ended);
   if (died_of_warning(attempt, news.end)) attempt.stop = StopReason::TimeLimit;
   blame_its_cap(attempt, usage.gpu_memory_peak);
   expected_ = judge(attempt, task, news.end);
@@ -212,6 +206,15 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   }
   if (expected_.verdict != model::Verdict::None) trial_ended(attempt);
   if (expected_.verdict == model::Verdict::Finished) learn_from(attempt, task, news, ended);
+}
+
+void Checkers::forget_what_was_found_late(SeenAttempt& attempt, SeenTask& task, Instant ended) {
+  if (!ended_before_it_was_found(attempt, ended)) return;
+  counts_.count(Fault::HadEnded);
+  const bool interrupted =
+      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+  if (interrupted) --task.preempted;
+  attempt.stop = StopReason::None;
 }
 
 void Checkers::learn_from(const SeenAttempt& attempt, const SeenTask& task,

@@ -77,6 +77,7 @@ class Checkers {
   void blame_its_cap(SeenAttempt& attempt, Bytes peak) const;
   void check_caps();
   void attempt_ended(Instant at, const model::AttemptEnded& news);
+  void forget_what_was_found_late(SeenAttempt& attempt, SeenTask& task, Instant ended);
   void learn_from(const SeenAttempt& attempt, const SeenTask& task, const model::AttemptEnded& news,
                   Instant ended);
   void ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage);
