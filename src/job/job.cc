@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "job/gpu_caps.h"
 #include "job/job_binding.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
@@ -25,6 +26,9 @@
 #include "job/job_state.h"
 #include "job/keep_learned.h"
 #include "job/learned.h"
+#include "job/task_environment.h"
+#include "job/task_keys.h"
+#include "job/task_terms.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -33,6 +37,7 @@
 #include "settings/configuration_reader.h"
 #include "text/file_name.h"
 #include "text/mistake.h"
+#include "text/placeholder.h"
 #include "text/text_file.h"
 #include "text/yaml_reader.h"
 
