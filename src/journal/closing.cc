@@ -23,7 +23,8 @@ INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
     coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
     CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
-    gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped
+    gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped,
+    gpu_memory_max, capped_by
   FROM live WHERE attempt > 0;
 DELETE FROM live;
 UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
@@ -41,7 +42,8 @@ UPDATE tasks SET attempt_before = e.attempt FROM ended e
   WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
-    gpu_memory_peak, memory_at_least, gpu_capped
+    gpu_memory_peak, memory_at_least, gpu_capped,
+    gpu_memory_max, capped_by
   FROM ended WHERE attempt > 0 AND verdict <> {finished} AND
     task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
 DELETE FROM ended WHERE verdict <> {finished} AND
@@ -52,7 +54,8 @@ DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch 
 constexpr const char* kForgetResult = R"sql(
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
-    gpu_memory_peak, memory_at_least, gpu_capped
+    gpu_memory_peak, memory_at_least, gpu_capped,
+    gpu_memory_max, capped_by
   FROM ended WHERE attempt > 0 AND task = {task};
 DELETE FROM ended WHERE task = {task};
 )sql";

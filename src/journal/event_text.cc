@@ -90,6 +90,10 @@ void append(std::string& data, const model::Reason& reason, const RowNumbers& nu
   add("gpus", needs.gpus);
   add("gpu_memory", needs.gpu_memory.count);
   if (needs.gpu) fmt::format_to(std::back_inserter(data), R"(,"gpu":{})", needs.gpu->value);
+  add("largest", needs.largest ? 1 : 0);
+  add("utilization", needs.sharing.utilization);
+  add("max_per_gpu", needs.sharing.max_per_gpu);
+  add("gpu_memory_seen", reason.gpu_memory_seen.count);
   add("parallel_max", reason.parallel_max);
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
   if (reason.first) {

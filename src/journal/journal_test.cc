@@ -333,6 +333,30 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   EXPECT_THAT(must(reader.waiting()), IsEmpty());
 }
 
+TEST(Journal, KeepsWhatATaskWasKeptToOfItsGpus) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(turn_of(
+      {.at = at(1), .what = model::Sampled{}},
+      {.changes = {model::TaskChanged{.key = key(0), .status = Status::Available}},
+       .commands = {model::StartAttempt{.key = key(0), .promise = {}, .gpu_memory_max = gb(9)}}})));
+  must(journal->commit(
+      turn_of({.at = at(2),
+               .what = model::AttemptStarted{.key = key(0), .pid = 7, .capped_by = "torch 2.10"}},
+              {})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const auto row = [&reader] {
+    must(reader.refresh());
+    return all_tasks(reader).at(0);
+  };
+  EXPECT_EQ(row().gpu_memory_max, gb(9));
+  EXPECT_EQ(row().capped_by, "torch 2.10");
+  must(journal->commit(finished(at(3), key(0), "{}")));
+  EXPECT_EQ(row().gpu_memory_max, gb(9)) << "when it has ended, too";
+  EXPECT_EQ(row().capped_by, "torch 2.10");
+}
+
 TEST(Journal, TellsWhoIsTriedFirstAndHowLongItHasLived) {
   const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"lr=1", "lr=2"}}};

@@ -230,12 +230,13 @@ Result<std::vector<WaitingReason>> JournalReader::waiting() {
       [&room](const Statement& row) {
         constexpr int kFirst = 4;
         const model::Reason reason = read_reason(row, kFirst);
-        return WaitingReason{
-            .group_name = std::string(row.text(0)),
-            .tasks = row.small(1),
-            .memory = {row.integer(2)},
-            .cause = reason.cause,
-            .reason = model::reason_text(reason, room->value_or(model::Headroom{}), row.text(3))};
+        const model::Headroom seen = room->value_or(model::Headroom{});
+        return WaitingReason{.group_name = std::string(row.text(0)),
+                             .tasks = row.small(1),
+                             .memory = {row.integer(2)},
+                             .cause = reason.cause,
+                             .reason = model::reason_text(reason, seen, row.text(3)),
+                             .help = model::help_for(reason, seen)};
       });
 }
 

@@ -113,6 +113,8 @@ struct TaskRow {
   bool memory_at_least = false;  ///< memory_peak is that of its largest process alone.
   bool gpu_capped = false;       ///< It could not have more of a GPU than it had.
   std::string group_in_file;     ///< Its group as the job file calls it.
+  Bytes gpu_memory_max;   ///< What it was to take of each of its GPUs at most; 0: any amount.
+  std::string capped_by;  ///< Who keeps it to that, "torch 2.10.0"; empty: nobody does.
 };
 
 /// How far an attempt said that it was.
@@ -143,6 +145,7 @@ struct WaitingReason {
   Bytes memory;   ///< What each asks for.
   model::Cause cause = model::Cause::None;
   std::string reason;  ///< In words, with the numbers of the last reading.
+  model::Help help;
 };
 
 /// What the next tasks of a kind are given because of what others took in this run.

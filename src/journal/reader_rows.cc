@@ -68,7 +68,7 @@ const std::string_view kTaskColumns =
     "t.batch, "
     "CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END, "
     "coalesce(e.memory_at_least, l.memory_at_least, 0), coalesce(e.gpu_capped, l.gpu_capped, 0), "
-    "g.name ";
+    "g.name, coalesce(e.gpu_memory_max, l.gpu_memory_max, 0), coalesce(e.capped_by, l.capped_by) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -114,7 +114,9 @@ TaskRow read_task(const Statement& row) {
           .directory = std::string(row.text(34)),
           .memory_at_least = row.small(35) != 0,
           .gpu_capped = row.small(36) != 0,
-          .group_in_file = std::string(row.text(37))};
+          .group_in_file = std::string(row.text(37)),
+          .gpu_memory_max = {row.integer(38)},
+          .capped_by = std::string(row.text(39))};
 }
 
 const std::string_view kAllAttempts =

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 7;
+PRAGMA user_version = 8;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -70,6 +70,12 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_groups TEXT NOT NULL DEFAULT '',
   needs_task INTEGER, needs_since_ms INTEGER,    -- who is tried first, and since when it trains
   needs_time_ms INTEGER,                         -- when they may start
+  needs_largest INTEGER NOT NULL DEFAULT 0,      -- the last try: the largest GPUs, alone
+  needs_utilization INTEGER NOT NULL DEFAULT 0,  -- of a GPU, in thousandths
+  needs_max_per_gpu INTEGER NOT NULL DEFAULT 0,  -- so many on it; 0: any number
+  needs_measured INTEGER NOT NULL DEFAULT 0,     -- that was measured, and nobody wrote it
+  needs_until_known INTEGER NOT NULL DEFAULT 0,  -- GPUs of its own until its memory is known, of
+  needs_gpu_seen INTEGER NOT NULL DEFAULT 0,     -- which so much was seen
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0,
@@ -86,14 +92,18 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   processes_max INTEGER NOT NULL, processes_reason TEXT NOT NULL,
   ahead INTEGER NOT NULL, waiting_max INTEGER NOT NULL,
   at_ms INTEGER NOT NULL DEFAULT 0,     -- while one is tried before others, which must live so long
-  try_first_time_ms INTEGER NOT NULL DEFAULT 0
+  try_first_time_ms INTEGER NOT NULL DEFAULT 0,
+  gpu_utilization_max INTEGER NOT NULL DEFAULT 1000 -- in thousandths
 );
 CREATE TABLE headroom_gpus (                -- and of each GPU
   position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,
   whole INTEGER NOT NULL,               -- one task has it for its own
   holders INTEGER NOT NULL, free INTEGER NOT NULL, of_others INTEGER NOT NULL,
   lingering INTEGER NOT NULL,           -- of ended tasks, and not shown to be free yet
-  avoided_for INTEGER                   -- the user whose process there is left alone
+  avoided_for INTEGER,                  -- the user whose process there is left alone
+  tasks INTEGER NOT NULL DEFAULT 0,     -- of the holders those that run,
+  utilization INTEGER NOT NULL DEFAULT 0, -- what they use of it as they say, in thousandths,
+  tasks_max INTEGER NOT NULL DEFAULT 0  -- and how many one of them lets be there; 0: any number
 );
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,
@@ -118,7 +128,9 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   gpu_memory_requested INTEGER NOT NULL, gpu_memory_now INTEGER NOT NULL, -- on each of them
   gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, -- memory_peak is that of its largest process alone
-  gpu_capped INTEGER NOT NULL DEFAULT 0       -- it could not have more of a GPU than it had
+  gpu_capped INTEGER NOT NULL DEFAULT 0,      -- it could not have more of a GPU than it had
+  gpu_memory_max INTEGER NOT NULL DEFAULT 0,  -- what it was to take of each at most; 0: any amount
+  capped_by TEXT NOT NULL DEFAULT ''          -- who keeps it to that; '': nobody does
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
@@ -128,7 +140,8 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   message TEXT NOT NULL, warning TEXT NOT NULL, result TEXT NOT NULL,
   load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
-  memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0
+  memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
+  gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -139,6 +152,7 @@ CREATE TABLE attempts (                 -- attempts that another one came after
   memory_peak INTEGER NOT NULL, cpu_ms INTEGER NOT NULL, message TEXT NOT NULL,
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
+  gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (task, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE reached (                  -- what tasks ask for since their memory ran out

@@ -96,14 +96,14 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-                             "?15, ?16)"),
+                             "?15, ?16, ?17, ?18)"),
       .reached_put = prepare("INSERT OR REPLACE INTO reached VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
       .learned_put = prepare("UPDATE shapes SET learned_memory = ?2, learned_gpu_memory = ?3, "
@@ -170,6 +170,7 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     if (row == nullptr) return {};
     row->pid = started->pid;
     row->started = model::moment_of(event, started->key);
+    row->capped_by = started->capped_by;
   } else if (const auto* ended = std::get_if<model::AttemptEnded>(&event.what)) {
     Task* row = touch_running(ended->key);
     if (row == nullptr) return {};
@@ -187,6 +188,9 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     row->result = ended->result;
     row->warning = ended->warning;
   } else if (const auto* report = std::get_if<model::StageReported>(&event.what)) {
+    if (Task* row = touch_running(report->key); row != nullptr && !report->capped_by.empty()) {
+      row->capped_by = report->capped_by;
+    }
     if (report->traceback.empty()) return {};
     return statements_.traceback_put.run(book_.numbers.of(report->key.task), report->key.attempt,
                                          report->traceback);
@@ -247,12 +251,13 @@ Result<void> TurnWriter::apply(const model::GpusSampled& sample) {
   return {};
 }
 
-void TurnWriter::give(Task& row, const model::Request& promise,
-                      const std::vector<model::GpuIndex>& gpus) const {
-  row.memory_requested = promise.memory;
-  row.gpu_memory_requested = promise.gpu_memory;
+template <class Command>
+void TurnWriter::give(Task& row, const Command& command) const {
+  row.memory_requested = command.promise.memory;
+  row.gpu_memory_requested = command.promise.gpu_memory;
+  row.gpu_memory_max = command.gpu_memory_max;
   row.gpus.clear();
-  for (const model::GpuIndex gpu : gpus) {
+  for (const model::GpuIndex gpu : command.gpus) {
     row.gpus += fmt::format("{}{}", row.gpus.empty() ? "" : ",", book_.numbers.of(gpu));
   }
 }
@@ -334,13 +339,13 @@ Result<void> TurnWriter::apply(Instant at, const model::StartAttempt& start) {
   const Result<Task*> touched = touch(start.key, at);
   if (!touched) return std::unexpected(touched.error());
   (*touched)->started = at;
-  give(**touched, start.promise, start.gpus);
+  give(**touched, start);
   return {};
 }
 
 void TurnWriter::apply(const model::GrantDevice& grant) {
   Task* row = touch_running(grant.key);
-  if (row != nullptr) give(*row, grant.promise, grant.gpus);
+  if (row != nullptr) give(*row, grant);
 }
 
 const TurnWriter::Task* TurnWriter::find(model::TaskIndex task) const {
@@ -367,7 +372,7 @@ Result<TurnWriter::Task*> TurnWriter::touch(model::AttemptKey key, Instant at) {
         std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
         row.memory_requested, row.memory_peak, row.cpu_time, row.message, row.gpus,
         row.gpu_memory_requested, row.gpu_memory_peak, row.memory_at_least ? 1 : 0,
-        row.gpu_capped ? 1 : 0);
+        row.gpu_capped ? 1 : 0, row.gpu_memory_max, row.capped_by);
     if (!put) return std::unexpected(put.error());
   }
   row = {.attempt = key.attempt,
@@ -399,7 +404,8 @@ Result<void> TurnWriter::write_tasks() {
           row.memory_requested, row.memory_now, row.memory_peak, row.cpu_time, row.message,
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
           row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
-          row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0);
+          row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0,
+          row.gpu_memory_max, row.capped_by);
     }
     if (!done) return done;
   }
@@ -415,7 +421,8 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       std::to_underlying(row.failure), row.exit_code, started, row.ended, row.memory_requested,
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
       row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
-      row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0);
+      row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0, row.gpu_memory_max,
+      row.capped_by);
 }
 
 Result<void> TurnWriter::write_counts() {

@@ -104,6 +104,8 @@ class TurnWriter {
     Bytes gpu_memory_now;
     Bytes gpu_memory_peak;
     bool gpu_capped = false;
+    Bytes gpu_memory_max;
+    std::string capped_by;
   };
   struct Statements {
     Statement event;
@@ -139,8 +141,9 @@ class TurnWriter {
   Result<void> apply(const model::Reached& reached);
   Result<void> apply(Instant at, const model::Sampled& sample);
   Result<void> apply(const model::GpusSampled& sample);
-  void give(Task& row, const model::Request& promise,
-            const std::vector<model::GpuIndex>& gpus) const;
+  /// `command` starts an attempt or gives it its GPUs.
+  template <class Command>
+  void give(Task& row, const Command& command) const;
   Result<void> write_tasks();
   Result<void> write_ended(std::uint32_t task, const Task& row);
   Result<void> write_counts();

@@ -43,7 +43,7 @@ Result<void> TurnWriter::read_live(Database& database) {
       "SELECT status, stage, attempt, failure, exit_code, pid, started_ms, ended_ms, "
       "memory_requested, memory_now, memory_peak, cpu_ms, message, warning, result, load_numbers, "
       "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, gpu_memory_now, "
-      "gpu_memory_peak FROM live WHERE task = ?1");
+      "gpu_memory_peak, gpu_memory_max, capped_by FROM live WHERE task = ?1");
   if (!row) return std::unexpected(std::move(row.error()));
   for (std::uint32_t index = 0; index < book_.ended.size(); ++index) {
     const std::uint32_t number = book_.numbers.of(model::TaskIndex{index});
@@ -72,7 +72,9 @@ Result<void> TurnWriter::read_live(Database& database) {
               .gpus = std::string(row->text(19)),
               .gpu_memory_requested = {row->integer(20)},
               .gpu_memory_now = {row->integer(21)},
-              .gpu_memory_peak = {row->integer(22)}};
+              .gpu_memory_peak = {row->integer(22)},
+              .gpu_memory_max = {row->integer(23)},
+              .capped_by = std::string(row->text(24))};
     if (!row->null(7)) task.ended = Instant{Duration(row->integer(7))};
     row->stop();
     if (task.status == Status::Loading) {

@@ -18,21 +18,26 @@ namespace trainyard::journal {
 
 const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
-    "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms";
+    "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms, s.needs_largest, "
+    "s.needs_utilization, s.needs_max_per_gpu, s.needs_measured, s.needs_until_known, "
+    "s.needs_gpu_seen";
 
 Result<WaitingTable> WaitingTable::open(Database& database) {
   Result<Statement> reason = database.prepare(
       "UPDATE shapes SET cause = ?2, needs_memory = ?3, needs_cpus_milli = ?4, needs_gpus = ?5, "
       "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9, needs_task = "
-      "?10, needs_since_ms = ?11, needs_time_ms = ?12 "
+      "?10, needs_since_ms = ?11, needs_time_ms = ?12, needs_largest = ?13, needs_utilization = "
+      "?14, needs_max_per_gpu = ?15, needs_measured = ?16, needs_until_known = ?17, "
+      "needs_gpu_seen = ?18 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
       "INSERT OR REPLACE INTO headroom "
-      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
-      "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+      "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
+      "?12)");
   if (!gpu) return std::unexpected(std::move(gpu.error()));
   return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
 }
@@ -44,7 +49,10 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
   if (needs.gpu) gpu = needs.gpu->value;
   return reason_.run(shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli,
                      needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups, first,
-                     reason.first_since, reason.not_before);
+                     reason.first_since, reason.not_before, needs.largest ? 1 : 0,
+                     needs.sharing.utilization, needs.sharing.max_per_gpu,
+                     reason.per_gpu_measured ? 1 : 0, reason.own_until_known ? 1 : 0,
+                     reason.gpu_memory_seen);
 }
 
 Result<void> WaitingTable::put(const model::Headroom& room) {
@@ -52,11 +60,12 @@ Result<void> WaitingTable::put(const model::Headroom& room) {
       room_.run(room.memory_free, room.memory_held, room.memory_of_others, room.holders,
                 room.cpus.milli, room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others,
                 room.cpu_utilization_max, room.processes_max, room.processes_reason, room.ahead,
-                room.waiting_max, room.at, room.try_first_time);
+                room.waiting_max, room.at, room.try_first_time, room.gpu_utilization_max);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
-                    card.free, card.of_others, card.lingering, card.avoided_for);
+                    card.free, card.of_others, card.lingering, card.avoided_for, card.tasks,
+                    card.utilization, card.tasks_max);
   }
   return done;
 }
@@ -66,9 +75,15 @@ model::Reason read_reason(const Statement& row, int first) {
                        .needs = {.memory = {row.integer(first + 1)},
                                  .cpus = {row.integer(first + 2)},
                                  .gpus = row.small(first + 3),
-                                 .gpu_memory = {row.integer(first + 4)}},
+                                 .gpu_memory = {row.integer(first + 4)},
+                                 .largest = row.small(first + 10) != 0,
+                                 .sharing = {.utilization = row.small(first + 11),
+                                             .max_per_gpu = row.small(first + 12)}},
                        .parallel_max = row.small(first + 6),
-                       .groups = std::string(row.text(first + 7))};
+                       .groups = std::string(row.text(first + 7)),
+                       .per_gpu_measured = row.small(first + 13) != 0,
+                       .own_until_known = row.small(first + 14) != 0,
+                       .gpu_memory_seen = {row.integer(first + 15)}};
   if (!row.null(first + 5)) {
     reason.needs.gpu = model::GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
   }
@@ -81,7 +96,7 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
   Result<Statement> row = database.prepare(
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
-      "ahead, waiting_max, at_ms, try_first_time_ms FROM headroom");
+      "ahead, waiting_max, at_ms, try_first_time_ms, gpu_utilization_max FROM headroom");
   if (!row) return std::unexpected(std::move(row.error()));
   const Result<bool> found = row->next();
   if (!found) return std::unexpected(found.error());
@@ -96,6 +111,7 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                        .cpu_holders = row->small(6),
                        .cpu_used_by_others = row->real(7),
                        .cpu_utilization_max = row->real(8),
+                       .gpu_utilization_max = row->small(15),
                        .processes_max = row->small(9),
                        .processes_reason = std::string(row->text(10)),
                        .ahead = row->small(11),
@@ -103,7 +119,8 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                        .try_first_time = Duration(row->integer(14)),
                        .gpus = {}};
   Result<Statement> gpus = database.prepare(
-      "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for "
+      "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for, tasks, "
+      "utilization, tasks_max "
       "FROM headroom_gpus ORDER BY position");
   if (!gpus) return std::unexpected(std::move(gpus.error()));
   while (true) {
@@ -114,6 +131,9 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                          .present = gpus->small(1) != 0,
                          .whole = gpus->small(2) != 0,
                          .holders = gpus->small(3),
+                         .tasks = gpus->small(8),
+                         .utilization = gpus->small(9),
+                         .tasks_max = gpus->small(10),
                          .free = {gpus->integer(4)},
                          .of_others = {gpus->integer(5)},
                          .lingering = {gpus->integer(6)},

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
+#include "model/gpu_obstacle.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 
@@ -76,8 +77,7 @@ std::string processes_words(const Headroom& room) {
 
 std::string cpu_gate_words(const Headroom& room) {
   return fmt::format(
-      "others use {:.0f} % of the CPUs: from {:.0f} % on, tasks without a GPU run one at a time; "
-      "'--set utilization-limit.cpu=100%' lifts that",
+      "others use {:.0f} % of the CPUs: from {:.0f} % on, tasks without a GPU run one at a time",
       100 * room.cpu_used_by_others, 100 * room.cpu_utilization_max);
 }
 
@@ -100,18 +100,23 @@ std::string tried_first_words(const Reason& reason, const Headroom& room, std::s
                              trainyard::to_text(room.try_first_time));
 }
 
-bool is_wanted(const Reason& reason, std::size_t index) {
-  return !reason.needs.gpu || reason.needs.gpu->value == index;
-}
-
-/// Whether it would do but for another user. For a whole one nothing else may hold it.
-bool is_avoided(const Headroom::Card& card, bool whole) {
-  return card.present && card.avoided_for && (!whole || card.holders == 0);
-}
-
 std::string avoided_words(std::uint32_t user, const Headroom::Card& card) {
   return fmt::format(", user {} computes on GPU {} (others use {} of it)", user, card.label,
                      to_text(card.of_others));
+}
+
+/// "needs a GPU of its own"; of one of which it is only not known how much it takes, that.
+std::string whole_gpu_need(const Reason& reason) {
+  const Request& needs = reason.needs;
+  const std::string own =
+      needs.gpus == 1 ? std::string("a GPU of its own") : fmt::format("{} whole GPUs", needs.gpus);
+  if (needs.largest) return fmt::format("needs {} for its last try, of the largest", own);
+  if (!reason.own_until_known) return "needs " + own;
+  const std::string seen = reason.gpu_memory_seen > Bytes{}
+                               ? fmt::format(" ({} seen so far)", to_text(reason.gpu_memory_seen))
+                               : std::string();
+  return fmt::format("is given {} until one of its kind has ended and its memory is known{}", own,
+                     seen);
 }
 
 /// What stands in the way of those who want whole GPUs.
@@ -121,7 +126,7 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   std::string others;
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
-    if (!card.present || !is_wanted(reason, index)) continue;
+    if (!card.present || !may_be_on(reason, index)) continue;
     ++present;
     if (card.holders > 0) continue;
     ++idle;
@@ -134,53 +139,79 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   return fmt::format(", {} of {} held by no task{}", gpus_text(idle), present, others);
 }
 
+/// "GPU 1 has room for it, but 2 tasks share it and 'max-per-gpu' lets no more".
+std::string crowd_words(const Reason& reason, const Headroom::Card& card) {
+  const int most = tasks_max_beside(reason, card);
+  const std::string room = fmt::format(", GPU {} has room for it, but ", card.label);
+  if (reason.per_gpu_measured && most == reason.needs.sharing.max_per_gpu) {
+    return room +
+           fmt::format("more than {} to a GPU were measured to get less done", tasks_text(most));
+  }
+  return room + fmt::format("{} {} on it and 'max-per-gpu' lets no more be there",
+                            tasks_text(card.tasks), card.tasks == 1 ? "is" : "are");
+}
+
+std::string busy_words(const Reason& reason, const Headroom& room, const Headroom::Card& card) {
+  constexpr int kPercent = 10;  // Of thousandths.
+  return fmt::format(
+      ", GPU {} has room for it, but its tasks use {} % of it and this one {} %: "
+      "'utilization-limit.gpu' is {} %",
+      card.label, card.utilization / kPercent, reason.needs.sharing.utilization / kPercent,
+      room.gpu_utilization_max / kPercent);
+}
+
 /// And of those who want some memory of one.
 std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
-  const Headroom::Card* roomiest = nullptr;
-  bool any = false;
-  std::string avoided;
+  const std::optional<GpuObstacle> nearest = nearest_obstacle(reason, room);
+  if (!nearest) return {};
+  const Headroom::Card& card = room.gpus[nearest->gpu];
+  std::string words;
+  switch (nearest->kind) {
+    case GpuObstacle::Kind::Tasks:
+      words = crowd_words(reason, card);
+      break;
+    case GpuObstacle::Kind::Utilization:
+      words = busy_words(reason, room, card);
+      break;
+    case GpuObstacle::Kind::OtherUser:
+      break;  // Said below, as of all such.
+    case GpuObstacle::Kind::Whole:
+      words = ", which tasks have for their own";
+      break;
+    case GpuObstacle::Kind::None:
+    case GpuObstacle::Kind::Memory:
+      words =
+          fmt::format(", GPU {} has most free: {}", card.label, to_text(not_below_zero(card.free)));
+      if (card.of_others >= kWorthSaying && !card.avoided_for) {
+        words += fmt::format(", others use {} of it", to_text(card.of_others));
+      }
+      break;
+  }
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
-    const Headroom::Card& card = room.gpus[index];
-    if (!card.present || !is_wanted(reason, index)) continue;
-    if (card.avoided_for) {
-      avoided += avoided_words(*card.avoided_for, card);
-      continue;
-    }
-    any = true;
-    if (!card.whole && (roomiest == nullptr || card.free > roomiest->free)) roomiest = &card;
+    const Headroom::Card& other = room.gpus[index];
+    if (!other.present || !other.avoided_for || !may_be_on(reason, index)) continue;
+    words += avoided_words(*other.avoided_for, other);
   }
-  if (roomiest == nullptr) return (any ? ", which tasks have for their own" : "") + avoided;
-  std::string words = fmt::format(", GPU {} has most free: {}", roomiest->label,
-                                  to_text(not_below_zero(roomiest->free)));
-  if (roomiest->of_others >= kWorthSaying) {
-    words += fmt::format(", others use {} of it", to_text(roomiest->of_others));
-  }
-  return words + avoided;
+  return words;
 }
 
 std::string gpu_words(const Reason& reason, const Headroom& room) {
-  const Request& needs = reason.needs;
-  const bool whole = wants_whole_gpus(needs);
-  std::string words = fmt::format(
-      "needs {}", whole && needs.gpus == 1 ? "a GPU of its own" : gpu_promise_text(needs));
-  words += whole ? whole_gpu_words(reason, room) : shared_gpu_words(reason, room);
+  const bool whole = wants_whole_gpus(reason.needs);
+  std::string words = whole ? whole_gpu_need(reason) + whole_gpu_words(reason, room)
+                            : fmt::format("needs {}", gpu_promise_text(reason.needs)) +
+                                  shared_gpu_words(reason, room);
   Bytes lingering;
-  bool avoided = false;
   std::string gone;
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
-    if (is_wanted(reason, index)) {
-      lingering += card.lingering;
-      avoided = avoided || is_avoided(card, whole);
-    }
+    if (may_be_on(reason, index)) lingering += card.lingering;
     if (!card.present) gone += fmt::format(", GPU {} does not answer", card.label);
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {
     words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
                          to_text(lingering));
   }
-  words += gone;
-  return avoided ? words + " ('--set other-users=share' takes such a GPU)" : words;
+  return words + gone;
 }
 
 /// The card is named where it was one when that was told.

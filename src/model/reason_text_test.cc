@@ -50,11 +50,10 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
             "needs 1 CPU, 0.5 of 4 free, 2 tasks hold the others");
 }
 
-TEST(ReasonText, SaysHowBusyOthersKeepTheCpusAndWhatLiftsTheLimit) {
+TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
                         {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
-            "others use 93 % of the CPUs: from 80 % on, tasks without a GPU run one at a time; "
-            "'--set utilization-limit.cpu=100%' lifts that");
+            "others use 93 % of the CPUs: from 80 % on, tasks without a GPU run one at a time");
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {
@@ -77,6 +76,9 @@ TEST(ReasonText, SaysOfAGpuWhatOthersHaveOfThatOne) {
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9), .gpu = GpuIndex{0}}, two_cards()),
             "needs 9 GB on its GPU, GPU 0 has most free: 1 GB, others use 11 GB of it");
   Headroom room = two_cards();
+  EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
+            "needs 9 GB on each of 2 GPUs, GPU 0 has most free: 1 GB, others use 11 GB of it")
+      << "it is the second one that is in the way";
   room.gpus[0].whole = room.gpus[1].whole = true;
   EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
             "needs 9 GB on each of 2 GPUs, which tasks have for their own");
@@ -90,20 +92,50 @@ TEST(ReasonText, CountsTheGpusThatNobodyHolds) {
             "needs 2 whole GPUs, 2 GPUs of 2 held by no task, others use 11 GB of GPU 0");
 }
 
-TEST(ReasonText, SaysForWhomAGpuIsLeftAloneAndWhatLiftsThat) {
+TEST(ReasonText, SaysForWhomAGpuIsLeftAlone) {
   Headroom room = two_cards();
   room.gpus[0].holders = 0;
   room.gpus[0].avoided_for = 1001;
   const std::string words = ", user 1001 computes on GPU 0 (others use 11 GB of it)";
-  const std::string cure = " ('--set other-users=share' takes such a GPU)";
   EXPECT_EQ(gpu_words({.gpus = 2}, room),
-            "needs 2 whole GPUs, 2 GPUs of 2 held by no task" + words + cure);
+            "needs 2 whole GPUs, 2 GPUs of 2 held by no task" + words);
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
-            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words + cure);
+            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words);
   room.gpus[1].avoided_for = 0;
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
-            "needs 6 GB on its GPU" + words +
-                ", user 0 computes on GPU 1 (others use 200 MB of it)" + cure);
+            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words +
+                ", user 0 computes on GPU 1 (others use 200 MB of it)");
+}
+
+TEST(ReasonText, SaysOfAGpuWithRoomWhoMayShareIt) {
+  Headroom room = two_cards();
+  room.gpus[1].tasks = 1;
+  Request needs{.gpus = 1, .gpu_memory = gb(4), .sharing = {.max_per_gpu = 1}};
+  EXPECT_EQ(gpu_words(needs, room),
+            "needs 4 GB on its GPU, GPU 1 has room for it, but 1 task is on it and 'max-per-gpu' "
+            "lets no more be there");
+  EXPECT_EQ(reason_text({.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true}, room),
+            "needs 4 GB on its GPU, GPU 1 has room for it, but more than 1 task to a GPU were "
+            "measured to "
+            "get less done");
+  room.gpus[1].utilization = 700;
+  needs.sharing = {.utilization = 400};
+  EXPECT_EQ(gpu_words(needs, room),
+            "needs 4 GB on its GPU, GPU 1 has room for it, but its tasks use 70 % of it and this "
+            "one 40 %: 'utilization-limit.gpu' is 100 %");
+}
+
+TEST(ReasonText, SaysNeverThatOneNeedsAGpuOfItsOwnOfWhichOnlyTheMemoryIsNotKnown) {
+  Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1}, .own_until_known = true};
+  EXPECT_EQ(reason_text(reason, two_cards()),
+            "is given a GPU of its own until one of its kind has ended and its memory is known, "
+            "1 GPU of 2 held by no task");
+  reason.gpu_memory_seen = mb(9600);
+  EXPECT_EQ(reason_text(reason, two_cards()),
+            "is given a GPU of its own until one of its kind has ended and its memory is known "
+            "(9.6 GB seen so far), 1 GPU of 2 held by no task");
+  EXPECT_EQ(gpu_words({.gpus = 1, .largest = true}, two_cards()),
+            "needs a GPU of its own for its last try, of the largest, 1 GPU of 2 held by no task");
 }
 
 TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {

@@ -57,6 +57,12 @@ struct Reason {
   std::optional<Instant> first_since = std::nullopt;
   /// When they may start, where that is the cause.
   std::optional<Instant> not_before = std::nullopt;
+  /// needs.sharing.max_per_gpu is what was measured to do the most work; nobody wrote it.
+  bool per_gpu_measured = false;
+  /// It is given GPUs of its own for as long as nobody knows how much memory it takes.
+  bool own_until_known = false;
+  /// What tasks of its kind were seen to have of a GPU, where it is to have GPUs of its own.
+  Bytes gpu_memory_seen = {};
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };
@@ -67,9 +73,12 @@ struct Headroom {
   struct Card {
     std::string label;
     bool present = true;
-    bool whole = false;  ///< One task has it for its own.
-    int holders = 0;     ///< Tasks that hold something of it.
-    Bytes free;          ///< Negative when more is in use than should be.
+    bool whole = false;   ///< One task has it for its own.
+    int holders = 0;      ///< Tasks that hold something of it.
+    int tasks = 0;        ///< Of the holders those that run.
+    int utilization = 0;  ///< Of those of them that say it, in thousandths.
+    int tasks_max = 0;    ///< So many one of them lets be there; 0: any number.
+    Bytes free;           ///< Negative when more is in use than should be.
     Bytes of_others;
     Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
     /// For whose process it is not taken, by number.
@@ -88,6 +97,7 @@ struct Headroom {
   int cpu_holders = 0;
   double cpu_used_by_others = 0;
   double cpu_utilization_max = 1;  ///< utilization-limit.cpu
+  int gpu_utilization_max = 1000;  ///< utilization-limit.gpu, in thousandths.
   int processes_max = 0;           ///< How many tasks run at once; 0 is no limit.
   std::string processes_reason;    ///< Why; empty where max-process says so.
   int ahead = 0;                   ///< Loaded, and not training yet.
@@ -101,6 +111,26 @@ struct Headroom {
 /// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, others use 4 GB". Empty where
 /// nobody waits. `first` is the name of Reason::first.
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
+
+/// What somebody can do about it.
+struct Help {
+  enum class Where : std::uint8_t {
+    Nowhere,  ///< There is nothing but to wait.
+    Shell,    ///< Shows more.
+    Resume,   ///< Behind "trainyard run --resume DIRECTORY", when the run has been ended.
+    JobFile,  ///< A key of the task or its group; for a run that is resumed.
+  };
+  Where where = Where::Nowhere;
+  std::string line;  ///< To type.
+
+  friend bool operator==(const Help&, const Help&) = default;
+};
+
+/// "shell", "resume", "job-file"; empty where nothing helps.
+std::string_view to_text(Help::Where where);
+
+/// What helps against the reason as it is told.
+Help help_for(const Reason& reason, const Headroom& room);
 
 /// "3.6 GB on its GPU", "2 whole GPUs".
 std::string gpu_promise_text(const Request& promise);

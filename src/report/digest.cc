@@ -25,6 +25,7 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   look_at_matrix(row);
   stages_ = stages_ || row.times.load_numbers > 0;
   gpus_ = gpus_ || !row.gpus.empty();
+  capped_ = capped_ || row.gpu_memory_max > Bytes{};
   edited_ += row.edited ? 1 : 0;
   if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
@@ -79,6 +80,11 @@ std::string attempts_text(const journal::TaskRow& row) {
   const auto trained = static_cast<std::uint32_t>(std::max(row.times.train_numbers, 0));
   return trained > row.attempt ? fmt::format("{} ({} tries)", row.attempt, trained)
                                : fmt::format("{}", row.attempt);
+}
+
+std::string cap_text(const journal::TaskRow& row) {
+  if (row.gpu_memory_max == Bytes{}) return "-";
+  return row.capped_by.empty() ? "no" : to_text(row.gpu_memory_max);
 }
 
 std::string learned_text(Bytes memory, Bytes gpu_memory) {

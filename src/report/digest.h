@@ -57,6 +57,9 @@ class GroupDigest {
   /// Whether any of its tasks has had a GPU.
   [[nodiscard]] bool any_gpus() const { return gpus_; }
 
+  /// Whether any of its tasks was kept to less than all of a GPU.
+  [[nodiscard]] bool any_capped() const { return capped_; }
+
   /// From the first start to the last end of the attempts that count; nothing before that.
   [[nodiscard]] std::optional<Duration> took() const;
 
@@ -67,6 +70,7 @@ class GroupDigest {
   bool first_row_ = true;
   bool stages_ = false;
   bool gpus_ = false;
+  bool capped_ = false;
   int edited_ = 0;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
@@ -88,6 +92,10 @@ std::string standing_text(const journal::TaskRow& row);
 
 /// How often it was started: "2"; "1 (3 tries)" where one of its processes trained more than once.
 std::string attempts_text(const journal::TaskRow& row);
+
+/// What it was kept to of each of its GPUs: "9 GB"; "no": nobody could keep it to anything, "-": it
+/// was to be kept to nothing.
+std::string cap_text(const journal::TaskRow& row);
 
 /// "2 GB of memory and 5 GB of a GPU": what of the two is learned (not 0).
 std::string learned_text(Bytes memory, Bytes gpu_memory);

@@ -115,6 +115,7 @@ HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head)
       columns_(digest.result_columns()),
       more_(digest.more_than_columns()),
       gpus_(digest.any_gpus()),
+      caps_(digest.any_capped()),
       stages_(digest.stages()),
       best_id_(digest.best().value_or(Best{}).id),
       head_(head) {}
@@ -129,6 +130,7 @@ std::string HtmlTaskTable::head() const {
   if (stages_) text += heading("Load time", true) + heading("Train time", true);
   text += heading("Attempts", true) + heading("Peak memory", true);
   if (gpus_) text += heading("GPU", true) + heading("Peak GPU memory", true);
+  if (caps_) text += heading("Kept to", true);
   text += heading("CPU time", true);
   text += R"(<th scope="col" class="logs">Logs</th>)";
   if (more_) text += R"(<th scope="col">Other results</th>)";
@@ -167,6 +169,9 @@ std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
     text += fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus);
     text +=
         memory_cell(row.gpu_memory_peak, to_text(row.gpu_memory_peak), row.gpu_memory_requested);
+  }
+  if (caps_) {
+    text += fmt::format(R"(<td class="n" title="{}">{}</td>)", html(row.capped_by), cap_text(row));
   }
   text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
   text += log_cell(row);

@@ -26,7 +26,8 @@ class HtmlTaskTable {
   std::vector<std::string> matrix_keys_;
   std::vector<FieldColumn> columns_;
   bool more_;
-  bool gpus_ = false;  ///< Whether any had a GPU.
+  bool gpus_ = false;  ///< Whether any had a GPU,
+  bool caps_ = false;  ///< and was kept to a part of it.
   bool stages_;        ///< Whether its tasks load before they train.
   std::string best_id_;
   const ReportHead& head_;

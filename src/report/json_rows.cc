@@ -15,6 +15,7 @@
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
+#include "report/help_line.h"
 #include "report/result_fields.h"
 #include "run/run_directory.h"
 
@@ -124,6 +125,8 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
   task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
   task.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
+  task.add("gpu_memory_max_bytes", row.gpu_memory_max.count);
+  task.add("gpu_capped_by", text_or_null(row.capped_by));
   task.add_text("result", object_or_null(row.result));
   task.add("edited", row.edited);
   task.add("warning", text_or_null(row.warning));
@@ -183,12 +186,14 @@ std::string json_of(const journal::ExecutionRow& row) {
                       {"forecast_at_the_worst_ms", known_ms(row.forecast_at_the_worst)}});
 }
 
-std::string json_of(const journal::WaitingReason& row) {
+std::string json_of(const journal::WaitingReason& row, std::string_view run_directory) {
   return compact(Json{{"group", row.group_name},
                       {"tasks", row.tasks},
                       {"memory_requested_bytes", row.memory.count},
                       {"cause", model::to_text(row.cause)},
-                      {"reason", row.reason}});
+                      {"reason", row.reason},
+                      {"help", text_or_null(help_line(row.help, run_directory))},
+                      {"help_where", text_or_null(to_text(row.help.where))}});
 }
 
 std::string json_of(const journal::LearnedRow& row) {

@@ -20,7 +20,8 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now);
 std::string json_of(const journal::AttemptRow& row, std::string_view id);
 std::string json_of(const journal::GroupRow& row);
 std::string json_of(const journal::ExecutionRow& row);
-std::string json_of(const journal::WaitingReason& row);
+/// The run directory as its lines to type name it.
+std::string json_of(const journal::WaitingReason& row, std::string_view run_directory);
 std::string json_of(const journal::LearnedRow& row);
 std::string json_of(const journal::SharingRow& row);
 std::string json_of(const journal::MachineRow& row);

@@ -388,7 +388,9 @@ std::string ProgressLine::reason_text() const {
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
   const model::Reason& reason = reasons_.begin()->second;
   const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
-  return ", waits: " + plain(model::reason_text(reason, room_, first));
+  const model::Help help = model::help_for(reason, room_);
+  const std::string helps = help.line.empty() ? std::string() : fmt::format(" ('{}')", help.line);
+  return ", waits: " + plain(model::reason_text(reason, room_, first) + helps);
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

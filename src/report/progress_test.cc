@@ -286,6 +286,21 @@ TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
       "\r0/2 done, 1 running, 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
 }
 
+TEST(ProgressLine, SaysWhatWouldHelpThem) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  const model::Decision waits{
+      .changes = {model::ReasonChanged{
+          .shape = {0},
+          .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
+  line.turn(2000, waits);
+  EXPECT_EQ(
+      line.turn(6000, {}),
+      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved, waits: max-parallel lets "
+      "1 task of its group run at once ('max-parallel: 2')\x1b[K");
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();

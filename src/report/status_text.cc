@@ -19,6 +19,7 @@
 #include "model/sharing_text.h"
 #include "model/status.h"
 #include "report/digest.h"
+#include "report/help_line.h"
 #include "report/json_rows.h"
 #include "report/planned_time.h"
 #include "report/result_fields.h"
@@ -159,12 +160,13 @@ std::string progress_text(const journal::TaskRow& row) {
   return text.empty() ? "-" : cut(plain(text), kNameMax);
 }
 
-void add_gpu_cells(const journal::TaskRow& row, Cells& cells) {
+void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
   const bool some = !row.gpus.empty();
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
   cells.push_back(some ? to_text(row.gpu_memory_now) : "-");
   cells.push_back(!some ? "-" : whole ? "all" : to_text(row.gpu_memory_requested));
+  if (caps) cells.push_back(cap_text(row));
 }
 
 std::string running_text(const StatusView& view) {
@@ -175,7 +177,10 @@ std::string running_text(const StatusView& view) {
   });
   const bool gpus = std::ranges::any_of(
       view.running, [](const journal::TaskRow& row) { return !row.gpus.empty(); });
+  const bool caps = std::ranges::any_of(
+      view.running, [](const journal::TaskRow& row) { return row.gpu_memory_max > Bytes{}; });
   if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "OF"});
+  if (caps) rows[0].emplace_back("CAP");
   if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -184,7 +189,7 @@ std::string running_text(const StatusView& view) {
     rows.push_back({name_of(row), model::word_for(row.standing), fmt::format("{}", row.attempt),
                     so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
                     to_text(row.memory_requested)});
-    if (gpus) add_gpu_cells(row, rows.back());
+    if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
   }
   int all = 0;
@@ -250,9 +255,11 @@ std::string kinds_text(std::string_view title, const std::vector<Row>& rows, std
 std::string waiting_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
   return kinds_text("waiting", told_together(view.waiting), kReasonsShown,
-                    [](const journal::WaitingReason& row) {
-                      return fmt::format("{}, {}: {}", plain(row.group_name),
-                                         counted(row.tasks, "task"), plain(row.reason));
+                    [&view](const journal::WaitingReason& row) {
+                      std::string line = fmt::format("{}, {}: {}", plain(row.group_name),
+                                                     counted(row.tasks, "task"), plain(row.reason));
+                      const std::string help = help_text(row.help, view.run_directory);
+                      return help.empty() ? line : line + "\n    " + plain(help);
                     });
 }
 
@@ -345,7 +352,9 @@ std::string status_json_open(const StatusView& view) {
        {"execution", json_of(view.execution)},
        {"machine", view.machine ? json_of(*view.machine) : "null"},
        {"groups", json_list(view.groups, as_json)},
-       {"waiting", json_list(view.waiting, as_json)},
+       {"waiting",
+        json_list(view.waiting,
+                  [&view](const auto& row) { return json_of(row, view.run_directory); })},
        {"learned", json_list(view.learned, as_json)},
        {"sharing", json_list(view.sharing, as_json)},
        {"running", json_list(view.running, task)},

@@ -232,6 +232,49 @@ TEST(Status, SaysWhichResultsWereLostOrChanged) {
   EXPECT_EQ(json.at("warned").at(0).at("warning"), "the result is\nnot JSON");
 }
 
+TEST(Status, GivesALineToTypeWhereOneHelps) {
+  StatusView view = view_of_a_live_run();
+  view.run_directory = "runs/my sweep";
+  const auto help = [&view](model::Help::Where where, const char* line) {
+    view.waiting[0].help = {.where = where, .line = line};
+    return status_text(view);
+  };
+  const auto json = [&view](const char* key) {
+    return nlohmann::json::parse(status_json(view)).at("waiting").at(0).at(key);
+  };
+  EXPECT_THAT(help(model::Help::Where::Resume, "--set other-users=share"),
+              HasSubstr("tasks hold 8 GB\n    would help, after Ctrl-C: trainyard run --resume "
+                        "'runs/my sweep' --set other-users=share\n"));
+  EXPECT_EQ(json("help"), "trainyard run --resume 'runs/my sweep' --set other-users=share");
+  EXPECT_EQ(json("help_where"), "resume");
+  EXPECT_THAT(help(model::Help::Where::JobFile, "max-parallel: 3"),
+              HasSubstr("\n    would help, in the job file of a resumed run: max-parallel: 3\n"));
+  EXPECT_EQ(json("help_where"), "job-file");
+  EXPECT_THAT(help(model::Help::Where::Shell, "trainyard devices"),
+              HasSubstr("\n    who it is: trainyard devices\n"));
+  EXPECT_EQ(json("help_where"), "shell");
+  EXPECT_THAT(help(model::Help::Where::Nowhere, ""), Not(HasSubstr("help")));
+  EXPECT_TRUE(json("help").is_null());
+  EXPECT_TRUE(json("help_where").is_null());
+}
+
+TEST(Status, SaysWhatTasksAreKeptToOfTheirGpus) {
+  StatusView view = view_of_a_live_run();
+  journal::TaskRow& row = view.running[0];
+  row.gpus = "0";
+  row.gpu_memory_now = gb(3);
+  row.gpu_memory_requested = gb(5);
+  EXPECT_THAT(status_text(view), Not(HasSubstr("CAP")));
+  row.gpu_memory_max = gb(9);
+  EXPECT_THAT(status_text(view), HasSubstr("GPU  GPU MEMORY    OF  CAP\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB   no\n"));
+  row.capped_by = "torch 2.10.0";
+  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB  9 GB\n"));
+  const nlohmann::json json = nlohmann::json::parse(status_json(view)).at("running").at(0);
+  EXPECT_EQ(json.at("gpu_memory_max_bytes"), 9'000'000'000);
+  EXPECT_EQ(json.at("gpu_capped_by"), "torch 2.10.0");
+}
+
 TEST(Status, LetsNoControlCharacterThrough) {
   StatusView view = view_of_a_live_run();
   view.failed[0].message = "\x1b]0;title\x07 done\r\n";
@@ -274,7 +317,8 @@ TEST(Status, GivesJsonWithStableNames) {
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
     "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "gpus": [], "gpu_memory_requested_bytes": 0,
-    "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "result": null, "edited": false, "warning": null, "message": null,
+    "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "gpu_memory_max_bytes": 0,
+    "gpu_capped_by": null, "result": null, "edited": false, "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");

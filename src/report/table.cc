@@ -72,6 +72,10 @@ TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
     columns_.push_back({.title = "PEAK GPU", .right = true});
     gpus_ = true;
   }
+  if (digest.any_capped()) {
+    columns_.push_back({.title = "CAP", .right = true});
+    caps_ = true;
+  }
   for (const FieldColumn& column : results_) {
     columns_.push_back({.title = cut(plain(column.key), kCellMax), .right = column.numeric});
   }
@@ -92,6 +96,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
     cells.push_back(row.gpus.empty() ? "-" : row.gpus);
     cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));
   }
+  if (caps_) cells.push_back(cap_text(row));
   const Fields fields = read_fields(row.result);
   for (const FieldColumn& column : results_) {
     cells.push_back(show_field(column, find_field(fields, column.key)));

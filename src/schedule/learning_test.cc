@@ -107,6 +107,25 @@ TEST(Learning, ProbesWithAWholeCardAndPacksTheRest) {
                    "start 4#1 with 1 GB, 2.4 GB on 0"}));
 }
 
+TEST(Learning, SaysOfOneThatIsGivenAWholeCardWhatItsKindWasSeenToHave) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
+  const Texts waits = changes(yard.first);
+  EXPECT_EQ(waits.back(),
+            "shape 0: is given a GPU of its own until one of its kind has ended and its memory is "
+            "known, 0 GPUs of 2 held by no task");
+  yard.go(yard.first, at(0));
+  const auto seen = [&yard](int when, Bytes had) {
+    return changes(yard.on(
+        at(when), model::GpusSampled{.gpus = {{.used = had}, {}},
+                                     .uses = {{.key = {{0}, 1}, .gpu = {0}, .memory = had}}}));
+  };
+  static_cast<void>(seen(1, gb(4)));
+  EXPECT_EQ(seen(2, mb(4200)), Texts{}) << "not for each megabyte";
+  EXPECT_EQ(seen(3, gb(5)).at(0),
+            "shape 0: is given a GPU of its own until one of its kind has ended and its memory is "
+            "known (5 GB seen so far), 0 GPUs of 2 held by no task");
+}
+
 TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
   yard.go(yard.first, at(0));

@@ -400,6 +400,7 @@ struct Scheduler::State {
   void note_queued(model::Decision& out);
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
                                          const GpuSet& gpus) const;
+  void explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const;
   [[nodiscard]] model::Headroom headroom_now(Instant at) const;
 
   std::vector<model::Shape> shapes_;

@@ -80,11 +80,9 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
       break;
     case model::Cause::Gpus:
     case model::Cause::GpusLinger:
-    case model::Cause::GpusGone: {
-      const model::Request request = within_gpus(lane.request, lane.shape);
-      reason.needs = {.gpus = request.gpus, .gpu_memory = request.gpu_memory, .gpu = request.gpu};
+    case model::Cause::GpusGone:
+      explain_gpus(lane, reason);
       break;
-    }
     case model::Cause::Settling:
       if (!gpus.empty()) reason.needs.gpu = gpus.front();
       break;
@@ -92,6 +90,24 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
       break;
   }
   return reason;
+}
+
+void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const {
+  const model::Request request = within_gpus(lane.request, lane.shape);
+  reason.needs = {.gpus = request.gpus,
+                  .gpu_memory = request.gpu_memory,
+                  .gpu = request.gpu,
+                  .largest = request.largest,
+                  .sharing = request.sharing};
+  reason.per_gpu_measured = request.sharing.max_per_gpu != lane.request.sharing.max_per_gpu;
+  if (!model::wants_whole_gpus(request) || request.largest) return;
+  reason.own_until_known = shapes_[lane.shape.value].terms.learns_gpu_memory;
+  // What one that runs has grows with every reading: of that nobody need be told each time.
+  constexpr std::int64_t kWorthTelling = 10;
+  const Bytes seen = estimates_.seen(lane.shape).gpu_memory;
+  const Bytes told = reasons_[lane.shape.value].gpu_memory_seen;
+  const bool alike = seen >= told && seen - told < Bytes{seen.count / kWorthTelling};
+  reason.gpu_memory_seen = alike ? told : seen;
 }
 
 void Scheduler::State::tell_headroom(Instant at, bool after_reading, model::Decision& out) {
@@ -122,6 +138,7 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
       .cpu_holders = ledger_.tasks_with_cpus(),
       .cpu_used_by_others = ledger_.cpu_used_by_others(),
       .cpu_utilization_max = policy_.cpu_utilization_max,
+      .gpu_utilization_max = chooser_.utilization_max(),
       .processes_max = bounded ? processes_max() : 0,
       .processes_reason = by_setting ? std::string() : std::string(capacity_.processes_max_reason),
       .ahead = ahead_,
@@ -135,6 +152,9 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
                          .present = card.present,
                          .whole = card.whole,
                          .holders = card.holders,
+                         .tasks = card.sharers.tasks(),
+                         .utilization = card.sharers.utilization(),
+                         .tasks_max = card.sharers.tasks_max(),
                          .free = card.free,
                          .of_others = gpus_.of_others({index}),
                          .lingering = {},

@@ -95,6 +95,11 @@ groups:
                          {f"t{n}": ("FINISHED", 1) for n in range(7)})
         self.assertEqual(rows["greedy"]["word"], "FINISHED")
         self.assertGreater(rows["greedy"]["attempt"], 1)
+        # Those that began beside others are kept to something, and it is said by whom and to what.
+        kept = [row for row in rows.values() if row["gpu_memory_max_bytes"] > 0]
+        self.assertGreaterEqual(len(kept), 6)
+        self.assertEqual({row["gpu_capped_by"] for row in kept}, {"torch 2.10.0"})
+        self.assertTrue(all(row["gpu_memory_max_bytes"] >= row["gpu_memory_requested_bytes"] for row in kept))
 
     def test_are_not_told_to_a_torch_that_does_not_begin_with_them(self):
         self.install("2.9.1")

@@ -209,8 +209,9 @@ groups:
         # The emptiest first; of two that are alike the one where less is left beside it.
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
         self.assertEqual(self.reasons(), [
-            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 (others use 2 GB of it) "
-            "('--set other-users=share' takes such a GPU)"])
+            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 (others use 2 GB of it)"])
+        self.assertIn("would help, after Ctrl-C: trainyard run --resume runs/job --set other-users=share\n",
+                      self.trainyard("status", expect=0).stdout)
         other.kill()
         other.wait()
         self.until("the fourth", lambda: self.has("t3"))

@@ -78,9 +78,10 @@ groups:
                 done = self.trainyard("status", "runs/job", "--json")
                 return json.loads(done.stdout)["waiting"] if done.returncode == 0 else []
             self.until("the limit", lambda: any(row["cause"] == "others-use-cpu" for row in reasons()))
-            said = reasons()[0]["reason"]
-            self.assertRegex(said, r"^others use \d+ % of the CPUs: from 80 % on, tasks without a GPU run one at a time; "
-                             r"'--set utilization-limit.cpu=100%' lifts that$")
+            said = reasons()[0]
+            self.assertRegex(said["reason"], r"^others use \d+ % of the CPUs: from 80 % on, tasks without a GPU run one at a time$")
+            self.assertEqual(said["help"],
+                             f"trainyard run --resume {self.directory}/runs/job --set utilization-limit.cpu=100%")
             self.keep_opening_gate(yard)
             self.end_of(yard, expect=0)
         finally:

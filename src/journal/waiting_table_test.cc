@@ -1,0 +1,87 @@
+// What is told of why tasks wait is read back as it was told.
+#include "journal/waiting_table.h"
+
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "journal/journal.h"
+#include "journal/sqlite.h"
+#include "journal/test_run.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::journal {
+namespace {
+
+/// Every number another one, so that none is taken for its neighbour.
+model::Reason told_reason() {
+  return {.cause = model::Cause::Gpus,
+          .needs = {.memory = gb(1),
+                    .cpus = model::cpus(2),
+                    .gpus = 3,
+                    .gpu_memory = gb(4),
+                    .gpu = model::GpuIndex{5},
+                    .largest = true,
+                    .sharing = {.utilization = 600, .max_per_gpu = 7}},
+          .parallel_max = 8,
+          .groups = "'train'",
+          .first_since = at(9),
+          .not_before = at(10),
+          .per_gpu_measured = true,
+          .own_until_known = true,
+          .gpu_memory_seen = gb(11)};
+}
+
+model::Headroom told_room() {
+  return {.at = at(1),
+          .memory_free = gb(2),
+          .memory_held = gb(3),
+          .memory_of_others = gb(4),
+          .holders = 5,
+          .cpus = model::cpus(6),
+          .cpus_free = model::cpus(7),
+          .cpu_holders = 8,
+          .cpu_used_by_others = 0.5,
+          .cpu_utilization_max = 0.75,
+          .gpu_utilization_max = 900,
+          .processes_max = 10,
+          .processes_reason = "11 open files",
+          .ahead = 12,
+          .waiting_max = 13,
+          .try_first_time = Duration(14),
+          .gpus = {{.label = "0",
+                    .whole = true,
+                    .holders = 15,
+                    .tasks = 16,
+                    .utilization = 170,
+                    .tasks_max = 18,
+                    .free = gb(19),
+                    .of_others = gb(20),
+                    .lingering = gb(21),
+                    .avoided_for = 22},
+                   {.label = "1:0", .present = false}}};
+}
+
+TEST(WaitingTable, ReadsBackWhatIsTold) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  Database database = must(Database::open(directory.journal(), Database::Access::Write));
+  EXPECT_EQ(must(read_headroom(database)), std::nullopt);
+  WaitingTable table = must(WaitingTable::open(database));
+  must(table.put(0, told_reason(), std::nullopt));
+  must(table.put(told_room()));
+  Statement row = must(database.prepare(fmt::format("SELECT {} FROM shapes s", kReasonColumns)));
+  ASSERT_TRUE(must(row.next()));
+  EXPECT_EQ(read_reason(row, 0), told_reason());
+  EXPECT_EQ(must(read_headroom(database)), told_room());
+}
+
+}  // namespace
+}  // namespace trainyard::journal

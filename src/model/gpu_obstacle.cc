@@ -1,0 +1,58 @@
+#include "model/gpu_obstacle.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+using Kind = GpuObstacle::Kind;
+
+Kind kind_on(const Reason& reason, const Headroom& room, const Headroom::Card& card) {
+  if (card.whole) return Kind::Whole;
+  if (reason.needs.gpu_memory > card.free) return Kind::Memory;
+  if (card.avoided_for) return Kind::OtherUser;
+  const int most = tasks_max_beside(reason, card);
+  if (most > 0 && card.tasks >= most) return Kind::Tasks;
+  const int together = card.utilization + reason.needs.sharing.utilization;
+  const bool busy = card.utilization > 0 && together > room.gpu_utilization_max;
+  return busy ? Kind::Utilization : Kind::None;
+}
+
+}  // namespace
+
+bool may_be_on(const Reason& reason, std::size_t gpu) {
+  return !reason.needs.gpu || reason.needs.gpu->value == gpu;
+}
+
+int tasks_max_beside(const Reason& reason, const Headroom::Card& card) {
+  const int own = reason.needs.sharing.max_per_gpu;
+  if (own == 0 || card.tasks_max == 0) return std::max(own, card.tasks_max);
+  return std::min(own, card.tasks_max);
+}
+
+std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom& room) {
+  std::vector<GpuObstacle> all;
+  for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
+    const Headroom::Card& card = room.gpus[gpu];
+    if (!card.present || !may_be_on(reason, gpu)) continue;
+    all.push_back({.kind = kind_on(reason, room, card),
+                   .gpu = gpu,
+                   .missing = std::max(Bytes{}, reason.needs.gpu_memory - card.free)});
+  }
+  const auto last = static_cast<std::size_t>(std::max(reason.needs.gpus, 1));
+  if (all.size() < last) return std::nullopt;
+  std::ranges::sort(all, {}, [&room](const GpuObstacle& it) {
+    return std::tuple(it.kind, room.gpus[it.gpu].avoided_for.has_value(), it.missing, it.gpu);
+  });
+  return all[last - 1];
+}
+
+}  // namespace trainyard::model

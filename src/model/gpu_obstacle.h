@@ -1,0 +1,41 @@
+// Which of the GPUs a waiting task could begin on soonest, and what of that GPU is in its way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+
+/// Nearest means: the least would have to change. In this order.
+struct GpuObstacle {
+  enum class Kind : std::uint8_t {
+    None,         ///< At the last reading there was room.
+    Tasks,        ///< There is memory, and as many tasks as may share it.
+    Utilization,  ///< There is memory, and tasks that keep it busy.
+    OtherUser,    ///< There is memory, and a process of a user to whom it is left.
+    Memory,       ///< It has too little free.
+    Whole,        ///< Who has it has it for its own.
+  };
+  Kind kind = Kind::None;
+  std::size_t gpu = 0;
+  Bytes missing;  ///< So much more would have to be free.
+
+  friend bool operator==(const GpuObstacle&, const GpuObstacle&) = default;
+};
+
+/// Of one that shares its GPUs. Of several GPUs that it needs it is the last one that comes free.
+/// Nothing where fewer answer than it needs.
+std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom& room);
+
+/// How many tasks may be on a GPU together, by what it says itself and by those that are there; 0:
+/// any number.
+int tasks_max_beside(const Reason& reason, const Headroom::Card& card);
+
+/// Whether it could be one of its GPUs at all.
+bool may_be_on(const Reason& reason, std::size_t gpu);
+
+}  // namespace trainyard::model

@@ -1,0 +1,139 @@
+// What helps against a reason. See model/waiting.h.
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "model/gpu_obstacle.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+using Where = Help::Where;
+
+const Help& seeing_devices() {
+  static const Help kSeen{.where = Where::Shell, .line = "trainyard devices"};
+  return kSeen;
+}
+
+Help with_setting(std::string_view key, std::string_view value) {
+  return {.where = Where::Resume, .line = fmt::format("--set {}={}", key, value)};
+}
+
+Help with_key(std::string_view key, std::string_view value) {
+  return {.where = Where::JobFile, .line = fmt::format("{}: {}", key, value)};
+}
+
+/// A GPU that no task holds and that is left to another user, of those that it could have.
+bool is_kept_for_another_user(const Reason& reason, const Headroom& room) {
+  for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
+    const Headroom::Card& card = room.gpus[gpu];
+    if (card.present && card.avoided_for && card.holders == 0 && may_be_on(reason, gpu)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Help for_whole_gpus(const Reason& reason, const Headroom& room) {
+  if (is_kept_for_another_user(reason, room)) return with_setting("other-users", "share");
+  for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
+    const Headroom::Card& card = room.gpus[gpu];
+    const bool idle = card.present && card.holders == 0 && may_be_on(reason, gpu);
+    if (idle && card.of_others > Bytes{}) return seeing_devices();
+  }
+  if (reason.needs.largest) return {};
+  if (reason.gpu_memory_seen > Bytes{}) {
+    std::string seen = to_text(reason.gpu_memory_seen);
+    std::erase(seen, ' ');
+    return with_key("gpu-memory", "at least " + seen);
+  }
+  return reason.own_until_known ? Help{} : with_key("gpu-memory", "auto");
+}
+
+Help for_shared_gpus(const Reason& reason, const Headroom& room) {
+  const std::optional<GpuObstacle> nearest = nearest_obstacle(reason, room);
+  if (!nearest) return seeing_devices();
+  const Headroom::Card& card = room.gpus[nearest->gpu];
+  switch (nearest->kind) {
+    case GpuObstacle::Kind::Tasks: {
+      const int most = tasks_max_beside(reason, card);
+      if (reason.per_gpu_measured && most == reason.needs.sharing.max_per_gpu) return {};
+      return with_key("max-per-gpu", std::to_string(most + 1));
+    }
+    case GpuObstacle::Kind::Utilization: {
+      constexpr int kPercent = 10;  // Of thousandths.
+      const int together = card.utilization + reason.needs.sharing.utilization;
+      return with_setting("utilization-limit.gpu",
+                          fmt::format("{}%", (together + kPercent - 1) / kPercent));
+    }
+    case GpuObstacle::Kind::OtherUser:
+      return with_setting("other-users", "share");
+    case GpuObstacle::Kind::Memory:
+      // Where what others have of it would do, it is worth to look who they are.
+      return card.of_others >= nearest->missing ? seeing_devices() : Help{};
+    case GpuObstacle::Kind::None:
+    case GpuObstacle::Kind::Whole:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_text(Where where) {
+  switch (where) {
+    case Where::Nowhere:
+      return {};
+    case Where::Shell:
+      return "shell";
+    case Where::Resume:
+      return "resume";
+    case Where::JobFile:
+      return "job-file";
+  }
+  return {};
+}
+
+Help help_for(const Reason& reason, const Headroom& room) {
+  switch (reason.cause) {
+    case Cause::TriedFirst:
+      return with_key("try-first", "0");
+    case Cause::NotYet:
+      return with_key("start-after", "0s");
+    case Cause::Processes:
+      return room.processes_reason.empty() ? with_setting("scheduler.max-process", "0") : Help{};
+    case Cause::OthersUseCpu:
+      return with_setting("utilization-limit.cpu", "100%");
+    case Cause::Parallel:
+      return with_key("max-parallel", std::to_string(reason.parallel_max + 1));
+    case Cause::Memory:
+      if (room.memory_of_others < reason.needs.memory - room.memory_free) return {};
+      return {.where = Where::Shell, .line = "ps -eo user,pid,rss,args --sort=-rss | head"};
+    case Cause::Gpus:
+      return wants_whole_gpus(reason.needs) ? for_whole_gpus(reason, room)
+                                            : for_shared_gpus(reason, room);
+    case Cause::GpusLinger:
+    case Cause::GpusGone:
+      return seeing_devices();
+    case Cause::Ahead:
+      if (room.waiting_max == 0 || room.ahead < room.waiting_max) return {};
+      return with_setting("scheduler.max-waiting", std::to_string(room.waiting_max + 1));
+    case Cause::None:
+    case Cause::Group:
+    case Cause::Queued:
+    case Cause::KeeperSilent:
+    case Cause::Cpus:
+    case Cause::Settling:
+    case Cause::Reserved:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace trainyard::model

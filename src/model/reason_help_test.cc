@@ -1,0 +1,89 @@
+// What helps against a reason, as a line to type.
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+using Where = Help::Where;
+
+Help of(Cause cause, const Request& needs, const Headroom& room) {
+  return help_for({.cause = cause, .needs = needs}, room);
+}
+
+Help resume(const char* line) { return {.where = Where::Resume, .line = line}; }
+Help job_file(const char* line) { return {.where = Where::JobFile, .line = line}; }
+Help shell(const char* line) { return {.where = Where::Shell, .line = line}; }
+
+TEST(Help, IsTheSettingThatHolds) {
+  EXPECT_EQ(of(Cause::OthersUseCpu, {}, {}), resume("--set utilization-limit.cpu=100%"));
+  EXPECT_EQ(of(Cause::Processes, {}, {.processes_max = 4}),
+            resume("--set scheduler.max-process=0"));
+  EXPECT_EQ(of(Cause::Ahead, {}, {.ahead = 3, .waiting_max = 3}),
+            resume("--set scheduler.max-waiting=4"));
+  EXPECT_EQ(help_for({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}),
+            job_file("max-parallel: 3"));
+  EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
+  EXPECT_EQ(of(Cause::NotYet, {}, {}), job_file("start-after: 0s"));
+}
+
+TEST(Help, IsNothingWhereThereIsOnlyToWait) {
+  for (const Cause cause : {Cause::None, Cause::Group, Cause::Queued, Cause::KeeperSilent,
+                            Cause::Cpus, Cause::Settling, Cause::Reserved}) {
+    EXPECT_EQ(of(cause, {}, {}), Help{}) << to_text(cause);
+  }
+  EXPECT_EQ(of(Cause::Processes, {}, {.processes_max = 4, .processes_reason = "512 open files"}),
+            Help{})
+      << "no setting of ours lifts that";
+  EXPECT_EQ(of(Cause::Ahead, {}, {.ahead = 1}), Help{});
+  EXPECT_EQ(of(Cause::Memory, {.memory = gb(9)}, {.memory_free = gb(4), .holders = 1}), Help{})
+      << "our own tasks have it";
+}
+
+TEST(Help, ShowsWhoHasWhatIsMissing) {
+  EXPECT_EQ(of(Cause::Memory, {.memory = gb(9)}, {.memory_free = gb(4), .memory_of_others = gb(6)}),
+            shell("ps -eo user,pid,rss,args --sort=-rss | head"));
+  Headroom room{.gpus = {{.label = "0", .free = gb(4), .of_others = gb(6)}}};
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1, .gpu_memory = gb(9)}, room), shell("trainyard devices"));
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1, .gpu_memory = gb(20)}, room), Help{});
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), shell("trainyard devices"));
+  room.gpus[0].present = false;
+  EXPECT_EQ(of(Cause::GpusGone, {.gpus = 1}, room), shell("trainyard devices"));
+}
+
+TEST(Help, LiftsTheLimitOfAGpuThatHasRoom) {
+  Headroom room{.gpus = {{.label = "0", .tasks = 2, .utilization = 800, .free = gb(9)}}};
+  Request needs{.gpus = 1, .gpu_memory = gb(5), .sharing = {.max_per_gpu = 2}};
+  EXPECT_EQ(of(Cause::Gpus, needs, room), job_file("max-per-gpu: 3"));
+  Reason measured{.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true};
+  EXPECT_EQ(help_for(measured, room), Help{}) << "nobody wants less to get done";
+  needs.sharing = {.utilization = 405};
+  EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set utilization-limit.gpu=121%"));
+  room.gpus[0].avoided_for = 1001;
+  EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set other-users=share"));
+}
+
+TEST(Help, WritesWhatIsSeenOfOneThatIsGivenAGpuOfItsOwn) {
+  const Headroom room{.gpus = {{.label = "0", .holders = 1, .tasks = 1}}};
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), job_file("gpu-memory: auto"));
+  Reason until_known{.cause = Cause::Gpus, .needs = {.gpus = 1}, .own_until_known = true};
+  EXPECT_EQ(help_for(until_known, room), Help{}) << "nothing of it was seen yet";
+  until_known.gpu_memory_seen = mb(9600);
+  EXPECT_EQ(help_for(until_known, room), job_file("gpu-memory: at least 9.6GB"));
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1, .largest = true}, room), Help{}) << "the last try";
+}
+
+TEST(Help, TakesAGpuThatIsLeftToAnotherUser) {
+  Headroom room{.gpus = {{.label = "0", .of_others = gb(6), .avoided_for = 1001}}};
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), resume("--set other-users=share"));
+  room.gpus[0].holders = 1;
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), job_file("gpu-memory: auto"))
+      << "a task holds it as well";
+}
+
+}  // namespace
+}  // namespace trainyard::model

@@ -1,0 +1,35 @@
+#include "report/help_line.h"
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "model/waiting.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::report {
+
+using Where = model::Help::Where;
+
+std::string help_line(const model::Help& help, std::string_view run_directory) {
+  if (help.where != Where::Resume) return help.line;
+  return fmt::format("trainyard run --resume {} {}", text::shell_word(run_directory), help.line);
+}
+
+std::string help_text(const model::Help& help, std::string_view run_directory) {
+  const std::string line = help_line(help, run_directory);
+  switch (help.where) {
+    case Where::Nowhere:
+      return {};
+    case Where::Shell:
+      return fmt::format("who it is: {}", line);
+    case Where::Resume:
+      return fmt::format("would help, after Ctrl-C: {}", line);
+    case Where::JobFile:
+      return fmt::format("would help, in the job file of a resumed run: {}", line);
+  }
+  return {};
+}
+
+}  // namespace trainyard::report

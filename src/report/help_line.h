@@ -1,0 +1,18 @@
+// What a person can type so that tasks wait no longer.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/waiting.h"
+
+namespace trainyard::report {
+
+/// The line alone: "trainyard run --resume runs/sweep --set other-users=share", "max-per-gpu: 3".
+/// Empty where nothing helps.
+std::string help_line(const model::Help& help, std::string_view run_directory);
+
+/// The line and what belongs to it: "would help: ... (when the run has been ended by Ctrl-C)".
+std::string help_text(const model::Help& help, std::string_view run_directory);
+
+}  // namespace trainyard::report
