@@ -130,9 +130,12 @@ void KeeperProcess::run() {
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
   }
   // As the guard does, which may have been killed with the yard, or is killed a moment before it.
-  // One that is killed closes what it has open before it has ended.
+  // One that is killed closes what it has open before it has ended, long before on a busy machine.
+  // Where the guard has gone first the yard may live, and wait for us.
   constexpr Duration kNext{300};
-  remains_.remove(yard_has_left_ ? Duration{0} : kNext);
+  constexpr Duration kDying{5'000};
+  const bool may_live = !guard_.is_open();
+  remains_.remove(yard_has_left_ ? Duration{0} : may_live ? kNext : kDying);
 }
 
 void KeeperProcess::wait_for_events() {
