@@ -24,18 +24,22 @@ def chosen(name, all_of):
     return [word.strip() for word in words.split(",")] if words else all_of
 
 
-def settle(shop, night):
+def tell(night):
     """Says what came of a night."""
     harness.say(night.summary())
-    if night.is_well() and "NIGHT_KEEP" not in os.environ:
-        return
     for task, state in night.unfinished().items():
         harness.say(f"  {task}: {state}")
     if night.ran_again():
         harness.say(f"  ran again after they had finished: {night.ran_again()}")
     if night.left:
         harness.say(f"  left: {night.left}")
-    harness.say(f"  kept: {shop.keep(night.place.directory)}")
+
+
+def keep(shop, nights):
+    """What the nights wrote in which something was lost."""
+    kept = {night.place.directory: night for night in nights if not night.is_well() or "NIGHT_KEEP" in os.environ}
+    for directory, night in kept.items():
+        harness.say(f"seed {night.plan.seed}, {night.place.name}: kept in {shop.keep(directory)}")
 
 
 def play_all(shop, seeds, kinds):
@@ -50,9 +54,10 @@ def play_all(shop, seeds, kinds):
         play.play(first + second)
         for number, of in ((1, first), (2, second)):
             for night in of:
-                settle(shop, night)
+                tell(night)
                 nights[night.plan.seed, night.place.name, number] = night
         second = [night for night in first if night.place.name != TRUTH]
+    keep(shop, nights.values())
     return nights
 
 

@@ -2,7 +2,6 @@
 import dataclasses
 import random
 
-GB = 1_000_000_000
 CARDS = 2
 CARD_GB = 24
 GIVEN_GB = CARD_GB - 2.4  # Of each card a tenth stays free.

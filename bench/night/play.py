@@ -1,25 +1,20 @@
 """Plays nights: the yard, its tasks and what goes wrong, all of them real processes on made-up cards."""
 import contextlib
-import json
 import os
 import pathlib
 import signal
 import sqlite3
-import sys
 import time
 
 import harness
+from night import cards
 from night import plan as planned
+from night.cards import GB
 
 TASK = pathlib.Path(__file__).resolve().parent / "task.py"
-FAKE_GPU = TASK.parent.parent.parent / "tests/fake_nvml"
-sys.path.insert(0, str(FAKE_GPU))
-import fake_gpu  # noqa: E402
-
 GO_ON = 75  # Exit code: not all is done, nobody's fault.
 RESUMES_MAX = 10
 LEFT_SECONDS_MAX = 15  # What a killed yard leaves ends within its keeper's patience.
-PYTHON = "/usr/bin/python3"
 
 
 def children(pid):
@@ -32,16 +27,9 @@ def child_called(pid, name):
     """The living child of that name, if there is one."""
     for child in children(pid):
         with contextlib.suppress(OSError):
-            if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name and alive(child):
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip() == name and cards.alive(child):
                 return child
     return None
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def processes_of(run_dir):
@@ -50,7 +38,7 @@ def processes_of(run_dir):
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
-            if sign in path.read_bytes().split(b"\0") and alive(path.parent.name):
+            if sign in path.read_bytes().split(b"\0") and cards.alive(path.parent.name):
                 found.append(int(path.parent.name))
     return found
 
@@ -60,36 +48,10 @@ class Place:
 
     def __init__(self, shop, plan, name, estimates):
         self.directory = shop.fresh(f"night-{plan.seed}").resolve()
-        self.name, self.plan, self.estimates = name, plan, estimates
-        self.shown = self.directory / "gpus.json"
-        self.sockets = self.directory / "s"
-        self.sockets.mkdir()
+        self.name, self.plan = name, plan
         self.job = self.directory / "night.yaml"
-        self.job.write_text(planned.job(plan, estimates, [PYTHON, "-B", TASK]))
-        driver = shop.tools.parent / "tests/fake_nvml"
-        if not (driver / "libnvidia-ml.so.1").exists():
-            raise harness.BenchmarkError(f"no made-up driver in {driver}")
-        self.environment = {"LD_LIBRARY_PATH": str(driver), "TRAINYARD_FAKE_NVML": str(self.shown),
-                            "XDG_RUNTIME_DIR": str(self.sockets), "PYTHONPATH": str(FAKE_GPU)}
-
-    def show_empty_cards(self):
-        self.shown.write_text(json.dumps({"devices": [
-            {"uuid": f"GPU-{number}", "name": "Fake", "pci": f"00000000:0{number + 1}:00.0",
-             "memory": planned.CARD_GB * planned.GB, "lost": False} for number in range(planned.CARDS)]}))
-
-    def card(self, number):
-        """A card, to be changed."""
-        return _Card(self.shown, number)
-
-
-class _Card(contextlib.ExitStack):
-    def __init__(self, shown, number):
-        super().__init__()
-        self._shown, self._number = shown, number
-
-    def __enter__(self):
-        super().__enter__()
-        return self.enter_context(fake_gpu.changed(self._shown))["devices"][self._number]
+        self.job.write_text(planned.job(plan, estimates, [cards.PYTHON, "-B", TASK]))
+        self.cards = cards.Cards(shop, self.directory, planned.CARDS, planned.CARD_GB)
 
 
 class Night:
@@ -102,7 +64,7 @@ class Night:
         self._shop, self._began, self._resumes = shop, time.monotonic(), 0
         self._stranger, self._had, self._ended = None, 0, None
         self.seconds, self.code, self.left = None, None, []
-        place.show_empty_cards()
+        place.cards.empty()
         self._faults = sorted([
             (self.plan.yard_dies, self._kill_yard), (self.plan.keeper_dies, self._kill_keeper),
             (self.plan.blinks_from, lambda: self._set_lost(True)), (self.plan.blinks_to, lambda: self._set_lost(False)),
@@ -111,7 +73,7 @@ class Night:
         self._yard = self._start("--run-dir", self.run_dir, place.job)
 
     def _start(self, *words):
-        return self._shop.start([self._shop.trainyard, "run", *words], "yard", self.place.environment)
+        return self._shop.start([self._shop.trainyard, "run", *words], "yard", self.place.cards.environment)
 
     def elapsed(self):
         return time.monotonic() - self._began
@@ -136,7 +98,7 @@ class Night:
         return True
 
     def _set_lost(self, is_lost):
-        with self.place.card(self.plan.blinks) as card:
+        with self.place.cards.changed(self.plan.blinks) as card:
             card["lost"] = is_lost
         return True
 
@@ -146,7 +108,7 @@ class Night:
 
     def _end_stranger(self):
         self._shop.kill(self._stranger)
-        with self.place.card(self.plan.stranger.card) as card:
+        with self.place.cards.changed(self.plan.stranger.card) as card:
             card["processes"] = [one for one in card.get("processes", []) if one["pid"] != self._stranger.pid]
         self._stranger = None
         return True
@@ -155,11 +117,11 @@ class Night:
         """It takes what it wants, or what is there."""
         its = self.plan.stranger
         part = min(1.0, (self.elapsed() - its.begins) / its.grows_for)
-        wants = int(4 * its.gigabytes * part) * planned.GB // 4
+        wants = int(4 * its.gigabytes * part) * GB // 4
         if wants <= self._had:
             return
-        with self.place.card(its.card) as card:
-            others = [one for one in card.get("processes", []) if one["pid"] != self._stranger.pid and alive(one["pid"])]
+        with self.place.cards.changed(its.card) as card:
+            others = [one for one in card.get("processes", []) if one["pid"] != self._stranger.pid and cards.alive(one["pid"])]
             free = card["memory"] - sum(one["memory"] for one in others)
             self._had = min(wants, max(self._had, free))
             card["processes"] = others + [{"pid": self._stranger.pid, "memory": self._had}]
@@ -194,11 +156,9 @@ class Night:
 
     # What came of it.
     def _left(self):
-        shown = json.loads(self.place.shown.read_text())
         return ([f"process {pid}" for pid in processes_of(self.run_dir)] +
-                [str(path) for path in self.place.sockets.iterdir()] +
-                [f"{one['memory'] / planned.GB:.1f} GB of card {number}" for number, card in enumerate(shown["devices"])
-                 for one in card.get("processes", []) if alive(one["pid"])])
+                [str(path) for path in self.place.cards.sockets.iterdir()] +
+                [f"{memory / GB:.1f} GB of card {card} (process {pid})" for pid, card, memory in self.place.cards.taken()])
 
     def query(self, sql):
         with contextlib.closing(sqlite3.connect(f"file:{self.run_dir}/journal.db?mode=ro", uri=True)) as journal:
