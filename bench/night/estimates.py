@@ -57,7 +57,6 @@ def play_all(shop, seeds, kinds):
                 tell(night)
                 nights[night.plan.seed, night.place.name, number] = night
         second = [night for night in first if night.place.name != TRUTH]
-    keep(shop, nights.values())
     return nights
 
 
@@ -87,3 +86,4 @@ def run(shop):
             yield rows.within(GROUP, f"{kind}: the night", ratio(nights, kind, 1), "x truth", most)
             yield rows.within(GROUP, f"{kind}: the second night", ratio(nights, kind, 2), "x truth",
                               shop.size(SECOND_MOST, tiny=1e9))
+    keep(shop, nights.values())
