@@ -82,10 +82,9 @@ schedule::Peak LearnedNumbers::of_this_run(model::TaskIndex task) const {
   if (learns && terms.learns_memory) peak.memory = std::max(needed.memory, terms.memory_least);
   if (needed.memory == Bytes{}) peak.memory = {};
   const bool is_automatic = terms.learns_gpu_memory && terms.request.gpu_memory == Bytes{};
-  const Bytes gpu_memory =
-      is_automatic && !schedule::ends_without_gpu_memory(terms, job_.policy())
-          ? estimates_.usual_gpu_memory(shape)
-          : needed.gpu_memory;
+  const Bytes gpu_memory = is_automatic && !schedule::ends_without_gpu_memory(terms, job_.policy())
+                               ? estimates_.usual_gpu_memory(shape)
+                               : needed.gpu_memory;
   if (terms.learns_gpu_memory && gpu_memory > terms.request.gpu_memory) {
     peak.gpu_memory = gpu_memory;
   }

@@ -128,9 +128,8 @@ TEST(Learning, ReservesWhatNearlyAllTookForOneThatIsNotTriedAgain) {
   const PlanBuilder four = PlanBuilder().tasks(4, gb(1)).on_gpus(1).learns_gpu_memory();
   const Texts enough{"start 3#1 with 1 GB, 7.2 GB on 0"};
   EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).retries({.out_of_memory = 0})), enough);
-  EXPECT_EQ(
-      fourth_after_2_3_and_6(PlanBuilder(four).gpu_memory_limit(model::GpuMemoryLimit::Hard)),
-      enough);
+  EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).gpu_memory_limit(model::GpuMemoryLimit::Hard)),
+            enough);
   model::Policy once = kLearns;
   once.train_retries = 1;
   EXPECT_EQ(fourth_after_2_3_and_6(four, once), enough);
