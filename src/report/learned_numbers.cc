@@ -1,7 +1,6 @@
 #include "report/learned_numbers.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

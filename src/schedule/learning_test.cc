@@ -12,6 +12,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
