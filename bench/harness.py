@@ -100,6 +100,11 @@ class Workshop:
         path.mkdir()
         return path
 
+    def keep(self, path):
+        """Takes a directory out of what is removed at the end. Returns where it is from then on."""
+        kept = pathlib.Path(tempfile.mkdtemp(prefix=f"trainyard-{path.name}-", dir=self._root.parent))
+        return shutil.move(path, kept)
+
     def tool(self, name):
         path = self.tools / name
         if not path.exists():

@@ -26,6 +26,8 @@ import yard_queue
 import yard_scheduler
 import yard_spawn
 import yard_submit
+from night import caps as night_caps
+from night import estimates as night_estimates
 
 # The figures of each group, in the order of the table. Empty: its part of the program is not there.
 GROUPS = {
@@ -36,6 +38,7 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
+    "night": {"estimates": night_estimates, "caps": night_caps},
 }
 
 

@@ -1,4 +1,4 @@
-// The value that nearly all others do not exceed. Pure.
+// The value that nearly all others do not exceed, and the one that half of them do not. Pure.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,15 @@ Value percentile_95(std::vector<Value> values) {
   const std::size_t place = ((values.size() * 95) + 99) / 100 - 1;
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(place));
   return values[place];
+}
+
+/// The middle one in their order, of two the larger; nothing's value where there are none.
+template <class Value>
+Value middle(std::vector<Value> values) {
+  if (values.empty()) return {};
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, place);
+  return *place;
 }
 
 }  // namespace trainyard

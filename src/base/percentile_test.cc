@@ -21,6 +21,14 @@ TEST(Percentile, IsTheSmallestValueThatNineteenOfTwentyDoNotExceed) {
   EXPECT_EQ(percentile_95(down_from(100)), 95);
 }
 
+TEST(Percentile, OfHalfIsTheMiddleOneAndOfTwoTheLarger) {
+  EXPECT_EQ(middle(down_from(21)), 11);
+  EXPECT_EQ(middle(down_from(20)), 11);
+  EXPECT_EQ(middle(down_from(2)), 2);
+  EXPECT_EQ(middle(down_from(1)), 1);
+  EXPECT_EQ(middle(std::vector<int>{}), 0);
+}
+
 TEST(Percentile, IsTheLargestOfFew) {
   EXPECT_EQ(percentile_95(down_from(1)), 1);
   EXPECT_EQ(percentile_95(down_from(19)), 19);

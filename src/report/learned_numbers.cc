@@ -1,7 +1,6 @@
 #include "report/learned_numbers.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "model/plan.h"
 #include "model/terms.h"
 #include "report/terminal_text.h"
+#include "schedule/another_try.h"
 #include "schedule/estimates.h"
 
 namespace trainyard::report {
@@ -80,8 +80,12 @@ schedule::Peak LearnedNumbers::of_this_run(model::TaskIndex task) const {
   const bool learns = job_.policy().auto_adjust;
   if (learns && terms.learns_memory) peak.memory = std::max(needed.memory, terms.memory_least);
   if (needed.memory == Bytes{}) peak.memory = {};
-  if (terms.learns_gpu_memory && needed.gpu_memory > terms.request.gpu_memory) {
-    peak.gpu_memory = needed.gpu_memory;
+  const bool is_automatic = terms.learns_gpu_memory && terms.request.gpu_memory == Bytes{};
+  const Bytes gpu_memory = is_automatic && !schedule::ends_without_gpu_memory(terms, job_.policy())
+                               ? estimates_.usual_gpu_memory(shape)
+                               : needed.gpu_memory;
+  if (terms.learns_gpu_memory && gpu_memory > terms.request.gpu_memory) {
+    peak.gpu_memory = gpu_memory;
   }
   return peak;
 }

@@ -76,6 +76,9 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
 /// `scheduler.train-nretry`, unless the task's own `oom-retries` says how many more.
 int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy& policy);
 
+/// Whether a task is not tried again that runs out of the memory of a GPU by itself.
+bool ends_without_gpu_memory(const model::Terms& terms, const model::Policy& policy);
+
 /// "30 s", "2 min", "1 h"; as other times are told where it is none of these.
 std::string delay_text(Duration delay);
 

@@ -26,12 +26,13 @@ void Estimates::Peaks::add(Bytes peak) {
     next = (next + 1) % kPeaksMax;
   }
   percentile = percentile_95(last);
+  middle = trainyard::middle(last);
 }
 
-Bytes Estimates::Peaks::with_margin() const {
+Bytes Estimates::Peaks::with_margin(Bytes of) const {
   // Few tasks say less of the next one.
   constexpr std::size_t kMany = 5;
-  return percentile + Bytes{percentile.count / (last.size() < kMany ? 5 : 10)};
+  return of + Bytes{of.count / (last.size() < kMany ? 5 : 10)};
 }
 
 void Estimates::finished(model::ShapeIndex shape, const Peak& peak) {
@@ -68,10 +69,16 @@ Peak Estimates::needed(model::ShapeIndex shape) const {
   // What unfinished tasks have shows what is too little, and not yet what is enough: before one has
   // finished nothing is known, and after that it only corrects upwards.
   const auto of = [](const Peaks& peaks, Bytes unfinished) {
-    return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(), unfinished);
+    return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(peaks.percentile), unfinished);
   };
   return {.memory = of(known.memory, known.unfinished.memory),
           .gpu_memory = of(known.gpu_memory, known.unfinished.gpu_memory)};
+}
+
+Bytes Estimates::usual_gpu_memory(model::ShapeIndex shape) const {
+  const auto found = known_.find(shape.value);
+  if (found == known_.end()) return {};
+  return found->second.gpu_memory.with_margin(found->second.gpu_memory.middle);
 }
 
 std::size_t Estimates::count_finished(model::ShapeIndex shape) const {

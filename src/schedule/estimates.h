@@ -1,7 +1,9 @@
 // What tasks were seen to need, and what the next ones of their kind are promised by that.
 //
 // Of finished tasks the 95th percentile of their peaks counts, and a margin; never less than what
-// one that still runs has taken already. Pure; costs nothing where nothing was seen.
+// one that still runs has taken already. Of a GPU that tasks share the middle one counts: who takes
+// more is beside others that take less, and has what it took reserved from then on. Pure; costs
+// nothing where nothing was seen.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +42,8 @@ class Estimates {
 
   /// What the next one will need, with a margin; 0 where nothing is known of it.
   [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
+  /// What one that shares a GPU will usually need of it, with a margin; 0 where nothing is known.
+  [[nodiscard]] Bytes usual_gpu_memory(model::ShapeIndex shape) const;
   /// Of how many finished tasks of a shape the memory is known, on the host or on a GPU; of the
   /// last ones.
   [[nodiscard]] std::size_t count_finished(model::ShapeIndex shape) const;
@@ -52,9 +56,10 @@ class Estimates {
     std::vector<Bytes> last;
     std::size_t next = 0;
     Bytes percentile;
+    Bytes middle;
 
     void add(Bytes peak);
-    [[nodiscard]] Bytes with_margin() const;
+    [[nodiscard]] Bytes with_margin(Bytes of) const;
   };
   struct Known {
     Peaks memory;

@@ -39,6 +39,21 @@ TEST(Estimates, TakeThe95thPercentile) {
   EXPECT_EQ(estimates.needed(kShape).gpu_memory, mb(1045));
 }
 
+TEST(Estimates, TakeTheMiddleOneOfThoseThatShareAGpu) {
+  Estimates estimates;
+  EXPECT_EQ(estimates.usual_gpu_memory(kShape), Bytes{});
+  const auto after = [&](Bytes peak) {
+    estimates.finished(kShape, {.gpu_memory = peak});
+    return estimates.usual_gpu_memory(kShape);
+  };
+  EXPECT_EQ(after(gb(2)), mb(2400));
+  EXPECT_EQ(after(gb(10)), gb(12)) << "of two the larger";
+  EXPECT_EQ(after(gb(5)), gb(6));
+  EXPECT_EQ(after(gb(3)), gb(6));
+  estimates.unfinished(kShape, {.gpu_memory = gb(20)});
+  EXPECT_EQ(after(gb(4)), mb(4400)) << "it has what it took, and the next one has not";
+}
+
 TEST(Estimates, AreNeverUnderWhatOneThatRunsHasTaken) {
   Estimates estimates;
   estimates.finished(kShape, {.memory = gb(1)});

@@ -12,6 +12,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -124,6 +125,34 @@ TEST(Learning, SaysOfOneThatIsGivenAWholeCardWhatItsKindWasSeenToHave) {
   EXPECT_EQ(seen(3, gb(5)).at(0),
             "shape 0: is given a GPU of its own until one of its kind has ended and its memory is "
             "known (5 GB seen so far), 0 GPUs of 2 held by no task");
+}
+
+/// What the fourth is given after three that took 2, 3 and 6 GB of GPUs of their own.
+Texts fourth_after_2_3_and_6(const PlanBuilder& plan, const model::Policy& policy = kLearns) {
+  model::Capacity three = kTwoGpus;
+  three.gpus.push_back({.number = 2, .pci = "c", .memory = gb(8)});
+  Yard yard(plan, policy, three);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(2))));
+  static_cast<void>(yard.on(at(1), ended(1, gb(1), gb(3))));
+  static_cast<void>(yard.on(at(1), ended(2, gb(1), gb(6))));
+  return commands(yard.on(at(1), model::GpusSampled{.gpus = {{}, {}, {}}, .uses = {}}));
+}
+
+TEST(Learning, ReservesOfASharedGpuWhatTheMiddleOneTook) {
+  const PlanBuilder four = PlanBuilder().tasks(4, gb(1)).on_gpus(1).learns_gpu_memory();
+  EXPECT_EQ(fourth_after_2_3_and_6(four), Texts{"start 3#1 with 1 GB, 3.6 GB on 0"});
+}
+
+TEST(Learning, ReservesWhatNearlyAllTookForOneThatIsNotTriedAgain) {
+  const PlanBuilder four = PlanBuilder().tasks(4, gb(1)).on_gpus(1).learns_gpu_memory();
+  const Texts enough{"start 3#1 with 1 GB, 7.2 GB on 0"};
+  EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).retries({.out_of_memory = 0})), enough);
+  EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).gpu_memory_limit(model::GpuMemoryLimit::Hard)),
+            enough);
+  model::Policy once = kLearns;
+  once.train_retries = 1;
+  EXPECT_EQ(fourth_after_2_3_and_6(four, once), enough);
 }
 
 TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {

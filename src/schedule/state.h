@@ -330,6 +330,7 @@ struct Scheduler::State {
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
+  [[nodiscard]] Bytes automatic_gpu_memory(model::ShapeIndex shape) const;
   void tell_learned(model::ShapeIndex shape, const model::Request& asked,
                     const model::Request& given, model::Decision& out);
   [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,

@@ -8,6 +8,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/another_try.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
 #include "schedule/scheduler.h"
@@ -44,7 +45,7 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   request.listed_only = of.terms.two_phase;
   const Bytes most = chooser_.most_memory(request);
   if (of.terms.learns_gpu_memory && asked == Bytes{}) {
-    return std::min(estimates_.needed(shape).gpu_memory, most);
+    return std::min(automatic_gpu_memory(shape), most);
   }
   const bool whole = asked == Bytes{};
   // Of a hard limit nobody else's taking says anything.
@@ -57,6 +58,14 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
                                                           : estimates_.seen(shape).gpu_memory;
   const Bytes known = std::max({taken, estimates_.seen(shape).gpu_memory, by_ratio});
   return std::max(asked, std::min(known, most));
+}
+
+/// What nobody wrote of a GPU is what the middle one took: who takes more is tried again with more,
+/// or finds what others leave, while as much for each as the largest took leaves cards half empty.
+/// Where a task has one try, or its limit is hard, that would end it: nearly all have room then.
+Bytes Scheduler::State::automatic_gpu_memory(model::ShapeIndex shape) const {
+  const bool once = ends_without_gpu_memory(shapes_[shape.value].terms, policy_);
+  return once ? estimates_.needed(shape).gpu_memory : estimates_.usual_gpu_memory(shape);
 }
 
 /// Says what one that begins is given because of others of its kind. `asked` is what its lane asks

@@ -115,6 +115,8 @@ struct SeenPeaks {
   [[nodiscard]] Bytes seen() const { return std::max(usual(), of_running); }
   /// With a margin.
   [[nodiscard]] Bytes needed() const;
+  /// The middle one, of two the larger, with a margin.
+  [[nodiscard]] Bytes half_need() const;
 };
 
 struct SeenGroup {

@@ -44,6 +44,14 @@ Bytes SeenPeaks::needed() const {
   return std::max(usual() + margin, of_running);
 }
 
+Bytes SeenPeaks::half_need() const {
+  if (of_finished.empty()) return {};
+  std::vector<Bytes> sorted = of_finished;
+  std::ranges::sort(sorted);
+  const Bytes middle = sorted[sorted.size() / 2];
+  return middle + Bytes{middle.count / (sorted.size() < 5 ? 5 : 10)};
+}
+
 void Outside::learn_from_running() {
   for (SeenPeaks& peaks : memory_peaks) peaks.of_running = {};
   for (SeenPeaks& peaks : gpu_memory_peaks) peaks.of_running = {};
@@ -131,7 +139,11 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   const Bytes most = gpus.most_on(asks);
   const SeenPeaks& peaks = gpu_memory_peaks[task(index).shape.value];
   if (asked == Bytes{}) {
-    return shape.terms.learns_gpu_memory ? std::min(peaks.needed(), most) : Bytes{};
+    if (!shape.terms.learns_gpu_memory) return {};
+    // One that is not tried again is given what is enough for nearly all.
+    const bool again = shape.terms.gpu_memory_limit != model::GpuMemoryLimit::Hard &&
+                       tries_for_memory(task(index), Stage::Train) > 1;
+    return std::min(again ? peaks.half_need() : peaks.needed(), most);
   }
   if (shape.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard) return asked;
   if (!policy.auto_adjust && !shape.terms.learns_gpu_memory) return asked;

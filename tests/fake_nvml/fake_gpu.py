@@ -15,9 +15,9 @@ def _file():
 
 
 @contextlib.contextmanager
-def changed():
-    """What the driver shows, to be changed."""
-    path = _file()
+def changed(path=None):
+    """What the driver shows, to be changed: that of this process, or of the file."""
+    path = path or _file()
     with open(path.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shown = json.loads(path.read_text())
