@@ -12,9 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,7 +24,6 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "sim/expected_courses.h"
@@ -103,6 +102,7 @@ model::Plan plan_of(const Work& work, const Telling& telling) {
 
 std::vector<sim::Course> truth(const Work& work) {
   std::vector<sim::Course> courses;
+  courses.reserve(work.tasks.size());
   for (const Work::One& task : work.tasks) {
     courses.push_back({.train = task.train,
                        .memory = mb(100),
@@ -115,17 +115,17 @@ std::vector<sim::Course> truth(const Work& work) {
 /// As `trainyard run` has it.
 model::Policy usual() { return {.auto_adjust = true, .gpu_settle_max = Duration{30'000}}; }
 
-sim::PlayedRun play(const Work& work, const model::Plan& plan, const model::Policy& policy,
-                    const std::vector<sim::Course>& courses) {
+/// Nothing, with a word of why, where not all of it could be done.
+std::optional<sim::PlayedRun> play(const Work& work, const model::Plan& plan,
+                                   const model::Policy& policy,
+                                   const std::vector<sim::Course>& courses) {
   Result<sim::PlayedRun> run = sim::play_run(plan, policy, work.capacity, courses, work.options);
   const bool done =
       run && run->out_of_memory == 0 && std::ranges::all_of(run->tasks, &sim::PlayedTask::finished);
-  if (!done) {
-    fmt::print(stderr, "sharing_core: not all tasks finished{}\n",
-               run ? "" : ": " + run.error().message);
-    std::exit(1);
-  }
-  return std::move(*run);
+  if (done) return std::move(*run);
+  fmt::print(stderr, "sharing_core: not all tasks finished{}\n",
+             run ? "" : ": " + run.error().message);
+  return std::nullopt;
 }
 
 double length(const sim::PlayedRun& run) {
@@ -145,14 +145,14 @@ std::map<int, Duration> taught_by(const Work& work, const sim::PlayedRun& run) {
   return means;
 }
 
-/// What `trainyard plan` says.
-double forecast(const Work& work, const model::Plan& plan) {
+/// What `trainyard plan` plays.
+std::optional<sim::PlayedRun> forecast(const Work& work, const model::Plan& plan) {
   model::Policy policy = usual();
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
   Work quiet = work;
   quiet.options.crowding = 0;
-  return length(play(quiet, plan, policy, sim::expected_of(plan).courses));
+  return play(quiet, plan, policy, sim::expected_of(plan).courses);
 }
 
 int run(const char* path) {
@@ -162,17 +162,23 @@ int run(const char* path) {
     return 2;
   }
   const std::vector<sim::Course> courses = truth(work);
-  const sim::PlayedRun alone = play(work, plan_of(work, {.alone = true}), usual(), courses);
-  const sim::PlayedRun shared = play(work, plan_of(work, {}), usual(), courses);
-  const sim::PlayedRun memory = play(work, plan_of(work, {.unlike = true}), usual(), courses);
-  const sim::PlayedRun written = play(work, plan_of(work, {.shares = true}), usual(), courses);
-  const model::Plan again = plan_of(work, {.durations = taught_by(work, shared)});
-  const sim::PlayedRun second = play(work, again, usual(), courses);
+  const auto played = [&](const Telling& telling) {
+    return play(work, plan_of(work, telling), usual(), courses);
+  };
+  const auto alone = played({.alone = true});
+  const auto shared = played({});
+  const auto memory = played({.unlike = true});
+  const auto written = played({.shares = true});
+  if (!alone || !shared || !memory || !written) return 1;
+  const model::Plan again = plan_of(work, {.durations = taught_by(work, *shared)});
+  const auto second = play(work, again, usual(), courses);
+  const auto expected = forecast(work, again);
+  if (!second || !expected) return 1;
   fmt::print(R"({{"alone": {:.3f}, "shared": {:.3f}, "memory_alone": {:.3f}, "written": {:.3f}, )"
              R"("second": {:.3f}, "forecast": {:.3f}}})"
              "\n",
-             length(alone), length(shared), length(memory), length(written), length(second),
-             forecast(work, again));
+             length(*alone), length(*shared), length(*memory), length(*written), length(*second),
+             length(*expected));
   return 0;
 }
 
