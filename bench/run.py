@@ -11,6 +11,7 @@ import gpu_late
 import gpu_makespan
 import gpu_sampling
 import harness
+import night_sharing
 import pipeline_async
 import pipeline_events
 import pipeline_steps
@@ -38,7 +39,7 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
-    "night": {"estimates": night_estimates, "caps": night_caps},
+    "night": {"estimates": night_estimates, "caps": night_caps, "sharing": night_sharing},
 }
 
 

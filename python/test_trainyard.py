@@ -168,33 +168,46 @@ class Import(unittest.TestCase):
             self.assertEqual(done.stdout, f"{path} \n")
 
 
-class Channel(unittest.TestCase):
-    """What the client sends, as docs/protocol.md has it; the other end is a few lines here."""
+PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 
-    PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 
-    def frames_of(self, script):
-        """The frames that a script sends after its hello: kind, fields, buffers."""
+def frame(kind, fields):
+    text = json.dumps(fields).encode()
+    return PREFIX.pack(b"TYRD", 1, kind, 0, 0, 0, 0, len(text), 0, 0, 0) + text
+
+
+class YardOfALine(unittest.TestCase):
+    """The other end of a script's connection, as docs/protocol.md has it."""
+
+    def frames_of(self, script, order=None, errors=None, path=HERE):
+        """The frames that a script sends after its hello: kind, fields, buffers. `order` is what it hears once it
+        has loaded, and what it warns of goes to the list `errors`."""
         with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as listener:
             listener.bind(place + "/socket")
             listener.listen()
-            process = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, env={
-                **os.environ, "TRAINYARD_SOCKET": place + "/socket", "TRAINYARD_TOKEN": "t"})
+            process = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, stderr=subprocess.PIPE, env={
+                **os.environ, "PYTHONPATH": str(path), "TRAINYARD_SOCKET": place + "/socket", "TRAINYARD_TOKEN": "t"})
             listener.settimeout(30)
             yard, _ = listener.accept()
-            text = b'{"ok":true}'
-            yard.sendall(self.PREFIX.pack(b"TYRD", 1, 2, 0, 0, 0, 0, len(text), 0, 0, 0) + text)
+            yard.sendall(frame(2, {"ok": True}))
             with yard, yard.makefile("rb") as stream:
                 frames = []
-                while prefix := stream.read(self.PREFIX.size):
-                    _, _, kind, _, _, _, _, length, count, shared, size = self.PREFIX.unpack(prefix)
+                while prefix := stream.read(PREFIX.size):
+                    _, _, kind, _, _, _, _, length, count, shared, size = PREFIX.unpack(prefix)
                     self.assertEqual(shared, 0)
                     sizes = struct.unpack("<%dQ" % count, stream.read(8 * count))
                     self.assertEqual(sum(sizes), size)
                     fields = json.loads(stream.read(length))
                     frames.append((kind, fields, [stream.read(each) for each in sizes]))
-            self.assertEqual(process.wait(), 0)
+                    if order and fields.get("say") == "loaded":
+                        yard.sendall(frame(7, order))
+            said = process.communicate(timeout=30)[1].decode()
+            self.assertEqual(process.returncode, 0, said)
+            (errors if errors is not None else []).extend(said.splitlines())
             return frames[1:]
+
+
+class Channel(YardOfALine):
 
     def test_a_message_goes_with_its_buffer(self):
         frames = self.frames_of("import array, trainyard\n"
@@ -211,6 +224,123 @@ class Channel(unittest.TestCase):
                                 "except ValueError as error: trainyard.send(str(error))\n")
         self.assertEqual([fields.get("command") for _, fields, _ in frames],
                          [None, "a buffer of 8388609 bytes, at most 8388608 can be sent"])
+
+
+# Notes what it is told; LIE is what a test has it do instead of what torch does.
+TORCH = """
+import json, sys, types
+__version__ = "2.9.1"
+told = []
+properties = types.SimpleNamespace(total_memory=10 * 10**9)
+
+
+def set_per_process_memory_fraction(fraction, device):
+    told.append([device, fraction])
+
+
+cuda = types.SimpleNamespace(get_device_properties=lambda index: properties,
+                             set_per_process_memory_fraction=set_per_process_memory_fraction)
+
+
+def raises(error):
+    def it(*words, **more):
+        raise error
+    return it
+
+
+LIE
+"""
+SCRIPT = """
+import torch, trainyard
+for attempt in trainyard.attempts():
+    with attempt as device:
+        trainyard.progress(0.5)
+        print(device, file=torch.sys.stderr)
+        print("told", torch.json.dumps(torch.told), file=torch.sys.stderr)
+"""
+
+
+class Torch(YardOfALine):
+    """What a made-up torch is told of the part of a GPU that its task may take, and what that may break: nothing."""
+
+    def trained_with(self, lie, most=4 * 10**9, device="cuda:0", script=SCRIPT):
+        """What it was told, [device, fraction]; what the yard was told that it is; what was warned of."""
+        errors = []
+        with tempfile.TemporaryDirectory() as directory:
+            pathlib.Path(directory, "torch.py").write_text(TORCH.replace("LIE", lie))
+            frames = self.frames_of(script, {"do": "train", "device": device, "gpu_memory_max": most}, errors,
+                                    f"{directory}{os.pathsep}{HERE}")
+        said = {fields["say"]: fields for _, fields, _ in frames}
+        self.assertEqual(list(said), ["loading", "loaded", "progress", "trained"], lie)
+        self.assertEqual(errors[-2], device, lie)
+        told = json.loads(errors[-1].removeprefix("told "))
+        for _, fraction in told:
+            self.assertTrue(0 < fraction <= 1, (lie, fraction))
+        return told, said["loaded"].get("caps"), errors[:-2]
+
+    def test_is_told_its_part_less_what_it_does_not_count(self):
+        self.assertEqual(self.trained_with(""), ([[0, 0.35]], "torch 2.9.1", []))
+        self.assertEqual(self.trained_with("", device="cuda:1,cuda:0")[0], [[1, 0.35], [0, 0.35]])
+        self.assertEqual(self.trained_with("", most=0)[0], [[0, 1.0]])
+        self.assertEqual(self.trained_with("", most=600 * 10**6)[0], [[0, 0.03]])
+        self.assertEqual(self.trained_with("", most=11 * 10**9)[0], [[0, 1.0]])
+        self.assertEqual(self.trained_with("", device="cpu"), ([], "torch 2.9.1", []))
+
+    def test_is_told_nothing_where_its_card_has_no_size_that_cards_have(self):
+        for lie in ("0", "-1", "float('nan')", "float('inf')", "10**15", "'10 GB'", "None", "[10**9]"):
+            for most in (4 * 10**9, 0):
+                told, _, warned = self.trained_with(f"properties.total_memory = {lie}", most)
+                self.assertEqual((told, len(warned)), ([], 1), (lie, warned))
+                self.assertIn(f"trainyard: torch is not kept to {most} bytes of its GPU: ", warned[0])
+
+    def test_is_told_of_all_of_a_card_that_it_says_is_smaller_than_its_part(self):
+        self.assertEqual(self.trained_with("properties.total_memory = 10**9"), ([[0, 1.0]], "torch 2.9.1", []))
+
+    def test_breaks_no_task_by_what_it_raises(self):
+        for error in ("RuntimeError('no driver')", "type('Odd', (Exception,), {'__str__': lambda self: 1 / 0})()"):
+            for name in ("get_device_properties", "set_per_process_memory_fraction"):
+                told, caps, warned = self.trained_with(f"cuda.{name} = raises({error})")
+                self.assertEqual((told, caps, len(warned)), ([], "torch 2.9.1", 1), warned)
+
+    def test_of_which_one_card_does_not_answer_is_told_of_the_other(self):
+        told, _, warned = self.trained_with(
+            "cuda.get_device_properties = lambda index: properties if index else 1 / 0", device="cuda:0,cuda:1")
+        self.assertEqual(told, [[1, 0.35]])
+        self.assertEqual(warned, ["trainyard: torch is not kept to 4000000000 bytes of its GPU: ZeroDivisionError: "
+                                  "division by zero"])
+
+    def test_breaks_no_task_by_what_it_returns(self):
+        for lie in ("cuda.set_per_process_memory_fraction = lambda *words: told.append(list(words)[::-1]) or NotImplemented",
+                    "properties.total_memory = type('Size', (int,), {'__repr__': lambda self: 1 / 0})(10**10)"):
+            self.assertEqual(self.trained_with(lie), ([[0, 0.35]], "torch 2.9.1", []))
+
+    def test_of_a_strange_version_is_one_all_the_same(self):
+        for lie, caps in (("__version__ = (2, 9)", "torch (2, 9)"), ("__version__ = 'x' * 10**7", "torch " + "x" * 100),
+                          ("__version__ = b'2.9'", "torch b'2.9'")):
+            self.assertEqual(self.trained_with(lie), ([[0, 0.35]], caps, []))
+
+    def test_that_is_none_is_told_nothing(self):
+        for lie in ("cuda = None", "del cuda", "cuda = types.SimpleNamespace()", "del __version__",
+                    "cuda.set_per_process_memory_fraction = 1",
+                    "cuda = type('Lazy', (), {'__getattr__': raises(RuntimeError('not built with CUDA'))})()",
+                    "__version__ = type('Odd', (), {'__str__': raises(ValueError('no'))})()"):
+            self.assertEqual(self.trained_with(lie), ([], None, []), lie)
+
+    def test_whose_error_cannot_be_told_fails_as_what_it_is(self):
+        script = """
+import trainyard, torch
+for attempt in trainyard.attempts():
+    try:
+        with attempt as device:
+            trainyard.progress(0.5)
+            raise type("Odd", (RuntimeError,), {"__str__": torch.raises(ValueError("no"))})()
+    except RuntimeError as error:
+        print(device, file=torch.sys.stderr)
+        print("told []", file=torch.sys.stderr)
+        trainyard.client._yard.say("trained")
+        break
+"""
+        self.assertEqual(self.trained_with("", script=script)[2], [])
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ def is_out_of_memory(error):
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        text = str(error).lower()
+        text = "".join(traceback.format_exception_only(type(error), error)).lower()
         if (any(kind.__name__ in _MEMORY_TYPES for kind in type(error).__mro__)
                 or any(part in text for part in _MEMORY_TEXTS)
                 or (isinstance(error, OSError) and error.errno == errno.ENOMEM)  # In whatever language.
@@ -190,25 +190,30 @@ def _tell_failure(error):
 
 
 def _torch():
-    """The framework that can be told how much of a GPU it may take, where the script has imported it."""
-    torch = sys.modules.get("torch")
-    return torch if hasattr(getattr(torch, "cuda", None), "set_per_process_memory_fraction") else None
+    """The framework that can be told how much of a GPU it may take, and its release, where the script has
+    imported it. The script trains, whatever a module of that name answers or raises."""
+    try:
+        torch = sys.modules["torch"]
+        return (torch, str(torch.__version__)) if callable(torch.cuda.set_per_process_memory_fraction) else None
+    except Exception:
+        return None
 
 
 def _keep_to(most, device):
     """Tells torch what it may take of its GPUs, which others share; 0: all of them again."""
     torch = _torch()
-    if torch is None or not device.startswith("cuda"):
-        return
-    try:
-        for index in (int(name.rpartition(":")[2]) for name in device.split(",")):
-            total = torch.cuda.get_device_properties(index).total_memory
+    for name in device.split(",") if torch and device.startswith("cuda") else ():
+        try:
+            index = int(name.rpartition(":")[2])
+            total = torch[0].cuda.get_device_properties(index).total_memory
+            if not 0 < total <= 10**14:
+                raise ValueError("it says that GPU %d has %r bytes" % (index, total))
             # What it does not count: its context, and of several ranks what they exchange.
             uncounted = 800 * 10**6 if _yard.is_rank else 500 * 10**6
             counted = max(most - uncounted, most // 2) if most else total
-            torch.cuda.set_per_process_memory_fraction(min(1.0, counted / total), index)
-    except Exception as error:  # Whatever a driver says: it trains all the same.
-        _warn("torch is not kept to %d bytes of its GPU: %s" % (most, _line(error)))
+            torch[0].cuda.set_per_process_memory_fraction(min(1.0, counted / total), index)
+        except Exception as error:  # Whatever a driver says: it trains all the same.
+            _warn("torch is not kept to %d bytes of its GPU: %s" % (most, _line(error)))
 
 
 class _Attempt:
@@ -245,7 +250,7 @@ def attempts():
         raise Refused(_refused)
     if _yard:
         torch = _torch()
-        _yard.say("loaded", **({"caps": "torch %s" % getattr(torch, "__version__", "")} if torch else {}))
+        _yard.say("loaded", **({"caps": "torch " + torch[1][:100]} if torch else {}))
     while True:
         attempt = _Attempt()
         yield attempt
@@ -341,15 +346,13 @@ def result(*values, **more):
     """Adds to the result of the task: result(acc=0.98) or result({"acc": 0.98}). Of several ranks the
     first one does."""
     merged = {}
-    for part in values:
+    for part in (*values, more):
         merged.update(part)
-    merged.update(more)
     if not _speaks_for_all():
         return
     path = os.environ.get("TRAINYARD_RESULT")
     if not path:
-        print("result: " + json.dumps(_plain(merged)))
-        return
+        return print("result: " + json.dumps(_plain(merged)))
     try:
         with open(path, encoding="utf-8") as file:
             before = json.load(file)
@@ -357,8 +360,7 @@ def result(*values, **more):
         before = {}
     if not isinstance(before, dict):
         before = {}
-    before.update(_plain(merged))
-    _leave(path, before)
+    _leave(path, {**before, **_plain(merged)})
 
 
 def _leave(path, value):
@@ -398,8 +400,6 @@ def _number(environment, name):
 
 def _key(key):
     """As JSON has it: true, null, 1."""
-    if isinstance(key, str):
-        return key
     return json.dumps(key) if isinstance(key, (bool, int, float, type(None))) else str(key)
 
 

@@ -141,8 +141,8 @@ GpuState AmdGpus::look(std::size_t index) {
     return state;
   }
   state.used = {*used};
-  state.utilization =
-      static_cast<double>(read_limit(card.device + "/gpu_busy_percent").value_or(0)) / 100;
+  const auto busy = read_limit(card.device + "/gpu_busy_percent");
+  if (busy) state.utilization = static_cast<double>(*busy) / 100;
   state.processes_known = !card.kfd_id.empty();
   if (!state.processes_known) return state;
   const std::string processes = sys_ + "/class/kfd/kfd/proc";

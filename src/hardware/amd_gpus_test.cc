@@ -82,7 +82,7 @@ TEST_F(AmdGpusTest, ShowWhoHasWhat) {
   const GpuState state = driver->look(0);
   EXPECT_TRUE(state.present && state.processes_known);
   EXPECT_EQ(state.used, gb(5));
-  EXPECT_DOUBLE_EQ(state.utilization, 0.3);
+  EXPECT_EQ(state.utilization, 0.3);
   ASSERT_EQ(state.processes.size(), 1U);
   EXPECT_EQ(state.processes[0].pid, 77);
   EXPECT_EQ(state.processes[0].memory, gb(3));

@@ -36,8 +36,8 @@ struct GpuProcess {
 /// How a GPU is now.
 struct GpuState {
   bool present = true;
-  bool processes_known = true;  ///< Whether the driver says who has what.
-  double utilization = 0;       ///< 0 to 1.
+  bool processes_known = true;                       ///< Whether the driver says who has what.
+  std::optional<double> utilization = std::nullopt;  ///< 0 to 1; nothing where nobody tells it.
   Bytes used;
   std::vector<GpuProcess> processes;
   /// What it is, where it was late and answers.

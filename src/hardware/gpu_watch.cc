@@ -85,7 +85,8 @@ std::string pack(std::span<const GpuState> states) {
   for (const GpuState& state : states) {
     packing.add(state.present);
     packing.add(state.processes_known);
-    packing.add(state.utilization);
+    packing.add(state.utilization.has_value());
+    if (state.utilization) packing.add(*state.utilization);
     packing.add(state.used.count);
     packing.add(static_cast<std::uint32_t>(state.processes.size()));
     for (const GpuProcess& process : state.processes) {
@@ -106,7 +107,7 @@ std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {
   for (GpuState& state : states) {
     state.present = packed.number<bool>();
     state.processes_known = packed.number<bool>();
-    state.utilization = packed.number<double>();
+    if (packed.number<bool>()) state.utilization = packed.number<double>();
     state.used = {packed.number<std::int64_t>()};
     state.processes.resize(packed.count());
     for (GpuProcess& process : state.processes) {

@@ -117,7 +117,7 @@ TEST_F(GpuWatchTest, SeesWhoHasWhat) {
   ASSERT_EQ(states.size(), 2U);
   EXPECT_TRUE(states[0].present && states[0].processes_known);
   EXPECT_EQ(states[0].used, mb(3500));
-  EXPECT_DOUBLE_EQ(states[0].utilization, 0.4);
+  EXPECT_EQ(states[0].utilization, 0.4);
   ASSERT_EQ(states[0].processes.size(), 1U);
   EXPECT_EQ(states[0].processes[0].pid, ::getpid());
   EXPECT_EQ(states[0].processes[0].memory, gb(3));
@@ -147,6 +147,23 @@ TEST_F(GpuWatchTest, KnowsWhenTheDriverDoesNotSayWhoHasWhat) {
   EXPECT_FALSE(states[0].processes_known);
   EXPECT_FALSE(states[1].processes_known);
   EXPECT_EQ(states[0].used, gb(3));
+}
+
+TEST_F(GpuWatchTest, KnowsNoUtilizationThatTheDriverDoesNotTell) {
+  gpus_.show(R"({"devices": [
+    {"uuid": "GPU-aaaa", "name": "Fake A", "pci": "00000000:01:00.0", "memory": 8000000000,
+     "utilization": 40, "hides_utilization": true, "reserved": 500000000},
+    {"uuid": "GPU-bbbb", "name": "Fake B", "pci": "00000000:02:00.0", "memory": 8000000000,
+     "mig": [{"uuid": "MIG-1111", "name": "Fake MIG", "memory": 4000000000, "utilization": 40}]}]})");
+  auto watch = GpuWatch::start(fake());
+  ASSERT_TRUE(watch);
+  const std::vector<GpuState> states = watch->look_now();
+  ASSERT_EQ(states.size(), 2U);
+  for (const GpuState& state : states) {
+    EXPECT_TRUE(state.present && state.processes_known);
+    EXPECT_EQ(state.utilization, std::nullopt);
+  }
+  EXPECT_EQ(states[0].used, mb(500));
 }
 
 TEST_F(GpuWatchTest, DoesNotTakeMemoryOfADeadProcessForThatOfHiddenOnes) {

@@ -105,6 +105,8 @@ TEST_F(YardTest, RefusesOptionsByTheRulesOfAJobFile) {
               StartsWith(task + "signal: it comes 2:00 before the time limit"));
   EXPECT_THAT(refusal({.time_limit = std::chrono::milliseconds(-1)}),
               StartsWith(task + "time-limit: "));
+  EXPECT_THAT(refusal({.start_after = std::chrono::milliseconds(-1)}),
+              StartsWith(task + "start-after: "));
   EXPECT_THAT(refusal({.retries = 300}), StartsWith(task + "retries: "));
   EXPECT_EQ(refusal({}, {.parallel_max = -1}),
             "group 'g': parallel_max: -1 is no number of tasks; 0 is as many as there is room for");

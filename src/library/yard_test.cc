@@ -80,6 +80,28 @@ TEST_F(YardTest, TriesATaskAgainAsOftenAsItSays) {
   EXPECT_EQ(once.message(), "std::runtime_error: never");
 }
 
+TEST_F(YardTest, StartsNoTaskBeforeItsTime) {
+  using std::chrono::steady_clock;
+  // The clock is that of all processes.
+  const auto begins = [] {
+    return Json{{"at", std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count()}};
+  };
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .start_after = std::chrono::milliseconds(700)});
+  auto& later = group.add<OnTerms>(TaskOptions{.id = "later"}, begins);
+  auto& now = group.add<OnTerms>(
+      TaskOptions{.id = "now", .start_after = std::chrono::milliseconds(0)}, begins);
+  const auto began = steady_clock::now();
+  Yard yard(config(), options());
+  const Result<RunSummary> done = yard.run(group);
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  EXPECT_EQ(done->finished, 2);
+  const auto after = [](const OnTerms& task) {
+    return std::chrono::nanoseconds(task.result().at("at").get<std::int64_t>());
+  };
+  EXPECT_GE(after(later) - began.time_since_epoch(), std::chrono::milliseconds(700));
+  EXPECT_LT(after(now), after(later));
+}
+
 TEST_F(YardTest, TriesOneTaskBeforeTheOthersStart) {
   TaskGroup group("g", {.cpus = 0}, {.try_first = true});
   auto& small =

@@ -141,7 +141,9 @@ struct GpuReading {
   Bytes of_strangers;   ///< What processes have of it that are no task's, where that is known.
   /// Whether the driver says which process has how much. In a container it may not.
   bool processes_known = true;
-  double utilization = 0;  ///< 0 to 1: how much of the time since the last look it was at work.
+  /// 0 to 1: how much of the time since the last look it was at work. Of slices, and in some
+  /// containers, the driver does not tell it.
+  std::optional<double> utilization = std::nullopt;
   /// The number of another user a process of whom computes there; of several the one with most. Not
   /// counted are our own other processes, those that draw, and those with next to nothing.
   std::optional<std::uint32_t> other_user = std::nullopt;

@@ -56,7 +56,11 @@ std::optional<Duration> CardShares::end_of(std::uint32_t task) const {
 
 double CardShares::pace_on(const std::vector<std::uint32_t>& cards) const {
   int most = kWholeCard;
-  for (const std::uint32_t card : cards) most = std::max(most, sums_[card]);
+  for (const std::uint32_t card : cards) {
+    if (sums_[card] <= kWholeCard) continue;
+    const int others = static_cast<int>(on_[card].size()) - 1;
+    most = std::max(most, sums_[card] + (sums_[card] * crowding_ * others / kWholeCard));
+  }
   return static_cast<double>(kWholeCard) / most;
 }
 

@@ -1,6 +1,7 @@
 // How fast tasks go that share GPUs, by a model: each has a part of a GPU that keeps it busy when
 // it is alone there. As long as these parts are no more than the GPU, nobody is slowed down; else
-// all of them get less, by the same factor.
+// all of them get less, by the same factor. Where they disturb each other as well, a GPU that is
+// wanted by more than it is loses a part of what it could do by each of them beyond the first.
 //
 // Pure. Only those on the GPUs of one that comes or goes are timed anew.
 #pragma once
@@ -22,7 +23,9 @@ class CardShares {
     Duration ends{0};
   };
 
-  explicit CardShares(std::size_t cards) : sums_(cards), on_(cards) {}
+  /// `crowding` is that part, in thousandths.
+  explicit CardShares(std::size_t cards, int crowding = 0)
+      : crowding_(crowding), sums_(cards), on_(cards) {}
 
   /// A task that keeps `share` of each of these cards busy, in thousandths up to 1000, and takes
   /// `work` alone. Returns all whose end is another now, itself among them.
@@ -47,6 +50,7 @@ class CardShares {
   [[nodiscard]] double pace_on(const std::vector<std::uint32_t>& cards) const;
   void time_anew(const std::vector<std::uint32_t>& cards, Duration now, std::vector<Timed>& out);
 
+  int crowding_;
   std::vector<int> sums_;                       ///< By card: what those on it want of it.
   std::vector<std::vector<std::uint32_t>> on_;  ///< By card: who is there.
   std::map<std::uint32_t, AtWork> at_work_;

@@ -47,6 +47,18 @@ TEST(CardShares, SlowAllOfACardDownByTheSameAndOnlyThem) {
   EXPECT_EQ(shares.end_of(1), std::nullopt);
 }
 
+TEST(CardShares, LoseAPartByEachBeyondTheFirstWhereTheyCrowdAndDisturbEachOther) {
+  CardShares shares(1, 100);
+  EXPECT_THAT(ends_of(shares.begin(1, {0}, 500, Duration{300}, Duration{0})),
+              UnorderedElementsAre(End{1, 300}));
+  // Both fit: nobody is disturbed.
+  EXPECT_THAT(ends_of(shares.begin(2, {0}, 500, Duration{300}, Duration{0})),
+              UnorderedElementsAre(End{2, 300}));
+  // One and a half of a card by three, of which two are beyond the first: 1.5 x 1.2.
+  EXPECT_THAT(ends_of(shares.begin(3, {0}, 500, Duration{100}, Duration{0})),
+              UnorderedElementsAre(End{1, 540}, End{2, 540}, End{3, 180}));
+}
+
 TEST(CardShares, LetOneOnSeveralCardsGoAsFastAsOnTheFullest) {
   CardShares shares(2);
   shares.begin(1, {0, 1}, 500, Duration{100}, Duration{0});

@@ -206,12 +206,43 @@ TEST(GpuFairness, GivesARetryWhatItsFrameworkPrintedThatItNeeds) {
 }
 
 TEST(GpuFairness, GivesNoRetryMoreThanThereIsWhateverIsPrinted) {
-  Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kFair, kTwoGpus);
-  yard.go(yard.first, at(0));
-  EXPECT_EQ(
-      commands(yard.on(
-          at(1), ran_out_of_gpu(0, 1, gb(3), "CUDA out of memory. Tried to allocate 900.00 TiB."))),
-      Texts{"start 0#2 with 1 GB, 8 GB on 1"});
+  for (const std::string says :
+       {"Tried to allocate 900.00 TiB.",
+        "Tried to allocate 99999999999999999999 TiB (GPU 0; 1.00 GiB total capacity; 1.00 GiB "
+        "free)",
+        "Tried to allocate 1.00 GiB (GPU 0; 8.00 GiB total capacity; 900.00 TiB already allocated)",
+        "Tried to allocate 1.00 GiB. Including non-PyTorch memory, this process has inf GiB memory "
+        "in use"}) {
+    Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kFair, kTwoGpus);
+    yard.go(yard.first, at(0));
+    EXPECT_EQ(commands(yard.on(at(1), ran_out_of_gpu(0, 1, gb(3), "CUDA out of memory. " + says))),
+              Texts{"start 0#2 with 1 GB, 8 GB on 1"})
+        << says;
+  }
+}
+
+TEST(GpuFairness, GivesARetryNoLessThanItHadWhateverIsPrinted) {
+  for (const std::string number : {"-4.00", "nan", "-inf", "0.00", ""}) {
+    Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kFair, kTwoGpus);
+    yard.go(yard.first, at(0));
+    const std::string says = "CUDA out of memory. Tried to allocate " + number +
+                             " GiB (GPU 0; 8.00 GiB total capacity; " + number +
+                             " GiB already allocated)";
+    EXPECT_EQ(commands(yard.on(at(1), ran_out_of_gpu(0, 1, gb(3), says))),
+              Texts{"start 0#2 with 1 GB, 4.5 GB on 0"})
+        << number;
+  }
+}
+
+TEST(GpuFairness, GivesNoRetryMoreThanThereIsWhateverTheDriverSaysThatItHad) {
+  for (const Bytes had : {Bytes{-gb(5).count}, Bytes{}, gb(900'000), Bytes{1LL << 62}}) {
+    Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(3)), kFair, kTwoGpus);
+    yard.go(yard.first, at(0));
+    EXPECT_EQ(
+        commands(yard.on(at(1), ran_out_of_gpu(0, 1, had))),
+        Texts{had > gb(8) ? "start 0#2 with 1 GB, 8 GB on 1" : "start 0#2 with 1 GB, 4.5 GB on 0"})
+        << had.count;
+  }
 }
 
 /// What the second task of a group is promised for which 5 GB are written, once the first has ended

@@ -67,7 +67,7 @@ std::optional<Bytes> size_before(std::string_view text, std::string_view words) 
   std::size_t begin = from == std::string_view::npos ? 0 : from + 1;
   // That may have been the point within the number.
   if (from != std::string_view::npos && text[from] == '.') {
-    const std::size_t before = text.substr(0, from).find_last_not_of("0123456789");
+    const std::size_t before = text.substr(0, from).find_last_not_of("-0123456789");
     begin = before == std::string_view::npos ? 0 : before + 1;
   }
   return size_at(text.substr(begin));

@@ -53,10 +53,35 @@ TEST(PrintedNeed, IsNothingWhereNoNumberIsPrinted) {
   }
 }
 
+TEST(PrintedNeed, TakesNoNumberOfWhatWasAllocatedThatIsNone) {
+  for (const std::string lie : {"-5.00", "nan", "-inf", "much", "", "0x5", "1e3"}) {
+    EXPECT_EQ(printed_need("Tried to allocate 2.00 GiB (GPU 0; 7.79 GiB total capacity; " + lie +
+                               " GiB already allocated; 1.00 GiB free; " + lie +
+                               " GiB reserved in total by PyTorch)",
+                           gib(3)),
+              gib(5))
+        << lie;
+    EXPECT_EQ(printed_need("Tried to allocate 2.00 GiB. Including non-PyTorch memory, this process "
+                           "has " +
+                               lie + " GiB memory in use.",
+                           gib(3)),
+              gib(5))
+        << lie;
+  }
+}
+
 TEST(PrintedNeed, IsBoundedHoweverLargeALieIs) {
   const Bytes lie = printed_need("Tried to allocate 99999999999999999999999999 TiB", gib(1));
   EXPECT_GT(lie, gib(1000));
   EXPECT_LT(lie.count, 2'000'000'000'000'000);
+  const std::string most = "99999999999999999999999999 TiB";
+  for (const std::string& all :
+       {" (GPU 0; 1 GiB total capacity; " + most + " already allocated)",
+        std::string(". Including non-PyTorch memory, this process has inf GiB memory in use.")}) {
+    const Bytes need = printed_need("Tried to allocate " + most + all, gib(1));
+    EXPECT_GT(need, gib(1000)) << all;
+    EXPECT_LT(need.count, 3'000'000'000'000'000) << all;
+  }
 }
 
 }  // namespace

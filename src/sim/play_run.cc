@@ -48,7 +48,7 @@ class PlayedMachine final : public run::Machine {
         run_(run),
         used_(capacity.gpus.size()),
         memory_free_(capacity.memory),
-        shares_(capacity.gpus.size()) {
+        shares_(capacity.gpus.size(), options.crowding) {
     others_.resize(used_.size());
     run_.tasks.resize(plan.tasks.size());
     next_sample_ = Instant{sample_every_};

@@ -58,6 +58,9 @@ struct PlayOptions {
   Duration sample_every{60'000};  ///< How often the machine is looked at.
   /// By GPU: what is there now that is none of the run's, and stays. Empty: nothing is.
   std::vector<model::GpuReading> others;
+  /// What a GPU that is wanted by more than it is loses by each task beyond the first, in
+  /// thousandths of what it could do (schedule/card_shares.h).
+  int crowding = 0;
 };
 
 /// `courses` are by task. An error when the run does not end, as when a task waits for what it

@@ -1,8 +1,23 @@
 """What becomes of tasks when a GPU does not answer, or its driver crashes."""
 import os
 import sqlite3
+import time
 
 from test_gpus import GB, HERE, GpuTest, fake_gpu
+
+# Dies with its card, and ends when it may: says when it began, by the clock that both of us have.
+FALLS = f'''
+import os, pathlib, sys, time
+sys.path.insert(0, {str(HERE)!r})
+import fake_gpu
+fake_gpu.take(10**9)
+pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has." + os.environ["TRAINYARD_ATTEMPT"]).write_text(str(time.monotonic()))
+while not any(pathlib.Path(name).exists() for name in sys.argv[1:]):
+    with fake_gpu.changed() as shown:
+        if next(card for card in shown["devices"] if card["uuid"] == fake_gpu.visible()[0])["lost"]:
+            sys.exit("RuntimeError: CUDA error: unspecified launch failure")
+    time.sleep(0.01)
+'''
 
 
 class Losses(GpuTest):
@@ -21,18 +36,7 @@ class Losses(GpuTest):
         self.end_of(yard, expect=0)
 
     def test_tasks_that_died_with_their_card_are_tried_again_on_another_once(self):
-        self.write("falls.py", f'''
-import os, pathlib, sys, time
-sys.path.insert(0, {str(HERE)!r})
-import fake_gpu
-fake_gpu.take(10**9)
-pathlib.Path(os.environ["TRAINYARD_TASK_DIR"], "has." + os.environ["TRAINYARD_ATTEMPT"]).touch()
-while True:
-    with fake_gpu.changed() as shown:
-        if next(card for card in shown["devices"] if card["uuid"] == fake_gpu.visible()[0])["lost"]:
-            sys.exit("RuntimeError: CUDA error: unspecified launch failure")
-    time.sleep(0.01)
-''')
+        self.write("falls.py", FALLS)
         self.show([self.card(f"GPU-{letter * 4}", number, lost=False) for number, letter in enumerate("abc")])
         self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 falls.py")
         yard = self.start("run", "job.yaml", "--set", "gpu-priority.strategy=PCI")
@@ -50,6 +54,39 @@ while True:
 
     def has_file(self, task, name):
         return (self.directory / "runs/job/g" / task / name).exists()
+
+    def second_card(self, lost):
+        with fake_gpu.changed() as shown:
+            shown["devices"][1]["lost"] = lost
+
+    def test_a_card_that_blinks_every_five_seconds_is_given_to_nobody_and_nothing_is_lost_for_good(self):
+        self.write("falls.py", FALLS)
+        self.show([self.card(f"GPU-{letter * 4}", number, lost=False) for number, letter in enumerate("ab")])
+        self.sweep("gpus: 1", 3, "/usr/bin/python3 falls.py go go.t{n}")
+        yard = self.start("run", "job.yaml", "--set", "gpu-priority.strategy=PCI")
+        self.until("one on each", lambda: self.has_file("t0", "has.1") and self.has_file("t1", "has.1"))
+        # Each time that it answers there is one who waits for a card, and whom it would kill.
+        for blink in range(3):
+            for lost in (True, False):
+                self.second_card(lost)
+                moment = time.monotonic()
+                self.until("a while", lambda: time.monotonic() > moment + 2.5)
+                if (blink, lost) == (0, True):
+                    self.assertTrue(any("GPU 1 does not answer" in reason for reason in self.reasons()))
+                if (blink, lost) == (1, True):  # The one that was lost has the other card next.
+                    self.write("go.t0", "")
+                    self.until("the other card", lambda: self.has_file("t1", "has.2"))
+        self.until("the last, on the card that has become steady", lambda: self.has_file("t2", "has.1"))
+        self.assertGreaterEqual(float(self.text("runs/job/g/t2/has.1")) - moment, 10)
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("try 2 of 2: GPU 1 did not answer while it ran: RuntimeError: CUDA error: unspecified launch "
+                      "failure", errors)
+        self.assertEqual({name: (row["word"], row["attempt"], row["gpus"]) for name, row in self.rows().items()},
+                         {"t0": ("FINISHED", 1, ["0"]), "t1": ("FINISHED", 2, ["0"]), "t2": ("FINISHED", 1, ["1"])})
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            self.assertEqual(journal.execute("SELECT t.id, a.attempt, a.failure FROM attempts a "
+                                             "JOIN tasks t ON t.number = a.task").fetchall(), [("t1", 1, 6)])
 
     def test_a_card_that_does_not_answer_at_the_start_is_told_of_and_used_when_it_does(self):
         self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2, lost=True)])

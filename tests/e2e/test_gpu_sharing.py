@@ -1,7 +1,10 @@
 """What sharing a card costs is measured while tasks run: no more are let onto one than gain by it."""
+import sqlite3
+import subprocess
 import unittest
+from contextlib import closing
 
-from test_gpus import GpuTest
+from test_gpus import GB, GpuTest
 
 # On the large card each of four takes far more than four times as long as the one on the small card.
 TASK = """
@@ -52,6 +55,36 @@ groups:
         errors = self.trainyard("run", "job.yaml", expect=0).stderr
         self.assertNotIn("to a GPU", errors)
         self.assertNotIn("sharing GPUs", self.trainyard("status", expect=0).stdout)
+
+    def test_goes_by_memory_and_written_numbers_where_no_utilization_is_told(self):
+        self.show([self.card("GPU-aaaa", 1, hides_utilization=True, utilization=100),
+                   self.card("GPU-bbbb", 2, mig=[{"uuid": "MIG-1", "name": "Fake MIG", "memory": 8 * GB}])])
+        for wants, together in (("gpu-memory: 3GB", 2), ("gpu-memory: 1GB, gpu-utilization: 30%", 3),
+                                ("gpu-memory: 1GB, max-per-gpu: 1", 1)):
+            with self.subTest(wants):
+                subprocess.run(["rm", "-rf", self.directory / "runs", self.directory / "go"], check=True)
+                self.job(f"""
+name: job
+config: {{scheduler.settle-time: 0}}
+groups: [{{name: g, memory: 20MB, cpus: 0, {wants}, matrix: {{n: 1..9}}, tasks: [
+  {{id: "t{{n}}", command: /usr/bin/python3 task.py 0 go}}]}}]
+""")
+                yard = self.start("run", "job.yaml")
+                self.until("as many as may share", lambda: sum(
+                    row["word"] == "RUNNING" for row in self.rows().values()) == 2 * together)
+                # Another look at the cards changes nothing.
+                seen = self.looks()
+                self.until("another look", lambda: self.looks() > seen)
+                on = [tuple(row["gpus"]) for row in self.rows().values() if row["word"] == "RUNNING"]
+                self.assertEqual(sorted(on), sorted(together * [("0",), ("1:0",)]))
+                self.go()
+                output, errors = self.end_of(yard, expect=0)
+                self.assertEqual({row["word"] for row in self.rows().values()}, {"FINISHED"})
+                self.assertNotRegex(output + errors, "(?i)utili[sz]ation of|at work|does not answer|error")
+
+    def looks(self):
+        with closing(sqlite3.connect(f"file:{self.directory}/runs/job/journal.db?mode=ro", uri=True)) as journal:
+            return journal.execute("SELECT count(*) FROM samples").fetchone()[0]
 
 
 if __name__ == "__main__":

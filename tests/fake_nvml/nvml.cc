@@ -28,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr int kSuccess = 0;
 constexpr int kNotSupported = 3;
+constexpr int kNoPermission = 4;
 constexpr int kNotFound = 6;
 constexpr int kInsufficientSize = 7;
 constexpr int kGpuIsLost = 15;
@@ -189,6 +190,7 @@ int nvmlDeviceGetPciInfo_v3(void* handle, PciInfo* info) {
 
 int nvmlDeviceGetUtilizationRates(void* handle, Utilization* rates) {
   *rates = {.gpu = device_of(handle).value("utilization", 0U), .memory = 0};
+  if (device_of(handle).value("hides_utilization", false)) return kNoPermission;
   return number(handle) >= 100 ? kNotSupported : kSuccess;
 }
 
