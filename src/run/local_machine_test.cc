@@ -159,13 +159,17 @@ model::Usage usage_at_end(const std::vector<model::Event>& events) {
 }
 
 TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
-  LocalMachine yard =
-      machine("exec /usr/bin/python3 -c 'x = bytearray(b\"x\" * 100_000_000)'", kLongEnough);
+  // On a slow machine a look may come in between: then another one is over before any.
+  constexpr std::uint32_t kAttemptsMax = 50;
+  LocalMachine yard = machine("exec dd if=/dev/zero of=/dev/null bs=100MB count=1", kLongEnough);
   static_cast<void>(yard.wait(std::nullopt));
-  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
-  const model::Usage usage = usage_at_end(until_the_end(yard));
-  EXPECT_GE(usage.memory_peak, mb(150)) << "the bytes and their copy were there at once";
-  EXPECT_LE(usage.memory_peak, mb(215));
+  model::Usage usage;
+  for (std::uint32_t attempt = 1; attempt <= kAttemptsMax && !usage.memory_at_least; ++attempt) {
+    yard.carry_out(model::StartAttempt{.key = {{0}, attempt}, .promise = {}});
+    usage = usage_at_end(until_the_end(yard));
+  }
+  EXPECT_GE(usage.memory_peak, mb(100));
+  EXPECT_LE(usage.memory_peak, mb(115));
   EXPECT_TRUE(usage.memory_at_least) << "that of one process";
 }
 
