@@ -168,8 +168,8 @@ TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
     yard.carry_out(model::StartAttempt{.key = {{0}, attempt}, .promise = {}});
     usage = usage_at_end(until_the_end(yard));
   }
-  EXPECT_GE(usage.memory_peak, mb(100));
-  EXPECT_LE(usage.memory_peak, mb(115));
+  EXPECT_GE(usage.memory_peak, mb(90)) << "less what the keeper had when it forked";
+  EXPECT_LE(usage.memory_peak, mb(110));
   EXPECT_TRUE(usage.memory_at_least) << "that of one process";
 }
 
