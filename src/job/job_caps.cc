@@ -31,7 +31,11 @@ std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {
 Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
                                const std::string& working_directory) const {
   const bool amd = !capacity.gpus.empty() && capacity.gpus.front().maker == model::GpuMaker::Amd;
-  if (amd) return {.found = {}, .why_not = "nothing is known that keeps to one on AMD's GPUs"};
+  if (amd)
+    return {.found = {},
+            .why_not =
+                "on AMD's GPUs only the kernel keeps to one ('dmem'), in a control group that is "
+                "ours"};
   CapBasis basis{.program = first_word(*bound.task, bound.bindings),
                  .working_directory = working_directory,
                  .environment = said,

@@ -35,6 +35,14 @@ struct OwnRanks {
   friend bool operator==(const OwnRanks&, const OwnRanks&) = default;
 };
 
+/// How much of a region of GPU memory the processes of a control group may take together.
+struct RegionLimit {
+  std::string region;  ///< As the kernel calls it: "drm/0000:03:00.0/vram0".
+  Bytes most;
+
+  friend bool operator==(const RegionLimit&, const RegionLimit&) = default;
+};
+
 /// What an attempt is given of GPUs when it starts.
 struct GpuGrant {
   std::vector<Gpu> gpus;
@@ -67,10 +75,12 @@ struct Launch {
   /// that it was made with (process/keeper.h). Its current directory is the task's.
   bool forked = false;
   Preload preload;
-  /// The control group that is made for this attempt alone, and how much its processes may take
-  /// together. Empty: none. Not for one that is `forked`.
+  /// The control group that is made for this attempt alone, and how much memory its processes may
+  /// take together. Empty: none. Not for one that is `forked`.
   std::string memory_group;
-  Bytes memory_max;
+  Bytes memory_max;  ///< 0: any amount.
+  /// And how much of the memory of its GPUs.
+  std::vector<RegionLimit> region_limits;
   /// What among its variables keeps it to what it may take of a GPU, for people: "torch 2.10.0".
   /// Empty: nothing does.
   std::string capped_by;

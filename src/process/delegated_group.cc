@@ -28,9 +28,11 @@ constexpr std::string_view kLeaf = "trainyard";
 constexpr std::string_view kHowTo =
     "start it with 'systemd-run --user --scope -p Delegate=yes trainyard run ...'";
 
-bool names_memory(const std::string& file) {
-  return hardware::has_controller(hardware::read_small_file(file), "memory");
+bool names(const std::string& file, std::string_view controller) {
+  return hardware::has_controller(hardware::read_small_file(file), controller);
 }
+
+bool names_memory(const std::string& file) { return names(file, "memory"); }
 
 bool may_write(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
 
@@ -121,7 +123,10 @@ DelegatedGroup find_delegated_group() {
 }
 
 Result<void> open_delegated_group(DelegatedGroup& group) {
-  if (group.is_open) return {};
+  if (group.is_open) {
+    group.has_regions = names(group.path + "/cgroup.subtree_control", "dmem");
+    return {};
+  }
   const std::string leaf = fmt::format("{}/{}", group.path, kLeaf);
   if (::mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST) {
     return std::unexpected(
@@ -131,6 +136,9 @@ Result<void> open_delegated_group(DelegatedGroup& group) {
   if (!moved) return moved;
   Result<void> enabled = set_control(group.path + "/cgroup.subtree_control", "+memory");
   group.is_open = enabled.has_value();
+  // Where the kernel has none of it, limits of memory are enough.
+  group.has_regions = group.is_open && names(group.path + "/cgroup.controllers", "dmem") &&
+                      write_control(group.path + "/cgroup.subtree_control", "+dmem") == 0;
   return enabled;
 }
 

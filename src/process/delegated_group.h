@@ -16,9 +16,10 @@
 namespace trainyard::process {
 
 struct DelegatedGroup {
-  std::string path;      ///< Its directory; empty where there is none.
-  bool is_open = false;  ///< Groups with limits of memory can be made in it right now.
-  std::string why_not;   ///< For people, where there is none.
+  std::string path;          ///< Its directory; empty where there is none.
+  bool is_open = false;      ///< Groups with limits of memory can be made in it right now.
+  bool has_regions = false;  ///< Opened, they can have limits of GPU memory, too.
+  std::string why_not;       ///< For people, where there is none.
 };
 
 DelegatedGroup find_delegated_group(const hardware::Cgroups& groups);

@@ -103,6 +103,27 @@ TEST_F(DelegatedGroupTest, OpensByMovingAllThatIsInItIntoALeaf) {
   EXPECT_EQ(sys::content_of(group.path + "/trainyard/cgroup.procs"), "18");
 }
 
+TEST_F(DelegatedGroupTest, HasGpuMemoryWhereTheKernelHasIt) {
+  DelegatedGroup group =
+      find_delegated_group({.unified = {put_group("own", "cpu memory pids dmem")}});
+  put_group("own/trainyard");
+  ASSERT_TRUE(open_delegated_group(group).has_value());
+  EXPECT_TRUE(group.has_regions);
+  EXPECT_EQ(sys::content_of(group.path + "/cgroup.subtree_control"), "+dmemry")
+      << "+memory, and +dmem over it, as this is a plain file";
+
+  const std::string above = put_group("above");
+  put(above + "/cgroup.subtree_control", "memory dmem\n");
+  DelegatedGroup open = find_delegated_group({.unified = {put_group("above/trainyard"), above}});
+  ASSERT_TRUE(open_delegated_group(open).has_value());
+  EXPECT_TRUE(open.has_regions) << "who is started beside us has opened it";
+
+  put_group("none/trainyard");
+  DelegatedGroup none = find_delegated_group({.unified = {put_group("none")}});
+  ASSERT_TRUE(open_delegated_group(none).has_value());
+  EXPECT_FALSE(none.has_regions);
+}
+
 TEST_F(DelegatedGroupTest, SaysWhatKeepsItFromOpening) {
   DelegatedGroup group = find_delegated_group({.unified = {put_group("own")}});
   put(group.path + "/cgroup.procs", "17\n");

@@ -165,6 +165,10 @@ model::Launch read_launch(Reader& reader) {
   launch.preload.log_path = reader.text();
   launch.memory_group = reader.text();
   launch.memory_max = {reader.number<std::int64_t>()};
+  for (std::string& region : reader.texts()) {
+    launch.region_limits.push_back(
+        {.region = std::move(region), .most = {reader.number<std::int64_t>()}});
+  }
   launch.two_phase = reader.number<std::uint8_t>() != 0;
   if (reader.number<std::uint8_t>() != 0) launch.journal_number = reader.number<std::uint32_t>();
   launch.ranks = reader.number<std::int32_t>();
@@ -311,6 +315,9 @@ std::size_t size_of(const model::Launch& launch) {
         &launch.result_path, &launch.memory_group, &preload.path, &preload.log_path}) {
     size += sizeof(Length) + text->size();
   }
+  for (const model::RegionLimit& it : launch.region_limits) {
+    size += sizeof(Length) + it.region.size() + sizeof(it.most.count);
+  }
   return size;
 }
 
@@ -341,6 +348,10 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.text(launch.preload.log_path);
   writer.text(launch.memory_group);
   writer.number(launch.memory_max.count);
+  std::vector<std::string> regions;
+  for (const model::RegionLimit& it : launch.region_limits) regions.push_back(it.region);
+  writer.texts(regions);
+  for (const model::RegionLimit& it : launch.region_limits) writer.number(it.most.count);
   writer.number(static_cast<std::uint8_t>(launch.two_phase));
   writer.number(static_cast<std::uint8_t>(launch.journal_number.has_value()));
   if (launch.journal_number) writer.number(*launch.journal_number);

@@ -46,6 +46,7 @@ model::Launch some_launch() {
           .forked = true,
           .memory_group = "/sys/fs/cgroup/job/trainyard-1-7.3",
           .memory_max = mib(300),
+          .region_limits = {{.region = "drm/0000:03:00.0/vram0", .most = gb(9)}},
           .result_path = "/run/t/result.json",
           .journal_number = 17};
 }
@@ -94,6 +95,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_TRUE(start->launch.forked);
       EXPECT_EQ(start->launch.memory_group, "/sys/fs/cgroup/job/trainyard-1-7.3");
       EXPECT_EQ(start->launch.memory_max, mib(300));
+      EXPECT_EQ(start->launch.region_limits, some_launch().region_limits);
       EXPECT_TRUE(start->launch.two_phase);
       EXPECT_EQ(start->launch.journal_number, 17U);
     }

@@ -134,7 +134,8 @@ Result<Spawned> Spawner::watch(std::unique_ptr<Start> start) {
 
 Result<MemoryGroup> Spawner::make_group(const model::Launch& launch) {
   if (launch.memory_group.empty()) return MemoryGroup();
-  return MemoryGroup::make(launch.memory_group, launch.memory_max);
+  return MemoryGroup::make(launch.memory_group,
+                           {.memory = launch.memory_max, .regions = launch.region_limits});
 }
 
 void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& status) const {

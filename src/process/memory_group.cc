@@ -42,13 +42,20 @@ MemoryGroup::~MemoryGroup() {
   if (is_there()) ::rmdir(path_.c_str());
 }
 
-Result<MemoryGroup> MemoryGroup::make(std::string path, Bytes most) {
+Result<MemoryGroup> MemoryGroup::make(std::string path, const Limits& limits) {
   if (::mkdir(path.c_str(), 0755) != 0) {
     return std::unexpected(
         sys::system_error(fmt::format("cannot make the control group '{}'", path), errno));
   }
   MemoryGroup group(std::move(path));
-  Result<void> limited = set_control(group.path_ + "/memory.max", fmt::to_string(most.count));
+  for (const auto& [region, most] : limits.regions) {
+    // A driver that was loaded anew meanwhile is no reason not to train.
+    static_cast<void>(
+        write_control(group.path_ + "/dmem.max", fmt::format("{} {}", region, most.count)));
+  }
+  if (limits.memory == Bytes{}) return group;
+  Result<void> limited =
+      set_control(group.path_ + "/memory.max", fmt::to_string(limits.memory.count));
   if (limited) limited = set_control(group.path_ + "/memory.oom.group", "1");
   if (!limited) return std::unexpected(std::move(limited).error());
   // Where the kernel does not count swap there is nothing to be kept.

@@ -1,5 +1,6 @@
 // The control group (version 2) of one attempt: the kernel keeps what all its processes take
-// together below a limit, and ends them all when they need more.
+// together below a limit, and ends them all when they need more. Of GPU memory it lets them have no
+// more.
 //
 // Made in a directory that process/delegated_group.h has found. Any thread.
 #pragma once
@@ -7,11 +8,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/launch.h"
 
 namespace trainyard::process {
 
@@ -27,8 +30,13 @@ class MemoryGroup {
   /// Takes the group away, if nobody is in it any more.
   ~MemoryGroup();
 
-  /// Makes the group at `path`. Its processes get `most`, and no swap beside it.
-  static Result<MemoryGroup> make(std::string path, Bytes most);
+  /// What its processes may take together.
+  struct Limits {
+    Bytes memory;  ///< And no swap beside it; 0: any amount.
+    std::vector<model::RegionLimit> regions;
+  };
+  /// Makes the group at `path`.
+  static Result<MemoryGroup> make(std::string path, const Limits& limits);
 
   [[nodiscard]] bool is_there() const { return !path_.empty(); }
 

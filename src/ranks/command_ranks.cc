@@ -135,6 +135,7 @@ Result<model::Launch> Run::launch() {
                        .preload = {},
                        .memory_group = {},
                        .memory_max = {},
+                       .region_limits = {},
                        .result_path = {}};
   // What a keeper starts does not speak for the task that it is, but ranks do.
   for (const char* const name : {"TRAINYARD_SOCKET", "TRAINYARD_TOKEN"}) {

@@ -341,6 +341,7 @@ void RankGroup::State::launch_process(std::optional<int> rank, std::vector<std::
                              .preload = rank ? options.command.preload : model::Preload{},
                              .memory_group = {},
                              .memory_max = {},
+                             .region_limits = {},
                              .result_path = {}};
   machinery_->keeper->start(key_of(rank), launch);
 }

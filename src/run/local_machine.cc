@@ -29,6 +29,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/memory_group.h"
+#include "run/attempt_limits.h"
 #include "sys/event_loop.h"
 #include "wire/memory_text.h"
 #include "wire/task.h"
@@ -111,11 +112,11 @@ void LocalMachine::start(const model::StartAttempt& command) {
     launch.environment.push_back(
         fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key, launch.ranks)));
   }
-  if (command.memory_max > Bytes{}) {
-    launch.memory_group = fmt::format("{}/trainyard-{}-{}.{}", options_.delegated_group,
-                                      keeper_.pid(), command.key.task.value, command.key.attempt);
-    launch.memory_max = command.memory_max;
-  }
+  add_limits(command, given.gpus,
+             {.group = fmt::format("{}/trainyard-{}-{}.{}", options_.delegated_group, keeper_.pid(),
+                                   command.key.task.value, command.key.attempt),
+              .regions = options_.regions},
+             launch);
   running_[command.key.task] = {.key = command.key,
                                 .memory_group = launch.memory_group,
                                 .ranks = launch.ranks,

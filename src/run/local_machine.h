@@ -55,6 +55,8 @@ class LocalMachine final : public Machine {
     std::move_only_function<void(const std::string&)> on_note = nullptr;
     /// The control group in which attempts get one of their own that have a limit of memory.
     std::string delegated_group;
+    /// The regions of GPU memory that they can be kept to a part of; empty: of none.
+    std::vector<std::string> regions;
     /// Whether a batch is on its way. May be missing.
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,9 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "hardware/capacity.h"
+#include "hardware/cgroup.h"
+#include "hardware/device_regions.h"
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
@@ -28,6 +32,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "model/turn.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
@@ -58,6 +63,27 @@ constexpr Duration kKeeperPatience{20'000};
 bool has_a_hard_limit(const model::Plan& plan) {
   return std::ranges::any_of(plan.shapes,
                              [](const model::Shape& it) { return it.terms.memory_hard; });
+}
+
+/// Whether tasks are kept to a part of a GPU.
+bool has_a_gpu_limit(const model::Plan& plan) {
+  return std::ranges::any_of(plan.shapes, [](const model::Shape& it) {
+    return it.terms.request.gpus > 0 && it.terms.gpu_memory_limit != model::GpuMemoryLimit::None;
+  });
+}
+
+/// The memory of the machine's GPUs that the kernel can keep tasks to a part of.
+std::vector<std::string> regions_of_gpus(const std::vector<model::Gpu>& gpus) {
+  if (gpus.empty()) return {};
+  const hardware::CapacitySources usual;
+  const hardware::Cgroups groups = hardware::find_cgroups(usual.proc, usual.cgroup);
+  if (groups.unified.empty()) return {};
+  const std::vector<std::string> all = hardware::device_regions(groups.unified.back());
+  std::vector<std::string> found;
+  for (const model::Gpu& gpu : gpus) {
+    std::ranges::move(hardware::regions_of(gpu, all), std::back_inserter(found));
+  }
+  return found;
 }
 
 std::string how(const Ending& ending) {
@@ -156,13 +182,19 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
 
 /// True where the kernel keeps the limits of tasks that have a hard one.
 bool YardRun::open_group() {
-  const bool wanted = std::ranges::any_of(
+  const bool hard = std::ranges::any_of(
       batches_, [](const model::BatchAdded& it) { return has_a_hard_limit(*it.plan); });
+  const bool of_gpus = std::ranges::any_of(
+      batches_, [](const model::BatchAdded& it) { return has_a_gpu_limit(*it.plan); });
+  std::vector<std::string> regions;
+  if (of_gpus) regions = regions_of_gpus(capacity_.capacity.gpus);
+  const bool wanted = hard || !regions.empty();
   if (!wanted || !options_.opens_control_group) return false;
   group_ = process::find_delegated_group();
   if (group_.path.empty()) return false;
   const Result<void> opened = process::open_delegated_group(group_);
-  if (!opened) {
+  if (group_.has_regions) regions_ = std::move(regions);
+  if (!opened && hard) {
     tasks_.note(fmt::format("machine: memory-limit: hard is kept by looking each second: {}",
                             opened.error().message));
   }
@@ -186,6 +218,7 @@ void YardRun::make_machine() {
                                const wire::Message& message) { tasks_.hear(key, message); },
           .on_note = [this](const std::string& text) { tasks_.note(text); },
           .delegated_group = group_.path,
+          .regions = regions_,
           .more_to_come =
               [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
           .gpus = gpus_ ? &*gpus_ : nullptr});

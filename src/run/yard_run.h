@@ -138,7 +138,8 @@ class YardRun {
   std::unique_ptr<journal::Journal> journal_;
   std::unique_ptr<LocalMachine> machine_;
   std::unique_ptr<Submissions> submissions_;
-  process::DelegatedGroup group_;  ///< For tasks that have limits of their own.
+  process::DelegatedGroup group_;     ///< For tasks that have limits of their own.
+  std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
   std::vector<model::BatchAdded> batches_;
   Instant at_;                        ///< The last thing that happened.
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
