@@ -1,7 +1,6 @@
 // How a task of a job can be kept to a part of its GPU: Job::cappers().
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "hardware/mps.h"
 #include "job/gpu_caps.h"
@@ -31,11 +30,12 @@ std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {
 Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
                                const std::string& working_directory) const {
   const bool amd = !capacity.gpus.empty() && capacity.gpus.front().maker == model::GpuMaker::Amd;
-  if (amd)
+  if (amd) {
     return {.found = {},
             .why_not =
-                "on AMD's GPUs only the kernel keeps to one ('dmem'), in a control group that is "
-                "ours"};
+                "on AMD's GPUs only the kernel keeps to one ('dmem'), in a control group "
+                "that is ours"};
+  }
   CapBasis basis{.program = first_word(*bound.task, bound.bindings),
                  .working_directory = working_directory,
                  .environment = said,

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/sqlite.h"

@@ -16,10 +16,7 @@ namespace {
 
 using Where = Help::Where;
 
-const Help& seeing_devices() {
-  static const Help kSeen{.where = Where::Shell, .line = "trainyard devices"};
-  return kSeen;
-}
+Help seeing_devices() { return {.where = Where::Shell, .line = "trainyard devices"}; }
 
 Help with_setting(std::string_view key, std::string_view value) {
   return {.where = Where::Resume, .line = fmt::format("--set {}={}", key, value)};
@@ -50,7 +47,7 @@ Help for_whole_gpus(const Reason& reason, const Headroom& room) {
   if (reason.needs.largest) return {};
   if (reason.gpu_memory_seen > Bytes{}) {
     std::string seen = to_text(reason.gpu_memory_seen);
-    std::erase(seen, ' ');
+    seen.erase(seen.find(' '), 1);
     return with_key("gpu-memory", "at least " + seen);
   }
   return reason.own_until_known ? Help{} : with_key("gpu-memory", "auto");

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/ids.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 

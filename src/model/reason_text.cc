@@ -14,6 +14,7 @@
 #include "base/duration_text.h"
 #include "base/time.h"
 #include "model/gpu_obstacle.h"
+#include "model/ids.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 

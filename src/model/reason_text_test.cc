@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/waiting.h"

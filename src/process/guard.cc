@@ -41,8 +41,6 @@ namespace {
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
 /// For how long, before another keeper is forked beside that.
 constexpr Duration kRemainsMax{5'000};
-/// For how long the end of a yard is waited for that has closed its socket without a word.
-constexpr Duration kDying{5'000};
 /// And in the end, when nothing else is to be done.
 constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
 /// A keeper that has lived for so many looks did not end at once.
@@ -279,7 +277,7 @@ void Guard::run() {
   end_what_is_left(kForEver);
   // A process that is killed closes what it has open a moment before it has ended. One that lives
   // has said that it wants no more.
-  yard_.remove(no_more_ ? Duration{0} : kDying);
+  yard_.remove(no_more_ ? Duration{0} : SocketRemains::kDying);
 }
 
 [[noreturn]] void become_guard(const GuardOptions& options, const KeeperBody& body,

@@ -349,6 +349,7 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.text(launch.memory_group);
   writer.number(launch.memory_max.count);
   std::vector<std::string> regions;
+  regions.reserve(launch.region_limits.size());
   for (const model::RegionLimit& it : launch.region_limits) regions.push_back(it.region);
   writer.texts(regions);
   for (const model::RegionLimit& it : launch.region_limits) writer.number(it.most.count);

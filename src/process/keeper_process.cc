@@ -32,6 +32,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/keeper_spawn.h"
@@ -130,12 +131,11 @@ void KeeperProcess::run() {
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
   }
   // As the guard does, which may have been killed with the yard, or is killed a moment before it.
-  // One that is killed closes what it has open before it has ended, long before on a busy machine.
   // Where the guard has gone first the yard may live, and wait for us.
   constexpr Duration kNext{300};
-  constexpr Duration kDying{5'000};
   const bool may_live = !guard_.is_open();
-  remains_.remove(yard_has_left_ ? Duration{0} : may_live ? kNext : kDying);
+  const Duration dying = may_live ? kNext : SocketRemains::kDying;
+  remains_.remove(yard_has_left_ ? Duration{0} : dying);
 }
 
 void KeeperProcess::wait_for_events() {

@@ -90,7 +90,6 @@ class KeeperProcess {
   KeeperMessageReader reader_;
   std::string outgoing_;
   std::optional<Clock::time_point> flush_at_;  ///< When `outgoing_` must be sent.
-  bool waits_for_room_ = false;                ///< In the socket.
 
   std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.
   std::vector<SignalMessage> signals_;
@@ -101,19 +100,21 @@ class KeeperProcess {
   std::deque<Newborn> newborn_;                 ///< Those whose way is not watched yet.
   std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
-  bool look_ = false;  ///< Something has ended, or may have.
   Clock::time_point looked_at_;
-  bool more_messages_ = false;  ///< There are more in `reader_` than were taken at once.
 
   std::optional<EndNotes> notes_;
   /// Those that were told and are not written down, as far as is known: what is read and noted of
   /// them when nobody does that any more.
   std::map<model::AttemptKey, EndReader::Question> unwritten_;
   SocketRemains remains_;
-  bool yard_gone_ = false;
-  bool yard_has_left_ = false;  ///< In order: it goes on living.
   Clock::time_point kill_at_;
   Clock::time_point give_up_at_;
+
+  bool waits_for_room_ = false;  ///< In the socket.
+  bool look_ = false;            ///< Something has ended, or may have.
+  bool more_messages_ = false;   ///< There are more in `reader_` than were taken at once.
+  bool yard_gone_ = false;
+  bool yard_has_left_ = false;  ///< In order: it goes on living.
   bool killing_ = false;
 };
 

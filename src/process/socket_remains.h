@@ -17,6 +17,9 @@ class SocketRemains {
  public:
   /// So many directories are kept in mind at most: a yard tries a few places.
   static constexpr std::size_t kMax = 16;
+  /// For how long the end of a yard is waited for that has closed its socket without a word: one
+  /// that is killed closes what it has open before it has ended, long before on a busy machine.
+  static constexpr Duration kDying{5'000};
 
   /// `yard` is readable when that has ended, or closed when it has already.
   void watch(sys::Descriptor yard) { yard_ = std::move(yard); }

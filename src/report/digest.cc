@@ -43,7 +43,7 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
 }
 
 std::optional<Best> GroupDigest::better_before_edit() const {
-  const std::optional<Best> before = best_of_edited_.best();
+  std::optional<Best> before = best_of_edited_.best();
   const std::optional<Best> now = best_.best();
   if (!before || !now || before->key != now->key) return before;
   const bool more = score_direction(now->key) == Better::More;

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "model/command.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"

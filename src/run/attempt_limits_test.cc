@@ -1,6 +1,5 @@
 #include "run/attempt_limits.h"
 
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

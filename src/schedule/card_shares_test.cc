@@ -1,6 +1,7 @@
 #include "schedule/card_shares.h"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 

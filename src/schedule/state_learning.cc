@@ -8,6 +8,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "schedule/another_try.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
