@@ -81,13 +81,13 @@ groups:
         devices[n % 8].setdefault("processes", []).append({"pid": pid, "memory": 2**30 // 4})
     (place / "new").write_text(json.dumps({"devices": devices}))
     (place / "new").replace(shown)
-    watch = next(pid for pid, parent in harness.descendants(yard.pid).items() if parent == yard.pid
-                 and pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "trainyard-gpus")
+    watch = [pid for pid in harness.descendants(yard.pid)
+             if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "trainyard-gpus"]
     loop = subprocess.Popen(["/usr/bin/python3", "-c", LOOP, *map(str, pids)])
     time.sleep(1)
-    before, loop_before = ticks(yard.pid) + ticks(watch), ticks(loop.pid)
+    before, loop_before = sum(map(ticks, [yard.pid, *watch])), ticks(loop.pid)
     time.sleep(seconds)
-    share = (ticks(yard.pid) + ticks(watch) - before) / seconds
+    share = (sum(map(ticks, [yard.pid, *watch])) - before) / seconds
     loop_share = (ticks(loop.pid) - loop_before) / seconds
     loop.kill()
     loop.wait()

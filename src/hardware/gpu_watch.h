@@ -1,5 +1,6 @@
 // Looks at the GPUs from a process of its own, so that a driver that hangs or crashes takes nothing
-// of the run with it: it is asked, and its answer comes when it comes.
+// of the run with it: it is asked, and its answer comes when it comes. Where that process dies, or
+// hangs for long, another takes its place.
 //
 // Belongs to one thread.
 #pragma once
@@ -16,17 +17,19 @@
 
 namespace trainyard::hardware {
 
+/// How long the driver may take.
+struct GpuPatience {
+  Duration list{15'000};  ///< To list its GPUs; one that wakes its cards takes seconds.
+  Duration look{10'000};  ///< To look at them, before they are taken for gone.
+  Duration late{15'000};  ///< To answer after that, before another process asks it.
+};
+
 class GpuWatch {
  public:
-  /// How long the driver may take to list its GPUs, and to look at them, before they are taken for
-  /// gone. A driver that wakes its cards takes seconds.
-  static constexpr Duration kListMax{15'000};
-  static constexpr Duration kLookMax{10'000};
-
   /// Forks the process and waits for its list. Call it early: there should be no other thread. One
   /// that finds no GPU has ended already. An error is one of the operating system; what is wrong
   /// with the driver is in the list.
-  static Result<GpuWatch> start(const GpuSources& sources);
+  static Result<GpuWatch> start(const GpuSources& sources, GpuPatience patience = {});
 
   GpuWatch(GpuWatch&&) noexcept;
   GpuWatch& operator=(GpuWatch&&) noexcept;
@@ -37,16 +40,16 @@ class GpuWatch {
   /// 0 where there are no GPUs.
   [[nodiscard]] std::int64_t pid() const;
 
-  /// Told what was seen, from run_once() of `loop`, which must outlive this; when the driver does
-  /// not answer, or its process has died, that no GPU is present.
+  /// Told what was seen, from run_once() of `loop`, which must outlive this; while the driver does
+  /// not answer, or nobody asks it as its process has died, that no GPU is present.
   using Listener = std::move_only_function<void(const std::vector<GpuState>&)>;
   void listen(sys::EventLoop& loop, Listener listener);
   /// Has the GPUs looked at; false when they are being looked at already, which may have begun
   /// before what is to be seen. Where no answer is to be had, the listener is told so at once, each
-  /// time.
+  /// time, and another process asks the driver from time to time.
   bool ask();
 
-  /// The same without a loop: asks and waits, at most kLookMax.
+  /// The same without a loop: asks and waits, as long as a look may take.
   std::vector<GpuState> look_now();
 
  private:

@@ -1,7 +1,9 @@
 #include "hardware/gpu_watch.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "hardware/gpu_driver.h"
 #include "model/resources.h"
 #include "sys/event_loop.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::hardware {
 namespace {
@@ -276,6 +279,124 @@ TEST_F(GpuWatchTest, SaysThatAllAreGoneWhenTheDriverCrashes) {
   watch->ask();
   ASSERT_EQ(heard.size(), 2U);
   EXPECT_FALSE(heard[1][0].present);
+}
+
+/// Asks until all of them answer, as a run does from time to time.
+void ask_until_all_answer(GpuWatch& watch, sys::EventLoop& loop,
+                          const std::vector<std::vector<GpuState>>& heard) {
+  const auto all_answer = [&heard] {
+    return !heard.empty() && std::ranges::all_of(heard.back(), &GpuState::present);
+  };
+  ASSERT_TRUE(sys::eventually([&] {
+    watch.ask();
+    loop.run_once(Duration{10});
+    return all_answer();
+  }));
+}
+
+TEST_F(GpuWatchTest, AsksAnewWhenTheDriverThatCrashedAnswersAgain) {
+  gpus_.show_two();
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake({"CUDA_VISIBLE_DEVICES=1,0"}));
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  gpus_.show_two(R"(, "crash": true)");
+  watch->ask();
+  while (heard.empty()) loop.run_once(std::nullopt);
+  EXPECT_FALSE(heard.back()[0].present);
+  gpus_.show_two(FakeGpus::used_by(::getpid(), 3'000'000'000));
+  ask_until_all_answer(*watch, loop, heard);
+  // In the order that they had.
+  EXPECT_EQ(heard.back()[0].used, Bytes{});
+  EXPECT_EQ(heard.back()[1].used, gb(3));
+}
+
+TEST_F(GpuWatchTest, KnowsThemByTheirUuidsWhenItAsksAnew) {
+  gpus_.show_two({}, R"(, "lost": true)");
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake());
+  ASSERT_EQ(uuids(watch->list()), (Texts{"GPU-aaaa", ""}));
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  gpus_.show_two(R"(, "crash": true)");
+  watch->ask();
+  while (heard.empty()) loop.run_once(std::nullopt);
+  // The first is late now, and the one that was late is there.
+  gpus_.show_two(R"(, "lost": true)", FakeGpus::used_by(::getpid(), 2'000'000'000));
+  ASSERT_TRUE(sys::eventually([&] {
+    watch->ask();
+    loop.run_once(Duration{10});
+    return heard.back()[1].present;
+  }));
+  EXPECT_FALSE(heard.back()[0].present);
+  EXPECT_EQ(heard.back()[1].used, gb(2));
+  ASSERT_TRUE(heard.back()[1].found);
+  EXPECT_EQ(heard.back()[1].found->uuid, "GPU-bbbb");
+  EXPECT_TRUE(heard.back()[1].found->late);
+  gpus_.show_two(FakeGpus::used_by(::getpid(), 1'000'000'000));
+  ask_until_all_answer(*watch, loop, heard);
+  EXPECT_EQ(heard.back()[0].used, gb(1));
+  EXPECT_EQ(heard.back()[0].found, std::nullopt);
+}
+
+TEST_F(GpuWatchTest, AsksAnewWhenWhoeverAskedTheDriverWasKilled) {
+  gpus_.show_two();
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake());
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  const auto children = fmt::format("/proc/{0}/task/{0}/children", watch->pid());
+  std::int64_t asker = 0;
+  std::ifstream(children) >> asker;
+  ASSERT_GT(asker, 0);
+  ASSERT_EQ(::kill(static_cast<pid_t>(asker), SIGKILL), 0);
+  while (heard.empty()) loop.run_once(std::nullopt);
+  EXPECT_FALSE(heard.back()[0].present);
+  ask_until_all_answer(*watch, loop, heard);
+}
+
+TEST_F(GpuWatchTest, AsksAnewWhenTheDriverHangsForLong) {
+  gpus_.show_two();
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake(), {.look = Duration{100}, .late = Duration{100}});
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  gpus_.show_two(R"(, "hang_s": 1000)");
+  watch->ask();
+  while (heard.empty()) loop.run_once(std::nullopt);
+  EXPECT_FALSE(heard.back()[0].present);
+  gpus_.show_two();
+  ask_until_all_answer(*watch, loop, heard);
+}
+
+TEST_F(GpuWatchTest, HearsALateAnswerOfWhoeverAskedFirst) {
+  gpus_.show_two();
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake(), {.look = Duration{1}, .late = sys::kLongEnough});
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  gpus_.show_two(R"(, "hang_s": 0.2)");
+  watch->ask();
+  while (heard.empty()) loop.run_once(std::nullopt);
+  EXPECT_FALSE(heard.back()[0].present);
+  ASSERT_TRUE(sys::eventually([&] {
+    loop.run_once(Duration{10});
+    return heard.back()[0].present;
+  }));
+}
+
+TEST_F(GpuWatchTest, SaysThatAllAreGoneForGoodWhereNobodyCanAskAnyMore) {
+  gpus_.show_two();
+  sys::EventLoop loop;  // Outlives the watch.
+  auto watch = GpuWatch::start(fake());
+  std::vector<std::vector<GpuState>> heard;
+  watch->listen(loop, [&](const std::vector<GpuState>& states) { heard.push_back(states); });
+  ASSERT_EQ(::kill(static_cast<pid_t>(watch->pid()), SIGKILL), 0);
+  while (heard.empty()) loop.run_once(std::nullopt);
+  for (int i = 0; i < 3; ++i) {
+    watch->ask();
+    EXPECT_FALSE(heard.back()[0].present);
+  }
 }
 
 TEST_F(GpuWatchTest, EndsWithItsOwner) {

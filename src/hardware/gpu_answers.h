@@ -1,0 +1,22 @@
+// What is known of the GPUs, as bytes between the process that asks the driver and whoever wants to
+// know. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hardware/gpu_driver.h"
+
+namespace trainyard::hardware {
+
+std::string pack_list(const GpuList& list);
+GpuList unpack_list(std::string_view text);
+
+std::string pack_states(std::span<const GpuState> states);
+/// Of `count` GPUs.
+std::vector<GpuState> unpack_states(std::string_view text, std::size_t count);
+
+}  // namespace trainyard::hardware

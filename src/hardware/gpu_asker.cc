@@ -1,0 +1,127 @@
+#include "hardware/gpu_asker.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/result.h"
+#include "hardware/gpu_answers.h"
+#include "hardware/gpu_driver.h"
+#include "sys/descriptor.h"
+#include "sys/packing.h"
+#include "sys/passing.h"
+
+namespace trainyard::hardware {
+namespace {
+
+/// Where each of them has its socket.
+constexpr int kSocket = 3;
+constexpr char kChosen = 'c';
+constexpr char kAll = 'a';
+
+/// Kills it and waits for its end, but not for long: one that hangs in the driver is gone when the
+/// driver lets it go. Whether it is.
+bool has_ended(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  for (int tries = 0; tries < 50; ++tries) {
+    if (::waitpid(pid, nullptr, WNOHANG) != 0) return true;
+    ::poll(nullptr, 0, 2);
+  }
+  return false;
+}
+
+/// It has nothing of what its parent has but its socket, and ends with its parent.
+void become_alone(int socket) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "trainyard-gpus");
+  // Ctrl-C and a lost terminal are for the run, which ends this one when it is over.
+  ::setsid();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  if (socket != kSocket && ::dup2(socket, kSocket) != kSocket) ::_exit(0);
+  ::close_range(kSocket + 1, ~0U, 0);
+  // Nobody waits for the end of an output because of it.
+  const int nowhere = ::open("/dev/null", O_RDWR);
+  for (int standard = 0; nowhere >= 0 && standard < kSocket; ++standard) ::dup2(nowhere, standard);
+}
+
+/// What the process that asks does from its beginning to its end.
+[[noreturn]] void become_asker(int socket, GpuSources sources, bool chosen) {
+  become_alone(socket);
+  if (!chosen) sources.environment.clear();
+  Gpus gpus(sources);
+  if (!sys::send_packed(kSocket, pack_list(gpus.list()))) ::_exit(0);
+  char word = 0;
+  while (!gpus.list().gpus.empty()) {
+    const ssize_t got = ::recv(kSocket, &word, 1, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != 1 || !sys::send_packed(kSocket, pack_states(gpus.look()))) break;
+  }
+  ::_exit(0);
+}
+
+/// What their parent does, until nobody has the other end of its socket.
+[[noreturn]] void become_parent(int socket, const GpuSources& sources) {
+  become_alone(socket);
+  pid_t asker = 0;
+  while (true) {
+    std::array<char, 1> word{};
+    std::vector<sys::Descriptor> ends;
+    const ssize_t got = sys::receive_with(kSocket, word, ends, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != 1) break;
+    if (asker != 0 && !has_ended(asker)) continue;
+    asker = ends.size() == 1 ? ::fork() : 0;
+    if (asker == 0 && !ends.empty()) become_asker(ends[0].get(), sources, word[0] == kChosen);
+    if (asker < 0) asker = 0;
+  }
+  if (asker != 0) ::kill(asker, SIGKILL);
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<GpuAsker> GpuAsker::start(const GpuSources& sources) {
+  auto ends = sys::socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the GPUs"));
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::unexpected(sys::system_error("cannot look at the GPUs", errno));
+  if (pid == 0) become_parent(ends->second.get(), sources);
+  return GpuAsker(pid, std::move(ends->first));
+}
+
+GpuAsker::GpuAsker(GpuAsker&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), words_(std::move(other.words_)) {}
+
+GpuAsker::~GpuAsker() {
+  words_.close();
+  if (pid_ != 0) static_cast<void>(has_ended(static_cast<pid_t>(pid_)));
+}
+
+Result<sys::Descriptor> GpuAsker::another(bool chosen) {
+  auto ends = sys::socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the GPUs"));
+  const std::array<int, 1> passed{ends->second.get()};
+  const char word = chosen ? kChosen : kAll;
+  // Where nobody hears it the other end is closed with this function, which says so.
+  static_cast<void>(sys::send_with(words_.get(), std::string_view(&word, 1), passed,
+                                   MSG_NOSIGNAL | MSG_DONTWAIT));
+  return std::move(ends->first);
+}
+
+}  // namespace trainyard::hardware
