@@ -69,8 +69,6 @@ TEST_F(GpuWatchTest, SaysWhyThereIsNone) {
   EXPECT_EQ(none_reason(fake()), "NVIDIA's driver shows no GPU");
   gpus_.show(R"({"init": 18})");
   EXPECT_EQ(none_reason(fake()), "NVIDIA's driver fails: Driver/library version mismatch");
-  gpus_.show(R"({"devices": [{"lost": true}]})");
-  EXPECT_EQ(none_reason(fake()), "NVIDIA's driver shows a GPU that cannot be used");
   gpus_.show(R"({"devices": [{"crash": true}]})");
   EXPECT_EQ(none_reason(fake()), "the driver crashed whoever asked it");
   GpuSources missing = fake();
@@ -226,6 +224,19 @@ TEST_F(GpuWatchTest, ListsOneThatDoesNotAnswerBehindTheOthersAndFindsItLater) {
                             .late = true};
   EXPECT_EQ(states[1].found, expected);
   EXPECT_EQ(states[0].found, std::nullopt);
+}
+
+TEST_F(GpuWatchTest, ListsThoseThatDoNotAnswerWhereNoneDoes) {
+  gpus_.show_two(R"(, "lost": true)", R"(, "lost": true)");
+  auto watch = GpuWatch::start(fake());
+  EXPECT_EQ(watch->list().none_reason, "");
+  ASSERT_EQ(watch->list().gpus.size(), 2U);
+  EXPECT_TRUE(watch->list().gpus[0].late && watch->list().gpus[1].late);
+  gpus_.show_two();
+  std::vector<GpuState> states = watch->look_now();
+  while (!states[0].present) states = watch->look_now();
+  ASSERT_TRUE(states[1].found);
+  EXPECT_EQ(states[1].found->uuid, "GPU-bbbb");
 }
 
 TEST_F(GpuWatchTest, FindsAGpuByItsUuidWhenItComesBackWithAnotherNumber) {

@@ -238,23 +238,18 @@ Result<void> Nvml::list() {
   if (const Return code = nvml_.count(&count); code != kSuccess) {
     return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", words(code))});
   }
-  bool any = false;
+  if (count == 0) return std::unexpected(Error{"NVIDIA's driver shows no GPU"});
   for (unsigned index = 0; index < count; ++index) {
     Handle card = nullptr;
     const auto number = static_cast<int>(index);
     const bool answers = nvml_.handle(index, &card) == kSuccess &&
                          (add_slices(card, number) || add(card, number, std::nullopt));
-    any = any || answers;
     if (answers) continue;
     gpus_.push_back({.number = number, .late = true});
     handles_.push_back(nullptr);
   }
   found_.resize(gpus_.size());
-  if (any) return {};
-  return std::unexpected(Error{count == 0
-                                   ? "NVIDIA's driver shows no GPU"
-                                   : fmt::format("NVIDIA's driver shows {} that cannot be used",
-                                                 count == 1 ? "a GPU" : "GPUs")});
+  return {};
 }
 
 /// A card that fell off the bus answers a driver that begins anew, if it does at all, and may have

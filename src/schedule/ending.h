@@ -35,7 +35,8 @@ struct LastWord {
   std::string message;
 };
 
-/// Of tasks that fit on no GPU that is left.
+/// Of tasks that fit on no GPU that there is.
+constexpr std::string_view kNoGpuFits = "no GPU here is large enough, now that all of them answer";
 constexpr std::string_view kNoGpuLeft = "no GPU is left that it fits on: others do not answer";
 
 struct Ending {

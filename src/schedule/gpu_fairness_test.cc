@@ -385,6 +385,37 @@ TEST(LateGpu, HasTheMemoryThatItSays) {
   EXPECT_EQ(commands(yard.add(std::move(large), at(12))), Texts{"start 3#1 with 1 GB, 9 GB on 1"});
 }
 
+TEST(LateGpu, MayBeOneThatATaskFitsOn) {
+  model::Capacity machine = kTwoGpus;
+  machine.gpus[1] = {.number = 1, .late = true};
+  const auto never = [&machine](const model::Request& request) {
+    return never_fits(request, kFair, machine).has_value();
+  };
+  EXPECT_FALSE(never({.gpus = 1, .gpu_memory = gb(200)}));
+  EXPECT_FALSE(never({.gpus = 2}));
+  EXPECT_TRUE(never({.gpus = 3}));
+  // Who has to see it when it begins does not.
+  EXPECT_TRUE(never({.gpus = 2, .listed_only = true}));
+  machine.gpus[1].memory = gb(16);
+  EXPECT_TRUE(never({.gpus = 1, .gpu_memory = gb(200)}));
+}
+
+TEST(LateGpu, IsWaitedForAMinuteByATaskThatFitsOnNoOther) {
+  Yard yard = with_a_late_gpu(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(12)));
+  const model::GpusSampled silent{.gpus = {{}, {.present = false}}, .uses = {}};
+  for (int second = 1; second < 60; ++second) {
+    ASSERT_THAT(changes(yard.on(at(second), silent)), Not(Contains(HasSubstr("SKIPPED"))))
+        << second;
+  }
+  EXPECT_THAT(changes(yard.on(at(60), silent)),
+              Contains(HasSubstr("SKIPPED: no GPU is left that it fits on: others do not answer")));
+}
+
+TEST(LateGpu, ThatTurnsOutTooSmallIsNotWaitedForAnyMore) {
+  Yard yard = with_a_late_gpu(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(30)));
+  EXPECT_THAT(changes(yard.on(at(1), late_one_answers())), Contains(HasSubstr("SKIPPED")));
+}
+
 TEST(LateGpu, IsGivenToNoTwoPhaseTaskThatDoesNotSeeIt) {
   Yard yard = with_a_late_gpu(PlanBuilder().tasks(2, gb(1)).on_gpus(1).two_phase());
   static_cast<void>(yard.on(at(1), late_one_answers()));

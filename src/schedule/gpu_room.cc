@@ -25,6 +25,8 @@ Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
   return std::max(policy.gpu_memory_remain.value_or(usual), by_utilization);
 }
 
+bool is_unknown(const model::Gpu& gpu) { return gpu.late && gpu.memory == Bytes{}; }
+
 GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capacity)
     : utilization_max_(static_cast<int>(std::lround(1000 * policy.gpu_utilization_max))),
       strategy_(policy.gpu_strategy),

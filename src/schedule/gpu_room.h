@@ -33,6 +33,11 @@ struct GpuRoom {
 /// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
 Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu);
 
+/// Whether nothing is known of it yet: the driver counts it, and it has not answered so far.
+bool is_unknown(const model::Gpu& gpu);
+/// What such a one may have, for all that is known.
+constexpr Bytes kUnknownGpuMemory = gb(1'000'000);
+
 /// Which GPUs there are, and in which order they are taken. Immutable.
 class GpuChooser {
  public:

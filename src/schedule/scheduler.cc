@@ -27,8 +27,10 @@ namespace trainyard::schedule {
 namespace {
 
 std::optional<std::string> never_fits_gpus(const model::Request& request,
-                                           const model::Policy& policy,
-                                           const model::Capacity& capacity) {
+                                           const model::Policy& policy, model::Capacity capacity) {
+  for (model::Gpu& gpu : capacity.gpus) {
+    if (is_unknown(gpu)) gpu.memory = kUnknownGpuMemory;
+  }
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
     return fmt::format(

@@ -339,8 +339,9 @@ struct Scheduler::State {
   [[nodiscard]] Running* most_over_on(model::GpuIndex gpu);
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
   [[nodiscard]] model::Cause lack_of_gpus(Instant at) const;
-  void give_up_on_gpus(Instant at, model::Decision& out);
-  void give_up_waiting(model::TaskIndex task, Instant at, model::Decision& out);
+  void give_up_on_gpus(Instant at, bool some_found, model::Decision& out);
+  void give_up_waiting(model::TaskIndex task, std::string_view why, Instant at,
+                       model::Decision& out);
 
   // Of the order.
   void put_in_order();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -154,12 +155,12 @@ void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& readin
   learn_from_running();
   end_those_over_their_gpu_limit(at, out);
   watch_gpus(at, out);
-  give_up_on_gpus(at, out);
+  give_up_on_gpus(at, !reading.found.empty(), out);
 }
 
 /// Ends the waiting of those that fit nowhere any more, when what they fitted on has not answered
-/// for long enough. A run that is resumed tries them again.
-void Scheduler::State::give_up_on_gpus(Instant at, model::Decision& out) {
+/// for long enough, or is smaller than was hoped. A run that is resumed tries them again.
+void Scheduler::State::give_up_on_gpus(Instant at, bool some_found, model::Decision& out) {
   const std::span<const GpuRoom> room = gpus_.room();
   bool gone = false;
   std::vector<GpuRoom> left = chooser_.empty(room);
@@ -167,9 +168,10 @@ void Scheduler::State::give_up_on_gpus(Instant at, model::Decision& out) {
     const auto since = gpus_.gone_since({static_cast<std::uint32_t>(index)});
     // It may come back, or stay.
     if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
+    if (is_unknown(capacity_.gpus[index])) left[index].free = kUnknownGpuMemory;
     gone = gone || !left[index].present;
   }
-  if (!gone || interrupts_ > 0) return;
+  if ((!gone && !some_found) || interrupts_ > 0) return;
   // Gathered first: giving up takes tasks out of the lanes that are walked here.
   std::vector<model::TaskIndex> lost;
   for (const WaitingRoom* const waiting : {&waiting_, &loaded_}) {
@@ -183,10 +185,12 @@ void Scheduler::State::give_up_on_gpus(Instant at, model::Decision& out) {
       lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
     }
   }
-  for (const model::TaskIndex task : lost) give_up_waiting(task, at, out);
+  const std::string_view why = gone ? kNoGpuLeft : kNoGpuFits;
+  for (const model::TaskIndex task : lost) give_up_waiting(task, why, at, out);
 }
 
-void Scheduler::State::give_up_waiting(model::TaskIndex task, Instant at, model::Decision& out) {
+void Scheduler::State::give_up_waiting(model::TaskIndex task, std::string_view why, Instant at,
+                                       model::Decision& out) {
   if (const auto found = running_.find(task); found != running_.end()) {
     return end_for(found->second, StopCause::NoGpu, at, out);
   }
@@ -195,7 +199,7 @@ void Scheduler::State::give_up_waiting(model::TaskIndex task, Instant at, model:
   const model::GroupIndex group = group_of(task);
   const model::ShapeIndex shape = tasks[task].shape;
   waiting_.remove(task);
-  conclude_waiting(task, model::Verdict::Skipped, std::string(kNoGpuLeft), out,
+  conclude_waiting(task, model::Verdict::Skipped, std::string(why), out,
                    model::Failure::CannotStart);
   leave_trial(task, out);
   settle_reason(shape, out);
