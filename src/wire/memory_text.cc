@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "wire/traceback.h"
 
 namespace trainyard::wire {
 namespace {
@@ -89,6 +90,30 @@ std::optional<std::string_view> last_line_where(std::string_view text,
   return std::nullopt;
 }
 
+/// Whether an exception is a mistake of the program or of what it was given, and nothing that lack
+/// of memory comes to. Any other may be what a framework makes of it (TensorFlow's "Dst tensor is
+/// not initialized" behind a line of its allocator), or a launcher (torchrun's ChildFailedError),
+/// or another process (BrokenProcessPool, "Connection closed by peer").
+bool is_a_mistake(std::string_view exception) {
+  constexpr std::array<std::string_view, 19> kMistakes{
+      "AssertionError",     "AttributeError",      "DecodeError",
+      "FileExistsError",    "FileNotFoundError",   "FloatingPointError",
+      "ImportError",        "IndexError",          "IsADirectoryError",
+      "KeyError",           "ModuleNotFoundError", "NameError",
+      "NotADirectoryError", "NotImplementedError", "PermissionError",
+      "TypeError",          "UnboundLocalError",   "ValueError",
+      "ZeroDivisionError"};
+  const std::string_view name = exception.substr(0, exception.find(':'));
+  return std::ranges::any_of(kMistakes, [name](std::string_view it) { return name.ends_with(it); });
+}
+
+/// The part of the text that says what the program failed of. Behind its last traceback, where that
+/// is of a mistake, and those that this came from: what it said before, it has survived.
+std::string_view why_it_failed(std::string_view text) {
+  const std::optional<Traceback> last = last_traceback(text);
+  return last && is_a_mistake(last->exception) ? text.substr(last->begin) : text;
+}
+
 }  // namespace
 
 bool is_of_gpu(std::string_view line) {
@@ -119,7 +144,7 @@ bool is_of_mps(std::string_view text) {
 }
 
 std::optional<std::string> out_of_memory_line(std::string_view text) {
-  std::optional<std::string_view> line = last_line_where(text, says_so);
+  std::optional<std::string_view> line = last_line_where(why_it_failed(text), says_so);
   if (!line) return std::nullopt;
   if (leaves_the_amount_out(*line)) {
     const std::string_view before =

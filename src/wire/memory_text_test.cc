@@ -67,6 +67,48 @@ TEST(MemoryText, IsTheLineWithTheNumberWhereTensorFlowHasTwo) {
   EXPECT_EQ(out_of_memory_line(allocator + "\nSum of chunks\n" + with + "\n"), with);
   EXPECT_EQ(out_of_memory_line("CUDA out of memory. Tried to allocate 2 GiB\n" + without), without);
   EXPECT_EQ(out_of_memory_line(allocator + "\nMemoryError\n"), "MemoryError");
+  EXPECT_EQ(out_of_memory_line(allocator + "\nTraceback (most recent call last):\n  File\n" +
+                               without + "\n"),
+            allocator);
+}
+
+TEST(MemoryText, IsNotWhatTheProgramSurvivedBeforeItFailedOfAMistake) {
+  const std::string survived = "Detected CUDA out of memory, retry\nepoch 1\nepoch 2\n";
+  const std::string head = "Traceback (most recent call last):\n  File \"t.py\", line 1\n";
+  const std::string memory = "torch.OutOfMemoryError: CUDA out of memory. Tried";
+  for (const std::string mistake :
+       {"KeyError: 'val_loss'", "FileNotFoundError: [Errno 2] No such file: 'a.npz'",
+        "AssertionError", "omegaconf.errors.ConfigAttributeError: lr",
+        "ValueError: nan: RuntimeError", "json.decoder.JSONDecodeError: Expecting value"}) {
+    EXPECT_EQ(out_of_memory_line(survived + head + mistake + "\nbye\n"), std::nullopt) << mistake;
+    EXPECT_EQ(out_of_memory_line(head + memory + "\n" + survived + head + mistake), std::nullopt)
+        << mistake;
+    // It fails of memory all the same.
+    EXPECT_EQ(out_of_memory_line(head + mistake + "\n" + memory), memory) << mistake;
+    for (const std::string link :
+         {"\nDuring handling of the above exception, another exception occurred:\n\n",
+          "\nThe above exception was the direct cause of the following exception:\n\n"}) {
+      EXPECT_EQ(out_of_memory_line("epoch 1\n" + head + memory + "\n" + link + head + mistake),
+                memory)
+          << link << mistake;
+    }
+  }
+  EXPECT_EQ(out_of_memory_line(survived + head + "ValueError: MemoryError: no room\n"),
+            std::nullopt);
+}
+
+TEST(MemoryText, IsWhatAnotherExceptionMayComeFrom) {
+  const std::string before = "[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried";
+  for (const std::string exception :
+       {"torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+        "subprocess.CalledProcessError: Command '['python3']' returned non-zero exit status 1.",
+        "RuntimeError: [gloo] Connection closed by peer",
+        "tensorflow.python.framework.errors_impl.InternalError: Dst tensor is not initialized."}) {
+    EXPECT_EQ(out_of_memory_line(before + "\nTraceback (most recent call last):\n  File\n" +
+                                 exception + "\n"),
+              before)
+        << exception;
+  }
 }
 
 TEST(MemoryText, KnowsWhoseMemoryItIs) {
