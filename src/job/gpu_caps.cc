@@ -34,6 +34,8 @@ std::optional<Capper> find_torch(const CapBasis& basis, const std::vector<std::s
       find_variable(basis.environment, kTorchConfNew) != nullptr ? kTorchConfNew : kTorchConf;
   const std::string* const theirs = find_variable(basis.environment, variable);
   std::string before = theirs == nullptr ? std::string() : *theirs;
+  // Torch forgives a comma at the end, and not one more behind it.
+  before.resize(before.find_last_not_of(", ") + 1);
   if (before.contains(kTorchOption)) {
     why_not = fmt::format("{} says it already", variable);
     return std::nullopt;

@@ -75,6 +75,15 @@ TEST_F(GpuCaps, StandBehindWhatItsUserSaysOfTheAllocator) {
   EXPECT_THAT(cap_variables(cappers({{"PYTORCH_ALLOC_CONF", "max_split_size_mb:64"}}), kSome),
               ElementsAre(Pair("PYTORCH_ALLOC_CONF",
                                "max_split_size_mb:64,per_process_memory_fraction:0.3500")));
+  for (const char* const end : {",", ", ", " , ,"}) {
+    EXPECT_THAT(
+        cap_variables(cappers({{"PYTORCH_ALLOC_CONF", fmt::format("max_split_size_mb:64{}", end)}}),
+                      kSome),
+        ElementsAre(
+            Pair("PYTORCH_ALLOC_CONF", "max_split_size_mb:64,per_process_memory_fraction:0.3500")));
+    EXPECT_THAT(cap_variables(cappers({{"PYTORCH_ALLOC_CONF", end}}), kSome),
+                ElementsAre(Pair("PYTORCH_ALLOC_CONF", "per_process_memory_fraction:0.3500")));
+  }
   const Cappers own = cappers({{"PYTORCH_CUDA_ALLOC_CONF", "per_process_memory_fraction:0.9"}});
   EXPECT_THAT(own.found, IsEmpty());
   EXPECT_EQ(own.why_not, "PYTORCH_CUDA_ALLOC_CONF says it already");
