@@ -168,6 +168,11 @@ std::optional<std::string> find_python(std::string_view program, const PythonSur
   return std::nullopt;
 }
 
+bool is_script(std::string_view program, const PythonSurroundings& around) {
+  const std::optional<std::string> found = find_program(program, around);
+  return found && start_of(*found).value_or(std::string()).starts_with("#!");
+}
+
 std::vector<std::string> package_directories(const std::string& python,
                                              const PythonSurroundings& around) {
   std::vector<std::string> found;
@@ -246,8 +251,11 @@ bool is_at_least(std::string_view release, int major, int minor) {
     release.remove_prefix(static_cast<std::size_t>(read.ptr - release.data()));
     if (release.starts_with('.')) release.remove_prefix(1);
   }
-  const bool before_it = !std::ranges::all_of(
-      release, [](char byte) { return byte == '.' || (byte >= '0' && byte <= '9'); });
+  int third = 0;
+  static_cast<void>(std::from_chars(release.data(), release.data() + release.size(), third));
+  const bool before_it = third <= 0 && !std::ranges::all_of(release, [](char byte) {
+                           return byte == '.' || (byte >= '0' && byte <= '9');
+                         });
   const std::array<int, 2> least{major, minor};
   return before_it ? has > least : has >= least;
 }

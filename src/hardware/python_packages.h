@@ -27,6 +27,9 @@ struct PythonSurroundings {
 /// virtual environment is found by it. Nothing: it is none.
 std::optional<std::string> find_python(std::string_view program, const PythonSurroundings& around);
 
+/// Whether it is a script with a shebang, of whatever language.
+bool is_script(std::string_view program, const PythonSurroundings& around);
+
 /// Where it looks for packages, first those that count first.
 std::vector<std::string> package_directories(const std::string& python,
                                              const PythonSurroundings& around);
@@ -41,7 +44,8 @@ std::optional<std::string> release_of_jaxlib(const std::vector<std::string>& dir
 std::optional<std::string> written_release(std::string_view text);
 
 /// Whether a release is at least this one: "2.10.0+cu128" is at least 2.10. One from before a
-/// release (2.10.0a0, 2.10.0rc1, 2.10.0.dev) is not at least that.
+/// release (2.10.0a0, 2.10.0rc1, 2.10.0.dev) is not at least that, but
+/// one from before a later one is (2.10.1.dev).
 bool is_at_least(std::string_view release, int major, int minor);
 
 }  // namespace trainyard::hardware

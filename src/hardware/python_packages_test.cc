@@ -154,6 +154,10 @@ TEST(WrittenRelease, IsComparedByItsNumbers) {
   EXPECT_FALSE(is_at_least("2.9.1", 2, 10));
   EXPECT_FALSE(is_at_least("2.10.0a0+git1234", 2, 10)) << "it may have been made too early";
   EXPECT_FALSE(is_at_least("2.10.0rc1", 2, 10));
+  EXPECT_FALSE(is_at_least("2.10.dev1", 2, 10));
+  EXPECT_FALSE(is_at_least("2.10-1a", 2, 10));
+  EXPECT_TRUE(is_at_least("2.10.1.dev20261101", 2, 10)) << "it came after 2.10.0";
+  EXPECT_TRUE(is_at_least("0.4.36.dev20241125", 0, 4));
   EXPECT_FALSE(is_at_least("two", 2, 10));
   EXPECT_FALSE(is_at_least("", 0, 0));
   EXPECT_FALSE(is_at_least("99999999999.0", 2, 10));

@@ -13,7 +13,9 @@
 
 #include "base/bytes.h"
 #include "hardware/python_packages.h"
+#include "job/gpu_variables.h"
 #include "job/task_environment.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {
@@ -27,13 +29,15 @@ std::optional<Capper> find_torch(const CapBasis& basis, const std::vector<std::s
   const std::optional<std::string> release = hardware::release_of_torch(packages);
   if (!release) return std::nullopt;
   if (!hardware::is_at_least(*release, 2, 10) || hardware::is_at_least(*release, 3, 0)) {
-    why_not = fmt::format("torch {} is not known to take one (2.10 and later are)", *release);
+    why_not = fmt::format("torch {} is not known to take one (2.10 to 2.x are)", *release);
     return std::nullopt;
   }
   const std::string_view variable =
       find_variable(basis.environment, kTorchConfNew) != nullptr ? kTorchConfNew : kTorchConf;
   const std::string* const theirs = find_variable(basis.environment, variable);
   std::string before = theirs == nullptr ? std::string() : *theirs;
+  // Torch forgives a comma at the end, and not one more behind it.
+  before.resize(before.find_last_not_of(", ") + 1);
   if (before.contains(kTorchOption)) {
     why_not = fmt::format("{} says it already", variable);
     return std::nullopt;
@@ -44,13 +48,15 @@ std::optional<Capper> find_torch(const CapBasis& basis, const std::vector<std::s
                 .name = fmt::format("torch {}", *release)};
 }
 
-/// It has one name for it or the other, and does not begin with both.
+/// Before 0.5 it reads the older name alone; since then either, and does not begin with both.
 std::optional<Capper> find_jax(const CapBasis& basis, const std::vector<std::string>& packages,
                                std::string& why_not) {
   const std::optional<std::string> release = hardware::release_of_jaxlib(packages);
   if (!release) return std::nullopt;
+  const bool knows_new_name = hardware::is_at_least(*release, 0, 5);
   for (const std::string_view name : {kJaxFraction, kJaxFractionOld}) {
-    if (find_variable(basis.environment, name) == nullptr) continue;
+    const bool is_read = knows_new_name || name == kJaxFractionOld;
+    if (!is_read || find_variable(basis.environment, name) == nullptr) continue;
     why_not = fmt::format("{} says it already", name);
     return std::nullopt;
   }
@@ -60,11 +66,11 @@ std::optional<Capper> find_jax(const CapBasis& basis, const std::vector<std::str
     return std::nullopt;
   }
   if (!hardware::is_at_least(*release, 0, 4) || hardware::is_at_least(*release, 1, 0)) {
-    why_not = fmt::format("jaxlib {} is not known to take one (0.4 and later are)", *release);
+    why_not = fmt::format("jaxlib {} is not known to take one (0.4 to 0.x are)", *release);
     return std::nullopt;
   }
   return Capper{.kind = Capper::Kind::Jax,
-                .variable = hardware::is_at_least(*release, 0, 5) ? kJaxFraction : kJaxFractionOld,
+                .variable = knows_new_name ? kJaxFraction : kJaxFractionOld,
                 .before = {},
                 .name = fmt::format("JAX {}", *release)};
 }
@@ -89,7 +95,12 @@ void find_frameworks(const CapBasis& basis, Cappers& cappers) {
   const hardware::PythonSurroundings around = surroundings_of(basis);
   const std::optional<std::string> python = hardware::find_python(basis.program, around);
   if (!python) {
-    cappers.why_not = fmt::format("'{}' is no Python", basis.program);
+    cappers.why_not = hardware::is_script(basis.program, around)
+                          ? fmt::format(
+                                "'{}' is a script that starts another program, as those "
+                                "of pyenv are",
+                                basis.program)
+                          : fmt::format("'{}' is no Python", basis.program);
     return;
   }
   const std::vector<std::string> packages = hardware::package_directories(*python, around);
@@ -142,9 +153,10 @@ Cappers find_cappers(const CapBasis& basis) {
   return cappers;
 }
 
-Variables cap_variables(const Cappers& cappers, const CapAmount& amount) {
+Variables cap_variables(const Cappers& cappers, const std::optional<CapAmount>& amount) {
   Variables variables;
-  const std::string fraction = fraction_of(counted_of(amount), amount.total);
+  const std::string fraction =
+      amount ? fraction_of(counted_of(*amount), amount->total) : std::string(kChosenLater);
   for (const Capper& capper : cappers.found) {
     std::string value;
     switch (capper.kind) {
@@ -156,12 +168,18 @@ Variables cap_variables(const Cappers& cappers, const CapAmount& amount) {
         value = fraction;
         break;
       case Capper::Kind::Mps:
-        value = pinned_limit(amount);
+        value = amount ? pinned_limit(*amount) : std::string(kChosenLater);
         break;
     }
     variables.emplace_back(capper.variable, std::move(value));
   }
   return variables;
+}
+
+bool is_capped_at_start(const model::Terms& terms) {
+  const bool shares = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
+  return terms.request.gpus > 0 && shares && !terms.two_phase &&
+         terms.gpu_memory_limit != model::GpuMemoryLimit::None;
 }
 
 std::string to_text(const Cappers& cappers) {

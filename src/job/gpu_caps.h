@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "job/task_environment.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 
@@ -67,8 +68,13 @@ struct CapAmount {
   int gpus_of_machine = 1;
 };
 
-/// The variables that tell it; all of `cappers`.
-Variables cap_variables(const Cappers& cappers, const CapAmount& amount);
+/// The variables that tell it; all of `cappers`. Of one that is only looked at, how much that is
+/// has yet to be chosen.
+Variables cap_variables(const Cappers& cappers, const std::optional<CapAmount>& amount);
+
+/// Whether one may be told at its start what it may take: it shares its GPUs, and nobody has said
+/// that it may take anything. One of two phases is told when it gets its device.
+bool is_capped_at_start(const model::Terms& terms);
 
 /// "torch 2.10.0, MPS"; empty where there are none.
 std::string to_text(const Cappers& cappers);

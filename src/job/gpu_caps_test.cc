@@ -75,6 +75,15 @@ TEST_F(GpuCaps, StandBehindWhatItsUserSaysOfTheAllocator) {
   EXPECT_THAT(cap_variables(cappers({{"PYTORCH_ALLOC_CONF", "max_split_size_mb:64"}}), kSome),
               ElementsAre(Pair("PYTORCH_ALLOC_CONF",
                                "max_split_size_mb:64,per_process_memory_fraction:0.3500")));
+  for (const char* const end : {",", ", ", " , ,"}) {
+    EXPECT_THAT(
+        cap_variables(cappers({{"PYTORCH_ALLOC_CONF", fmt::format("max_split_size_mb:64{}", end)}}),
+                      kSome),
+        ElementsAre(
+            Pair("PYTORCH_ALLOC_CONF", "max_split_size_mb:64,per_process_memory_fraction:0.3500")));
+    EXPECT_THAT(cap_variables(cappers({{"PYTORCH_ALLOC_CONF", end}}), kSome),
+                ElementsAre(Pair("PYTORCH_ALLOC_CONF", "per_process_memory_fraction:0.3500")));
+  }
   const Cappers own = cappers({{"PYTORCH_CUDA_ALLOC_CONF", "per_process_memory_fraction:0.9"}});
   EXPECT_THAT(own.found, IsEmpty());
   EXPECT_EQ(own.why_not, "PYTORCH_CUDA_ALLOC_CONF says it already");
@@ -85,7 +94,7 @@ TEST_F(GpuCaps, AreForNoTorchThatIsNotKnownToTakeOne) {
     install(release);
     EXPECT_THAT(cappers().found, IsEmpty()) << release;
     EXPECT_EQ(cappers().why_not,
-              fmt::format("torch {} is not known to take one (2.10 and later are)", release));
+              fmt::format("torch {} is not known to take one (2.10 to 2.x are)", release));
   }
 }
 
@@ -101,9 +110,34 @@ TEST_F(GpuCaps, AreForJaxAFractionByTheOneNameOfItsRelease) {
 }
 
 TEST_F(GpuCaps, AreForAnOlderJaxAFractionByTheOlderName) {
-  install("", "0.4.30");
+  install("", "0.4.36.dev20241125");
+  // It does not read the newer one.
+  EXPECT_THAT(cap_variables(cappers({{"XLA_CLIENT_MEM_FRACTION", ".5"}}), kSome),
+              ElementsAre(Pair("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.3500")));
+  EXPECT_EQ(cappers({{"XLA_PYTHON_CLIENT_MEM_FRACTION", ".5"}}).why_not,
+            "XLA_PYTHON_CLIENT_MEM_FRACTION says it already");
   EXPECT_THAT(cap_variables(cappers(), kSome),
               ElementsAre(Pair("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.3500")));
+}
+
+TEST_F(GpuCaps, AreForNoJaxThatIsNotKnownToTakeOne) {
+  for (const char* const release : {"0.3.25", "0.4.0.dev1", "1.0.0"}) {
+    // Of each its own directory: the first that is there counts.
+    std::filesystem::remove_all(directory() + "/lib");
+    install("", release);
+    EXPECT_EQ(cappers().why_not,
+              fmt::format("jaxlib {} is not known to take one (0.4 to 0.x are)", release));
+  }
+}
+
+TEST_F(GpuCaps, StandForWhatIsChosenLaterInOneThatIsLookedAt) {
+  install("2.10.0", "0.7.0");
+  EXPECT_THAT(cap_variables(cappers({{"PYTORCH_ALLOC_CONF", "max_split_size_mb:64"}}, true), {}),
+              ElementsAre(Pair("PYTORCH_ALLOC_CONF",
+                               "max_split_size_mb:64,per_process_memory_fraction:<chosen when it "
+                               "starts>"),
+                          Pair("XLA_CLIENT_MEM_FRACTION", "<chosen when it starts>"),
+                          Pair("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "<chosen when it starts>")));
 }
 
 TEST_F(GpuCaps, AreForBothWhereBothAreThere) {
@@ -130,6 +164,11 @@ TEST_F(GpuCaps, SayWhyThereAreNone) {
             fmt::format("there is neither torch nor JAX beside {}/bin/python", directory()));
   EXPECT_EQ(cappers({}, false, "").why_not, "which Python runs is up to its shell");
   EXPECT_EQ(cappers({}, false, "uv").why_not, "'uv' is no Python");
+  const std::string shim = directory() + "/bin/python3";
+  std::ofstream(shim) << "#!/usr/bin/env bash\nexec pyenv exec \"$program\" \"$@\"\n";
+  std::filesystem::permissions(shim, std::filesystem::perms::owner_all);
+  EXPECT_EQ(cappers({{"PATH", directory() + "/bin"}}, false, "python3").why_not,
+            "'python3' is a script that starts another program, as those of pyenv are");
 }
 
 TEST_F(GpuCaps, OfRanksAreASharedPartOfTheGpuEach) {
@@ -144,7 +183,7 @@ TEST_F(GpuCaps, OfRanksAreASharedPartOfTheGpuEach) {
 TEST_F(GpuCaps, LeaveHalfOfASmallOneWhateverIsNotCounted) {
   install("2.10.0");
   const auto value = [&](Bytes most, Bytes total) {
-    return cap_variables(cappers(), {.most = most, .total = total}).front().second;
+    return cap_variables(cappers(), CapAmount{.most = most, .total = total}).front().second;
   };
   EXPECT_EQ(value(mb(600), gb(10)), "per_process_memory_fraction:0.0300");
   EXPECT_EQ(value(gb(20), gb(10)), "per_process_memory_fraction:1.0000");

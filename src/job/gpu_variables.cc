@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
       if (!gpu.late) add(gpu);
     }
   } else if (wants_some && gpus.empty()) {
-    value = "<chosen when it starts>";
+    value = kChosenLater;
   } else if (wants_some) {
     std::ranges::for_each(gpus, add);
   } else {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "model/resources.h"
 
 namespace trainyard::job {
+
+/// What stands for a value in the places where one is only looked at.
+constexpr std::string_view kChosenLater = "<chosen when it starts>";
 
 /// CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES on AMD's, by UUID; nothing on a machine without
 /// GPUs. `gpus` are those of an attempt; empty for one that is only looked at. One of two phases

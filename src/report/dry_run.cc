@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "job/early_signal.h"
+#include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/retry_text.h"
 #include "model/ids.h"
@@ -120,6 +121,21 @@ std::string cap_text(const job::Job& job, model::TaskIndex task) {
   const job::Cappers cappers = job.cappers(task);
   if (!cappers.found.empty()) return fmt::format("{}, told to {}", most, job::to_text(cappers));
   return fmt::format("{}not told: {}", hard ? most + "; " : std::string(), cappers.why_not);
+}
+
+/// What its launch sets, and what it would be told of its GPU besides.
+std::vector<std::string> environment_of(const job::Job& job, model::TaskIndex task,
+                                        const model::Launch& launch) {
+  std::vector<std::string> environment = launch.environment;
+  if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return environment;
+  for (const auto& [name, value] : job::cap_variables(job.cappers(task), std::nullopt)) {
+    // What is said there is part of it.
+    const std::string begins = name + "=";
+    std::erase_if(environment,
+                  [&begins](const std::string& variable) { return variable.starts_with(begins); });
+    environment.push_back(begins + value);
+  }
+  return environment;
 }
 
 std::string limits_text(const job::Job& job) {
@@ -233,7 +249,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   line("stderr", launch.stderr_path);
   line("result", launch.result_path);
   std::string_view name = "environment";
-  for (const std::string& variable : launch.environment) {
+  for (const std::string& variable : environment_of(job, key.task, launch)) {
     const auto equals = variable.find('=');
     line(name, variable.substr(0, equals + 1) + text::shell_word(variable.substr(equals + 1)));
     name = "";
@@ -275,8 +291,7 @@ Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
 
 /// By whose words it would be kept to its part; null: by nobody's.
 Json cap_json(const job::Job& job, model::TaskIndex task) {
-  const model::Terms& terms = job.plan().shape_of(task).terms;
-  if (terms.request.gpus == 0 || terms.two_phase) return nullptr;
+  if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return nullptr;
   const std::string names = job::to_text(job.cappers(task));
   return names.empty() ? Json(nullptr) : Json(names);
 }
@@ -287,7 +302,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
   Json matrix = Json::object();
   for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
   Json environment = Json::object();
-  for (const std::string& variable : launch.environment) {
+  for (const std::string& variable : environment_of(job, key.task, launch)) {
     const auto equals = variable.find('=');
     environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }

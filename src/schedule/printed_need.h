@@ -2,8 +2,11 @@
 //
 // Known are the words of torch before and since 2.1 ("Tried to allocate 2.00 GiB (...; 5.10 GiB
 // already allocated; ... 6.20 GiB reserved in total by PyTorch)", "... this process has 6.50 GiB
-// memory in use."), of JAX ("Out of memory while trying to allocate 2147483648 bytes.") and of
-// TensorFlow ("ran out of memory trying to allocate 2.00GiB").
+// memory in use.", "Of the allocated memory 5.10 GiB is allocated by PyTorch, and 300.00 MiB is
+// reserved by PyTorch but unallocated."), of JAX ("Out of memory while trying to allocate
+// 2147483648 bytes.", "Out of memory allocating ...", "Failed to allocate request for 2.00GiB", of
+// the driver's part of it "failed to allocate 2.00G") and of TensorFlow ("ran out of memory trying
+// to allocate 2.00GiB", "OOM when allocating tensor with shape[32768,16384] and type float").
 #pragma once
 
 #include <string_view>

@@ -146,6 +146,11 @@ Result<PythonCommand> read_python_command(std::string_view text) {
 std::string program_of_command(std::string_view text) {
   constexpr std::string_view kMoreCommands = ";|\n()";
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  // The shell becomes what comes behind it. An option of it would be none of a program.
+  if (text.starts_with("exec ")) {
+    text.remove_prefix(std::min(text.find_first_not_of(' ', 5), text.size()));
+    if (text.starts_with('-')) return {};
+  }
   const std::string_view word = text.substr(0, text.find_first_of(" \t<>"));
   if (word.find_first_of(kForShell) != std::string_view::npos ||
       word.find_first_of("'\"\\=") != std::string_view::npos) {

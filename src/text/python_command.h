@@ -28,7 +28,7 @@ Result<PythonCommand> read_python_command(std::string_view text);
 
 /// The program that a text for the shell starts, where that is all that the shell does with it: its
 /// first word is a plain one, and no other command comes behind it. Where its output goes, and what
-/// its other words are, does not matter. Empty otherwise.
+/// its other words are, does not matter, nor an 'exec' before it. Empty otherwise.
 std::string program_of_command(std::string_view text);
 
 /// Whether a text is the name of a module: torch.nn.

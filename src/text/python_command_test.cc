@@ -14,20 +14,24 @@ TEST(ProgramOfCommand, IsItsFirstWordWhereNothingElseIsStarted) {
   EXPECT_EQ(program_of_command("python3 fit.py &>out.txt"), "python3");
   EXPECT_EQ(program_of_command("python3 fit.py --name 'a; b' --to \"$HOME/a|b\" c\\;d"), "python3");
   EXPECT_EQ(program_of_command("python3 -c 'print(`)'"), "python3");
+  EXPECT_EQ(program_of_command("exec  /venv/bin/python fit.py > out.txt"), "/venv/bin/python");
+  EXPECT_EQ(program_of_command("executor fit.py"), "executor");
 }
 
 TEST(ProgramOfCommand, IsNoneWhereAnotherOneMayCome) {
   for (const char* const text :
        {"cd x && python3 fit.py", "python3 a.py; python3 b.py", "python3 a.py | tee log",
         "python3 fit.py &", "python3 a.py\npython3 b.py", "(python3 fit.py)",
-        "python3 fit.py $(ls)", "python3 fit.py `ls`", "python3 fit.py \"$(ls)\""}) {
+        "exec python3 a.py | tee log", "exec -a fit python3 fit.py", "python3 fit.py $(ls)",
+        "python3 fit.py `ls`", "python3 fit.py \"$(ls)\""}) {
     EXPECT_EQ(program_of_command(text), "") << text;
   }
 }
 
 TEST(ProgramOfCommand, IsNoneWhereTheShellHasAHandInItsName) {
-  for (const char* const text : {"$PYTHON fit.py", "A=b python3 fit.py", "'python3' fit.py",
-                                 "~/bin/python fit.py", "py\\thon fit.py", "python3 'fit.py", ""}) {
+  for (const char* const text :
+       {"$PYTHON fit.py", "A=b python3 fit.py", "'python3' fit.py", "~/bin/python fit.py",
+        "py\\thon fit.py", "python3 'fit.py", "exec $PYTHON fit.py", "exec >log", ""}) {
     EXPECT_EQ(program_of_command(text), "") << text;
   }
 }

@@ -106,9 +106,19 @@ groups:
         self.tasks(a=3, b=3)
         self.go()
         text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn("GPU cap      not told: torch 2.9.1 is not known to take one (2.10 and later are)", text)
+        self.assertIn("GPU cap      not told: torch 2.9.1 is not known to take one (2.10 to 2.x are)", text)
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual([self.fraction(task) for task in "ab"], ["1.0\n", "1.0\n"])
+
+    def test_stand_in_the_environment_that_a_dry_run_shows(self):
+        self.install("2.10.0")
+        self.tasks("gpu-memory: 800MB\n    env: {PYTORCH_ALLOC_CONF: 'max_split_size_mb:128,'}", a=3)
+        said = "max_split_size_mb:128,per_process_memory_fraction:<chosen when it starts>"
+        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
+        self.assertIn(f"PYTORCH_ALLOC_CONF='{said}'\n", text)
+        self.assertEqual(text.count("PYTORCH_ALLOC_CONF"), 1)
+        task = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"][0]
+        self.assertEqual(task["environment"]["PYTORCH_ALLOC_CONF"], said)
 
     def test_are_ended_for_good_where_they_are_hard(self):
         self.install("2.10.0")
