@@ -142,7 +142,7 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
                          .why_not = job.error().front().message});
     return std::unexpected(std::move(job.error()));
   }
-  const sim::Expected expected = sim::expected_of(job->plan());
+  const sim::Expected expected = sim::expected_of(job->plan(), job->gpu_shares());
   // Which order is taken is the scheduler's to find out, by what it knows itself.
   model::Policy policy = job->policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.

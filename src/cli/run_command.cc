@@ -200,7 +200,8 @@ ExitCode Session::run() {
   if (const std::string idle = idle_gpus_note(job().plan(), job().capacity()); !idle.empty()) {
     tasks_.note(idle);
   }
-  if (const std::string sharing = report::sharing_note(job().plan(), job().capacity());
+  if (const std::string sharing =
+          report::sharing_note(job().plan(), job().capacity(), job().gpu_shares());
       !sharing.empty()) {
     tasks_.note(sharing);
   }
@@ -230,7 +231,8 @@ std::optional<ExitCode> Session::begin() {
   if (!begun) return fail(begun.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
-    if (const auto forecast = sim::forecast_run(job().plan(), job().policy(), job().capacity())) {
+    if (const auto forecast =
+            sim::forecast_run(job().plan(), job().policy(), job().capacity(), job().gpu_shares())) {
       execution.forecast = forecast->free;
       execution.forecast_at_the_worst = forecast->at_the_worst;
     }

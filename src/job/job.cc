@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -32,6 +33,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/sharing_text.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "settings/configuration_reader.h"
@@ -109,6 +111,31 @@ Learned learned_of(const std::string& job_file, std::vector<std::string>& notes)
   if (learned) return std::move(*learned);
   notes.push_back(std::move(learned.error().message));
   return {};
+}
+
+/// What sharing GPUs costs the tasks of each group, as Job::gpu_shares() says; notes where that is
+/// known.
+std::vector<int> learned_shares(const model::Plan& plan, const Learned& learned,
+                                const LearnedFor& here, std::vector<std::string>& notes) {
+  constexpr double kWholeGpu = 1000;
+  std::vector<int> shares(plan.groups.size());
+  for (const model::Shape& shape : plan.shapes) {
+    int& share = shares[shape.group.value];
+    const model::Request& request = shape.terms.request;
+    if (share > 0 || model::wants_whole_gpus(request) || request.sharing.utilization > 0) continue;
+    const std::string& group = plan.groups[shape.group.value].name;
+    const std::optional<LearnedSharing> known = learned.sharing(group, here);
+    if (request.gpus == 0 || !known || known->work() == 0) continue;
+    share = static_cast<int>(std::lround(std::min(kWholeGpu, kWholeGpu / known->work())));
+    notes.push_back(fmt::format("group '{}': {}, as learned from {}", group,
+                                model::sharing_text({.shape = {},
+                                                     .to_a_gpu = known->to_a_gpu,
+                                                     .factor = known->factor,
+                                                     .tasks = known->tasks,
+                                                     .to_a_gpu_max = known->to_a_gpu_max}),
+                                to_text(known->from, here)));
+  }
+  return shares;
 }
 
 /// Of what the yard was started with, that which decides what is set for a task.
@@ -197,6 +224,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
+  state->gpu_shares = learned_shares(*state->plan, state->learned, state->here, state->notes);
   return Job(std::move(state));
 }
 
@@ -225,6 +253,8 @@ const model::Capacity& Job::capacity() const { return state_->capacity; }
 const std::vector<std::string>& Job::notes() const { return state_->notes; }
 const model::Plan& Job::plan() const { return *state_->plan; }
 std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }
+
+const std::vector<int>& Job::gpu_shares() const { return state_->gpu_shares; }
 
 const LearnedFor& Job::here() const { return state_->here; }
 const Learned& Job::learned() const { return state_->learned; }

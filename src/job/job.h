@@ -120,6 +120,10 @@ class Job {
     bool fixed = false;  ///< It has none.
   };
   [[nodiscard]] std::optional<SaidValue> said_value(model::TaskIndex task, TaskKey key) const;
+  /// By group: how much of a GPU keeps one of its tasks busy that is alone there, by what earlier
+  /// runs measured, in thousandths; 0: they did not.
+  [[nodiscard]] const std::vector<int>& gpu_shares() const;
+
   /// Where the job was looked at: for to_text(LearnedFrom, ...).
   [[nodiscard]] const LearnedFor& here() const;
   /// All that earlier runs have taught; nothing where that is switched off.

@@ -24,6 +24,7 @@
 #include "job/job_spec.h"
 #include "job/learned.h"
 #include "job/learned_notes.h"
+#include "job/raised_numbers.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/written_and_taken.h"
@@ -131,6 +132,7 @@ class PlanMaker {
 
   void add_group(std::size_t number) {
     const GroupSpec& group = spec_.groups[number];
+    const std::size_t first = job_.plan.shapes.size();
     group_number_ = number;
     shapes_.clear();
     same_for_all_.assign(group.tasks.size(), std::nullopt);
@@ -152,6 +154,8 @@ class PlanMaker {
         }
       }
     }
+    raised_.raise_all({.name = group.name, .first = first, .basis = terms_basis()},
+                      job_.plan.shapes, job_.learned_uses, compared_);
   }
 
   /// Each kind of complaint once for each task of the file, not for each combination.
@@ -235,6 +239,9 @@ class PlanMaker {
       owners_.push_back({.group = group_number_, .origin = origin});
       job_.learned_uses.push_back(use);
     }
+    const std::string id(bindings_[kTaskIdSlot].value_or(""));
+    raised_.see(known->second,
+                basis_.learned.taken(group.name, id).value_or(Learned::Taken{}).task);
     return known->second;
   }
 
@@ -474,6 +481,7 @@ class PlanMaker {
   std::size_t without_room_ = 0;
   std::size_t groups_compared_ = 0;  ///< Groups before this one need no more words about CPUs.
   WrittenAndTaken compared_;
+  RaisedNumbers raised_;
   LearnedNotes told_{basis_.here};
   std::vector<NumberedId> ids_;
   std::vector<ShapeOwner> owners_;

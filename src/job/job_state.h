@@ -35,6 +35,7 @@ struct Job::State {
   Learned learned;
   LearnedFor here;
   std::vector<LearnedUse> learned_uses;  ///< By shape.
+  std::vector<int> gpu_shares;           ///< By group.
 
   /// One task, with the values of all its placeholders but those of its directories.
   struct Bound {

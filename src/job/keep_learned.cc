@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +14,10 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "job/learned.h"
+#include "job/time_alone.h"
 #include "journal/reader.h"
+#include "model/command.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -33,6 +37,79 @@ LearnedTask learned_from(const journal::TaskRow& row) {
           .load = row.times.load.value_or(Duration{0}),
           .train = row.times.train.value_or(Duration{0})};
 }
+
+/// When the last attempt of a task was on its GPUs: one of two phases has none while it loads.
+std::optional<StayOnGpus> stay_of(const journal::TaskRow& row) {
+  if (row.gpus.empty() || !row.started || !row.ended) return std::nullopt;
+  const bool loads = row.times.load_numbers > 0;
+  if (loads && !row.times.train) return std::nullopt;
+  const Instant from = loads ? *row.ended + -*row.times.train : *row.started;
+  return StayOnGpus{.gpus = row.gpus, .from = from, .until = *row.ended};
+}
+
+/// Who shared GPUs with whom in a run, and what that was measured to cost.
+class Sharing {
+ public:
+  static Result<Sharing> read(journal::JournalReader& reader) {
+    Sharing sharing;
+    std::vector<model::TaskIndex> tried_again;
+    Result<void> done = reader.tasks({}, [&](const journal::TaskRow& row) {
+      if (const auto stay = stay_of(row)) sharing.times_.add(*stay);
+      if (row.attempt > 1 && row.times.load_numbers == 0) tried_again.push_back(row.index);
+      return true;
+    });
+    if (!done) return std::unexpected(std::move(done.error()));
+    for (const model::TaskIndex task : tried_again) {
+      Result<std::vector<journal::AttemptRow>> attempts = reader.attempts(task);
+      if (!attempts) return std::unexpected(std::move(attempts.error()));
+      // The last one has been added with its task.
+      attempts->pop_back();
+      for (const journal::AttemptRow& it : *attempts) {
+        if (!it.ended) continue;
+        sharing.times_.add({.gpus = it.gpus, .from = it.started, .until = *it.ended});
+      }
+    }
+    const Result<std::vector<journal::SharingRow>> rows = reader.sharing();
+    if (!rows) return std::unexpected(rows.error());
+    // Of several kinds of tasks of a group it is that of which most were measured.
+    for (const journal::SharingRow& row : *rows) {
+      model::SharingMeasured& most = sharing.measured_[row.group_name];
+      if (most.to_a_gpu + most.to_a_gpu_max == 0 || row.measured.tasks > most.tasks) {
+        most = row.measured;
+      }
+    }
+    return sharing;
+  }
+
+  /// Of a group as people see it; nothing where it was not measured.
+  [[nodiscard]] std::optional<LearnedSharing> measured(const std::string& group,
+                                                       const LearnedFrom& from) const {
+    const auto found = measured_.find(group);
+    if (found == measured_.end()) return std::nullopt;
+    const model::SharingMeasured& it = found->second;
+    return LearnedSharing{.to_a_gpu = it.to_a_gpu,
+                          .factor = it.factor,
+                          .tasks = it.tasks,
+                          .to_a_gpu_max = it.to_a_gpu_max,
+                          .from = from};
+  }
+
+  /// How long a task trained, as if it had been alone on its GPUs; `factor` is 0 where nobody knows
+  /// what sharing them costs.
+  void correct(LearnedTask& task, const journal::TaskRow& row, double factor) {
+    const std::optional<StayOnGpus> stay = stay_of(row);
+    if (!stay || task.train == Duration{0}) return;
+    const Duration alone = std::min(times_.of(*stay, factor > 0 ? factor : 1), task.train);
+    // One that had others beside it for a moment was alone.
+    constexpr int kNearly = 95;
+    if (alone * 100 >= task.train * kNearly) return;
+    (factor > 0 ? task.train : task.train_least) = std::max(alone, Duration{1});
+  }
+
+ private:
+  TimeAlone times_;
+  std::map<std::string, model::SharingMeasured> measured_;  ///< By group, as people see it.
+};
 
 /// Which execution a task ran in, and on which machine that was.
 class Sources {
@@ -107,6 +184,8 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
   const Result<Sources> sources = Sources::read(*reader, seen_from_job_file(run_directory, path));
   if (!sources) return std::unexpected(sources.error());
   Learned learned = load_learned(path).value_or(Learned{});
+  Result<Sharing> sharing = Sharing::read(*reader);
+  if (!sharing) return std::unexpected(std::move(sharing.error()));
   // Tasks of long ago have taken all the room: it is learned anew.
   if (learned.full()) learned = {};
   bool worth_it = false;
@@ -114,11 +193,18 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
     if (row.batch != batch || row.standing.verdict != model::Verdict::Finished || row.edited) {
       return true;
     }
-    const LearnedTask task = learned_from(row);
+    LearnedTask task = learned_from(row);
     worth_it = worth_it || task.train >= kWorthIt;
     // One that was too quick to be seen says nothing.
     if (task.memory == Bytes{}) return true;
-    learned.add(row.group_in_file, row.id, task, sources->of(row));
+    const LearnedFrom from = sources->of(row);
+    // What this run has measured, or else an earlier one.
+    std::optional<LearnedSharing> cost = sharing->measured(row.group_name, from);
+    const auto before = learned.sharing(row.group_in_file, {.host = from.host, .gpus = {from.gpu}});
+    if (before && (!cost || cost->work() == 0)) cost = before;
+    sharing->correct(task, row, cost ? cost->work() : 0);
+    learned.add(row.group_in_file, row.id, task, from);
+    if (cost && !row.gpus.empty()) learned.set_sharing(row.group_in_file, *cost);
     return true;
   });
   if (!read || !worth_it) return read;

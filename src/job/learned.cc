@@ -63,6 +63,12 @@ Expected<Duration> time_expected(const Expected<Duration>& own, const Expected<D
   return expected;
 }
 
+/// Where it is only known between what it lies: what is usual, as near as that comes to it.
+Duration train_alone(const LearnedTask& task, Duration usual) {
+  if (task.train_least == Duration{0}) return task.train;
+  return std::clamp(usual, task.train_least, task.train);
+}
+
 /// Gathers what the tasks of a group took, and who was the last to teach it.
 template <class Value>
 struct Gathered {
@@ -79,6 +85,9 @@ struct Gathered {
   [[nodiscard]] Expected<Value> as_expected(std::int64_t value) const {
     return {
         .value = Value{value}, .from = last, .at_least = value > 0 && largest_at_least >= value};
+  }
+  [[nodiscard]] Expected<Value> least() const {
+    return as_expected(values.empty() ? 0 : std::ranges::min(values));
   }
   [[nodiscard]] Expected<Value> percentile() const { return as_expected(percentile_95(values)); }
   [[nodiscard]] Expected<Value> average() const {
@@ -132,9 +141,28 @@ void Learned::add(std::string_view group, std::string_view id, const LearnedTask
   Known& entry = of.tasks.try_emplace(std::string(id)).first->second;
   const bool keeps_gpu = task.gpu_memory == Bytes{} && entry.task.gpu_memory > Bytes{};
   const Bytes gpu_memory = keeps_gpu ? entry.task.gpu_memory : task.gpu_memory;
+  // What it took alone there before is known better than between what that must lie.
+  const bool keeps_time = task.train_least > Duration{0} && entry.task.train_least == Duration{0} &&
+                          entry.task.train >= task.train_least && entry.task.train <= task.train &&
+                          sources_[entry.from].host == from.host;
+  const Duration train = keeps_time ? entry.task.train : task.train;
   entry = {.task = task, .from = number, .gpu_from = keeps_gpu ? entry.gpu_from : number};
   entry.task.gpu_memory = gpu_memory;
+  entry.task.train = train;
+  if (keeps_time) entry.task.train_least = Duration{0};
   of.usual.reset();
+}
+
+void Learned::set_sharing(std::string_view group, const LearnedSharing& sharing) {
+  const auto known = groups_.find(group);
+  if (known != groups_.end()) known->second.sharing = sharing;
+}
+
+std::optional<LearnedSharing> Learned::sharing(std::string_view group,
+                                               const LearnedFor& here) const {
+  const auto known = groups_.find(group);
+  if (known == groups_.end() || !known->second.sharing) return std::nullopt;
+  return is_alike(known->second.sharing->from, here) ? known->second.sharing : std::nullopt;
 }
 
 std::size_t Learned::forget() {
@@ -171,6 +199,7 @@ void Learned::sum_up(Group& group, const LearnedFor& here) const {
   Gathered<Bytes> gpu_memory;
   Gathered<Duration> load;
   Gathered<Duration> train;
+  Gathered<Duration> train_beside_others;
   for (const auto& [id, entry] : group.tasks) {
     const LearnedTask& task = entry.task;
     const LearnedFrom& from = sources_[entry.from];
@@ -178,13 +207,15 @@ void Learned::sum_up(Group& group, const LearnedFor& here) const {
     gpu_memory.add(task.gpu_memory.count, sources_[entry.gpu_from]);
     if (!is_alike(from, here)) continue;
     load.add(task.load.count(), from);
-    train.add(task.train.count(), from);
+    const bool alone = task.train_least == Duration{0};
+    (alone ? train : train_beside_others).add(task.train.count(), from);
   }
-  group.usual = Usual{.here = here,
-                      .expected = {.memory = memory.percentile(),
-                                   .gpu_memory = gpu_memory.percentile(),
-                                   .load = load.average(),
-                                   .train = train.average()}};
+  group.usual = Usual{
+      .here = here,
+      .expected = {.memory = memory.percentile(),
+                   .gpu_memory = gpu_memory.percentile(),
+                   .load = load.average(),
+                   .train = train.values.empty() ? train_beside_others.least() : train.average()}};
 }
 
 ExpectedTask Learned::expected(std::string_view group, std::string_view id,
@@ -193,6 +224,7 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
   if (found == groups_.end()) return {};
   Group& of = found->second;
   sum_up(of, here);
+  const ExpectedTask& usual = of.usual->expected;
   ExpectedTask own;
   if (const auto known = of.tasks.find(id); known != of.tasks.end()) {
     const Taken taken = taken_by(known->second);
@@ -202,11 +234,11 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
                       .at_least = taken.task.memory_at_least},
            .gpu_memory = {.value = taken.task.gpu_memory, .from = taken.gpu_from},
            .load = {.value = alike ? taken.task.load : Duration{0}, .from = taken.from},
-           .train = {.value = alike ? taken.task.train : Duration{0}, .from = taken.from}};
+           .train = {.value = alike ? train_alone(taken.task, usual.train.value) : Duration{0},
+                     .from = taken.from}};
   }
   constexpr std::size_t kMany = 100;
   const bool coarsely = of.tasks.size() > kMany;
-  const ExpectedTask& usual = of.usual->expected;
   return {.memory = with_margin(own.memory, usual.memory, coarsely),
           .gpu_memory = with_margin(own.gpu_memory, usual.gpu_memory, coarsely),
           .load = time_expected(own.load, usual.load, coarsely),

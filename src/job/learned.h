@@ -24,7 +24,11 @@ struct LearnedTask {
   bool memory_at_least = false;  ///< That of its largest process alone.
   Bytes gpu_memory;              ///< Its peak on one of its GPUs.
   Duration load{0};
+  /// Alone on its GPUs: of one that shared them, by what that was measured to cost.
   Duration train{0};
+  /// It shared them and nobody knows what that cost: alone it takes so long at least, and `train`
+  /// at most. 0: that is known.
+  Duration train_least{0};
 
   friend bool operator==(const LearnedTask&, const LearnedTask&) = default;
 };
@@ -38,6 +42,23 @@ struct LearnedFrom {
   Bytes gpu_memory;  ///< Of one of them, in all.
 
   friend auto operator<=>(const LearnedFrom&, const LearnedFrom&) = default;
+};
+
+/// What sharing GPUs was measured to cost the tasks of a group, as in model::SharingMeasured.
+struct LearnedSharing {
+  int to_a_gpu = 0;
+  double factor = 0;
+  int tasks = 0;
+  int to_a_gpu_max = 0;
+  LearnedFrom from;
+
+  /// How many times the work of one the tasks of a GPU do together; 0: that is not known.
+  [[nodiscard]] double work() const {
+    if (to_a_gpu > 0) return factor;
+    return to_a_gpu_max == 1 ? 1 : 0;
+  }
+
+  friend bool operator==(const LearnedSharing&, const LearnedSharing&) = default;
 };
 
 /// Where it is to be used.
@@ -87,6 +108,12 @@ class Learned {
   void add(std::string_view group, std::string_view id, const LearnedTask& task,
            const LearnedFrom& from = {});
 
+  /// Of a group of which a task is known; goes with it.
+  void set_sharing(std::string_view group, const LearnedSharing& sharing);
+  /// Nothing where nobody measured it on a machine like this one.
+  [[nodiscard]] std::optional<LearnedSharing> sharing(std::string_view group,
+                                                      const LearnedFor& here) const;
+
   /// Returns how many tasks that was: all, those of a group, or one of it.
   std::size_t forget();
   std::size_t forget(std::string_view group);
@@ -98,9 +125,10 @@ class Learned {
   [[nodiscard]] bool knows(std::string_view group) const { return groups_.contains(group); }
 
   /// What a task is expected to need: of memory the 95th percentile of its group and a tenth, of
-  /// time the average of those tasks that ran on a machine like this one. Where it took clearly
-  /// more or less itself (a tenth of memory, a fourth of time), that counts instead, rounded
-  /// (coarsely in a large group), so that tasks that are alike stay alike.
+  /// time the average of those tasks that ran on a machine like this one and of which it is known
+  /// how long they take alone (of no one: the smallest). Where it took clearly more or less itself
+  /// (a tenth of memory, a fourth of time), that counts instead, rounded (coarsely in a large
+  /// group), so that tasks that are alike stay alike.
   [[nodiscard]] ExpectedTask expected(std::string_view group, std::string_view id,
                                       const LearnedFor& here) const;
 
@@ -129,6 +157,7 @@ class Learned {
   };
   struct Group {
     std::map<std::string, Known, std::less<>> tasks;
+    std::optional<LearnedSharing> sharing;
     std::optional<Usual> usual;
   };
   std::uint32_t number_of(const LearnedFrom& from);

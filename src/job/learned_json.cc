@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "job/learned.h"
+#include "model/resources.h"
 
 namespace trainyard::job {
 namespace {
@@ -57,13 +59,16 @@ std::optional<LearnedTask> task_of(const Json& json) {
   const auto gpu_memory = number(json, "gpu_memory", kBytesMax);
   const auto load = number(json, "load_ms", kMillisecondsMax);
   const auto train = number(json, "train_ms", kMillisecondsMax);
+  const auto train_least = number(json, "train_least_ms", kMillisecondsMax);
   const Json at_least = json.value("memory_at_least", Json(false));
   if (!memory || !gpu_memory || !load || !train || !at_least.is_boolean()) return std::nullopt;
+  if (!train_least || *train_least > *train) return std::nullopt;
   return LearnedTask{.memory = {*memory},
                      .memory_at_least = at_least.get<bool>(),
                      .gpu_memory = {*gpu_memory},
                      .load = Duration{*load},
-                     .train = Duration{*train}};
+                     .train = Duration{*train},
+                     .train_least = Duration{*train_least}};
 }
 
 std::optional<LearnedFrom> source_of(const Json& json) {
@@ -110,6 +115,31 @@ Json to_json_of(const LearnedFrom& from) {
   json["gpu"] = from.gpu;
   json["gpu_memory"] = from.gpu_memory.count;
   return json;
+}
+
+std::optional<LearnedSharing> sharing_of(const Json& json) {
+  if (!json.is_object()) return std::nullopt;
+  constexpr double kFactorMax = model::kMaxPerGpuMost;
+  const auto to_a_gpu = number(json, "to_a_gpu", model::kMaxPerGpuMost);
+  const auto tasks = number(json, "tasks", std::numeric_limits<int>::max());
+  const auto most = number(json, "to_a_gpu_max", model::kMaxPerGpuMost);
+  const Json factor = json.value("factor", Json(0.0));
+  if (!to_a_gpu || !tasks || !most || !factor.is_number()) return std::nullopt;
+  const auto times = factor.get<double>();
+  const bool right = *to_a_gpu == 0 ? times == 0 : times > 0 && times <= kFactorMax;
+  if (!right) return std::nullopt;
+  return LearnedSharing{.to_a_gpu = static_cast<int>(*to_a_gpu),
+                        .factor = times,
+                        .tasks = static_cast<int>(*tasks),
+                        .to_a_gpu_max = static_cast<int>(*most),
+                        .from = {}};
+}
+
+Json to_json_of(const LearnedSharing& sharing) {
+  return {{"to_a_gpu", sharing.to_a_gpu},
+          {"factor", sharing.factor},
+          {"tasks", sharing.tasks},
+          {"to_a_gpu_max", sharing.to_a_gpu_max}};
 }
 
 /// The sources that are still of use, in the order in which they are first named.
@@ -159,6 +189,15 @@ Result<Learned> Learned::parse(std::string_view json) {
       }
     }
   }
+  const Json sharing = whole.value("sharing", Json::object());
+  if (!sharing.is_object()) return broken();
+  for (const auto& [group, measured] : sharing.items()) {
+    std::optional<LearnedSharing> known = sharing_of(measured);
+    const LearnedFrom* const from = source_in(*sources, measured, "from", sources->data());
+    if (!known || from == nullptr) return broken();
+    known->from = *from;
+    learned.set_sharing(group, *known);
+  }
   return learned;
 }
 
@@ -173,11 +212,19 @@ std::string Learned::to_json() const {
     if (task.gpu_memory > Bytes{}) json["gpu_memory"] = task.gpu_memory.count;
     if (task.load > Duration{0}) json["load_ms"] = task.load.count();
     if (task.train > Duration{0}) json["train_ms"] = task.train.count();
+    if (task.train_least > Duration{0}) json["train_least_ms"] = task.train_least.count();
     sources.put(json, "from", taken.from);
     if (taken.gpu_from != taken.from) sources.put(json, "gpu_from", taken.gpu_from);
     groups[std::string(group)][std::string(id)] = std::move(json);
   });
-  const Json whole{{"version", kVersion}, {"sources", sources.all()}, {"groups", groups}};
+  Json sharing = Json::object();
+  for (const auto& [name, group] : groups_) {
+    if (!group.sharing) continue;
+    Json& json = sharing[name] = to_json_of(*group.sharing);
+    sources.put(json, "from", group.sharing->from);
+  }
+  Json whole{{"version", kVersion}, {"sources", sources.all()}, {"groups", groups}};
+  if (!sharing.empty()) whole["sharing"] = std::move(sharing);
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -94,6 +94,65 @@ TEST(Learned, KeepsWhatWasKnownOfAGpuWhereNobodySawThatNow) {
   EXPECT_EQ(taken.gpu_from.host, "lab1");
 }
 
+LearnedTask beside_others(int least_s, int most_s) {
+  return {
+      .memory = gb(1), .train = Duration{most_s * 1000}, .train_least = Duration{least_s * 1000}};
+}
+
+TEST(Learned, KeepsWhatSharingWasMeasuredToCostWithItsGroup) {
+  Learned learned;
+  const LearnedSharing cost{.to_a_gpu = 4,
+                            .factor = 1.25,
+                            .tasks = 6,
+                            .to_a_gpu_max = 5,
+                            .from = run_on("lab1", "NVIDIA A100")};
+  learned.set_sharing("g", cost);
+  EXPECT_FALSE(learned.sharing("g", kHere)) << "of a group of which nothing is known";
+  learned.add("g", "a", beside_others(3, 12));
+  learned.set_sharing("g", cost);
+  auto again = Learned::parse(learned.to_json());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->sharing("g", kHere), cost) << "a card like the one here";
+  EXPECT_FALSE(again->sharing("g", {.host = "lab3", .gpus = {}})) << "another machine";
+  EXPECT_EQ(taken_by(*again, "g", "a"), beside_others(3, 12));
+  EXPECT_EQ(again->to_json(), learned.to_json());
+  again->forget("g");
+  EXPECT_FALSE(again->sharing("g", kHere));
+}
+
+TEST(Learned, TakesForUsualWhatThoseTookThatWereAlone) {
+  Learned learned;
+  learned.add("g", "a", took(gb(1), 3));
+  learned.add("g", "b", took(gb(1), 3));
+  learned.add("g", "c", beside_others(2, 12));
+  learned.add("g", "d", beside_others(3, 13));
+  for (const char* const id : {"a", "b", "c", "d", "new"}) {
+    EXPECT_EQ(expected_of(learned, "g", id).train, Duration{3'000}) << id;
+  }
+  learned.add("g", "long", beside_others(10, 20));
+  EXPECT_EQ(expected_of(learned, "g", "long").train, Duration{10'000})
+      << "however much the others cost it, it took so long";
+  learned.add("g", "short", beside_others(1, 2));
+  EXPECT_EQ(expected_of(learned, "g", "short").train, Duration{2'000});
+}
+
+TEST(Learned, TakesForUsualTheSmallestWhereNobodyWasAlone) {
+  Learned learned;
+  learned.add("g", "a", beside_others(3, 12));
+  learned.add("g", "b", beside_others(3, 6));
+  EXPECT_EQ(expected_of(learned, "g", "a").train, Duration{6'000});
+  EXPECT_EQ(expected_of(learned, "g", "b").train, Duration{6'000});
+}
+
+TEST(Learned, KeepsWhatATaskTookAloneUntilItIsAnother) {
+  Learned learned;
+  learned.add("g", "a", took(gb(1), 5), run_on("lab2"));
+  learned.add("g", "a", beside_others(3, 12), run_on("lab2"));
+  EXPECT_EQ(taken_by(learned, "g", "a"), took(gb(1), 5));
+  learned.add("g", "a", beside_others(6, 12), run_on("lab2"));
+  EXPECT_EQ(taken_by(learned, "g", "a"), beside_others(6, 12)) << "it takes longer now";
+}
+
 TEST(Learned, ForgetsAllAGroupOrOneTask) {
   const auto filled = [] {
     Learned learned;
@@ -177,6 +236,10 @@ TEST(Learned, IsNotReadFromWhatSomebodyElseWrote) {
         R"({"version": 1, "groups": {"g": {"t": {"memory": 18446744073709551615}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"memory": -1}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"train_ms": 1.5}}}})",
+        R"({"version": 2, "groups": {"g": {"t": {"train_ms": 1, "train_least_ms": 2}}}})",
+        R"({"version": 2, "groups": {}, "sharing": {"g": {"to_a_gpu": 2}}})",
+        R"({"version": 2, "groups": {}, "sharing": {"g": {"to_a_gpu": 2, "factor": -1}}})",
+        R"({"version": 2, "groups": {}, "sharing": []})",
         R"({"version": 1, "groups": {"g": []}})"}) {
     EXPECT_FALSE(Learned::parse(text)) << text;
   }

@@ -16,21 +16,27 @@ namespace trainyard::job {
 void WrittenAndTaken::see(const std::string& group, const std::string& key, Bytes written,
                           Bytes taken) {
   if (taken == Bytes{}) return;
-  Bytes& most = seen_[{group, key, written}];
+  Bytes& most = seen_[{group, key, written}].most;
   most = std::max(most, taken);
+}
+
+void WrittenAndTaken::raised(const std::string& group, const std::string& key, Bytes written) {
+  seen_[{group, key, written}].raised = true;
 }
 
 std::vector<std::string> WrittenAndTaken::notes() const {
   std::vector<std::string> notes;
   std::map<std::pair<std::string, std::string>, std::size_t> told;
-  for (const auto& [what, most] : seen_) {
+  for (const auto& [what, seen] : seen_) {
     const auto& [group, key, written] = what;
+    const Bytes most = seen.most;
     const bool less = most.count < written.count / 4 * 3;
     if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
     notes.push_back(fmt::format(
-        "group '{}': {} is {} as written; tasks that say so took at most {} the last time", group,
-        key, to_text(written), to_text(most)));
+        "group '{}': {} is {} as written; tasks that say so took at most {} the last time{}", group,
+        key, to_text(written), to_text(most),
+        seen.raised ? ", and as much as they took is reserved" : ""));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;

@@ -19,13 +19,19 @@ class WrittenAndTaken {
   /// Of one task; `taken` is 0 where nothing is known of it.
   void see(const std::string& group, const std::string& key, Bytes written, Bytes taken);
 
+  /// What is written there does not count in this run: as much as those took is reserved.
+  void raised(const std::string& group, const std::string& key, Bytes written);
+
   /// For people, one line for each number that was written: where those that say it took more, or
   /// less than three quarters.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
-  /// The most that was taken, by group, key and what is written.
-  std::map<std::tuple<std::string, std::string, Bytes>, Bytes> seen_;
+  struct Seen {
+    Bytes most;
+    bool raised = false;
+  };
+  std::map<std::tuple<std::string, std::string, Bytes>, Seen> seen_;  ///< By what is written.
 };
 
 }  // namespace trainyard::job

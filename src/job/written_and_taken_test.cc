@@ -29,6 +29,15 @@ TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
                   "last time"));
 }
 
+TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
+  WrittenAndTaken seen;
+  seen.see("g", "memory", gb(5), gb(6));
+  seen.raised("g", "memory", gb(5));
+  EXPECT_THAT(seen.notes(),
+              ElementsAre("group 'g': memory is 5 GB as written; tasks that say so took at most "
+                          "6 GB the last time, and as much as they took is reserved"));
+}
+
 TEST(WrittenAndTaken, TellsOnlyAFewOfAGroup) {
   WrittenAndTaken seen;
   for (int n = 1; n <= 5; ++n) seen.see("g", "memory", gb(n), gb(n + 1));

@@ -232,6 +232,7 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   must(reader.refresh());
   EXPECT_EQ(all_tasks(reader)[0].pid, 78);
   EXPECT_EQ(all_tasks(reader)[0].ended, std::nullopt);
+  EXPECT_EQ(all_tasks(reader)[0].first_started, at(2));
   must(journal->commit(failed(at(7), key(0, 2), 3)));
   must(reader.refresh());
   const std::vector<AttemptRow> attempts = must(reader.attempts_of({0}));
@@ -248,6 +249,8 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   EXPECT_EQ(attempts[1].exit_code, 3);
   const TaskRow row = all_tasks(reader, {.failed = true}).at(0);
   EXPECT_EQ(model::word_for(row.standing), "EXIT 3");
+  EXPECT_EQ(row.first_started, at(2));
+  EXPECT_EQ(row.started, at(5));
   EXPECT_EQ(row.attempt, 2U);
   EXPECT_EQ(row.warning, "");
   EXPECT_THAT(all_tasks(reader, {.running = true}), IsEmpty());

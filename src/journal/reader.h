@@ -87,9 +87,10 @@ struct TaskRow {
   std::string id;
   model::Standing standing;
   Stage stage = Stage::Train;
-  std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
-  std::int64_t pid = 0;            ///< 0 when it does not run.
-  std::optional<Instant> started;  ///< Of the last attempt.
+  std::uint32_t attempt = 0;             ///< The last one; 0 before the first.
+  std::int64_t pid = 0;                  ///< 0 when it does not run.
+  std::optional<Instant> started;        ///< Of the last attempt.
+  std::optional<Instant> first_started;  ///< Of the first one that began.
   std::optional<Instant> ended;
   Bytes memory_requested;
   Bytes memory_now;   ///< Last sample.

@@ -68,7 +68,9 @@ const std::string_view kTaskColumns =
     "t.batch, "
     "CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END, "
     "coalesce(e.memory_at_least, l.memory_at_least, 0), coalesce(e.gpu_capped, l.gpu_capped, 0), "
-    "g.name, coalesce(e.gpu_memory_max, l.gpu_memory_max, 0), coalesce(e.capped_by, l.capped_by) ";
+    "g.name, coalesce(e.gpu_memory_max, l.gpu_memory_max, 0), coalesce(e.capped_by, l.capped_by), "
+    "coalesce((SELECT min(a.started_ms) FROM attempts a WHERE a.task = t.number), "
+    "e.started_ms, l.started_ms) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -89,6 +91,7 @@ TaskRow read_task(const Statement& row) {
           .attempt = index(row, 9),
           .pid = row.integer(10),
           .started = optional_instant(row, 11),
+          .first_started = optional_instant(row, 40),
           .ended = optional_instant(row, 12),
           .memory_requested = {row.integer(13)},
           .memory_now = {row.integer(14)},

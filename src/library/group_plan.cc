@@ -16,6 +16,7 @@
 #include "job/gpu_variables.h"
 #include "job/learned.h"
 #include "job/learned_notes.h"
+#include "job/raised_numbers.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "library/asked.h"
@@ -99,6 +100,7 @@ Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<
                          .fail_fast = group.options().fail_fast,
                          .try_first = group.options().try_first});
   std::map<model::Terms, model::ShapeIndex> shapes;
+  job::RaisedNumbers raised;
   for (Task* const task : tasks) {
     const Result<model::Terms> terms = terms_of(*task, group, basis);
     if (!terms) return std::unexpected(terms.error());
@@ -114,6 +116,12 @@ Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<
     const auto [known, is_new] = shapes.try_emplace(*terms, next);
     if (is_new) plan.shapes.push_back(shape);
     plan.tasks.push_back({.shape = known->second});
+    raised.see(known->second,
+               basis.learned.taken(group.name(), task->id()).value_or(job::Learned::Taken{}).task);
+  }
+  for (std::uint32_t i = 0; i < plan.shapes.size(); ++i) {
+    raised.raise({i}, plan.shapes[i].terms,
+                 {.configuration = basis.configuration, .capacity = basis.capacity});
   }
   return plan;
 }

@@ -27,7 +27,9 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   gpus_ = gpus_ || !row.gpus.empty();
   capped_ = capped_ || row.gpu_memory_max > Bytes{};
   edited_ += row.edited ? 1 : 0;
-  if (row.started && (!started_ || *row.started < *started_)) started_ = row.started;
+  if (row.first_started && (!started_ || *row.first_started < *started_)) {
+    started_ = row.first_started;
+  }
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
   if (!row.warning.empty()) {
     ++warnings_;

@@ -60,7 +60,7 @@ class GroupDigest {
   /// Whether any of its tasks was kept to less than all of a GPU.
   [[nodiscard]] bool any_capped() const { return capped_; }
 
-  /// From the first start to the last end of the attempts that count; nothing before that.
+  /// From the first start to the last end, of whichever attempts; nothing before that.
   [[nodiscard]] std::optional<Duration> took() const;
 
  private:

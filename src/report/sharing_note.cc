@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,7 +20,8 @@ constexpr std::size_t kNamed = 3;
 
 }  // namespace
 
-std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity) {
+std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity,
+                         const std::vector<int>& measured) {
   Bytes largest;
   for (const model::Gpu& gpu : capacity.gpus) largest = std::max(largest, gpu.memory);
   std::vector<std::size_t> tasks(plan.shapes.size());
@@ -34,9 +36,11 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
     const bool may_share = request.gpus > 0 && request.gpu_memory > Bytes{} &&
                            Bytes{2 * request.gpu_memory.count} <= largest &&
                            written.max_per_gpu != 1 && written.utilization == 0;
-    if (!may_share || tasks[shape] == 0) continue;
+    const std::uint32_t group = plan.shapes[shape].group.value;
+    const bool known = group < measured.size() && measured[group] > 0;
+    if (!may_share || known || tasks[shape] == 0) continue;
     sharing += tasks[shape];
-    groups.insert(plan.groups[plan.shapes[shape].group.value].shown());
+    groups.insert(plan.groups[group].shown());
   }
   if (sharing < 2) return {};
   std::string names;

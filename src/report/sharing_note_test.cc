@@ -30,6 +30,12 @@ TEST(SharingNote, SaysWhatIsAssumedWhereTasksMayShare) {
                         "nothing until it is measured"));
 }
 
+TEST(SharingNote, SaysNothingWhereAnEarlierRunHasMeasuredIt) {
+  const model::Plan plan = two_tasks({.gpus = 1, .gpu_memory = gb(4)});
+  EXPECT_EQ(sharing_note(plan, kOneGpu, {900}), "");
+  EXPECT_NE(sharing_note(plan, kOneGpu, {0}), "");
+}
+
 TEST(SharingNote, SaysNothingWhereNobodySharesOrItIsWrittenWhatThatCosts) {
   EXPECT_EQ(sharing_note(two_tasks({.gpus = 1}), kOneGpu), "");
   EXPECT_EQ(sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(5)}), kOneGpu), "");

@@ -55,6 +55,19 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
             "best: lr=0.1,seed=2 test_acc 96.4 %\n");
 }
 
+TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
+  journal::TaskRow lost = failed_row("a", model::Failure::Lost, "its cards died twice");
+  lost.attempt = 2;
+  lost.first_started = Instant{Duration{75}};
+  lost.started = Instant{Duration{11'131}};
+  lost.ended = Instant{Duration{16'103}};
+  EXPECT_EQ(table_of({.name = "train", .tasks = 1, .failed = 1}, {lost}),
+            "train: 1 task, 1 failed in 16.0 s\n"
+            "\n"
+            "TASK  STATUS        TIME  ATTEMPTS  PEAK MEMORY\n"
+            "a     FAILED LOST  5.0 s         2       300 MB  its cards died twice\n");
+}
+
 /// Three tasks, of which the first was edited after it had finished.
 std::vector<journal::TaskRow> with_an_edited_one(std::string_view its_result) {
   std::vector<journal::TaskRow> rows{finished_row("a", Duration{1000}, its_result),

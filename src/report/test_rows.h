@@ -18,6 +18,7 @@ inline journal::TaskRow started_row(std::string_view id) {
   row.directory = "train/" + row.id;
   row.attempt = 1;
   row.started = Instant{};
+  row.first_started = row.started;
   row.memory_requested = gb(1);
   row.memory_peak = mb(300);
   return row;

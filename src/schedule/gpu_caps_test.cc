@@ -20,6 +20,7 @@
 namespace trainyard::schedule {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Texts = std::vector<std::string>;
@@ -186,6 +187,45 @@ TEST(GpuCaps, AreNotLearnedAsWhatIsNeeded) {
   const Bytes peak{4'900'000'000};
   EXPECT_EQ(third_after_one_that_took(peak, true), Texts{"start 2#1 with 1 GB, 3 GB on 0"});
   EXPECT_EQ(third_after_one_that_took(peak, false), Texts{"start 2#1 with 1 GB, 4.9 GB on 0"});
+}
+
+/// A third of 2 GB, for which there are CPUs when one of two on a GPU of 8 GB has ended: both may
+/// take 6 GB, which the second alone is told in words that it understands.
+Yard third_waits_for_two(const model::Capacity& gpus = kSharedGpu) {
+  model::Policy policy = kTwoTries;
+  policy.auto_adjust = true;
+  policy.train_retries = 3;
+  model::Capacity machine = gpus;
+  machine.cpus = model::cpus(2);
+  Yard yard(PlanBuilder().tasks(3, gb(1), model::cpus(1)).on_gpus(1, gb(2)), policy, machine);
+  EXPECT_EQ(caps(yard.first), (Texts{"0: 6 GB", "1: 6 GB"}));
+  static_cast<void>(yard.on(at(0), model::AttemptStarted{.key = {{0}, 1}, .capped_by = {}}));
+  static_cast<void>(yard.on(at(0), model::AttemptStarted{.key = {{1}, 1}, .capped_by = "torch"}));
+  return yard;
+}
+
+const model::AttemptEnded kFirstEnded{
+    .key = {{0}, 1}, .end = model::ExitedWith{0}, .usage = {.gpu_memory_peak = gb(1)}};
+
+TEST(GpuCaps, SayOfOneThatRunsAtItsCapNothingToOthers) {
+  Yard near = third_waits_for_two();
+  static_cast<void>(near.on(at(1), both_have(gb(1), Bytes{5'500'000'000})));
+  EXPECT_EQ(commands(near.on(at(2), kFirstEnded)), Texts{"start 2#1 with 1 GB, 2 GB on 0"});
+  Yard below = third_waits_for_two();
+  static_cast<void>(below.on(at(1), both_have(gb(1), gb(4))));
+  EXPECT_EQ(commands(below.on(at(2), kFirstEnded)), Texts{"start 2#1 with 1 GB, 4 GB on 0"});
+}
+
+TEST(GpuCaps, SayOfOneThatDiedAtItsCapNothingToOthersNotEvenWhatItHadBefore) {
+  // On another GPU, where the third may begin at once.
+  model::Capacity two = kSharedGpu;
+  two.gpus.push_back({.number = 1, .pci = "b", .memory = gb(8)});
+  Yard yard = third_waits_for_two(two);
+  model::GpusSampled seen = both_have(gb(1), gb(4));
+  seen.gpus.emplace_back();
+  static_cast<void>(yard.on(at(1), seen));
+  EXPECT_THAT(commands(yard.on(at(2), second_ran_out(Bytes{5'900'000'000}))),
+              Contains(HasSubstr("start 2#1 with 1 GB, 2 GB on")));
 }
 
 }  // namespace

@@ -91,6 +91,8 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   // get the very room that this one gave back.
   Running running = std::move(found->second);
   running_.erase(found);
+  // Nor is what it took without ending well a need of others that begin in this very turn.
+  learn_from_running();
   ledger_.release(task);
   // What ended unseen, as where its keeper died, was measured all the same.
   running.needed.gpu_memory = gpus_.peak_of(task);

@@ -21,8 +21,11 @@ void Scheduler::State::learn_from_running() {
   estimates_.forget_unfinished();
   for (auto& [task, running] : running_) {
     running.memory_peak = std::max(running.memory_peak, ledger_.memory_measured_of(task));
+    const Bytes of_gpu = gpus_.peak_of(task);
+    // What one has that is kept from more is not what it needs, here as where it has ended.
+    const bool capped = is_near_its_cap(running, of_gpu);
     estimates_.unfinished(tasks[task].shape,
-                          {.memory = running.memory_peak, .gpu_memory = gpus_.peak_of(task)});
+                          {.memory = running.memory_peak, .gpu_memory = capped ? Bytes{} : of_gpu});
   }
 }
 

@@ -151,6 +151,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   model::Usage usage = news.usage;
   usage.gpu_memory_peak = std::max(usage.gpu_memory_peak, outside_.gpus.peak_of(news.key.task));
   SeenAttempt attempt = outside_.release(news.key.task, at);
+  outside_.learn_from_running();
   SeenTask& task = outside_.task(news.key.task);
   const bool two_phase = outside_.two_phase(news.key.task);
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);

@@ -23,7 +23,7 @@ constexpr int kWholeGpu = 1000;
 
 }  // namespace
 
-Expected expected_of(const model::Plan& plan) {
+Expected expected_of(const model::Plan& plan, const MeasuredShares& measured) {
   Expected expected;
   Duration sum{0};
   std::int64_t known = 0;
@@ -35,13 +35,17 @@ Expected expected_of(const model::Plan& plan) {
   }
   expected.assumed = known > 0 ? sum / known : kAssumed;
   for (const model::PlannedTask& task : plan.tasks) {
-    const model::Terms& terms = plan.shapes[task.shape.value].terms;
+    const model::Shape& shape = plan.shapes[task.shape.value];
+    const model::Terms& terms = shape.terms;
+    const int written = terms.request.sharing.utilization;
+    const bool counts =
+        written == 0 && terms.request.gpus > 0 && shape.group.value < measured.size();
     const bool unknown = terms.train_expected == Duration{0};
     if (unknown) ++expected.unknown;
     expected.courses.push_back({.load = terms.load_expected,
                                 .train = unknown ? expected.assumed : terms.train_expected,
                                 .memory = terms.request.memory,
-                                .gpu_share = terms.request.sharing.utilization,
+                                .gpu_share = counts ? measured[shape.group.value] : written,
                                 .gpu_memory = terms.request.gpu_memory});
   }
   return expected;
@@ -57,11 +61,12 @@ std::vector<Course> at_the_worst(const model::Plan& plan, std::vector<Course> co
 }
 
 std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy policy,
-                                        const model::Capacity& capacity) {
+                                        const model::Capacity& capacity,
+                                        const MeasuredShares& measured) {
   constexpr std::size_t kTasksMax = 2'000;
   constexpr std::size_t kLookedAheadMax = 50;
   if (plan.tasks.size() > kTasksMax) return std::nullopt;
-  const Expected expected = expected_of(plan);
+  const Expected expected = expected_of(plan, measured);
   if (expected.unknown > 0 || expected.courses.empty()) return std::nullopt;
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};

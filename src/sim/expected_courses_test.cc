@@ -45,6 +45,15 @@ TEST(ExpectedCourses, TakeWhatIsWrittenAndTheMeanForTheOthers) {
   EXPECT_EQ(expected.courses[1].memory, gb(2));
 }
 
+TEST(ExpectedCourses, UseSoMuchOfAGpuAsWasMeasuredWhereNothingIsWritten) {
+  const model::Plan plan = three_kinds();
+  const Expected expected = expected_of(plan, {900});
+  EXPECT_EQ(expected.courses[0].gpu_share, 300) << "as it is written";
+  EXPECT_EQ(expected.courses[1].gpu_share, 0) << "it has no GPU";
+  EXPECT_EQ(expected.courses[2].gpu_share, 900);
+  EXPECT_EQ(at_the_worst(plan, expected.courses)[2].gpu_share, 900);
+}
+
 TEST(ExpectedCourses, AtTheWorstKeepAllOfAGpuBusyUnlessItIsWritten) {
   const model::Plan plan = three_kinds();
   const std::vector<Course> worst = at_the_worst(plan, expected_of(plan).courses);

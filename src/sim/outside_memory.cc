@@ -58,7 +58,9 @@ void Outside::learn_from_running() {
   for (const auto& [index, attempt] : running) {
     const auto most = [](Bytes& of, Bytes peak) { of = std::max(of, peak); };
     most(memory_peaks[task(index).shape.value].of_running, attempt.peak);
-    most(gpu_memory_peaks[task(index).shape.value].of_running, gpus.peak_of(index));
+    const Bytes of_gpu = gpus.peak_of(index);
+    if (was_at_its_cap(attempt, of_gpu)) continue;
+    most(gpu_memory_peaks[task(index).shape.value].of_running, of_gpu);
   }
 }
 

@@ -1,4 +1,5 @@
 """What sharing a card costs is measured while tasks run: no more are let onto one than gain by it."""
+import json
 import sqlite3
 import subprocess
 import unittest
@@ -10,6 +11,23 @@ from test_gpus import GB, GpuTest
 TASK = """
 import os, time
 time.sleep(2 if "GPU-bbbb" in os.environ["CUDA_VISIBLE_DEVICES"] else 0.1)
+"""
+
+
+# Two and more on a card do a third more than one.
+SHARED = """
+import os, time
+card = os.environ["CUDA_VISIBLE_DEVICES"]
+os.makedirs(card, exist_ok=True)
+here = os.path.join(card, str(os.getpid()))
+open(here, "w").close()
+done, before = 0, time.monotonic()
+while done < 1.2:
+    time.sleep(0.02)
+    now = time.monotonic()
+    done += (now - before) * min(1, 1.33 / len(os.listdir(card)))
+    before = now
+os.remove(here)
 """
 
 
@@ -49,6 +67,35 @@ groups:
         self.assertTrue(late)
         for start in late:
             self.assertLessEqual(sum(1 for began, ended in large if began <= start < ended), 3)
+
+    def test_is_kept_and_no_part_of_how_long_tasks_take(self):
+        self.show([self.card("GPU-aaaa", 1, gb=3), self.card("GPU-bbbb", 2, gb=11)])
+        self.write("train.py", SHARED)
+        self.job("""
+name: job
+config: {scheduler.settle-time: 0, remain-limit.cuda-memory: 0B, utilization-limit.cpu: 100%}
+groups:
+  - name: train
+    memory: 20MB
+    cpus: 0
+    gpu-memory: 2.5GB
+    matrix: {n: 1..14}
+    tasks: [{id: "{n}", command: /usr/bin/python3 train.py}]
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        learned = json.loads(self.text(".trainyard/job.yaml.learned.json"))
+        self.assertEqual(learned["sharing"]["train"]["to_a_gpu"], 4)
+        for row in self.status()["tasks"]:
+            took = row["ended_ms"] - row["started_ms"]
+            alone = learned["groups"]["train"][row["id"]]["train_ms"]
+            if took > 2500:
+                self.assertLess(alone, took / 2, row["id"])
+        plan = self.trainyard("plan", "job.yaml", expect=0)
+        self.assertNotIn("if sharing a GPU is free", plan.stdout)
+        said = self.trainyard("run", "job.yaml", "--new", expect=0).stderr
+        self.assertRegex(
+            said, r"group 'train': 4 to a GPU: 1\.\d x one to a GPU, \d+ tasks.*, as learned from runs/job of ")
+        self.assertNotIn("taken to cost nothing", said)
 
     def test_is_not_forbidden_by_what_nobody_measured(self):
         self.job_of(5)

@@ -161,6 +161,18 @@ groups:
         self.assertEqual([cell["memory_bytes"]["next"] for cell in told["groups"][1]["cells"]],
                          [40_000_000, 50_000_000])
 
+    def test_reserves_what_tasks_took_where_less_is_written(self):
+        self.job(self.JOB.replace("3GB", "20MB"))
+        self.run_once()
+        again = self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0)
+        self.assertRegex(
+            again.stdout + again.stderr,
+            r"group 'big': memory is 20 MB as written; tasks that say so took at most 1\d\d(\.\d)? MB the last time, "
+            "and as much as they took is reserved")
+        told = json.loads(self.learned("job.yaml", "--json").stdout)
+        (memory,) = told["groups"][0]["numbers"]["memory_bytes"]
+        self.assertGreater(memory["next_at_most"], 100_000_000)
+
     def test_writes_the_numbers_into_the_lines_where_they_stand(self):
         self.run_once()
         path = self.directory / "job.yaml"

@@ -1,0 +1,74 @@
+#include "job/raised_numbers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/percentile.h"
+#include "job/learned.h"
+#include "job/task_terms.h"
+#include "job/written_and_taken.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "schedule/scheduler.h"
+#include "settings/configuration.h"
+
+namespace trainyard::job {
+namespace {
+
+/// Peaks of one task differ a little from run to run, and a run that is resumed knows its numbers
+/// again only where they are the same.
+Bytes to_three_digits(Bytes size) {
+  std::int64_t step = 1;
+  while (size.count / step >= 1000) step *= 10;
+  return {(size.count + step - 1) / step * step};
+}
+
+}  // namespace
+
+void RaisedNumbers::see(model::ShapeIndex shape, const LearnedTask& taken) {
+  if (taken.memory > Bytes{}) taken_[shape].memory.push_back(taken.memory);
+  if (taken.gpu_memory > Bytes{}) taken_[shape].gpu_memory.push_back(taken.gpu_memory);
+}
+
+LearnedUse RaisedNumbers::raise(model::ShapeIndex shape, model::Terms& terms,
+                                const TermsBasis& basis) const {
+  LearnedUse use;
+  const auto found = taken_.find(shape);
+  if (found == taken_.end()) return use;
+  const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
+  model::Request& request = terms.request;
+  const Bytes memory = std::min(to_three_digits(percentile_95(found->second.memory)),
+                                settings::memory_to_give(policy, basis.capacity));
+  use.memory = !terms.learns_memory && !terms.memory_hard && memory > request.memory;
+  if (use.memory) request.memory = memory;
+  const bool written = request.gpu_memory > Bytes{} && !terms.learns_gpu_memory;
+  const bool hard = terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
+  model::Request with = request;
+  with.gpu_memory = to_three_digits(percentile_95(found->second.gpu_memory));
+  if (!written || hard || with.gpu_memory <= request.gpu_memory) return use;
+  use.gpu_too_small = schedule::never_fits(with, policy, basis.capacity).has_value();
+  use.gpu_memory = !use.gpu_too_small;
+  if (use.gpu_memory) request = with;
+  return use;
+}
+
+void RaisedNumbers::raise_all(const OfGroup& of, std::vector<model::Shape>& shapes,
+                              std::vector<LearnedUse>& uses, WrittenAndTaken& told) const {
+  for (std::size_t i = of.first; i < shapes.size(); ++i) {
+    model::Terms& terms = shapes[i].terms;
+    const model::Request written = terms.request;
+    const LearnedUse raised = raise({static_cast<std::uint32_t>(i)}, terms, of.basis);
+    if (raised.memory) told.raised(of.name, "memory", written.memory);
+    if (raised.gpu_memory) told.raised(of.name, "gpu-memory", written.gpu_memory);
+    uses[i].memory = uses[i].memory || raised.memory;
+    uses[i].gpu_memory = uses[i].gpu_memory || raised.gpu_memory;
+    uses[i].gpu_too_small = uses[i].gpu_too_small || raised.gpu_too_small;
+  }
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,80 @@
+#include "job/time_alone.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace trainyard::job {
+namespace {
+
+std::vector<std::string_view> gpus_in(std::string_view labels) {
+  std::vector<std::string_view> gpus;
+  while (!labels.empty()) {
+    const std::size_t comma = std::min(labels.find(','), labels.size());
+    gpus.push_back(labels.substr(0, comma));
+    labels.remove_prefix(std::min(comma + 1, labels.size()));
+  }
+  return gpus;
+}
+
+}  // namespace
+
+void TimeAlone::add(const StayOnGpus& stay) {
+  check(!sorted_, "all stays are added before the first is asked for");
+  if (stay.until <= stay.from) return;
+  for (const std::string_view gpu : gpus_in(stay.gpus)) {
+    Presence& presence = on_gpu_[std::string(gpu)];
+    presence.emplace_back(stay.from, 1);
+    presence.emplace_back(stay.until, -1);
+  }
+}
+
+void TimeAlone::sort() {
+  if (std::exchange(sorted_, true)) return;
+  for (auto& [gpu, presence] : on_gpu_) {
+    std::ranges::sort(presence);
+    int there = 0;
+    for (auto& [at, count] : presence) count = there += count;
+  }
+}
+
+Duration TimeAlone::of(const StayOnGpus& stay, double factor) {
+  sort();
+  // What happens on any of its GPUs: as many count as are on the fullest of them.
+  std::vector<Instant> moments{stay.from, stay.until};
+  std::vector<const Presence*> on;
+  const auto before = [](Instant at, const auto& moment) { return at < moment.first; };
+  for (const std::string_view gpu : gpus_in(stay.gpus)) {
+    const auto found = on_gpu_.find(gpu);
+    if (found == on_gpu_.end()) continue;
+    on.push_back(&found->second);
+    const Presence& presence = found->second;
+    for (auto at = std::upper_bound(presence.begin(), presence.end(), stay.from, before);
+         at != presence.end() && at->first < stay.until; ++at) {
+      moments.push_back(at->first);
+    }
+  }
+  std::ranges::sort(moments);
+  double alone = 0;
+  for (std::size_t i = 1; i < moments.size(); ++i) {
+    int most = 1;
+    for (const Presence* const presence : on) {
+      const auto next =
+          std::upper_bound(presence->begin(), presence->end(), moments[i - 1], before);
+      if (next != presence->begin()) most = std::max(most, std::prev(next)->second);
+    }
+    const auto took = static_cast<double>((moments[i] - moments[i - 1]).count());
+    alone += took * std::min(1.0, factor / most);
+  }
+  return Duration{std::llround(alone)};
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,56 @@
+// What tasks that shared GPUs would have taken alone.
+#include "job/time_alone.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+
+namespace trainyard::job {
+namespace {
+
+StayOnGpus on(std::string_view gpus, std::int64_t from_s, std::int64_t until_s) {
+  return {.gpus = gpus,
+          .from = Instant{Duration{from_s * 1000}},
+          .until = Instant{Duration{until_s * 1000}}};
+}
+
+TEST(TimeAlone, IsAllOfItWhereNobodyElseWas) {
+  TimeAlone times;
+  times.add(on("0", 0, 10));
+  times.add(on("0", 10, 20));
+  times.add(on("1", 0, 20));
+  EXPECT_EQ(times.of(on("0", 0, 10), 1), Duration{10'000});
+  EXPECT_EQ(times.of(on("0", 10, 20), 1), Duration{10'000});
+}
+
+TEST(TimeAlone, IsTheShareThatEachHadOfWhatAllDidTogether) {
+  TimeAlone times;
+  for (int task = 0; task < 4; ++task) times.add(on("0", 0, 12));
+  EXPECT_EQ(times.of(on("0", 0, 12), 1), Duration{3'000}) << "where sharing gains nothing";
+  EXPECT_EQ(times.of(on("0", 0, 12), 2), Duration{6'000}) << "four do the work of two";
+  EXPECT_EQ(times.of(on("0", 0, 12), 6), Duration{12'000}) << "never more than it took";
+}
+
+TEST(TimeAlone, CountsEachMomentByThoseWhoWereThere) {
+  TimeAlone times;
+  times.add(on("0", 0, 10));
+  times.add(on("0", 4, 8));
+  times.add(on("0", 6, 8));
+  // 4 s alone, 2 s of two, 2 s of three, 2 s alone.
+  EXPECT_EQ(times.of(on("0", 0, 10), 1), Duration{4'000 + 1'000 + 667 + 2'000});
+}
+
+TEST(TimeAlone, GoesByTheFullestOfSeveralGpus) {
+  TimeAlone times;
+  times.add(on("0,1", 0, 6));
+  times.add(on("1", 0, 6));
+  times.add(on("1", 0, 6));
+  times.add(on("0", 0, 6));
+  EXPECT_EQ(times.of(on("0,1", 0, 6), 1), Duration{2'000});
+}
+
+}  // namespace
+}  // namespace trainyard::job
