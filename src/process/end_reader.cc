@@ -238,6 +238,7 @@ void EndReader::has_died() {
 
 void EndReader::look_at_the_clock(Clock::time_point now) {
   reap();
+  if (busy_ && now >= until_) about();
   if (busy_ && now >= until_) {
     // Those behind it may lie on a disk that answers.
     leave();

@@ -73,7 +73,10 @@ class EndReader {
   void go_on() { ask_next(); }
   /// Something can be heard.
   void about();
+  /// Gives up what has not been answered in time, and looks for the answer before.
   void look_at_the_clock(Clock::time_point now);
+  /// So long nobody heard: an answer may take as much longer.
+  void wait_longer(Clock::duration away) { until_ += away; }
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
 
  private:

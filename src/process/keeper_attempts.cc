@@ -223,6 +223,13 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
   return lines;
 }
 
+void KeeperAttempts::wait_longer(Clock::duration away) {
+  for (const Number number : on_their_way_) {
+    Clock::time_point& late_at = leaders_.at(number).late_at;
+    if (late_at != Clock::time_point::max()) late_at += away;
+  }
+}
+
 std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const {
   std::optional<Clock::time_point> at;
   for (const Number number : on_their_way_) {
