@@ -47,9 +47,11 @@ class Reading {
   void ask(const std::string& name, const std::string& text) {
     const std::string path = place_.path() + "/" + name;
     ASSERT_TRUE(sys::write_file_atomically(path, text));
-    reader_.ask({.result_path = path, .errors_path = {}}, [this, name](const LeftBehind& left) {
-      answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
-    });
+    reader_.ask(
+        {.result_path = path, .errors_path = {}}, [this, name](const EndReader::Answer& answer) {
+          const LeftBehind& left = answer.left;
+          answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
+        });
   }
 
   /// Until there is something to hear.

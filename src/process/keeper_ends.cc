@@ -1,14 +1,15 @@
 // The part of the keeper's process that takes care of what attempts have left behind: it is read
 // for the yard, or noted where nobody writes it down any more.
+#include <algorithm>
 #include <utility>
 #include <variant>
 
+#include "base/time.h"
 #include "model/event.h"
 #include "process/end_notes.h"
 #include "process/end_reader.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_process.h"
-#include "process/left_behind.h"
 
 namespace trainyard::process {
 
@@ -19,8 +20,12 @@ void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
   remember(over);
   if (over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
   reader_of_ends_.ask(std::move(over.files),
-                      [this, ended = std::move(over.ended)](LeftBehind left) mutable {
-                        ended.left = std::move(left);
+                      [this, ended = std::move(over.ended),
+                       seen_at = over.seen_at](EndReader::Answer answer) mutable {
+                        // Whoever has written it lived then.
+                        const Duration wrote = answer.written_at.value_or(Duration{0});
+                        if (ended.at) ended.at = std::max(*ended.at, std::min(wrote, seen_at));
+                        ended.left = std::move(answer.left);
                         tell_end(ended);
                       });
 }
@@ -41,7 +46,7 @@ void KeeperProcess::remember(const KeeperAttempts::Over& over) {
 
 /// In the process that reads what is left, so that a disk which does not answer holds up no end.
 void KeeperProcess::note(EndReader::Question question) {
-  reader_of_ends_.ask(std::move(question), [](const LeftBehind&) {});
+  reader_of_ends_.ask(std::move(question), [](const EndReader::Answer&) {});
 }
 
 }  // namespace trainyard::process

@@ -361,7 +361,8 @@ void KeeperProcess::has_been_born(model::AttemptKey key, Result<Spawned> spawned
 }
 
 void KeeperProcess::tell_start(KeeperAttempts::Number number) {
-  const std::optional<ProcessStarted> started = attempts_.look_at_start(number);
+  const std::optional<ProcessStarted> started =
+      attempts_.look_at_start(number, presence_.happened_at());
   if (!started) return;
   append_started(outgoing_, *started);
   flush_at_ = Clock::now();
@@ -436,7 +437,8 @@ void KeeperProcess::see_what_has_ended() {
   for (const KeeperAttempts::Number number : std::exchange(leaders_ended_, {})) {
     tell_start(number);
     std::erase_if(newborn_, [number](const Newborn& it) { return it.number == number; });
-    if (const auto failed = attempts_.leader_ended(number, now)) {
+    if (const auto failed =
+            attempts_.leader_ended(number, {.now = now, .happened = presence_.happened_at()})) {
       append_rank_failed(outgoing_, *failed);
       flush_at_ = now;
     }
