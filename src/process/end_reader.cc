@@ -22,9 +22,12 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "process/end_notes.h"
 #include "process/left_behind.h"
+#include "sys/clock.h"
 #include "sys/descriptor.h"
+#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
@@ -62,8 +65,19 @@ void tell_of_rank(const EndReader::Question& question, std::string_view errors) 
   write_at_end(question.told_path, text);
 }
 
-LeftBehind read_what_is_left(const EndReader::Question& question) {
-  LeftBehind left;
+std::optional<Duration> when_written(const std::string& path) {
+  struct stat about{};
+  if (::lstat(path.c_str(), &about) != 0) return std::nullopt;
+  const auto since_1970 =
+      std::chrono::seconds(about.st_mtim.tv_sec) + std::chrono::nanoseconds(about.st_mtim.tv_nsec);
+  const Duration ago(sys::unix_milliseconds() -
+                     std::chrono::duration_cast<Duration>(since_1970).count());
+  return sys::EventLoop::now() - ago;
+}
+
+EndReader::Answer read_what_is_left(const EndReader::Question& question) {
+  EndReader::Answer answer;
+  LeftBehind& left = answer.left;
   Result<std::optional<std::string>> result;
   if (!question.result_path.empty()) {
     result = sys::read_plain_file(question.result_path,
@@ -75,6 +89,7 @@ LeftBehind read_what_is_left(const EndReader::Question& question) {
   } else {
     left.result = std::move(*result);
   }
+  if (left.result) answer.written_at = when_written(question.result_path);
   if (!question.errors_path.empty()) {
     left.errors =
         sys::read_end_of_file(question.errors_path, wire::kErrorTailBytes, sys::Links::Refuse)
@@ -84,25 +99,32 @@ LeftBehind read_what_is_left(const EndReader::Question& question) {
   if (!question.note.empty()) {
     add_end_note(question.note_path, end_note_record(question.note, left));
   }
-  return left;
+  return answer;
 }
 
-std::string pack(const LeftBehind& left) {
+std::string pack(const EndReader::Answer& answer) {
+  const LeftBehind& left = answer.left;
   sys::Packing packing;
   packing.add(left.result.has_value());
   packing.add(left.result.value_or(std::string()));
   packing.add(left.trouble);
   packing.add(left.errors);
+  packing.add(answer.written_at.has_value());
+  packing.add(answer.written_at.value_or(Duration{0}).count());
   return std::move(packing).take();
 }
 
-LeftBehind unpack(std::string_view piece) {
+EndReader::Answer unpack(std::string_view piece) {
   sys::Unpacking packed(piece);
   const bool has_result = packed.number<bool>();
   std::string result = packed.text();
-  LeftBehind left{.result = {}, .trouble = packed.text(), .errors = packed.text()};
-  if (has_result) left.result = std::move(result);
-  return left;
+  EndReader::Answer answer{
+      .left = {.result = {}, .trouble = packed.text(), .errors = packed.text()}, .written_at = {}};
+  if (has_result) answer.left.result = std::move(result);
+  const bool has_time = packed.number<bool>();
+  const Duration written_at(packed.number<std::int64_t>());
+  if (has_time) answer.written_at = written_at;
+  return answer;
 }
 
 /// What the process does from its beginning to its end.
@@ -121,8 +143,7 @@ void answer_questions(int socket) {
     question.told_path = packed.text();
     question.note = packed.text();
     question.note_path = packed.text();
-    const LeftBehind left = read_what_is_left(question);
-    if (!sys::send_packed(socket, pack(left))) return;
+    if (!sys::send_packed(socket, pack(read_what_is_left(question)))) return;
   }
 }
 
@@ -163,7 +184,7 @@ bool EndReader::start() {
   return watched;
 }
 
-void EndReader::ask(Question question, std::move_only_function<void(LeftBehind)> answer) {
+void EndReader::ask(Question question, std::move_only_function<void(Answer)> answer) {
   // Most commands leave no result, and then nobody has to be woken to say so.
   if (question.note.empty() && question.errors_path.empty() &&
       sys::is_known_to_be_absent(question.result_path)) {
@@ -238,6 +259,7 @@ void EndReader::has_died() {
 
 void EndReader::look_at_the_clock(Clock::time_point now) {
   reap();
+  if (busy_ && now >= until_) about();
   if (busy_ && now >= until_) {
     // Those behind it may lie on a disk that answers.
     leave();
@@ -256,9 +278,11 @@ std::optional<EndReader::Clock::time_point> EndReader::wake_at() const {
 void EndReader::give_up_first(const std::string& why) {
   Asked asked = std::move(waiting_.front());
   waiting_.pop_front();
-  asked.answer({.result = {},
+  asked.answer(
+      {.left = {.result = {},
                 .trouble = fmt::format("cannot read '{}': {}", asked.question.result_path, why),
-                .errors = {}});
+                .errors = {}},
+       .written_at = {}});
 }
 
 }  // namespace trainyard::process

@@ -20,6 +20,7 @@
 
 #include <sys/types.h>
 
+#include "base/time.h"
 #include "process/left_behind.h"
 #include "sys/descriptor.h"
 #include "sys/packing.h"
@@ -62,8 +63,13 @@ class EndReader {
     std::string note;
     std::string note_path;
   };
+  struct Answer {
+    LeftBehind left;
+    /// When the result was, as its disk has it, on the clock of sys::EventLoop::now().
+    std::optional<Duration> written_at;
+  };
   /// `answer` is called once, from ask(), about() or look_at_the_clock().
-  void ask(Question question, std::move_only_function<void(LeftBehind)> answer);
+  void ask(Question question, std::move_only_function<void(Answer)> answer);
 
   /// The process that reads, or 0.
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -73,13 +79,16 @@ class EndReader {
   void go_on() { ask_next(); }
   /// Something can be heard.
   void about();
+  /// Gives up what has not been answered in time, and looks for the answer before.
   void look_at_the_clock(Clock::time_point now);
+  /// So long nobody heard: an answer may take as much longer.
+  void wait_longer(Clock::duration away) { until_ += away; }
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
 
  private:
   struct Asked {
     Question question;
-    std::move_only_function<void(LeftBehind)> answer;
+    std::move_only_function<void(Answer)> answer;
     int tries = 0;  ///< Processes that died on it.
   };
 

@@ -47,16 +47,22 @@ class Reading {
   void ask(const std::string& name, const std::string& text) {
     const std::string path = place_.path() + "/" + name;
     ASSERT_TRUE(sys::write_file_atomically(path, text));
-    reader_.ask({.result_path = path, .errors_path = {}}, [this, name](const LeftBehind& left) {
-      answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
-    });
+    reader_.ask(
+        {.result_path = path, .errors_path = {}}, [this, name](const EndReader::Answer& answer) {
+          const LeftBehind& left = answer.left;
+          answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
+        });
   }
 
+  /// Until there is something to hear.
+  void listen() const {
+    pollfd about{.fd = socket_, .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&about, 1, 30'000), 1) << "nothing is heard";
+  }
   /// Hears until there are so many answers.
   void hear(std::size_t count) {
     while (answers.size() < count) {
-      pollfd about{.fd = socket_, .events = POLLIN, .revents = 0};
-      ASSERT_EQ(::poll(&about, 1, 30'000), 1) << "nothing is heard";
+      ASSERT_NO_FATAL_FAILURE(listen());
       reader_.about();
     }
   }
@@ -114,6 +120,26 @@ TEST(EndReader, WaitsLessForTheNextOneOnADiskThatDoesNotAnswer) {
   EXPECT_EQ(reading.answers.size(), 3U);
   reading.after(seconds(6));
   EXPECT_EQ(reading.answers.back(), "d: its disk has not answered for 5 s");
+}
+
+TEST(EndReader, TakesAnAnswerThatHasComeThoughNobodyHasListenedInTime) {
+  Reading reading;
+  reading.ask("a", "1");
+  reading.listen();
+  reading.after(seconds(6));
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: 1"});
+}
+
+TEST(EndReader, WaitsLongerByTheTimeInWhichNobodyListened) {
+  Reading reading;
+  reading.to_stop = 1;
+  reading.ask("a", "1");
+  reading.reader().wait_longer(seconds(10));
+  reading.after(seconds(14));
+  EXPECT_TRUE(reading.answers.empty());
+  reading.after(seconds(16));
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5 s"});
+  EXPECT_FALSE(reading.reader().wake_at());
 }
 
 TEST(EndReader, ReadsNothingThatNobodyHasRoomFor) {

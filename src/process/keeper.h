@@ -62,7 +62,8 @@ struct ProcessEnded {
   LeftBehind left;
   model::RanksAtEnd ranks;
   /// When the last process that the keeper had started for it ended, on the same clock; nothing
-  /// when none was.
+  /// when none was. Of one that ended while the keeper was stopped this is the last moment at which
+  /// it is known to have lived.
   std::optional<Duration> at = std::nullopt;
 };
 /// Something that people should know, in one line.

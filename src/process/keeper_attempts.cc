@@ -166,7 +166,8 @@ void KeeperAttempts::give_up(Number attempt, std::string why) {
   for (const Number number : of.leaders) ::kill(leaders_.at(number).pid, SIGKILL);
 }
 
-std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
+std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number,
+                                                            Clock::time_point happened) {
   if (!on_their_way_.contains(number)) return std::nullopt;
   Leader& leader = leaders_.at(number);
   const std::optional<Result<void>> outcome = leader.start->outcome();
@@ -179,7 +180,8 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number) {
     leader.start.reset();
     attempt.runs = true;
     // One that was no longer on its way when it was first looked at began before that.
-    attempt.began = std::max(attempt.began, first_look ? leader.born : Clock::now());
+    attempt.began =
+        std::max(attempt.began, first_look ? leader.born : std::max(leader.born, happened));
     if (leader.signal) ::kill(-leader.pid, *leader.signal);
   } else {
     // It has told why, and may still be using the stack that it was given.
@@ -223,6 +225,13 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
   return lines;
 }
 
+void KeeperAttempts::wait_longer(Clock::duration away) {
+  for (const Number number : on_their_way_) {
+    Clock::time_point& late_at = leaders_.at(number).late_at;
+    if (late_at != Clock::time_point::max()) late_at += away;
+  }
+}
+
 std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const {
   std::optional<Clock::time_point> at;
   for (const Number number : on_their_way_) {
@@ -232,7 +241,7 @@ std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::late_at() const
   return at;
 }
 
-std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, Clock::time_point now) {
+std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Heard& heard) {
   const auto found = leaders_.find(number);
   if (found == leaders_.end()) return std::nullopt;
   Attempt& attempt = attempts_.at(found->second.attempt);
@@ -262,15 +271,16 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, Clock::tim
                reaped < 0 ? model::End(model::Vanished{"somebody else has waited for it"})
                           : how_it_ended(attempt, leader, status));
   if (attempt.leaders.empty()) {
-    attempt.ended.at = told(now);
+    attempt.ended.at = told(std::max(heard.happened, attempt.began));
+    attempt.seen_at = told(heard.now);
     clearing_.push_back(leader.attempt);
     partly_ended_.erase(leader.attempt);
-    attempt.tell_at_latest = now + kClearingMax;
+    attempt.tell_at_latest = heard.now + kClearingMax;
     return failed;
   }
   partly_ended_.insert(leader.attempt);
   if (failed) {
-    attempt.kill_at = now + grace_;
+    attempt.kill_at = heard.now + grace_;
     signal_attempts({{leader.attempt, SIGTERM}});
   }
   return failed;
@@ -423,7 +433,8 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
       told.push_back({.ended = attempt.ended,
                       .files = std::move(attempt.files),
                       .noted = attempt.noted,
-                      .told_to_end = attempt.told_to_end});
+                      .told_to_end = attempt.told_to_end,
+                      .seen_at = attempt.seen_at});
     }
     if (clear) {
       forget(number);

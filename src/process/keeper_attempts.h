@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include "base/time.h"
 #include "hardware/oom.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -48,6 +49,13 @@ class KeeperAttempts {
     EndReader::Question files;
     std::optional<NotedAttempt> noted;  ///< Nothing: nobody will ask for its end.
     bool told_to_end = false;
+    Duration seen_at{0};  ///< That it had ended, on the clock of `ended.at`, which is no later.
+  };
+
+  /// When something is heard of, and when that happened: before, where the keeper was away.
+  struct Heard {
+    Clock::time_point now;
+    Clock::time_point happened;
   };
 
   /// `grace` is what ranks have between TERM and KILL when one of them has failed.
@@ -75,7 +83,7 @@ class KeeperAttempts {
 
   /// One may be a step further on its way to its program: what is to be told of its attempt, if all
   /// of that run now. To be called when its status is readable, and before leader_ended().
-  std::optional<ProcessStarted> look_at_start(Number number);
+  std::optional<ProcessStarted> look_at_start(Number number, Clock::time_point happened);
   /// By which one that is on its way tells of it; null when it is not.
   [[nodiscard]] const sys::Descriptor* status_of(Number number) const;
   /// Readable when its leader ends; null when that has been reaped.
@@ -84,13 +92,15 @@ class KeeperAttempts {
   void end_those_on_their_way();
   /// Which are on their way for so long that people should know, each once, in lines.
   std::vector<std::string> late_starts(Clock::time_point now);
+  /// So long nobody heard how far they are: nobody is late for that.
+  void wait_longer(Clock::duration away);
   /// When late_starts() has something to say next.
   [[nodiscard]] std::optional<Clock::time_point> late_at() const;
 
   /// A process that we have started has ended, as its pidfd says. Kills what is left of its group.
   /// Returns what is to be told of a rank that is the first to fail; the others of its attempt are
   /// to end within the grace.
-  std::optional<RankFailed> leader_ended(Number number, Clock::time_point now);
+  std::optional<RankFailed> leader_ended(Number number, const Heard& heard);
   /// Kills the ranks whose grace is over.
   void kill_those_over_their_grace(Clock::time_point now);
   /// When that has something to do next.
@@ -161,6 +171,7 @@ class KeeperAttempts {
     std::optional<Clock::time_point> kill_at;  ///< Those ranks that outlive one that has failed.
     bool told = false;
     ProcessEnded ended;
+    Duration seen_at{0};
     Clock::time_point tell_at_latest;
     std::vector<pid_t> groups;  ///< Of leaders that have ended, where there may be somebody left.
     std::vector<std::int64_t> sessions;  ///< Theirs, and others that its processes have made.

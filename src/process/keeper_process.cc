@@ -32,11 +32,10 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
-#include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
+#include "process/keeper_presence.h"
 #include "process/keeper_spawn.h"
-#include "process/left_behind.h"
 #include "process/port_lease.h"
 #include "process/rank_launches.h"
 #include "sys/descriptor.h"
@@ -73,12 +72,18 @@ bool watch_once(const sys::Descriptor& epoll, const sys::Descriptor& what, std::
          (errno == EEXIST && ::epoll_ctl(epoll.get(), EPOLL_CTL_MOD, what.get(), &event) == 0);
 }
 
-sys::Descriptor open_child_signals() {
+/// Readable when this signal has come.
+sys::Descriptor watch_signal(int signal) {
   sigset_t signals{};
   ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGCHLD);
+  ::sigaddset(&signals, signal);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return sys::Descriptor(::signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+bool take_signal(const sys::Descriptor& signals) {
+  signalfd_siginfo taken{};
+  return ::read(signals.get(), &taken, sizeof(taken)) > 0;
 }
 
 }  // namespace
@@ -88,11 +93,14 @@ KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, Keep
       socket_(std::move(socket)),
       guard_(std::move(guard)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
-      child_signals_(open_child_signals()),
+      child_signals_(watch_signal(SIGCHLD)),
+      continued_(watch_signal(SIGCONT)),
       attempts_(options_.stop_grace),
       preloads_(spawner_, preload_options()),
-      reader_of_ends_(reader_options()) {
-  check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent),
+      reader_of_ends_(reader_options()),
+      presence_(Clock::now()) {
+  check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent) &&
+            watch(epoll_, continued_, kChildEvent),
         "descriptors for the keeper");
   if (!guard_.is_open() || !watch(epoll_, guard_, kGuardEvent)) guard_has_gone();
 }
@@ -122,7 +130,8 @@ void KeeperProcess::run() {
     take_preloaded();
     take_messages();
     carry_out_signals();
-    look_at_the_clock(Clock::now());
+    // One that is stopped after its wait has not listened since.
+    look_at_the_clock(presence_.woke());
     take_preloaded();
     see_what_has_started();
     see_what_has_ended();
@@ -140,15 +149,21 @@ void KeeperProcess::run() {
 
 void KeeperProcess::wait_for_events() {
   std::array<epoll_event, 256> events{};
+  const Clock::time_point began = Clock::now();
+  std::optional<Clock::time_point> until = wake_at();
+  if (more_messages_) until = began;
   int timeout = -1;
-  if (more_messages_) {
-    timeout = 0;
-  } else if (const auto at = wake_at()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at - Clock::now()).count();
-    timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+  if (until) {
+    until = std::max(*until, began);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - began).count();
+    timeout = static_cast<int>(std::min<std::int64_t>(left, 3'600'000));
   }
   const int count =
       ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
+  has_woken({.over = Clock::now(),
+             .until = until,
+             .was_stopped = take_signal(continued_),
+             .heard_all = count >= 0 && count < static_cast<int>(events.size())});
   for (const epoll_event& event :
        std::span(events).first(static_cast<std::size_t>(std::max(count, 0)))) {
     const std::uint64_t about = event.data.u64;  // A copy: the kernel's struct is packed.
@@ -170,6 +185,15 @@ void KeeperProcess::wait_for_events() {
       if ((event.events & ~std::uint32_t{EPOLLOUT}) != 0) read_socket();
     }
   }
+}
+
+/// Whoever should have answered by now has had no time to be heard while we were away.
+void KeeperProcess::has_woken(const KeeperPresence::Wait& wait) {
+  const Clock::duration away = presence_.wakes(wait);
+  if (away == Clock::duration{0}) return;
+  preloads_.wait_longer(away);
+  reader_of_ends_.wait_longer(away);
+  attempts_.wait_longer(away);
 }
 
 std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
@@ -337,7 +361,8 @@ void KeeperProcess::has_been_born(model::AttemptKey key, Result<Spawned> spawned
 }
 
 void KeeperProcess::tell_start(KeeperAttempts::Number number) {
-  const std::optional<ProcessStarted> started = attempts_.look_at_start(number);
+  const std::optional<ProcessStarted> started =
+      attempts_.look_at_start(number, presence_.happened_at());
   if (!started) return;
   append_started(outgoing_, *started);
   flush_at_ = Clock::now();
@@ -412,7 +437,8 @@ void KeeperProcess::see_what_has_ended() {
   for (const KeeperAttempts::Number number : std::exchange(leaders_ended_, {})) {
     tell_start(number);
     std::erase_if(newborn_, [number](const Newborn& it) { return it.number == number; });
-    if (const auto failed = attempts_.leader_ended(number, now)) {
+    if (const auto failed =
+            attempts_.leader_ended(number, {.now = now, .happened = presence_.happened_at()})) {
       append_rank_failed(outgoing_, *failed);
       flush_at_ = now;
     }
@@ -426,8 +452,7 @@ void KeeperProcess::see_what_has_ended() {
   if (look) {
     looked_at_ = now;
     // Taken even if its event has not come yet, as it will be about what we see now.
-    signalfd_siginfo ignored{};
-    static_cast<void>(::read(child_signals_.get(), &ignored, sizeof(ignored)));
+    take_signal(child_signals_);
     attempts_.look_around();
   }
   if (!attempts_.has_to_clear_up()) return;
@@ -435,38 +460,6 @@ void KeeperProcess::see_what_has_ended() {
     preloads_.forget(over.ended.key);
     read_what_is_left(std::move(over));
   }
-}
-
-void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
-  const bool ran = !std::holds_alternative<model::NotStarted>(over.ended.end);
-  if (!ran) over.files = {};
-  if (over.ended.end == model::End(model::ExitedWith{0})) over.files.errors_path.clear();
-  remember(over);
-  if (over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
-  reader_of_ends_.ask(std::move(over.files),
-                      [this, ended = std::move(over.ended)](LeftBehind left) mutable {
-                        ended.left = std::move(left);
-                        tell_end(ended);
-                      });
-}
-
-/// Until the yard says that it has written it down; when it is gone already, that is done here.
-void KeeperProcess::remember(const KeeperAttempts::Over& over) {
-  if (!notes_ || !over.noted) return;
-  EndReader::Question question = over.files;
-  question.note = end_note_head({.of = *notes_,
-                                 .attempt = *over.noted,
-                                 .told_to_end = over.told_to_end,
-                                 .ended = over.ended});
-  question.note_path = notes_->path;
-  if (yard_gone_) return note(std::move(question));
-  question.told.clear();  // That is asked for now, and once is enough.
-  unwritten_.insert_or_assign(over.ended.key, std::move(question));
-}
-
-/// In the process that reads what is left, so that a disk which does not answer holds up no end.
-void KeeperProcess::note(EndReader::Question question) {
-  reader_of_ends_.ask(std::move(question), [](const LeftBehind&) {});
 }
 
 // --- telling ------------------------------------------------------------------------------------

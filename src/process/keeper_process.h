@@ -19,6 +19,7 @@
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
+#include "process/keeper_presence.h"
 #include "process/keeper_spawn.h"
 #include "process/preloads.h"
 #include "process/socket_remains.h"
@@ -42,6 +43,7 @@ class KeeperProcess {
   [[nodiscard]] Preloads::Options preload_options();
   [[nodiscard]] EndReader::Options reader_options();
   void wait_for_events();
+  void has_woken(const KeeperPresence::Wait& wait);
   void read_socket();
   void take_messages();
   void take(KeeperMessage message);
@@ -82,10 +84,12 @@ class KeeperProcess {
   sys::Descriptor guard_;
   sys::Descriptor epoll_;
   sys::Descriptor child_signals_;  ///< SIGCHLD: an orphan may have ended.
+  sys::Descriptor continued_;      ///< SIGCONT: we were stopped.
   Spawner spawner_;
   KeeperAttempts attempts_;
   Preloads preloads_;
   EndReader reader_of_ends_;
+  KeeperPresence presence_;
 
   KeeperMessageReader reader_;
   std::string outgoing_;

@@ -278,6 +278,51 @@ TEST(Keeper, IsSilentWhenItDoesNotAnswerAndIsToldToGoOnWhereItIsStopped) {
   EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
 }
 
+/// A task that waits at a gate runs `then` while its keeper is stopped, and ends.
+struct EndUnheard {
+  Duration stopped;  ///< The keeper was, from then on.
+  Duration went_on;  ///< The keeper, no earlier.
+  std::optional<Duration> told;
+};
+EndUnheard end_while_the_keeper_is_stopped(const std::string& then) {
+  const auto later = [](Duration than) {
+    constexpr Duration kClearlyLater(20);
+    return sys::eventually([=] { return sys::EventLoop::now() >= than + kClearlyLater; });
+  };
+  TestYard yard;
+  const std::string gate = yard.directory / "gate";
+  EXPECT_EQ(::mkfifo(gate.c_str(), 0600), 0);
+  yard.keeper.start(TestYard::key(0), yard.shell("read line < gate; " + then));
+  const std::int64_t task = yard.wait_for_start();
+  const auto keeper = static_cast<pid_t>(yard.keeper.pid());
+  ::kill(keeper, SIGSTOP);
+  EXPECT_TRUE(sys::eventually([&] { return state_of(keeper) == 'T'; }));
+  EndUnheard end{.stopped = sys::EventLoop::now(), .went_on = {}, .told = {}};
+  EXPECT_TRUE(later(end.stopped));
+  sys::Descriptor(::open(gate.c_str(), O_WRONLY | O_CLOEXEC)).close();
+  EXPECT_TRUE(sys::eventually([&] { return state_of(task) == 'Z'; }));
+  EXPECT_TRUE(later(sys::EventLoop::now()));
+  end.went_on = sys::EventLoop::now();
+  ::kill(keeper, SIGCONT);
+  end.told = yard.wait_for_end().at;
+  return end;
+}
+
+TEST(Keeper, TellsOfWhatEndedWhileItWasStoppedThatItDidNotEndBeforeThat) {
+  const EndUnheard end = end_while_the_keeper_is_stopped("exit 3");
+  ASSERT_TRUE(end.told);
+  EXPECT_LE(*end.told, end.stopped);
+}
+
+TEST(Keeper, KnowsWhatEndedWhileItWasStoppedToHaveLivedWhenItWroteItsResult) {
+  const EndUnheard end =
+      end_while_the_keeper_is_stopped("echo '{}' > $TRAINYARD_TASK_DIR/result.json");
+  ASSERT_TRUE(end.told);
+  // The clock of files is a little behind.
+  EXPECT_GT(*end.told, end.stopped);
+  EXPECT_LT(*end.told, end.went_on);
+}
+
 TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {
   for (const std::string& bytes :
        {std::string("\xff\xff\xff\xff nonsense"), std::string("\x20\0\0\0\1", 5)}) {

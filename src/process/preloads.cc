@@ -244,6 +244,13 @@ void Preloads::look_at_the_clock(Clock::time_point now) {
   }
 }
 
+void Preloads::wait_longer(Clock::duration away) {
+  for (Server& server : servers_) {
+    if (server.answer_by) *server.answer_by += away;
+    if (server.late_at) *server.late_at += away;
+  }
+}
+
 std::optional<Preloads::Clock::time_point> Preloads::wake_at() const {
   std::optional<Clock::time_point> at;
   const auto sooner = [&at](Clock::time_point other) { at = at ? std::min(*at, other) : other; };

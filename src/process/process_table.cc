@@ -237,7 +237,9 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
     TreeUsage& tree = reading.trees[static_cast<std::size_t>(trees[i])];
     tree.cpu_time += Duration(ticks * 1000 / ticks_per_second());
     tree.pids.push_back(process.pid);
-    if (sharing.contains(roots[static_cast<std::size_t>(trees[i])])) {
+    const std::int64_t root = roots[static_cast<std::size_t>(trees[i])];
+    if (process.pid == root && process.state != 'Z') tree.root_lives = true;
+    if (sharing.contains(root)) {
       tree.memory += state_->own_memory(process.pid);
       continue;
     }

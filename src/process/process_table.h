@@ -19,6 +19,7 @@
 namespace trainyard::process {
 
 struct TreeUsage {
+  bool root_lives = false;  ///< It has not ended. Of a reading alone.
   /// Anonymous memory (RssAnon) of all living processes of the tree, and once what they share
   /// (RssShmem), if that is worth counting.
   Bytes memory;

@@ -2,12 +2,15 @@
 #include "process/process_table.h"
 
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -53,6 +56,24 @@ TEST(ProcessTable, AddsUpTheMemoryOfAParentWithFourChildren) {
   EXPECT_EQ(reading.trees[2].memory, Bytes{0});
   EXPECT_GT(reading.memory_available, mb(1));
   EXPECT_EQ(reading.cpu_used_by_others, 0);
+}
+
+TEST(ProcessTable, KnowsOfARootThatHasEndedWhateverItHasLeft) {
+  TestYard yard;
+  ASSERT_EQ(::mkfifo((yard.directory / "gate").c_str(), 0600), 0);
+  yard.keeper.start(TestYard::key(0), yard.shell("sleep 1000 & echo $! > child; read line < gate"));
+  const std::int64_t root = yard.wait_for_start();
+  yard.wait_for_pid("child");
+  ProcessTable table;
+  EXPECT_TRUE(table.read(std::array{root}).trees.at(0).root_lives);
+  EXPECT_FALSE(table.read(std::array{std::int64_t{0x7fffffff}}).trees.at(0).root_lives);
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP);
+  ::kill(static_cast<pid_t>(root), SIGKILL);
+  EXPECT_TRUE(sys::eventually([&] { return !is_alive(root); }));
+  const MachineReading reading = table.read(std::array{root});
+  EXPECT_FALSE(reading.trees.at(0).root_lives);
+  EXPECT_GT(reading.trees.at(0).pids.size(), 1U);
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGCONT);
 }
 
 TEST(ProcessTable, LooksAtOneTreeAndNothingElse) {

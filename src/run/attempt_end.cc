@@ -49,7 +49,10 @@ void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& e
 
 model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const EndedWhere& where) {
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
-  if (news.at) ended.ended = Instant{where.clock_offset + *news.at};
+  if (news.at) {
+    const Instant told{where.clock_offset + *news.at};
+    ended.ended = std::max(told, where.lived_at.value_or(told));
+  }
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
     if (news.end != model::End(model::ExitedWith{0})) {

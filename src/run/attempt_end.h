@@ -3,6 +3,8 @@
 // Pure; any thread.
 #pragma once
 
+#include <optional>
+
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
@@ -11,11 +13,13 @@
 namespace trainyard::run {
 
 struct EndedWhere {
-  Duration clock_offset;  ///< From the keeper's clock to that of the run.
-  bool on_gpus = false;   ///< It had some.
+  Duration clock_offset;                           ///< From the keeper's clock to that of the run.
+  std::optional<Instant> lived_at = std::nullopt;  ///< It was seen to, last.
+  bool on_gpus = false;                            ///< It had some.
 };
 
-/// Without what was seen of the attempt meanwhile.
+/// Without what was seen of the attempt meanwhile, but for this: a keeper that was stopped knows no
+/// more of an end than that it did not come before it was.
 model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const EndedWhere& where);
 
 /// What samples saw of the memory of an attempt.

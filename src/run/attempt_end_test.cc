@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/event.h"
 #include "process/keeper.h"
 
@@ -35,6 +36,21 @@ TEST(MemoryPeak, IsAtLeastThatOfTheLargestProcessLessWhatIsNotItsOwn) {
       memory_peak_of(news_of(mb(500), mb(10)), {.peak = mb(200), .others = mb(100)});
   EXPECT_EQ(sampled.bytes, mb(400));
   EXPECT_TRUE(sampled.at_least);
+}
+
+TEST(AttemptEnd, IsNoEarlierThanTheAttemptWasSeenToLive) {
+  process::ProcessEnded news = news_of({}, {});
+  news.at = Duration(1'000);
+  const Duration offset(500);
+  EXPECT_EQ(attempt_ended_from(news, {.clock_offset = offset}).ended, Instant{Duration(1'500)});
+  const Instant before{Duration(1'400)};
+  EXPECT_EQ(attempt_ended_from(news, {.clock_offset = offset, .lived_at = before}).ended,
+            Instant{Duration(1'500)});
+  const Instant after{Duration(2'400)};
+  EXPECT_EQ(attempt_ended_from(news, {.clock_offset = offset, .lived_at = after}).ended, after)
+      << "the keeper was stopped when it ended";
+  news.at.reset();
+  EXPECT_FALSE(attempt_ended_from(news, {.clock_offset = offset, .lived_at = after}).ended);
 }
 
 TEST(MemoryPeak, IsNotRaisedByALittleMoreThanTheMarkOrTheSamples) {

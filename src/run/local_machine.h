@@ -92,10 +92,11 @@ class LocalMachine final : public Machine {
     std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
     std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
     std::string memory_group;
-    int ranks = 0;        ///< Of each its own device; 0: it is one process.
-    bool forked = false;  ///< It shares memory with what it was forked from.
-    Bytes memory_peak;    ///< Over the samples; 0 when it was never seen.
-    Bytes others;         ///< The most that one process had of files and shared memory then.
+    int ranks = 0;                    ///< Of each its own device; 0: it is one process.
+    bool forked = false;              ///< It shares memory with what it was forked from.
+    std::optional<Instant> lived_at;  ///< When the last sample saw that.
+    Bytes memory_peak;                ///< Over the samples; 0 when it was never seen.
+    Bytes others;  ///< The most that one process had of files and shared memory then.
     bool on_gpus = false;
     Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
     std::string capped_by;  ///< What keeps it to that; empty: nothing.

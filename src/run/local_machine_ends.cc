@@ -26,6 +26,7 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
   const EndedWhere where{.clock_offset = clock_offset_,
+                         .lived_at = found->second.lived_at,
                          .on_gpus = found->second.on_gpus && options_.gpus != nullptr};
   model::AttemptEnded ended = attempt_ended_from(news, where);
   add_peak(found->second, news, ended.usage);

@@ -31,6 +31,7 @@ model::Sampled LocalMachine::sample() {
     if (attempt.forked) sharing.insert(attempt.pids.begin(), attempt.pids.end());
     attempts.push_back(&attempt);
   }
+  const Instant before = now();
   const process::MachineReading reading = processes_.read(roots, sharing);
   model::Sampled sampled{.memory_available = reading.memory_available,
                          .cpu_used_by_others = reading.cpu_used_by_others,
@@ -43,6 +44,7 @@ model::Sampled LocalMachine::sample() {
     Bytes shared;  // The same for all ranks, or nearly so.
     Duration cpu_time{0};
     for (Bytes& peak : attempt->rank_peaks) {
+      if (tree->root_lives) attempt->lived_at = before;
       memory += tree->memory - tree->shared;
       shared = std::max(shared, tree->shared);
       cpu_time += tree->cpu_time;

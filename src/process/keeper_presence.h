@@ -1,0 +1,45 @@
+// Whether the keeper was there all the time: one that is stopped, or does not get the machine,
+// hears nothing meanwhile. What has not answered by then may have; what it finds to have happened
+// did so at some moment since it last looked.
+//
+// Told of each wait of its loop, when that is over. Decides, and touches nothing. Any thread.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+namespace trainyard::process {
+
+class KeeperPresence {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Who wakes so much later than asked was away. Less than that is a busy machine.
+  static constexpr std::chrono::milliseconds kLate{1'000};
+
+  explicit KeeperPresence(Clock::time_point now) : heard_until_(now), woke_(now) {}
+
+  struct Wait {
+    Clock::time_point over;
+    std::optional<Clock::time_point> until;  ///< When it should have been over at the latest.
+    bool was_stopped = false;                ///< Somebody has told the keeper to go on.
+    bool heard_all = true;                   ///< Whatever there was to hear then.
+  };
+  /// Returns for how long it may have been away since the wait before; 0: it was there.
+  Clock::duration wakes(const Wait& wait);
+
+  /// When the last wait was over. What is not due by then may be answered in the next one.
+  [[nodiscard]] Clock::time_point woke() const { return woke_; }
+
+  /// When that happened which it has just heard of: now, or, after it was away, no earlier than
+  /// this.
+  [[nodiscard]] Clock::time_point happened_at() const { return happened_at_; }
+
+ private:
+  Clock::time_point heard_until_;  ///< Nothing is unheard that happened before.
+  Clock::time_point woke_;
+  Clock::time_point happened_at_;
+  bool was_away_ = false;  ///< And has not heard all yet that happened meanwhile.
+};
+
+}  // namespace trainyard::process
