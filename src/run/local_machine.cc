@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -44,6 +45,7 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
     gpus_ = options_.gpus->list().gpus;
+    silences_.resize(gpus_.size());
     options_.gpus->listen(
         loop_, [this](const std::vector<hardware::GpuState>& states) { hear_gpus(states); });
   }
@@ -202,11 +204,24 @@ Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) {
   return sum;
 }
 
+/// Once in a while of each: one that blinks all night does not fill the log.
+void LocalMachine::tell_of_silence(std::size_t index, bool present) {
+  constexpr Duration kBetween{600'000};
+  const bool answered = std::exchange(silences_[index].answers, present);
+  std::optional<Instant>& told = silences_[index].told;
+  if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
+  told = now();
+  options_.on_note(fmt::format("GPU {} ({}) does not answer: nothing more is given of it until it "
+                               "has answered for 10 seconds",
+                               gpus_[index].label(), gpus_[index].uuid));
+}
+
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {
   model::GpusSampled seen;
   std::map<std::pair<model::TaskIndex, model::GpuIndex>, Bytes> uses;
   for (std::uint32_t index = 0; index < states.size(); ++index) {
     const hardware::GpuState& state = states[index];
+    tell_of_silence(index, state.present);
     seen.gpus.push_back({.present = state.present,
                          .used = state.used,
                          .of_strangers = memory_of_strangers(state),

@@ -4,6 +4,7 @@
 // Belongs to the thread of its loop. `loop` and `keeper` must outlive it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -128,6 +129,7 @@ class LocalMachine final : public Machine {
   /// Processes on it that are none of our tasks'.
   std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state);
   Bytes memory_of_strangers(const hardware::GpuState& state);
+  void tell_of_silence(std::size_t index, bool present);
   model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);
   void look_at_gpus_soon();
   void hold(model::What what);
@@ -146,6 +148,12 @@ class LocalMachine final : public Machine {
   std::map<model::TaskIndex, Attempt> running_;
   GpuOwners owners_;
   std::vector<model::Gpu> gpus_;  ///< What is known of them.
+  /// What people were told of one that does not answer.
+  struct Silence {
+    bool answers = false;
+    std::optional<Instant> told;
+  };
+  std::vector<Silence> silences_;  ///< Of each of them.
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
   int looks_to_come_ = 0;          ///< Before they are told.

@@ -194,7 +194,7 @@ TEST(GpuCaps, AreNotLearnedAsWhatIsNeeded) {
 Yard third_waits_for_two(const model::Capacity& gpus = kSharedGpu) {
   model::Policy policy = kTwoTries;
   policy.auto_adjust = true;
-  policy.train_retries = 3;
+  policy.train_retries = 1;
   model::Capacity machine = gpus;
   machine.cpus = model::cpus(2);
   Yard yard(PlanBuilder().tasks(3, gb(1), model::cpus(1)).on_gpus(1, gb(2)), policy, machine);
@@ -207,13 +207,21 @@ Yard third_waits_for_two(const model::Capacity& gpus = kSharedGpu) {
 const model::AttemptEnded kFirstEnded{
     .key = {{0}, 1}, .end = model::ExitedWith{0}, .usage = {.gpu_memory_peak = gb(1)}};
 
+/// What the third is given when the first has ended and the second has so much.
+Texts third_beside_one_that_has(Bytes memory) {
+  Yard yard = third_waits_for_two();
+  static_cast<void>(yard.on(at(1), both_have(gb(1), memory)));
+  static_cast<void>(yard.on(at(2), kFirstEnded));
+  const model::GpusSampled alone{.gpus = {{.used = memory}},
+                                 .uses = {{.key = {{1}, 1}, .gpu = {0}, .memory = memory}}};
+  return commands(yard.on(at(3), alone));
+}
+
 TEST(GpuCaps, SayOfOneThatRunsAtItsCapNothingToOthers) {
-  Yard near = third_waits_for_two();
-  static_cast<void>(near.on(at(1), both_have(gb(1), Bytes{5'500'000'000})));
-  EXPECT_EQ(commands(near.on(at(2), kFirstEnded)), Texts{"start 2#1 with 1 GB, 2 GB on 0"});
-  Yard below = third_waits_for_two();
-  static_cast<void>(below.on(at(1), both_have(gb(1), gb(4))));
-  EXPECT_EQ(commands(below.on(at(2), kFirstEnded)), Texts{"start 2#1 with 1 GB, 4 GB on 0"});
+  EXPECT_EQ(third_beside_one_that_has(Bytes{5'500'000'000}),
+            Texts{"start 2#1 with 1 GB, 2 GB on 0"});
+  EXPECT_EQ(third_beside_one_that_has(gb(4)), Texts{"start 2#1 with 1 GB, 4 GB on 0"})
+      << "it might have had more";
 }
 
 TEST(GpuCaps, SayOfOneThatDiedAtItsCapNothingToOthersNotEvenWhatItHadBefore) {
