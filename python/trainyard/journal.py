@@ -51,6 +51,11 @@ class Journal:
                             _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL', group)
         return bool(phases) and all(phase >= _ENDED for phase, in phases)
 
+    def was_told_to_end(self):
+        """Whether this execution ends before what it was given has ended."""
+        return bool(self._rows("SELECT 1 FROM events WHERE kind = 'interrupt' AND execution = "
+                               "(SELECT max(number) FROM executions) LIMIT 1"))
+
     def tasks(self, group):
         """What has become of its tasks, by id."""
         found = {}

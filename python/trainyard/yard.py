@@ -218,6 +218,8 @@ class Yard:
             if not self._look_until(self._process, lambda: written.has_ended(group.name)):
                 raise self._ended_early()
             rows = written.tasks(group.name)
+            unfinished = [row for row in rows.values() if row["status"] in ("LOST", "STOPPED")]
+            told_to_end = bool(unfinished) and written.was_told_to_end()
         for task_id, task in zip(group.ids(), group.tasks):
             row = rows[task_id]
             task._directory = os.path.join(self.directory, row["directory"])
@@ -225,9 +227,17 @@ class Yard:
                 setattr(task, name, row[name])
             if row["warning"]:
                 warnings.warn("task %r: %s" % (task_id, row["warning"]), RuntimeWarning, stacklevel=3)
-        if any(task.status == "STOPPED" for task in group.tasks):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_KILLED_WITHIN_S)
+        if told_to_end:
+            self._raise_if_ended(group, unfinished)
+
+    def _raise_if_ended(self, group, unfinished):
+        """The run ends, which may be why these rows of the group have not finished."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILLED_WITHIN_S)
+        if self._process.poll() == _NOT_DONE:
+            lost = [row["message"] for row in unfinished if row["status"] == "LOST"]
+            raise self._ended_early(*lost[:1])
+        if any(row["status"] == "STOPPED" for row in unfinished):
             raise YardError("the run was ended before group %r had ended" % group.name)
 
     @staticmethod
@@ -293,12 +303,14 @@ class Yard:
                 self._process.wait(_KILLED_WITHIN_S)
         return self._process.poll() is not None
 
-    def _ended_early(self):
+    def _ended_early(self, cause=None):
         code = self._process.wait()
         if code < 0:
             why = "its program was killed by signal %d" % -code
         else:
             why = _without_name((self._told().splitlines() or ["without a word"])[-1])
+        if cause:
+            why = "%s; %s" % (cause, why)
         if code == _NOT_DONE:
             why += "; a yard in %r again goes on with it" % self.directory
         return YardError("the run has ended: " + why)

@@ -432,9 +432,12 @@ if __name__ == "__main__":
                          ["the run has ended: its program was killed by signal 9"] * 2)
 
     def test_a_run_whose_guard_is_killed_says_how_it_goes_on(self):
-        (told,) = self.told_when_its_program_gets(signal.SIGKILL, of=guard_of)
-        self.assertRegex(told, r"^the run has ended: nothing starts the task processes any more; .*; "
-                               rf"a yard in '{self.directory.resolve()}/run' again goes on with it$")
+        first, second = self.told_when_its_program_gets(signal.SIGKILL, of=guard_of)
+        how = (r"nothing starts the task processes any more; .*; "
+               rf"a yard in '{self.directory.resolve()}/run' again goes on with it$")
+        # All tasks of the first ran, and are LOST: none was stopped.
+        self.assertRegex(first, r"^the run has ended: the guard of the keeper \(process \d+\) was killed by signal 9; " + how)
+        self.assertRegex(second, "^the run has ended: " + how)
 
     def told_when_its_program_gets(self, number, of=lambda yard: yard):
         program, tasks = self.waiting(self.WAITS.replace("""
