@@ -45,11 +45,10 @@ _MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "ResourceExhaustedError"}
 _MEMORY_TEXTS = (
     "cuda out of memory", "hip out of memory", "cuda error: out of memory", "cuda_error_out_of_memory",
     "hip error: out of memory", "cudnn_status_alloc_failed", "cublas_status_alloc_failed", "resource_exhausted",
-    "resourceexhaustederror", "outofmemoryerror", "out of memory while trying to allocate",
-    "ran out of memory trying to allocate", "out of memory allocating", "failed to allocate request for",
-    "bytes for new constant", "cudamalloc failed: out of memory", "cuda failure 'out of memory'",
-    "cuda failure 2 'out of memory'", "arraymemoryerror",
-    "std::bad_alloc", "cannot allocate memory", "no space left on device: '/dev/shm",
+    "resourceexhaustederror", "outofmemoryerror", "out of memory while trying to allocate", "arraymemoryerror",
+    "ran out of memory trying to allocate", "out of memory allocating", "failed to allocate request for", "std::bad_alloc",
+    "bytes for new constant", "cudamalloc failed: out of memory", "cuda failure 'out of memory'", "cannot allocate memory",
+    "cuda failure 2 'out of memory'", "no space left on device: '/dev/shm",
     "unable to write to file </torch_", "bus error",
 )
 

@@ -211,9 +211,10 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   std::optional<Instant>& told = silences_[index].told;
   if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
   told = now();
-  options_.on_note(fmt::format("GPU {} ({}) does not answer: nothing more is given of it until it "
-                               "has answered for 10 seconds",
-                               gpus_[index].label(), gpus_[index].uuid));
+  options_.on_note(
+      fmt::format("GPU {} ({}) does not answer: nothing more is given of it until it "
+                  "has answered for 10 seconds",
+                  gpus_[index].label(), gpus_[index].uuid));
 }
 
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {

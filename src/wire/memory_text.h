@@ -14,10 +14,11 @@ constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 
 /// The last line that says so, cut to 600 bytes (torch says how much it has behind 250 of them);
 /// nothing when none does. Lines before a Python traceback that ends in a mistake of the program (a
-/// KeyError, a FileNotFoundError) do not count, as it has survived them, but those of the exceptions
-/// that it was raised from or while they were handled do. Where that is TensorFlow's exception without a number, its allocator's
-/// line before it. Knows the words of CUDA, HIP, cuDNN, cuBLAS, NCCL, JAX, TensorFlow, torch (its
-/// data loaders too), Python, C++ and the shell, as python/trainyard/client.py does.
+/// KeyError, a FileNotFoundError) do not count, as it has survived them, but those of the
+/// exceptions that it was raised from or while they were handled do. Where that is TensorFlow's
+/// exception without a number, its allocator's line before it. Knows the words of CUDA, HIP, cuDNN,
+/// cuBLAS, NCCL, JAX, TensorFlow, torch (its data loaders too), Python, C++ and the shell, as
+/// python/trainyard/client.py does.
 std::optional<std::string> out_of_memory_line(std::string_view text);
 
 /// Whether such a line is about the memory of a GPU.
