@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
@@ -79,6 +80,10 @@ class PlanMaker {
         break;
       }
       add_group(i);
+    }
+    // What another mistake took away may be what would give them a meaning.
+    if (mistakes_.empty()) {
+      for (const auto& it : gpu_keys_.mistakes()) complain(it.place, *it.group, it.message);
     }
     check_shapes();
     check_ids();
@@ -272,7 +277,9 @@ class PlanMaker {
     const bool device_goes_first = task.wants.find(TaskKey::Device) != nullptr &&
                                    task.wants.find(TaskKey::Gpus) == nullptr &&
                                    task.wants.find(TaskKey::GpuMemory) == nullptr;
-    MadeTerms made = make_terms(asked_of(group, origin), device_goes_first, terms_basis());
+    const Asked asked = asked_of(group, origin);
+    MadeTerms made = make_terms(asked, device_goes_first, terms_basis());
+    gpu_keys_.see(group, task, asked, made.terms);
     for (const TermsMistake& mistake : made.mistakes) {
       const std::string_view name = info_of(mistake.key).name;
       if (!first_time(origin.task, name)) continue;
@@ -480,6 +487,7 @@ class PlanMaker {
 
   std::size_t without_room_ = 0;
   std::size_t groups_compared_ = 0;  ///< Groups before this one need no more words about CPUs.
+  GpuKeys gpu_keys_;
   WrittenAndTaken compared_;
   RaisedNumbers raised_;
   LearnedNotes told_{basis_.here};

@@ -29,6 +29,8 @@ inline std::string needed_by(TaskKey key) {
     case TaskKey::MemoryLimit:
       return "memory: 2GB, ";
     case TaskKey::GpuMemoryLimit:
+    case TaskKey::GpuUtilization:
+    case TaskKey::MaxPerGpu:
       return "gpu-memory: 2GB, ";
     case TaskKey::Launcher:
       return "ranks: 2, ";

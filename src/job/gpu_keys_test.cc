@@ -1,0 +1,113 @@
+// What a job file says of GPUs in vain is a mistake, and what means something to one of its tasks
+// is none.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "job/job.h"
+#include "job/test_job.h"
+#include "model/resources.h"
+#include "text/mistake.h"
+
+namespace trainyard::job {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// On a machine with two GPUs.
+std::vector<std::string> mistakes_on_gpus(std::string_view text) {
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .memory = gb(8)}, {.number = 1, .memory = gb(8)}};
+  std::vector<std::string> lines;
+  const auto job = Job::parse(text, in_job_directory(), machine);
+  if (job) return lines;
+  for (const text::Mistake& mistake : job.error()) lines.push_back(text::to_text(mistake));
+  return lines;
+}
+
+/// Of a group of one task, with these lines in the group.
+std::vector<std::string> in_one(std::string_view lines) {
+  return mistakes_on_gpus(
+      fmt::format("groups:\n- name: a\n  tasks: [{{command: x}}]\n  {}\n", lines));
+}
+
+constexpr std::string_view kNone =
+    "no GPU is asked for; 'gpu-memory' says how much of one is needed";
+constexpr std::string_view kOwn =
+    "GPUs of its own ('gpus') are shared with nobody; 'gpu-memory' says how much of one is needed";
+
+TEST(GpuKeys, AreAMistakeWhereNoGpuIsAskedFor) {
+  EXPECT_THAT(in_one("gpu-utilization: 40%"),
+              ElementsAre(fmt::format("sweep.yaml:4:20: group 'a': gpu-utilization: {}", kNone)));
+  EXPECT_THAT(in_one("max-per-gpu: 2"),
+              ElementsAre(fmt::format("sweep.yaml:4:16: group 'a': max-per-gpu: {}", kNone)));
+  EXPECT_THAT(in_one("gpu-memory-limit: soft"),
+              ElementsAre(fmt::format("sweep.yaml:4:21: group 'a': gpu-memory-limit: {}", kNone)));
+  EXPECT_THAT(in_one("device: cpu\n  max-per-gpu: 2"),
+              ElementsAre(fmt::format("sweep.yaml:5:16: group 'a': max-per-gpu: {}", kNone)));
+  EXPECT_THAT(mistakes_on_gpus("groups:\n- name: a\n  tasks:\n"
+                               "  - {command: x, gpu-memory: 1GB}\n"
+                               "  - {command: y, max-per-gpu: 2}\n"),
+              ElementsAre(fmt::format("sweep.yaml:5:31: group 'a': max-per-gpu: {}", kNone)));
+}
+
+TEST(GpuKeys, AreAMistakeWhereNobodySharesTheGpus) {
+  EXPECT_THAT(in_one("gpus: 1\n  max-per-gpu: 3"),
+              ElementsAre(fmt::format("sweep.yaml:5:16: group 'a': max-per-gpu: {}", kOwn)));
+  EXPECT_THAT(in_one("gpus: 1\n  max-per-gpu: 1"), IsEmpty()) << "so it is";
+  EXPECT_THAT(in_one("gpus: 1\n  gpu-memory: 2GB\n  max-per-gpu: 3"), IsEmpty());
+  EXPECT_THAT(in_one("gpu-memory: auto\n  max-per-gpu: 3\n  gpu-utilization: 0.4"), IsEmpty());
+}
+
+TEST(GpuKeys, AreNoneWhereTheyMeanSomethingToOneOfThoseThatTheyAreWrittenFor) {
+  for (const char* const others :
+       {"command: y", "command: y, device: cpu", "command: y, gpus: 1"}) {
+    EXPECT_THAT(mistakes_on_gpus(fmt::format("groups:\n- name: a\n  max-per-gpu: 2\n"
+                                             "  gpu-utilization: 40%\n  gpu-memory-limit: none\n"
+                                             "  tasks: [{{{}}}, {{command: x, gpu-memory: 1GB}}]\n",
+                                             others)),
+                IsEmpty())
+        << others;
+  }
+  EXPECT_THAT(mistakes_on_gpus("groups:\n- name: a\n  matrix: {n: [0, 1]}\n  max-per-gpu: 2\n"
+                               "  gpu-memory: '{n}GB'\n  tasks: [{command: 'x {n}'}]\n"),
+              IsEmpty());
+  EXPECT_THAT(mistakes_on_gpus("groups:\n"
+                               "- &base {name: a, max-per-gpu: 2, gpu-memory: 1GB, "
+                               "tasks: [{command: x}]}\n"
+                               "- {<<: *base, name: b, gpu-memory: 0}\n"),
+              IsEmpty());
+}
+
+TEST(GpuKeys, AreNoGpuAndMemoryOfOneNotAtOnce) {
+  const std::string why =
+      "gpus: none is asked for, and 'gpu-memory' asks for one; 'device: cpu' trains on the CPUs";
+  EXPECT_THAT(in_one("gpus: 0\n  gpu-memory: 2GB"),
+              ElementsAre("sweep.yaml:4:9: group 'a': " + why));
+  EXPECT_THAT(in_one("gpus: 0\n  gpu-memory: auto"),
+              ElementsAre("sweep.yaml:4:9: group 'a': " + why));
+  EXPECT_THAT(mistakes_on_gpus("groups:\n- name: a\n  gpu-memory: 2GB\n"
+                               "  tasks: [{command: x}, {command: y, gpus: 0}]\n"),
+              ElementsAre("sweep.yaml:4:44: group 'a': " + why));
+  EXPECT_THAT(in_one("gpus: 0\n  gpu-memory: 0"), IsEmpty());
+  // The task's own word counts.
+  EXPECT_THAT(mistakes_on_gpus("groups:\n- name: a\n  gpus: 0\n"
+                               "  tasks: [{command: x, gpu-memory: 2GB}]\n"),
+              IsEmpty());
+}
+
+TEST(GpuKeys, AreToldWhenTheRestIsRight) {
+  EXPECT_EQ(in_one("gpu-memory: 4GB+\n  max-per-gpu: 2").size(), 1U);
+  EXPECT_EQ(in_one("gpus: many\n  gpu-utilization: 40%").size(), 1U);
+  EXPECT_EQ(in_one("gpu-memory-limit: hard").size(), 1U);
+  EXPECT_EQ(in_one("max-per-gpu: 99").size(), 1U);
+}
+
+}  // namespace
+}  // namespace trainyard::job
