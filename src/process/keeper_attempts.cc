@@ -328,7 +328,9 @@ model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& le
 void KeeperAttempts::look_around() {
   // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   for (const pid_t pid : children_.read()) {
-    if (!by_pid_.contains(pid) && !orphans_.contains(pid)) adopt(pid);
+    const auto orphan = orphans_.find(pid);
+    const bool known = orphan != orphans_.end() && !orphan->second.unnamed;
+    if (!by_pid_.contains(pid) && !known) adopt(pid);
   }
   if (!orphans_.empty()) {
     reap_orphans();
@@ -346,23 +348,33 @@ void KeeperAttempts::adopt(pid_t pid) {
     static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
     return;
   }
-  const Number owner = process ? owner_of(*process) : 0;
-  orphans_.try_emplace(pid, Orphan{.owner = owner, .owner_at_most = last_number_});
-  if (!process || owner == 0) return;
-  Attempt& attempt = attempts_.at(owner);
+  const std::optional<Number> owner = process ? owner_of(*process) : 0;
+  Orphan& orphan = orphans_.try_emplace(pid, Orphan{.owner_at_most = last_number_}).first->second;
+  orphan.owner = owner.value_or(0);
+  orphan.unnamed = !owner;
+  if (!process || orphan.owner == 0) return;
+  Attempt& attempt = attempts_.at(orphan.owner);
   if (!holds(attempt.pids, process->session) && !holds(attempt.sessions, process->session)) {
     attempt.sessions.push_back(process->session);
   }
 }
 
-KeeperAttempts::Number KeeperAttempts::owner_of(const sys::ProcessStat& process) const {
+/// 0: it hides that. Nothing: it is just becoming another program, and has neither the words nor
+/// the environment of one.
+std::optional<KeeperAttempts::Number> KeeperAttempts::owner_of(
+    const sys::ProcessStat& process) const {
   const auto leader = by_pid_.find(static_cast<pid_t>(process.session));
   if (leader != by_pid_.end()) return leaders_.at(leader->second).attempt;
   for (const auto& [number, attempt] : attempts_) {
     if (holds(attempt.sessions, process.session)) return number;
   }
   constexpr std::size_t kEnvironmentMax = std::size_t{1} << 20;
+  // Looked at on both sides of the other, between which it may have become one.
+  const auto has_words = [&] { return !scan_.read_text(process.pid, "cmdline", 1).empty(); };
+  const bool had_words = has_words();
   const std::string environment = scan_.read_text(process.pid, "environ", kEnvironmentMax);
+  const bool lives = process.state != 'Z';
+  if (environment.empty() && lives && (!had_words || !has_words())) return std::nullopt;
   std::vector<std::string_view> entries;
   for (std::size_t at = 0; at < environment.size();) {
     entries.emplace_back(environment.c_str() + at);
@@ -417,8 +429,11 @@ bool KeeperAttempts::has_leftovers(Number number, Attempt& attempt) const {
   forget_empty_groups(attempt);
   if (!attempt.groups.empty()) return true;
   if (attempt.memory_group.has_processes()) return true;
-  return std::ranges::any_of(orphans_,
-                             [number](const auto& it) { return it.second.owner == number; });
+  return std::ranges::any_of(orphans_, [number](const auto& it) {
+    const Orphan& orphan = it.second;
+    const bool may_be = orphan.unnamed && orphan.owner == 0 && number <= orphan.owner_at_most;
+    return may_be || orphan.owner == number;
+  });
 }
 
 std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {

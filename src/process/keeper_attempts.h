@@ -181,6 +181,7 @@ class KeeperAttempts {
   struct Orphan {
     Number owner = 0;          ///< The attempt that it is of; 0 when it hides that.
     Number owner_at_most = 0;  ///< The last attempt that had been started when it was first seen.
+    bool unnamed = false;      ///< Nothing could be read of it that says whose it is, yet.
   };
 
   static std::uint64_t packed(model::AttemptKey key) {
@@ -192,7 +193,7 @@ class KeeperAttempts {
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const std::unordered_map<Number, int>& signals);
   void adopt(pid_t pid);
-  [[nodiscard]] Number owner_of(const sys::ProcessStat& process) const;
+  [[nodiscard]] std::optional<Number> owner_of(const sys::ProcessStat& process) const;
   void forget_empty_groups(Attempt& attempt) const;
   void reap_orphans();
   void find_owners();
