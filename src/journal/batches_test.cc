@@ -12,10 +12,12 @@
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/test_run.h"
+#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 
 namespace trainyard::journal {
 namespace {
@@ -74,6 +76,26 @@ TEST(Batches, CountWhenTheTurnThatAddsThemIsCommitted) {
               ElementsAre("0 1.train/a train WAITING", "1 2.eval/b eval WAITING",
                           "2 2.eval/c eval FINISHED"));
   EXPECT_THAT(groups_of(directory.journal()), ElementsAre("train: 0 of 1", "eval: 1 of 2"));
+}
+
+TEST(Batches, AreHelpedByNoKeyOfAJobFileButTheFirst) {
+  const JournalDirectory directory;
+  const TestJob first{{.name = "train", .ids = {"a"}}};
+  const TestJob second{{.name = "eval", .ids = {"b"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", first.batch(), {}));
+  const Batch batch = second.batch(2);
+  add(*journal, at(10), batch);
+  const model::Reason parallel{.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1};
+  must(journal->commit(turn_of({.at = at(11), .what = model::TimePassed{}},
+                               {.changes = {model::ReasonChanged{.shape = {0}, .reason = parallel},
+                                            model::ReasonChanged{.shape = {1}, .reason = parallel},
+                                            model::HeadroomSeen{}}})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  std::vector<std::string> helps;
+  for (const WaitingReason& row : must(reader.waiting())) {
+    helps.push_back(fmt::format("{}: '{}'", row.group_name, row.help.line));
+  }
+  EXPECT_THAT(helps, ElementsAre("train: 'max-parallel: 2'", "eval: ''"));
 }
 
 TEST(Batches, AreWrittenAFewThousandTasksAtATimeBesideTurns) {

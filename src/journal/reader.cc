@@ -223,20 +223,22 @@ Result<std::vector<WaitingReason>> JournalReader::waiting() {
       state_->database,
       fmt::format(
           "SELECT g.called, s.waiting + s.retrying, s.memory, "
-          "(SELECT id FROM tasks WHERE number = s.needs_task), {} FROM shapes s JOIN groups g ON "
-          "g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > 0 "
+          "(SELECT id FROM tasks WHERE number = s.needs_task), g.batch, {} FROM shapes s JOIN "
+          "groups g ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > "
+          "0 "
           "ORDER BY s.number",
           kReasonColumns),
       [&room](const Statement& row) {
-        constexpr int kFirst = 4;
+        constexpr int kFirst = 5;
         const model::Reason reason = read_reason(row, kFirst);
         const model::Headroom seen = room->value_or(model::Headroom{});
-        return WaitingReason{.group_name = std::string(row.text(0)),
-                             .tasks = row.small(1),
-                             .memory = {row.integer(2)},
-                             .cause = reason.cause,
-                             .reason = model::reason_text(reason, seen, row.text(3)),
-                             .help = model::help_for(reason, seen)};
+        return WaitingReason{
+            .group_name = std::string(row.text(0)),
+            .tasks = row.small(1),
+            .memory = {row.integer(2)},
+            .cause = reason.cause,
+            .reason = model::reason_text(reason, seen, row.text(3)),
+            .help = model::help_for(reason, seen, static_cast<std::uint32_t>(row.small(4)))};
       });
 }
 

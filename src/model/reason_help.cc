@@ -1,5 +1,6 @@
 // What helps against a reason. See model/waiting.h.
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,13 +45,11 @@ Help for_whole_gpus(const Reason& reason, const Headroom& room) {
     const bool idle = card.present && card.holders == 0 && may_be_on(reason, gpu);
     if (idle && card.of_others > Bytes{}) return seeing_devices();
   }
-  if (reason.needs.largest) return {};
-  if (reason.gpu_memory_seen > Bytes{}) {
-    std::string seen = to_text(reason.gpu_memory_seen);
-    seen.erase(seen.find(' '), 1);
-    return with_key("gpu-memory", "at least " + seen);
-  }
-  return reason.own_until_known ? Help{} : with_key("gpu-memory", "auto");
+  // While nothing of its kind was seen, `auto` would give it a GPU of its own as well.
+  if (reason.needs.largest || reason.gpu_memory_seen == Bytes{}) return {};
+  std::string seen = to_text(reason.gpu_memory_seen);
+  seen.erase(seen.find(' '), 1);
+  return with_key("gpu-memory", "at least " + seen);
 }
 
 Help for_shared_gpus(const Reason& reason, const Headroom& room) {
@@ -81,28 +80,11 @@ Help for_shared_gpus(const Reason& reason, const Headroom& room) {
   return {};
 }
 
-}  // namespace
-
-std::string_view to_text(Where where) {
-  switch (where) {
-    case Where::Nowhere:
-      return {};
-    case Where::Shell:
-      return "shell";
-    case Where::Resume:
-      return "resume";
-    case Where::JobFile:
-      return "job-file";
-  }
-  return {};
-}
-
-Help help_for(const Reason& reason, const Headroom& room) {
+/// Whatever its batch.
+Help help_against(const Reason& reason, const Headroom& room) {
   switch (reason.cause) {
     case Cause::TriedFirst:
       return with_key("try-first", "0");
-    case Cause::NotYet:
-      return with_key("start-after", "0s");
     case Cause::Processes:
       return room.processes_reason.empty() ? with_setting("scheduler.max-process", "0") : Help{};
     case Cause::OthersUseCpu:
@@ -123,6 +105,7 @@ Help help_for(const Reason& reason, const Headroom& room) {
       return with_setting("scheduler.max-waiting", std::to_string(room.waiting_max + 1));
     case Cause::None:
     case Cause::Group:
+    case Cause::NotYet:
     case Cause::Queued:
     case Cause::KeeperSilent:
     case Cause::Cpus:
@@ -131,6 +114,27 @@ Help help_for(const Reason& reason, const Headroom& room) {
       return {};
   }
   return {};
+}
+
+}  // namespace
+
+std::string_view to_text(Where where) {
+  switch (where) {
+    case Where::Nowhere:
+      return {};
+    case Where::Shell:
+      return "shell";
+    case Where::Resume:
+      return "resume";
+    case Where::JobFile:
+      return "job-file";
+  }
+  return {};
+}
+
+Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch) {
+  Help help = help_against(reason, room);
+  return help.where == Where::JobFile && batch > 1 ? Help{} : help;
 }
 
 }  // namespace trainyard::model

@@ -11,7 +11,7 @@ namespace {
 using Where = Help::Where;
 
 Help of(Cause cause, const Request& needs, const Headroom& room) {
-  return help_for({.cause = cause, .needs = needs}, room);
+  return help_for({.cause = cause, .needs = needs}, room, 1);
 }
 
 Help resume(const char* line) { return {.where = Where::Resume, .line = line}; }
@@ -24,15 +24,14 @@ TEST(Help, IsTheSettingThatHolds) {
             resume("--set scheduler.max-process=0"));
   EXPECT_EQ(of(Cause::Ahead, {}, {.ahead = 3, .waiting_max = 3}),
             resume("--set scheduler.max-waiting=4"));
-  EXPECT_EQ(help_for({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}),
+  EXPECT_EQ(help_for({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}, 1),
             job_file("max-parallel: 3"));
   EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
-  EXPECT_EQ(of(Cause::NotYet, {}, {}), job_file("start-after: 0s"));
 }
 
 TEST(Help, IsNothingWhereThereIsOnlyToWait) {
-  for (const Cause cause : {Cause::None, Cause::Group, Cause::Queued, Cause::KeeperSilent,
-                            Cause::Cpus, Cause::Settling, Cause::Reserved}) {
+  for (const Cause cause : {Cause::None, Cause::Group, Cause::NotYet, Cause::Queued,
+                            Cause::KeeperSilent, Cause::Cpus, Cause::Settling, Cause::Reserved}) {
     EXPECT_EQ(of(cause, {}, {}), Help{}) << to_text(cause);
   }
   EXPECT_EQ(of(Cause::Processes, {}, {.processes_max = 4, .processes_reason = "512 open files"}),
@@ -59,7 +58,7 @@ TEST(Help, LiftsTheLimitOfAGpuThatHasRoom) {
   Request needs{.gpus = 1, .gpu_memory = gb(5), .sharing = {.max_per_gpu = 2}};
   EXPECT_EQ(of(Cause::Gpus, needs, room), job_file("max-per-gpu: 3"));
   Reason measured{.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true};
-  EXPECT_EQ(help_for(measured, room), Help{}) << "nobody wants less to get done";
+  EXPECT_EQ(help_for(measured, room, 1), Help{}) << "nobody wants less to get done";
   needs.sharing = {.utilization = 405};
   EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set utilization-limit.gpu=121%"));
   room.gpus[0].avoided_for = 1001;
@@ -68,20 +67,30 @@ TEST(Help, LiftsTheLimitOfAGpuThatHasRoom) {
 
 TEST(Help, WritesWhatIsSeenOfOneThatIsGivenAGpuOfItsOwn) {
   const Headroom room{.gpus = {{.label = "0", .holders = 1, .tasks = 1}}};
-  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), job_file("gpu-memory: auto"));
-  Reason until_known{.cause = Cause::Gpus, .needs = {.gpus = 1}, .own_until_known = true};
-  EXPECT_EQ(help_for(until_known, room), Help{}) << "nothing of it was seen yet";
-  until_known.gpu_memory_seen = mb(9600);
-  EXPECT_EQ(help_for(until_known, room), job_file("gpu-memory: at least 9.6GB"));
-  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1, .largest = true}, room), Help{}) << "the last try";
+  for (const bool until_known : {false, true}) {
+    Reason own{.cause = Cause::Gpus, .needs = {.gpus = 1}, .own_until_known = until_known};
+    EXPECT_EQ(help_for(own, room, 1), Help{})
+        << "nothing of it was seen: 'auto' would wait as well";
+    own.gpu_memory_seen = mb(9600);
+    EXPECT_EQ(help_for(own, room, 1), job_file("gpu-memory: at least 9.6GB"));
+    own.needs.largest = true;
+    EXPECT_EQ(help_for(own, room, 1), Help{}) << "the last try";
+  }
+}
+
+TEST(Help, IsNoKeyOfAFileForWhatWasSubmitted) {
+  const Reason parallel{.cause = Cause::Parallel, .needs = {}, .parallel_max = 2};
+  EXPECT_EQ(help_for(parallel, {}, 1), job_file("max-parallel: 3"));
+  EXPECT_EQ(help_for(parallel, {}, 2), Help{}) << "it goes on by the text that was submitted";
+  EXPECT_EQ(help_for({.cause = Cause::OthersUseCpu, .needs = {}}, {}, 2),
+            resume("--set utilization-limit.cpu=100%"));
 }
 
 TEST(Help, TakesAGpuThatIsLeftToAnotherUser) {
   Headroom room{.gpus = {{.label = "0", .of_others = gb(6), .avoided_for = 1001}}};
   EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), resume("--set other-users=share"));
   room.gpus[0].holders = 1;
-  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), job_file("gpu-memory: auto"))
-      << "a task holds it as well";
+  EXPECT_EQ(of(Cause::Gpus, {.gpus = 1}, room), Help{}) << "a task holds it as well";
 }
 
 }  // namespace

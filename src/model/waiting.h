@@ -129,8 +129,9 @@ struct Help {
 /// "shell", "resume", "job-file"; empty where nothing helps.
 std::string_view to_text(Help::Where where);
 
-/// What helps against the reason as it is told.
-Help help_for(const Reason& reason, const Headroom& room);
+/// What helps against the reason as it is told, for tasks of that batch. Those of a later batch
+/// than the first go on by the text that was submitted, so that no key of a file helps them.
+Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch);
 
 /// "3.6 GB on its GPU", "2 whole GPUs".
 std::string gpu_promise_text(const Request& promise);

@@ -39,7 +39,8 @@ constexpr int kFractionsShown = 4;
 
 ProgressLine::ProgressLine(ProgressOptions options) : options_(std::move(options)) {}
 
-ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
+ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
+  const model::Plan& plan = *batch.plan;
   std::vector<int> tasks(plan.groups.size());
   std::vector<int> left(plan.groups.size());
   for (const model::PlannedTask& task : plan.tasks) {
@@ -49,6 +50,7 @@ ProgressLine::Added ProgressLine::add(const model::Plan& plan) {
   }
   for (const model::Shape& shape : plan.shapes) {
     shape_groups_.push_back(static_cast<std::uint32_t>(names_.size()) + shape.group.value);
+    shape_batches_.push_back(batch.number);
   }
   Added added{.groups = static_cast<int>(plan.groups.size()),
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
@@ -77,7 +79,7 @@ void ProgressLine::see_batches(const model::Turn& turn) {
   for (const model::Event& event : turn.events) {
     const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
     if (batch == nullptr) continue;
-    const Added added = add(*batch->plan);
+    const Added added = add(*batch);
     if (started_) {
       lasting(fmt::format("submission {}: {}", batch->number, text_of(added)));
       continue;
@@ -386,9 +388,9 @@ std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
-  const model::Reason& reason = reasons_.begin()->second;
+  const auto& [shape, reason] = *reasons_.begin();
   const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
-  const model::Help help = model::help_for(reason, room_);
+  const model::Help help = model::help_for(reason, room_, shape_batches_.at(shape.value));
   const std::string helps = help.line.empty() ? std::string() : fmt::format(" ('{}')", help.line);
   return ", waits: " + plain(model::reason_text(reason, room_, first) + helps);
 }

@@ -90,7 +90,7 @@ class ProgressLine {
     int finished = 0;  ///< In an earlier execution.
     std::string names;
   };
-  Added add(const model::Plan& plan);
+  Added add(const model::BatchAdded& batch);
   void see_batches(const model::Turn& turn);
   void see(const model::Event& event);
   void see(const model::Decision& decision);
@@ -124,9 +124,10 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
-  std::vector<std::string> names_;           ///< Of the groups.
-  std::vector<std::uint32_t> shape_groups_;  ///< The group of each shape.
-  std::vector<std::uint32_t> group_ends_;    ///< The first task after each group.
+  std::vector<std::string> names_;            ///< Of the groups.
+  std::vector<std::uint32_t> shape_groups_;   ///< The group of each shape.
+  std::vector<std::uint32_t> shape_batches_;  ///< And the number of its batch.
+  std::vector<std::uint32_t> group_ends_;     ///< The first task after each group.
   Instant now_;
   Counts counts_;
   std::map<model::TaskIndex, Active> active_;

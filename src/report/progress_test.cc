@@ -301,8 +301,24 @@ TEST(ProgressLine, SaysWhatWouldHelpThem) {
       "1 task of its group run at once ('max-parallel: 2')\x1b[K");
 }
 
+TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
+  Line line({{.name = "train", .tasks = 1}}, true);
+  line.begin();
+  line.start(1000, 0);
+  line.turn(2000, {}, batch(2, {{.name = "eval", .tasks = 1}}));
+  const model::Decision waits{
+      .changes = {model::ReasonChanged{
+          .shape = {1},
+          .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
+  line.turn(2500, waits);
+  EXPECT_EQ(
+      line.turn(7000, {}),
+      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved, waits: max-parallel lets "
+      "1 task of its group run at once\x1b[K");
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
-  Line line({{.name = "train", .tasks = 2}}, true);
+  Line line({{.name = "train", .tasks = 2}, {.name = "eval"}}, true);
   line.begin();
   line.start(1000, 0);
   const model::Decision waits{
