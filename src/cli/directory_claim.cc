@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
-#include "journal/journal.h"
+#include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "sys/files.h"
@@ -53,7 +53,7 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   }
   Result<sys::RunLock> lock = lock_directory(run_directory, directory.command_line);
   if (!lock) return lock;
-  const Result<bool> begun = journal::Journal::has_begun(run::journal_path(run_directory));
+  const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
   const bool own = is_run_of(run_directory, directory.job);

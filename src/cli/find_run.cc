@@ -17,8 +17,8 @@
 #include "base/time.h"
 #include "cli/load_options.h"
 #include "job/job.h"
-#include "journal/journal.h"
 #include "journal/reader.h"
+#include "run/begun.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/event_loop.h"
@@ -49,11 +49,11 @@ KnownRun look_at_run(std::string directory) {
   return run;
 }
 
-/// One that is just beginning has no journal yet.
+/// One that is just beginning has no journal yet, and one may have lost it.
 bool has_run(const std::string& directory) {
   std::error_code ignored;
   return fs::exists(run::journal_path(directory), ignored) ||
-         sys::RunLock::holder(directory).has_value();
+         sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
 }
 
 /// Those that hold a run: those that live first, and then the latest.
@@ -177,9 +177,11 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
     // Looked at first: a yard that is gone now has begun before, if ever.
     const bool lives = sys::RunLock::holder(run_directory).has_value();
     Result<journal::JournalReader> reader = journal::JournalReader::open(path);
-    if (reader || !lives) return reader;
-    const Result<bool> begun = journal::Journal::has_begun(path);
-    if (!begun || *begun) return journal::JournalReader::open(path);
+    if (reader) return reader;
+    const Result<bool> begun = run::has_begun(run_directory);
+    if (!begun) return std::unexpected(begun.error());
+    if (*begun) return journal::JournalReader::open(path);
+    if (!lives) return reader;
     if (sys::EventLoop::now() > until) {
       return std::unexpected(
           Error{fmt::format("the run in '{}' is just beginning: try again", run_directory)});

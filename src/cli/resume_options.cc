@@ -17,9 +17,9 @@
 #include "cli/find_run.h"
 #include "cli/load_options.h"
 #include "job/job.h"
-#include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/upgrade.h"
+#include "run/begun.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 
@@ -41,13 +41,13 @@ Error no_run(const std::string& run_directory) {
 Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& run_directory,
                                                             bool may_write) {
   const std::string journal = run::journal_path(run_directory);
-  if (!exists(journal)) return std::unexpected(no_run(run_directory));
   if (may_write) {
     const Result<void> up_to_date = journal::bring_up_to_date(journal);
     if (!up_to_date) return std::unexpected(up_to_date.error());
   }
-  const Result<bool> begun = journal::Journal::has_begun(journal);
+  const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
+  if (!exists(journal)) return std::unexpected(no_run(run_directory));
   if (!*begun) return std::nullopt;
   Result<journal::JournalReader> reader = journal::JournalReader::open(journal);
   if (!reader) return std::unexpected(std::move(reader.error()));

@@ -35,6 +35,7 @@
 #include "process/keeper.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
+#include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
@@ -227,7 +228,7 @@ std::optional<ExitCode> Session::listen() {
 /// Writes down what is to be run, and tells what of it is not new.
 std::optional<ExitCode> Session::begin() {
   journal::Execution execution = describe(options_, job(), yard_.execution());
-  const Result<bool> begun = journal::Journal::has_begun(run::journal_path(directory()));
+  const Result<bool> begun = run::has_begun(directory());
   if (!begun) return fail(begun.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
@@ -294,7 +295,7 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   const std::string run_directory = tasks.jobs().first().paths().run_directory;
   const Result<sys::RunLock> lock = lock_old_directory(run_directory);
   if (!lock) return std::unexpected(lock.error());
-  const Result<bool> begun = journal::Journal::has_begun(run::journal_path(run_directory));
+  const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return std::nullopt;
   if (auto submitted = add_submitted(tasks, run_directory); !submitted) {

@@ -175,7 +175,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
   const Result<std::string> health = database.text("PRAGMA quick_check(1)");
   if (!health) return std::unexpected(health.error());
   if (*health != "ok") {
-    return std::unexpected(Error{fmt::format("journal '{}': is damaged ({})", path, *health)});
+    return std::unexpected(Error{fmt::format("journal '{}': {}", path, damage_words(*health))});
   }
   TakenOver taken;
   Result<int> news = 0;

@@ -62,17 +62,6 @@ Error no_run(const std::string& path, const std::string& why) {
   return Error{fmt::format("no run in '{}': {}", directory_of(path), why)};
 }
 
-/// A journal holds what its user wrote down and their environment, and nobody else may read it.
-std::optional<Error> not_ours(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return std::nullopt;
-  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
-  return Error{
-      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can look into "
-                  "it or change it",
-                  directory_of(path), status.st_uid)};
-}
-
 /// What the open file is.
 Result<Found> identify(Database& database, const std::string& path) {
   const Result<std::int64_t> application = database.number("PRAGMA application_id");
@@ -128,6 +117,16 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
+std::optional<Error> not_ours(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return std::nullopt;
+  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
+  return Error{
+      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can look into "
+                  "it or change it",
+                  directory_of(path), status.st_uid)};
+}
+
 bool shares_memory(std::int64_t file_system_type) {
   // Some kernels hand out the upper half of a 32-bit type as negative.
   const std::int64_t type = file_system_type & 0xFFFFFFFF;
@@ -142,6 +141,7 @@ LogKind log_kind_for(const std::string& path) {
 
 Result<Found> look_at(const std::string& path) {
   if (!exists(path)) return Found::Nothing;
+  if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !exists(path + "-wal")) return Found::NotBegun;
   // Opened for writing, because what a killed yard left half done must be put back first.

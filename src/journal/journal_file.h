@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -17,6 +18,10 @@ bool shares_memory(std::int64_t file_system_type);
 
 /// Ahead or Rollback for a file at `path`, which need not exist.
 LogKind log_kind_for(const std::string& path);
+
+/// An error for a journal of another user: it holds what they wrote down and their environment, and
+/// nobody else may read it.
+std::optional<Error> not_ours(const std::string& path);
 
 /// What lies at `path`. An error is for a file that is none of ours, from a newer trainyard, or
 /// cannot be read.

@@ -22,6 +22,7 @@
 namespace trainyard::journal {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -141,7 +142,9 @@ TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
   for (const std::uintmax_t left : {size - 1024, size / 2, std::uintmax_t{2048}}) {
     SCOPED_TRACE(left);
     std::filesystem::resize_file(directory.journal(), left);
-    EXPECT_THAT(error_of_resume(directory.journal()), HasSubstr("is damaged ("));
+    EXPECT_THAT(error_of_resume(directory.journal()),
+                AllOf(HasSubstr("is damaged ("),
+                      HasSubstr("); 'trainyard run <job file> --new' begins another run")));
   }
 }
 

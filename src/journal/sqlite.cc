@@ -21,6 +21,11 @@
 namespace trainyard::journal {
 namespace {
 
+/// What to do where the file cannot be used.
+constexpr const char* kInPlaceOfDamage =
+    "'trainyard run <job file> --new' begins another run, and what this one has left stays in its "
+    "directory";
+
 /// The last error of `database` in words for a person, with what SQLite says about it.
 std::string sqlite_words(sqlite3* database) {
   std::string said = sqlite3_errmsg(database);
@@ -35,9 +40,9 @@ std::string sqlite_words(sqlite3* database) {
     case SQLITE_IOERR:
       return fmt::format("cannot be read or written ({})", said);
     case SQLITE_CORRUPT:
-      return fmt::format("is damaged ({})", said);
+      return damage_words(said);
     case SQLITE_NOTADB:
-      return fmt::format("is not a journal of trainyard ({})", said);
+      return fmt::format("is not a journal of trainyard ({}); {}", said, kInPlaceOfDamage);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return fmt::format("is held by another process ({})", said);
@@ -88,6 +93,10 @@ std::string uri_for(std::string_view path, Database::Access access) {
 }
 
 }  // namespace
+
+std::string damage_words(std::string_view found) {
+  return fmt::format("is damaged ({}); {}", found, kInPlaceOfDamage);
+}
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 

@@ -19,6 +19,9 @@ struct sqlite3_stmt;
 
 namespace trainyard::journal {
 
+/// "is damaged (...)", and what to do next.
+std::string damage_words(std::string_view found);
+
 /// A prepared statement. It holds on to its database: let it go first.
 class Statement {
  public:

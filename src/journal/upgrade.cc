@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "journal/journal_file.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "sys/files.h"
@@ -119,6 +121,7 @@ Result<void> rebuild(Database& database) {
 Result<void> bring_up_to_date(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return {};
+  if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return std::unexpected(std::move(database.error()));
   if (Result<void> patient = database->run("PRAGMA busy_timeout = 10000"); !patient) return patient;

@@ -12,11 +12,11 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "journal/journal.h"
 #include "journal/reader.h"
 #include "library/group_plan.h"
 #include "model/status.h"
 #include "report/write_reports.h"
+#include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "sys/files.h"
@@ -35,7 +35,7 @@ Result<ProgramRun> ProgramRun::open(const std::string& directory, std::string na
   Result<sys::RunLock> lock = sys::RunLock::take(directory);
   if (!lock) return std::unexpected(std::move(lock.error()));
   ProgramRun run(directory, std::move(name), std::move(*lock));
-  const Result<bool> begun = journal::Journal::has_begun(run::journal_path(directory));
+  const Result<bool> begun = run::has_begun(directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return run;
   run.has_begun_ = true;

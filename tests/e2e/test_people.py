@@ -181,6 +181,22 @@ class NamingARun(YardTest):
         self.write("runs/job/journal.db", "")
         self.assertIn("it was ended before it had begun", self.trainyard("status", "runs/job", expect=2).stderr)
 
+    def test_with_results_and_no_journal_says_so_and_none_begins_over_them(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo x >> ran'}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        journal = self.directory / "runs/job/journal.db"
+        for why, damage in (("holds no run (it is empty or damaged)", lambda: journal.write_bytes(b"")),
+                            ("is gone", journal.unlink), ("is gone", lambda: journal.symlink_to("nowhere"))):
+            damage()
+            for words in (["run", "job.yaml"], ["run", "--resume", "job.yaml"], ["run", "--resume", "runs/job"],
+                          ["run", "--resume", "job.yaml", "--dry-run"], ["status"], ["status", "runs/job"]):
+                said = self.trainyard(*words, expect=2)
+                self.assertEqual(said.stdout, "")
+                self.assertIn(f"/runs/job/journal.db' {why}: it cannot go on", said.stderr, words)
+                self.assertIn("--new', or move the directory away", said.stderr)
+        self.assertEqual(self.text("ran"), "x\n")
+        self.assertIn("run-dir: runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
+
 
 class DeadRun(YardTest):
     def test_has_tasks_that_are_lost_and_none_that_run(self):

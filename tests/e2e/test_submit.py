@@ -126,7 +126,8 @@ groups:
         self.write("more.yaml", MORE)
         self.directory.chmod(0o755)
         for words in (("submit", "more.yaml", "--run-dir", "runs/job"), ("status", "runs/job"),
-                      ("kill", "a", "--run-dir", "runs/job")):
+                      ("kill", "a", "--run-dir", "runs/job"), ("run", "--resume", "runs/job", "--dry-run"),
+                      ("run", "--resume", "runs/job")):
             done = self.trainyard(*words, expect=2, prefix=SOMEBODY_ELSE)
             self.assertEqual(done.stdout, "")
             self.assertIn("belongs to another user (uid 0), and only they can look into it or change it", done.stderr)

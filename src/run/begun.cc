@@ -1,0 +1,57 @@
+#include "run/begun.h"
+
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "journal/journal.h"
+#include "run/run_directory.h"
+
+namespace trainyard::run {
+namespace {
+
+/// A directory that somebody names for a new run may be any of theirs, and large.
+constexpr int kEntriesMax = 5000;
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// Whether a task has left its output in it, or in a directory below that is not of another run.
+bool holds_a_task(const std::string& run_directory) {
+  std::error_code error;
+  int left = kEntriesMax;
+  for (std::filesystem::recursive_directory_iterator entry(run_directory, error), end;
+       !error && entry != end && left > 0; entry.increment(error), --left) {
+    if (entry.depth() > 0 && entry->path().filename() == log_name("stdout", 1)) return true;
+    std::error_code ignored;
+    if (entry->is_directory(ignored) && is_there(journal_path(entry->path().string()))) {
+      entry.disable_recursion_pending();
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<bool> has_begun(const std::string& run_directory) {
+  const std::string journal = journal_path(run_directory);
+  Result<bool> begun = journal::Journal::has_begun(journal);
+  if (!begun || *begun) return begun;
+  if (!is_there(reports_directory(run_directory) + "/index.html") && !holds_a_task(run_directory)) {
+    return false;
+  }
+  return std::unexpected(Error{fmt::format(
+      "'{}' holds what a run has left, and its journal '{}' {}: it cannot go on, and none begins "
+      "over its results. Begin another one with 'trainyard run <job file> --new', or move the "
+      "directory away",
+      run_directory, journal,
+      is_there(journal) ? "holds no run (it is empty or damaged)" : "is gone")});
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,18 @@
+// Whether a run has begun in a directory, by its journal and by what else lies there. A journal
+// that is empty or gone says that none has; what tasks left beside it says otherwise, and is no
+// place to begin another run over.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace trainyard::run {
+
+/// False where no run has begun, so that one may begin. An error, with what to do next, where
+/// results of a run lie in the directory and its journal holds none; and where what lies in the
+/// journal's place is none of ours, from another version, or damaged. Looks at no more than some
+/// thousand files.
+Result<bool> has_begun(const std::string& run_directory);
+
+}  // namespace trainyard::run

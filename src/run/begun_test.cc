@@ -1,0 +1,85 @@
+// A run has begun where its journal says so; where results lie without one, none begins over them.
+#include "run/begun.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/result.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
+
+namespace trainyard::run {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A run directory, until the end of the test.
+class RunPlace {
+ public:
+  RunPlace() : path_(sys::make_private_directory("trainyard-test-").value()) {}
+  RunPlace(const RunPlace&) = delete;
+  RunPlace& operator=(const RunPlace&) = delete;
+  ~RunPlace() { std::filesystem::remove_all(path_); }
+
+  void file(const std::string& name, const std::string& text = {}) const {
+    const std::filesystem::path path = path_ + "/" + name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string told(const RunPlace& place) {
+  const Result<bool> begun = has_begun(place.path());
+  if (!begun) return begun.error().message;
+  return *begun ? "begun" : "not begun";
+}
+
+TEST(Begun, IsNoRunThatWasEndedBeforeIt) {
+  const RunPlace place;
+  EXPECT_EQ(told(place), "not begun");
+  place.file("journal.db");
+  place.file("lock");
+  place.file("socket");
+  EXPECT_EQ(told(place), "not begun");
+}
+
+TEST(Begun, IsNoRunInADirectoryThatSomebodyHasForOtherThings) {
+  const RunPlace place;
+  place.file("data/train.csv", "1,2");
+  place.file("reports/mine.txt");
+  place.file("stdout.log");
+  EXPECT_EQ(told(place), "not begun");
+  place.file("runs/other/journal.db");
+  place.file("runs/other/g/a/stdout.log");
+  EXPECT_EQ(told(place), "not begun") << "that is a run of its own";
+}
+
+TEST(Begun, IsRefusedWhereResultsLieWithoutAJournal) {
+  const RunPlace place;
+  place.file("g/sub/n=1/stdout.log");
+  const std::string next = "with 'trainyard run <job file> --new', or move the directory away";
+  EXPECT_THAT(told(place),
+              AllOf(HasSubstr(journal_path(place.path()) + "' is gone: "), HasSubstr(next)));
+  place.file("journal.db");
+  EXPECT_THAT(told(place),
+              AllOf(HasSubstr("' holds no run (it is empty or damaged): "), HasSubstr(next)));
+}
+
+TEST(Begun, IsRefusedWhereTheReportsOfARunLie) {
+  const RunPlace place;
+  place.file("reports/index.html");
+  place.file("journal.db");
+  EXPECT_THAT(told(place), HasSubstr("holds what a run has left"));
+}
+
+}  // namespace
+}  // namespace trainyard::run
