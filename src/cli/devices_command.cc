@@ -85,7 +85,7 @@ ExitCode devices_command(const DevicesOptions& options) {
     report::DeviceView device{.gpu = list.gpus[i],
                               .present = state.present,
                               .processes_known = state.processes_known,
-                              .utilization = state.utilization.value_or(0),
+                              .utilization = state.utilization,
                               .used = state.used,
                               .processes = {}};
     for (const hardware::GpuProcess& process : state.processes) {

@@ -40,11 +40,12 @@ std::vector<const journal::TaskRow*> tasks_on(const DevicesView& view, const mod
   return tasks;
 }
 
-std::string promise_text(const journal::TaskRow& task) {
+std::string promise_text(const journal::TaskRow& task, const DeviceView& device) {
   const bool whole = task.gpu_memory_requested == Bytes{};
-  return fmt::format("    {}/{}: reserved {}, has {}\n", plain(task.group_name), plain(task.id),
-                     whole ? "all of it" : to_text(task.gpu_memory_requested),
-                     to_text(task.gpu_memory_now));
+  const std::string has =
+      device.processes_known ? ", has " + to_text(task.gpu_memory_now) : std::string();
+  return fmt::format("    {}/{}: reserved {}{}\n", plain(task.group_name), plain(task.id),
+                     whole ? "all of it" : to_text(task.gpu_memory_requested), has);
 }
 
 /// "12: 3 GB, of mona: python train.py; task train/lr=1 of runs/sweep".
@@ -64,12 +65,14 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
                                  plain(gpu.pci), plain(gpu.uuid));
   if (!device.present) return text + "  does not answer\n";
-  text +=
-      fmt::format("  {} of {} used, {} free; at work {:.0f} % of the time\n", to_text(device.used),
-                  to_text(gpu.memory), to_text(gpu.memory - device.used), 100 * device.utilization);
+  const std::string at_work =
+      device.utilization ? fmt::format("; at work {:.0f} % of the time", 100 * *device.utilization)
+                         : std::string();
+  text += fmt::format("  {} of {} used, {} free{}\n", to_text(device.used), to_text(gpu.memory),
+                      to_text(gpu.memory - device.used), at_work);
   const std::vector<const journal::TaskRow*> tasks = tasks_on(view, gpu);
   if (!tasks.empty()) text += fmt::format("  reserved by {}:\n", plain(view.run_directory));
-  for (const journal::TaskRow* task : tasks) text += promise_text(*task);
+  for (const journal::TaskRow* task : tasks) text += promise_text(*task, device);
   if (!device.processes_known) {
     text += "  the driver does not say which process has how much\n";
   } else if (!device.processes.empty()) {
@@ -109,12 +112,14 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
   }
   Json promises = Json::array();
   for (const journal::TaskRow* task : tasks_on(view, gpu)) {
-    promises.push_back({{"group", task->group_name},
-                        {"id", task->id},
-                        {"attempt", task->attempt},
-                        {"whole", task->gpu_memory_requested == Bytes{}},
-                        {"memory_promised_bytes", task->gpu_memory_requested.count},
-                        {"memory_now_bytes", task->gpu_memory_now.count}});
+    promises.push_back(
+        {{"group", task->group_name},
+         {"id", task->id},
+         {"attempt", task->attempt},
+         {"whole", task->gpu_memory_requested == Bytes{}},
+         {"memory_promised_bytes", task->gpu_memory_requested.count},
+         {"memory_now_bytes",
+          device.processes_known ? Json(task->gpu_memory_now.count) : Json(nullptr)}});
   }
   return {{"label", gpu.label()},
           {"index", gpu.number},
@@ -127,7 +132,7 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
           {"memory_total_bytes", gpu.memory.count},
           {"memory_free_bytes",
            device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
-          {"utilization", device.utilization},
+          {"utilization", device.utilization ? Json(*device.utilization) : Json(nullptr)},
           {"processes", device.processes_known ? processes : Json(nullptr)},
           {"promises", promises}};
 }

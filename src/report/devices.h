@@ -30,7 +30,7 @@ struct DeviceView {
   model::Gpu gpu;
   bool present = true;
   bool processes_known = true;
-  double utilization = 0;  ///< 0 to 1.
+  std::optional<double> utilization = std::nullopt;  ///< 0 to 1, where it is known.
   Bytes used;
   std::vector<DeviceProcess> processes;
 };

@@ -1,5 +1,6 @@
 #include "report/devices.h"
 
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -52,6 +53,21 @@ TEST(Devices, ShowWhatIsOnThemAndPromised) {
             "  does not answer\n");
 }
 
+TEST(Devices, TellNothingOfWhatTheDriverHides) {
+  DevicesView view = two_devices();
+  view.devices[0].utilization = std::nullopt;
+  view.devices[0].processes_known = false;
+  EXPECT_THAT(devices_text(view),
+              HasSubstr("  4 GB of 8 GB used, 4 GB free\n"
+                        "  reserved by runs/sweep:\n"
+                        "    train/lr=1: reserved 5 GB\n"
+                        "  the driver does not say which process has how much\n"));
+  const std::string json = devices_json(view);
+  EXPECT_THAT(json, HasSubstr(R"("utilization": null)"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_now_bytes": null)"));
+  EXPECT_THAT(json, HasSubstr(R"("processes": null)"));
+}
+
 TEST(Devices, HaveNothingReservedForATaskThatWaitsForItsNextTry) {
   DevicesView view = two_devices();
   view.tasks[0].standing.status = Status::Interrupt;
@@ -93,9 +109,8 @@ TEST(Devices, AreJsonForPrograms) {
   EXPECT_THAT(json, HasSubstr(R"("memory_free_bytes": null)"));
   EXPECT_THAT(json, Not(HasSubstr("\"other\"")));
   EXPECT_THAT(json, HasSubstr("\"other_user\": null"));
-  DevicesView hidden = two_devices();
-  hidden.devices[0].processes_known = false;
-  EXPECT_THAT(devices_json(hidden), HasSubstr(R"("processes": null)"));
+  EXPECT_THAT(json, HasSubstr(R"("utilization": 0.4)"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_now_bytes": 3000000000)"));
 }
 
 }  // namespace

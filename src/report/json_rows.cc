@@ -80,6 +80,11 @@ Json gpus_of(std::string_view text) {
   return gpus;
 }
 
+/// Of a task without a GPU it is 0; where it has one, and nothing was seen of it there, not known.
+Json gpu_bytes(std::string_view gpus, Bytes seen) {
+  return !gpus.empty() && seen == Bytes{} ? Json(nullptr) : Json(seen.count);
+}
+
 /// What the journal keeps as JSON, as it is.
 std::string_view object_or_null(std::string_view text) {
   return text.starts_with('{') && Json::accept(text) ? text : "null";
@@ -124,8 +129,8 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("memory_peak_at_least", row.memory_at_least);
   task.add("gpus", gpus_of(row.gpus));
   task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
-  task.add("gpu_memory_now_bytes", row.gpu_memory_now.count);
-  task.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
+  task.add("gpu_memory_now_bytes", gpu_bytes(row.gpus, row.gpu_memory_now));
+  task.add("gpu_memory_peak_bytes", gpu_bytes(row.gpus, row.gpu_memory_peak));
   task.add("gpu_memory_max_bytes", row.gpu_memory_max.count);
   task.add("gpu_capped_by", text_or_null(row.capped_by));
   task.add_text("result", object_or_null(row.result));
@@ -151,7 +156,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
   attempt.add("memory_peak_bytes", row.memory_peak.count);
   attempt.add("memory_peak_at_least", row.memory_at_least);
   attempt.add("gpus", gpus_of(row.gpus));
-  attempt.add("gpu_memory_peak_bytes", row.gpu_memory_peak.count);
+  attempt.add("gpu_memory_peak_bytes", gpu_bytes(row.gpus, row.gpu_memory_peak));
   attempt.add("message", text_or_null(row.message));
   return std::move(attempt).text();
 }

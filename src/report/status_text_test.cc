@@ -320,6 +320,10 @@ TEST(Status, GivesJsonWithStableNames) {
     "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "gpu_memory_max_bytes": 0,
     "gpu_capped_by": null, "result": null, "edited": false, "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
+  running.gpus = "0";
+  const nlohmann::json on_gpu = nlohmann::json::parse(status_json(view)).at("running").at(0);
+  EXPECT_TRUE(on_gpu.at("gpu_memory_now_bytes").is_null()) << "nothing was seen of it there";
+  EXPECT_TRUE(on_gpu.at("gpu_memory_peak_bytes").is_null());
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");
 }

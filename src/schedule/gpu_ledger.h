@@ -76,8 +76,12 @@ class GpuLedger {
   /// Lets go of those that were waited for long enough.
   void let_go(Instant at);
 
-  /// Memory of others, and of tasks that were waited for in vain, at the last reading.
-  [[nodiscard]] Bytes of_others(model::GpuIndex gpu) const { return cards_[gpu.value].others; }
+  /// Memory of others, and of tasks that were waited for in vain, at the last reading. None where
+  /// tasks are there and nobody says who has what: it may be theirs.
+  [[nodiscard]] Bytes of_others(model::GpuIndex gpu) const {
+    const Card& card = cards_[gpu.value];
+    return card.known || room_[gpu.value].holders == 0 ? card.others : Bytes{};
+  }
   /// For whose process a GPU is not taken; nothing where there is none, or nobody is avoided.
   [[nodiscard]] std::optional<std::uint32_t> avoided_for(model::GpuIndex gpu) const {
     return avoids_others_ ? cards_[gpu.value].other_user : std::nullopt;

@@ -72,6 +72,10 @@ TEST_F(GpuLedgerTest, TakesWhatIsInUseForOursWhereNobodySaysWhose) {
   EXPECT_EQ(free(), gb(7));
   ledger_.see(at(2), first_uses(gb(5), {}, false));
   EXPECT_EQ(free(), gb(5));
+  EXPECT_EQ(ledger_.of_others({0}), Bytes{}) << "it may have more than it was promised";
+  ledger_.release({1}, at(3));
+  ledger_.see(at(14), first_uses(gb(5), {}, false));
+  EXPECT_EQ(ledger_.of_others({0}), gb(5)) << "nobody of ours is there";
 }
 
 TEST_F(GpuLedgerTest, KeepsWhatAnEndedTaskHadUntilTheDriverShowsItFree) {
