@@ -96,7 +96,8 @@ Result<Duration> parse_duration(std::string_view text) {
     double number = 0;
     const char* const end = rest.data() + rest.size();
     const auto [stop, status] = std::from_chars(rest.data(), end, number, std::chars_format::fixed);
-    if (status != std::errc{} || number < 0) return std::unexpected(not_a_duration(text));
+    if (status != std::errc{} || !std::isfinite(number) || number < 0)
+      return std::unexpected(not_a_duration(text));
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
     while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
     std::size_t letters = 0;

@@ -34,10 +34,12 @@ TEST(DurationText, ReadsClockFormsAsSlurmDoes) {
 }
 
 TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
-  for (const std::string_view text :
-       {"", "soon", "5x", "-3s", "1:2:3:4", "1:75", "1-", "1-5", "h", "s5", ":", "1:"}) {
+  for (const std::string_view text : {"", "soon", "inf", "infs", "nan", "5x", "-3s", "1:2:3:4",
+                                      "1:75", "1-", "1-5", "h", "s5", ":", "1:"}) {
     EXPECT_FALSE(parse_duration(text).has_value()) << text;
   }
+  EXPECT_EQ(parse_duration("inf").error().message,
+            "'inf' is not a length of time; write it as in '90s', '2h30m' or '1:30:00'");
   EXPECT_EQ(parse_duration("9999999w").error().message, "'9999999w' is longer than ten years");
   EXPECT_EQ(parse_duration("90").error().message, "'90' has no unit; did you mean '90s' or '90m'?");
 }
