@@ -245,6 +245,9 @@ TEST(JobMistakes, TellThatAHardLimitOfAGpuNeedsANumber) {
       "sweep.yaml:4:23: group 'train': gpu-memory-limit: a hard limit needs 'gpu-memory', which "
       "says how much";
   EXPECT_THAT(in_group("gpu-memory-limit: hard"), ElementsAre(expected));
+  EXPECT_THAT(in_group("gpu-memory: at least 1GB\ngpu-memory-limit: hard"),
+              ElementsAre(HasSubstr("can never run here"),
+                          HasSubstr("a hard limit needs a 'gpu-memory' that does not grow")));
   EXPECT_THAT(in_group("gpu-memory-limit: firm"),
               ElementsAre("sweep.yaml:4:23: group 'train': gpu-memory-limit: 'firm' is neither "
                           "none, soft nor hard; how much is said by 'gpu-memory'"));

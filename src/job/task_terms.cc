@@ -72,9 +72,12 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
                                             : "a hard limit needs 'memory', which says how much"});
   }
   if (asked.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
-      terms.request.gpu_memory == Bytes{}) {
-    made.mistakes.push_back({.key = TaskKey::GpuMemoryLimit,
-                             .message = "a hard limit needs 'gpu-memory', which says how much"});
+      (terms.request.gpu_memory == Bytes{} || terms.learns_gpu_memory)) {
+    made.mistakes.push_back(
+        {.key = TaskKey::GpuMemoryLimit,
+         .message = terms.learns_gpu_memory
+                        ? "a hard limit needs a 'gpu-memory' that does not grow"
+                        : "a hard limit needs 'gpu-memory', which says how much"});
   }
   if (!fits_into(terms.time_limit, terms.early_signal)) {
     made.mistakes.push_back(
