@@ -1,8 +1,10 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +23,7 @@
 #include "sys/descriptor.h"
 #include "sys/other_end.h"
 #include "sys/terminal.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -95,6 +98,13 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 std::string wrong_with_run(const RunOptions& options) {
   if (options.resumes && options.next) {
     return "--resume goes on with a run and --new starts another one: say one of them";
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.job_file, ignored)) {
+    return fmt::format(
+        "'{}' is a directory and no job file: 'trainyard run --resume {}' goes on "
+        "with the run in it",
+        options.job_file, text::shell_word(options.job_file));
   }
   if (options.rerun_changed && !options.resumes) {
     return "--rerun-changed goes with --resume: a new run runs all tasks";

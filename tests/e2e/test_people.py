@@ -197,6 +197,12 @@ class NamingARun(YardTest):
         self.assertEqual(self.text("ran"), "x\n")
         self.assertIn("run-dir: runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
 
+    def test_is_told_how_where_its_directory_stands_in_the_place_of_a_job_file(self):
+        (self.directory / "runs/job").mkdir(parents=True)
+        for words in (["runs/job"], ["runs/job", "--resume"]):
+            self.assertIn("'runs/job' is a directory and no job file: 'trainyard run --resume runs/job' goes on",
+                          self.trainyard("run", *words, expect=2).stderr)
+
 
 class DeadRun(YardTest):
     def test_has_tasks_that_are_lost_and_none_that_run(self):
