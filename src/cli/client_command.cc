@@ -144,8 +144,7 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   // A script has no last word: its exit code says how it went.
   said = say(*conversation, model::Said::Training);
   if (!said) return fail(said.error(), ExitCode::TaskFailed);
-  print(order->device + "\n");
-  return ExitCode::Success;
+  return answer(order->device + "\n");
 }
 
 ExitCode client_progress_command(const ClientProgressOptions& options) {

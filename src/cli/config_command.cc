@@ -45,8 +45,8 @@ ExitCode config_show_command(const ConfigOptions& options) {
   const std::expected<settings::Configuration, text::Mistakes> configuration =
       in_force(options, *here);
   if (!configuration) return fail(configuration.error());
-  print(options.json ? settings::show_json(*configuration) : settings::show(*configuration));
-  return ExitCode::Success;
+  return answer(options.json ? settings::show_json(*configuration)
+                             : settings::show(*configuration));
 }
 
 ExitCode config_init_command(const ConfigOptions& options) {
@@ -59,8 +59,7 @@ ExitCode config_init_command(const ConfigOptions& options) {
   }
   const Result<void> written = sys::write_file_atomically(path, settings::commented_default());
   if (!written) return fail(written.error());
-  print("wrote trainyard.yaml: every setting with its default and what it means\n");
-  return ExitCode::Success;
+  return answer("wrote trainyard.yaml: every setting with its default and what it means\n");
 }
 
 }  // namespace trainyard::cli

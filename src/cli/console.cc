@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,15 @@
 
 namespace trainyard::cli {
 
-void print(std::string_view text) { sys::write_text(sys::kStandardOutput, text); }
+bool print(std::string_view text) {
+  const std::error_code error = sys::write_text(sys::kStandardOutput, text);
+  if (error) fail(fmt::format("standard output cannot be written: {}", error.message()));
+  return !error;
+}
+
+ExitCode answer(std::string_view text) {
+  return print(text) ? ExitCode::Success : ExitCode::TaskFailed;
+}
 
 std::string seen_from_here(const std::string& path) {
   const Result<std::string> here = sys::current_directory();

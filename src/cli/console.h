@@ -10,7 +10,21 @@
 
 namespace trainyard::cli {
 
-void print(std::string_view text);
+/// False, having said so on standard error, where it cannot be written.
+bool print(std::string_view text);
+
+/// Prints piece by piece, until one cannot be written: that is said once.
+class Printer {
+ public:
+  void print(std::string_view text) { works_ = works_ && cli::print(text); }
+  [[nodiscard]] bool works() const { return works_; }
+
+ private:
+  bool works_ = true;
+};
+
+/// Prints all that a command has to say: its last word.
+ExitCode answer(std::string_view text);
 
 /// A path as short as a person would write it here: without the current directory before it.
 std::string seen_from_here(const std::string& path);

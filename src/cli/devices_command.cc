@@ -98,8 +98,7 @@ ExitCode devices_command(const DevicesOptions& options) {
     return fail(added.error());
   }
   name_tasks(view);
-  print(options.json ? report::devices_json(view) : report::devices_text(view));
-  return ExitCode::Success;
+  return answer(options.json ? report::devices_json(view) : report::devices_text(view));
 }
 
 }  // namespace trainyard::cli

@@ -56,9 +56,8 @@ ExitCode doctor_command(const ConfigOptions& options) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
   const model::Policy in_force = settings::policy(*configuration, machine.reading.capacity);
   const model::Capacity& capacity = machine.reading.capacity;
-  print(settings::machine_text(capacity, in_force) + now_text(machine.reading) +
-        settings::gpus_text(capacity, in_force) + enforcement_text());
-  return ExitCode::Success;
+  return answer(settings::machine_text(capacity, in_force) + now_text(machine.reading) +
+                settings::gpus_text(capacity, in_force) + enforcement_text());
 }
 
 }  // namespace trainyard::cli

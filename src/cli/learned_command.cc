@@ -113,8 +113,8 @@ std::string writing_text(const job::LearnedWriting& writing, const std::string& 
 ExitCode learned_show_command(const LearnedOptions& options) {
   const std::optional<Looked> looked = look(options);
   if (!looked) return ExitCode::Usage;
-  print(options.json ? report::learned_json(looked->page) : report::learned_text(looked->page));
-  return ExitCode::Success;
+  return answer(options.json ? report::learned_json(looked->page)
+                             : report::learned_text(looked->page));
 }
 
 ExitCode learned_write_command(const LearnedOptions& options) {

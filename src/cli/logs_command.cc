@@ -46,8 +46,8 @@ bool is_there(const std::string& path) {
 /// does.
 class Streams {
  public:
-  Streams(std::vector<std::string> paths, bool raw, bool headings)
-      : raw_(raw), headings_(headings || paths.size() > 1) {
+  Streams(std::vector<std::string> paths, bool raw, bool headings, Printer& printer)
+      : printer_(&printer), raw_(raw), headings_(headings || paths.size() > 1) {
     for (std::string& path : paths)
       streams_.push_back({.file = sys::Tail(std::move(path)), .fold = {}});
   }
@@ -93,12 +93,14 @@ class Streams {
   void show(std::size_t place, std::string_view text) {
     if (text.empty()) return;
     if (headings_ && shown_ != place) {
-      print(fmt::format("{}==> {} <==\n", shown_ ? "\n" : "", streams_[place].file.path()));
+      printer_->print(
+          fmt::format("{}==> {} <==\n", shown_ ? "\n" : "", streams_[place].file.path()));
     }
     shown_ = place;
-    print(text);
+    printer_->print(text);
   }
 
+  Printer* printer_;
   bool raw_;
   bool headings_;
   std::vector<Stream> streams_;
@@ -113,9 +115,10 @@ class Follower {
   using GoesOn = std::move_only_function<bool()>;
 
   Follower(journal::JournalReader& reader, const LogsOptions& options, std::string run,
-           journal::TaskRow task, GoesOn goes_on)
+           journal::TaskRow task, Printer& printer, GoesOn goes_on)
       : reader_(reader),
         options_(options),
+        printer_(printer),
         goes_on_(std::move(goes_on)),
         run_(std::move(run)),
         task_(std::move(task)),
@@ -181,12 +184,12 @@ class Follower {
     const std::string directory = this->directory();
     std::vector<std::string> paths;
     const bool both = options_.only_stdout == options_.only_stderr;
-    if (options_.rank > 0) return {{log_of_rank(options_.rank)}, raw(), headings};
+    if (options_.rank > 0) return {{log_of_rank(options_.rank)}, raw(), headings, printer_};
     if (both || options_.only_stdout)
       paths.push_back(directory + run::log_name("stdout", attempt_));
     if (both || options_.only_stderr)
       paths.push_back(directory + run::log_name("stderr", attempt_));
-    return {std::move(paths), raw(), headings};
+    return {std::move(paths), raw(), headings, printer_};
   }
 
   /// To a terminal, a progress bar that is followed may go on drawing over itself.
@@ -209,6 +212,7 @@ class Follower {
 
   journal::JournalReader& reader_;
   const LogsOptions& options_;
+  Printer& printer_;
   GoesOn goes_on_;
   std::string run_;
   journal::TaskRow task_;
@@ -246,15 +250,16 @@ ExitCode logs_command(const LogsOptions& options) {
       ended = true;
     });
   }
-  Follower follower(*reader, options, *run, *task, [&] {
+  Printer printer;
+  Follower follower(*reader, options, *run, *task, printer, [&] {
     loop.run_once(Duration{0});
-    return !ended;
+    return !ended && printer.works();
   });
   if (!follower.has_log()) {
     return fail(
         fmt::format("{}/{} has no log of rank {}", task->group_name, task->id, options.rank));
   }
-  while (following) {
+  while (following && printer.works()) {
     const Result<bool> more = follower.step();
     if (!more) return fail(more.error());
     if (!*more) break;
@@ -262,7 +267,7 @@ ExitCode logs_command(const LogsOptions& options) {
     while (following && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
-  return ExitCode::Success;
+  return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }
 
 }  // namespace trainyard::cli

@@ -242,9 +242,10 @@ ExitCode plan_command(const PlanOptions& options) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));
     if (!written) return fail(written.error());
   }
-  print(options.json ? report::plan_json(view) : report::plan_text(view));
-  if (!options.html.empty() && !options.json) print(fmt::format("timeline: {}\n", options.html));
-  return ExitCode::Success;
+  if (options.json) return answer(report::plan_json(view));
+  const std::string timeline =
+      options.html.empty() ? std::string() : fmt::format("timeline: {}\n", options.html);
+  return answer(report::plan_text(view) + timeline);
 }
 
 }  // namespace trainyard::cli

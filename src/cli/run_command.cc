@@ -330,9 +330,8 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   }
   const report::ResumedPlan* const plan = resumed ? &*resumed : nullptr;
   const job::Job& first = tasks.jobs().first();
-  print(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan)
-                     : report::dry_run_text(first, kDryRunTasksMax, plan));
-  return ExitCode::Success;
+  return answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan)
+                             : report::dry_run_text(first, kDryRunTasksMax, plan));
 }
 
 }  // namespace

@@ -78,7 +78,9 @@ ExitCode show_results(const std::string& run_directory, bool json) {
   if (!reader) return fail(reader.error(), ExitCode::NotDone);
   const auto written = report::write_reports(*reader, run_directory);
   if (!written) fail(written.error());
-  report::Sink sink = print;
+  // That nobody can read of it changes nothing about how the run went.
+  Printer printer;
+  report::Sink sink = [&printer](std::string_view text) { printer.print(text); };
   const bool terminal = sys::is_terminal(sys::kStandardOutput);
   const Result<void> shown =
       json
@@ -91,7 +93,7 @@ ExitCode show_results(const std::string& run_directory, bool json) {
                                  sink);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!json && written)
-    print(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
+    sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
   const Result<ExitCode> verdict = verdict_of(*reader);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);

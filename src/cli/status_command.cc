@@ -59,7 +59,7 @@ ExitCode status_command(const StatusOptions& options) {
         sink);
     if (!shown) return fail(shown.error());
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    print(redraw ? std::string(kClear) + text : text);
+    if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
     if (!watching || !lives) return ExitCode::Success;
     if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
     const Duration next = sys::EventLoop::now() + kWatchEvery;

@@ -42,7 +42,10 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
 }
 
 void tell_what_was_added(const wire::ControlReply& reply, const std::string& run, bool json) {
-  if (!json) return print(reply.text + "\n");
+  if (!json) {
+    print(reply.text + "\n");
+    return;
+  }
   nlohmann::ordered_json answer;
   answer["run_dir"] = run;
   answer["submission"] = reply.number.value_or(0);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -34,7 +35,7 @@ int terminal_width(int descriptor) {
   return size.ws_col;
 }
 
-void write_text(int descriptor, std::string_view text) {
+std::error_code write_text(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());
     if (written >= 0) {
@@ -42,10 +43,12 @@ void write_text(int descriptor, std::string_view text) {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return;
+    if (errno == EPIPE) return {};
+    if (errno != EAGAIN) return {errno, std::generic_category()};
     pollfd wait{.fd = descriptor, .events = POLLOUT, .revents = 0};
-    if (poll(&wait, 1, -1) < 0 && errno != EINTR) return;
+    if (poll(&wait, 1, -1) < 0 && errno != EINTR) return {errno, std::generic_category()};
   }
+  return {};
 }
 
 }  // namespace trainyard::sys

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <system_error>
 
 namespace trainyard::sys {
 
@@ -22,8 +23,8 @@ bool takes_colour(int descriptor);
 /// Columns; 80 when nobody can say.
 int terminal_width(int descriptor);
 
-/// Writes all of it, waiting where it must. A reader that has gone away is no error of ours: the
-/// rest is dropped.
-void write_text(int descriptor, std::string_view text);
+/// Writes all of it, waiting where it must; says what stood against it, where the rest is dropped.
+/// A reader that has gone away is no error of ours.
+std::error_code write_text(int descriptor, std::string_view text);
 
 }  // namespace trainyard::sys

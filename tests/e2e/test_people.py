@@ -204,6 +204,19 @@ class NamingARun(YardTest):
                           self.trainyard("run", *words, expect=2).stderr)
 
 
+class FullDisk(YardTest):
+    def test_is_told_once_where_standard_output_lies_on_it_and_a_run_ends_as_it_did(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo x'}]}]")
+        why = "trainyard: standard output cannot be written: No space left on device\n"
+        for words, code in ((["run", "job.yaml"], 0), (["run", "job.yaml", "--new", "--json"], 0), (["status"], 1),
+                            (["status", "--json", "--all"], 1), (["logs", "a"], 1), (["devices"], 1), (["doctor"], 1),
+                            (["plan", "job.yaml"], 1), (["config", "show"], 1)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([TRAINYARD, *words], cwd=self.directory, stdout=full, stderr=subprocess.PIPE,
+                                      stdin=subprocess.DEVNULL, text=True, env=self.environment, timeout=60)
+            self.assertEqual((done.returncode, done.stderr.count(why)), (code, 1), f"{words}: {done.stderr}")
+
+
 class DeadRun(YardTest):
     def test_has_tasks_that_are_lost_and_none_that_run(self):
         os.mkfifo(self.directory / "gate")
