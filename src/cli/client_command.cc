@@ -1,10 +1,14 @@
 // `trainyard client`: what a shell script of two phases says to the yard that runs it. Outside of a
 // yard the same script just goes on.
+#include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,7 @@
 #include "settings/setting_value.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/terminal.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -102,7 +107,30 @@ Result<wire::TrainOrder> hear_order(link::Conversation& conversation, bool new_o
   }
 }
 
-/// "acc=0.98" and "name=x" as an object: a value that is JSON counts as such, any other as text.
+/// NaN, an infinity, or more than a number can be: what JSON has no word for.
+bool is_no_number_of_json(std::string_view value) {
+  if (value.starts_with('+')) value.remove_prefix(1);
+  double number = 0;
+  const auto [stop, status] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (stop != value.data() + value.size()) return false;
+  return status == std::errc::result_out_of_range ||
+         (status == std::errc{} && !std::isfinite(number));
+}
+
+/// What is said as one value: JSON counts as such, any other as text. As in a result file that has
+/// it, a number that JSON does not have becomes null, and that is told.
+nlohmann::json value_of(std::string_view name, const std::string& value) {
+  nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_discarded()) return parsed;
+  if (!is_no_number_of_json(value)) return value;
+  sys::write_text(
+      sys::kStandardError,
+      fmt::format("trainyard: '{}' was {}, a number that JSON does not have: kept as null\n", name,
+                  value));
+  return nullptr;
+}
+
+/// "acc=0.98" and "name=x" as an object.
 Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   nlohmann::json object = nlohmann::json::object();
   for (const std::string& word : words) {
@@ -110,9 +138,8 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
     if (equals == 0 || equals == std::string::npos) {
       return std::unexpected(Error{fmt::format("'{}' is no <name>=<value>, as in acc=0.98", word)});
     }
-    const std::string value = word.substr(equals + 1);
-    nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
-    object[word.substr(0, equals)] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
+    const std::string name = word.substr(0, equals);
+    object[name] = value_of(name, word.substr(equals + 1));
   }
   return object;
 }

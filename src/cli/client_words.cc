@@ -36,7 +36,8 @@ ClientWords::ClientWords(CLI::App& app) {
   result_ = client->add_subcommand("result", "Add to the result of the task");
   result_->add_option("values", result_options_.values, "As in acc=0.98")->required();
   result_->footer(
-      "A value that is JSON counts as such, any other as text.\n"
+      "A value that is JSON counts as such, any other as text; nan and inf, which JSON does not\n"
+      "have, become null.\n"
       "Example:\n  trainyard client result acc=0.98 model=resnet 'confusion=[[9,1],[0,10]]'");
 }
 

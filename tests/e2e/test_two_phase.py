@@ -282,6 +282,9 @@ CLIENT result pid=$$
                                  (["progress", "1.5"], 2, ""), (["progress", "0.5", "=x"], 2, "")]:
             done = self.trainyard("client", *words, expect=code)
             self.assertEqual(done.stdout, out)
+        none = self.trainyard("client", "result", "y=nan", "x=1e400", "z=-inf", "n=nanometre", expect=0)
+        self.assertEqual(none.stdout, 'result: {"n":"nanometre","x":null,"y":null,"z":null}\n')
+        self.assertIn("'x' was 1e400, a number that JSON does not have: kept as null\n", none.stderr)
         gone = self.trainyard("client", "progress", "0.5", expect=1,
                               env={"TRAINYARD_SOCKET": str(self.directory / "none"), "TRAINYARD_TOKEN": "x"})
         self.assertIn("the yard is not running", gone.stderr)
