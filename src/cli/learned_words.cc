@@ -19,7 +19,8 @@ void add_job(CLI::App& command, LearnedOptions& options) {
 void add_configuration_of(CLI::App& command, LearnedOptions& options) {
   command.add_option("--config", options.config_file,
                      "Configuration file (default: ./trainyard.yaml)");
-  command.add_option("--set", options.settings, "A setting, as in --set task.memory=4GB")
+  command
+      .add_option("--set", options.settings, "A setting, as in --set scheduler.default-memory=4GB")
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
