@@ -14,7 +14,7 @@ namespace trainyard::run {
 // How an execution has ended, as its journal says.
 constexpr const char* kEnded = "ended";
 constexpr const char* kInterrupted = "interrupted";
-constexpr const char* kKeeperDied = "the keeper died";
+constexpr const char* kKeeperDied = "the keeper or its guard died";
 
 /// With the links on its way followed: a run is the same by whichever name it is called, and what a
 /// dead run left is found by the one name that stands in its environment.
