@@ -30,7 +30,12 @@ namespace {
 
 constexpr int kGap = 2;
 constexpr int kCellMax = 48;
-constexpr int kNameMin = 20;
+// How narrow a name gets before something else is given up for it:
+constexpr int kNameMin = 20;    // a result,
+constexpr int kNameShort = 12;  // what a task took,
+constexpr int kNameLeast = 4;   // another name.
+/// STATUS, TIME, ATTEMPTS.
+constexpr std::size_t kStandingColumns = 3;
 constexpr std::string_view kAnsiReset = "\x1b[0m";
 
 bool reads_as_number(std::string_view text) {
@@ -117,30 +122,52 @@ void TaskTable::widen(const std::vector<Cells>& rows) {
   }
 }
 
-int TaskTable::total_width() const {
+/// Of the first so many columns.
+int TaskTable::width_of(std::size_t columns) const {
   int total = -kGap;
-  for (const Column& column : columns_) total += column.width + kGap;
+  for (const Column& column : std::span(columns_).first(columns)) total += column.width + kGap;
   return total;
 }
 
-/// Makes the name narrower, and then gives up result columns, the scores last.
+/// Makes the widest names narrower until so many columns have room.
+void TaskTable::narrow_names(std::size_t columns, int least) {
+  while (width_of(columns) > options_.width) {
+    const auto widest =
+        std::ranges::max_element(std::span(columns_).first(status_column_), {}, &Column::width);
+    if (widest->width <= least) return;
+    --widest->width;
+  }
+}
+
+/// Makes names narrower, and then gives up columns: results, the scores last, then what a task
+/// took. How it stands is shown at the cost of names.
 void TaskTable::fit() {
   if (options_.width <= 0) return;
-  if (matrix_keys_.empty()) {
-    const int over = std::max(0, total_width() - options_.width);
-    columns_[0].width = std::max(std::min(columns_[0].width, kNameMin), columns_[0].width - over);
-  }
-  while (total_width() > options_.width && !results_.empty()) {
+  narrow_names(columns_.size(), kNameMin);
+  while (first_ && total_width() > options_.width && !results_.empty()) {
     std::size_t place = results_.size();
     while (place > 0 && score_direction(results_[place - 1].key)) --place;
     drop_result(place > 0 ? place - 1 : results_.size() - 1);
   }
+  narrow_names(columns_.size(), kNameShort);
+  while (first_ && total_width() > options_.width &&
+         columns_.size() > status_column_ + kStandingColumns) {
+    drop_column(columns_.size() - 1);
+  }
+  narrow_names(status_column_ + kStandingColumns, kNameLeast);
+  while (first_ && total_width() > options_.width && matrix_keys_.size() > 1) {
+    drop_column(--status_column_);
+    matrix_keys_.pop_back();
+  }
+}
+
+void TaskTable::drop_column(std::size_t column) {
+  left_out_.insert(left_out_.begin(), columns_[column].title);
+  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
 }
 
 void TaskTable::drop_result(std::size_t place) {
-  const std::size_t column = columns_.size() - results_.size() + place;
-  left_out_.insert(left_out_.begin(), columns_[column].title);
-  columns_.erase(columns_.begin() + static_cast<std::ptrdiff_t>(column));
+  drop_column(columns_.size() - results_.size() + place);
   results_.erase(results_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
@@ -148,8 +175,8 @@ std::string TaskTable::heading() const {
   std::string text;
   for (const Column& column : columns_) {
     if (!text.empty()) text.append(kGap, ' ');
-    text +=
-        column.right ? pad_left(column.title, column.width) : pad_right(column.title, column.width);
+    const std::string title = cut(column.title, column.width);
+    text += column.right ? pad_left(title, column.width) : pad_right(title, column.width);
   }
   text.erase(text.find_last_not_of(' ') + 1);
   return options_.width > 0 ? cut(text, options_.width) : text;
@@ -187,7 +214,7 @@ std::string TaskTable::lines(std::span<const journal::TaskRow> rows) {
   const auto cells_of_row = [this](const journal::TaskRow& row) { return cells_of(row); };
   std::ranges::transform(rows, std::back_inserter(cells), cells_of_row);
   widen(cells);
-  if (first_) fit();
+  fit();
   if (!left_out_.empty()) {
     cells.clear();
     std::ranges::transform(rows, std::back_inserter(cells), cells_of_row);

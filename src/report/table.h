@@ -29,7 +29,8 @@ constexpr int kFailuresShown = 20;
 constexpr int kOthersShown = 20;
 
 /// The rows of one group as lines. The columns are those of the digest; how wide they are comes
-/// from the rows, and only ever grows from one call to the next.
+/// from the rows, and only ever grows from one call to the next, but for names where there is no
+/// room.
 class TaskTable {
  public:
   TaskTable(const GroupDigest& digest, const TableOptions& options);
@@ -37,7 +38,7 @@ class TaskTable {
   /// Lines for these rows; the first call puts the heading above them.
   std::string lines(std::span<const journal::TaskRow> rows);
 
-  /// The result columns for which there was no room.
+  /// The columns for which there was no room: of the matrix, what tasks took, and of results.
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
@@ -51,10 +52,13 @@ class TaskTable {
   [[nodiscard]] Cells cells_of(const journal::TaskRow& row) const;
   void widen(const std::vector<Cells>& rows);
   void fit();
+  void narrow_names(std::size_t columns, int least);
   void drop_result(std::size_t place);
+  void drop_column(std::size_t column);
   [[nodiscard]] std::string heading() const;
   [[nodiscard]] std::string line(const journal::TaskRow& row, const Cells& cells) const;
-  [[nodiscard]] int total_width() const;
+  [[nodiscard]] int width_of(std::size_t columns) const;
+  [[nodiscard]] int total_width() const { return width_of(columns_.size()); }
 
   TableOptions options_;
   std::vector<std::string> matrix_keys_;

@@ -190,6 +190,33 @@ TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
             "best: a test_acc 50.0 %\n");
 }
 
+TEST(Table, ShortensNamesBeforeItLosesHowATaskStands) {
+  const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 2};
+  std::vector<journal::TaskRow> rows{finished_row("a", Duration{1000}, R"({"acc":0.5})"),
+                                     finished_row("b", Duration{2000}, R"({"acc":0.25})")};
+  rows[0].matrix = {{"n", "日本"}};
+  rows[1].matrix = {{"n", "a very long value indeed that will not fit in any narrow terminal"}};
+  for (journal::TaskRow& row : rows) row.id = "n=" + row.matrix[0].second;
+  EXPECT_THAT(table_of(group, rows, {.width = 40}),
+              HasSubstr("\nn             STATUS     TIME  ATTEMPTS\n"
+                        "日本          FINISHED  1.0 s         1\n"
+                        "a very long…  FINISHED  2.0 s         1\n"
+                        "\n"
+                        "no room for: PEAK MEMORY, acc\n"));
+}
+
+TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  journal::TaskRow row =
+      finished_row("depth=6,width=64,heads=8,seed=1", Duration{1000}, R"({"acc":0.5})");
+  row.matrix = {{"depth", "6"}, {"width", "64"}, {"heads", "8"}, {"seed", "1"}};
+  EXPECT_THAT(table_of(group, {row}, {.width = 40}),
+              HasSubstr("\ndep…  wid…  STATUS     TIME  ATTEMPTS\n"
+                        "   6    64  FINISHED  1.0 s         1\n"
+                        "\n"
+                        "no room for: heads, seed, PEAK MEMORY, acc\n"));
+}
+
 TEST(Table, LetsNoControlCharacterThrough) {
   const journal::GroupRow group{.name = "g", .tasks = 1, .failed = 1};
   const std::string text =
