@@ -31,11 +31,14 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "report/plan_progress.h"
 #include "report/plan_report.h"
 #include "settings/setting_value.h"
 #include "sim/expected_courses.h"
 #include "sim/play_run.h"
+#include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/terminal.h"
 #include "text/mistake.h"
 
 namespace trainyard::cli {
@@ -133,7 +136,8 @@ struct Place {
 /// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
 std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
                                                    report::PlanView& view,
-                                                   std::vector<job::Job>& jobs) {
+                                                   std::vector<job::Job>& jobs,
+                                                   report::PlanProgress& progress) {
   std::expected<job::Job, text::Mistakes> job = job::Job::load(load, place.capacity);
   if (!job) {
     view.runs.push_back({.machine = std::move(place.name),
@@ -148,6 +152,13 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   // What tasks take is what is expected of them: there is nothing to be learned from that.
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
+  // The time is asked for once in so many tasks, of which some thousand are played in a second.
+  constexpr std::size_t kLookEvery = 64;
+  place.options.on_finished = [&progress](std::size_t finished) {
+    if (finished % kLookEvery == 0) progress.on(finished, sys::EventLoop::now());
+  };
+  const std::size_t tasks = job->plan().tasks.size();
+  progress.begin(place.name, tasks, sys::EventLoop::now());
   Result<sim::PlayedRun> run =
       sim::play_run(job->plan(), policy, place.capacity, expected.courses, place.options);
   report::PlannedRun planned{.machine = std::move(place.name),
@@ -161,6 +172,7 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   }
   if (jobs.empty()) describe_job(*job, expected, view);
   planned.run = std::move(*run);
+  progress.begin(planned.machine + ", where sharing gains nothing", tasks, sys::EventLoop::now());
   const auto worst = sim::play_run(job->plan(), policy, planned.capacity,
                                    sim::at_the_worst(job->plan(), expected.courses), place.options);
   if (worst) planned.at_the_worst = worst->ended - Instant{};
@@ -232,10 +244,14 @@ ExitCode plan_command(const PlanOptions& options) {
   std::vector<job::Job> jobs;
   jobs.reserve(machines->size());
   std::optional<text::Mistakes> mistakes;
+  report::PlanProgress progress(sys::can_redraw(sys::kStandardError), [](std::string_view text) {
+    sys::write_text(sys::kStandardError, text);
+  });
   for (Place& place : *machines) {
-    auto added = add_played_run(*load, std::move(place), view, jobs);
+    auto added = add_played_run(*load, std::move(place), view, jobs, progress);
     if (!added && !mistakes) mistakes = std::move(added.error());
   }
+  progress.finish();
   if (jobs.empty() && mistakes) return fail(*mistakes);
   view.plan = &jobs.front().plan();
   if (!options.html.empty()) {

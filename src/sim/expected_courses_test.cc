@@ -1,5 +1,6 @@
 #include "sim/expected_courses.h"
 
+#include <cstddef>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,19 @@ TEST(ExpectedCourses, AtTheWorstKeepAllOfAGpuBusyUnlessItIsWritten) {
   EXPECT_EQ(worst[0].gpu_share, 300);
   EXPECT_EQ(worst[1].gpu_share, 0);
   EXPECT_EQ(worst[2].gpu_share, 1000);
+}
+
+TEST(PlayedRun, SaysOfEachTaskThatItHasFinished) {
+  model::Plan plan;
+  plan.groups = {{.name = "train"}};
+  plan.shapes = {{.group = {0}, .terms = {.request = {.memory = mb(1)}}}};
+  plan.tasks.assign(3, {.shape = {0}});
+  const model::Capacity machine{.memory = gb(10), .cpus = model::cpus(4)};
+  const std::vector<Course> courses(3, {.train = Duration{1000}, .memory = mb(1)});
+  std::vector<std::size_t> told;
+  ASSERT_TRUE(play_run(plan, {.memory_remain = Bytes{0}}, machine, courses,
+                       {.on_finished = [&](std::size_t finished) { told.push_back(finished); }}));
+  EXPECT_EQ(told, (std::vector<std::size_t>{1, 2, 3}));
 }
 
 TEST(ForecastRun, IsARangeWhereTasksMayShare) {

@@ -45,6 +45,7 @@ class PlayedMachine final : public run::Machine {
         courses_(courses),
         sample_every_(options.sample_every),
         others_(options.others),
+        on_finished_(options.on_finished),
         run_(run),
         used_(capacity.gpus.size()),
         memory_free_(capacity.memory),
@@ -207,6 +208,7 @@ class PlayedMachine final : public run::Machine {
     PlayedTask& played = run_.tasks[task.value];
     played.ended = now_;
     played.finished = how == model::End(model::ExitedWith{0});
+    if (played.finished && on_finished_) on_finished_(++finished_);
     tell(model::AttemptEnded{.key = process.key,
                              .end = std::move(how),
                              .usage = {.memory_peak = course_of(task).memory,
@@ -256,6 +258,8 @@ class PlayedMachine final : public run::Machine {
   const std::vector<Course>& courses_;
   Duration sample_every_;
   std::vector<model::GpuReading> others_;
+  const std::function<void(std::size_t)>& on_finished_;
+  std::size_t finished_ = 0;
   PlayedRun& run_;
   Instant now_;
   Instant last_news_;

@@ -3,7 +3,9 @@
 // forecasts with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,8 @@ struct PlayOptions {
   /// What a GPU that is wanted by more than it is loses by each task beyond the first, in
   /// thousandths of what it could do (schedule/card_shares.h).
   int crowding = 0;
+  /// Is told how many tasks have finished, each time that one more of them has.
+  std::function<void(std::size_t)> on_finished = {};
 };
 
 /// `courses` are by task. An error when the run does not end, as when a task waits for what it
