@@ -48,8 +48,7 @@ _MEMORY_TEXTS = (
     "resourceexhaustederror", "outofmemoryerror", "out of memory while trying to allocate", "arraymemoryerror",
     "ran out of memory trying to allocate", "out of memory allocating", "failed to allocate request for", "std::bad_alloc",
     "bytes for new constant", "cudamalloc failed: out of memory", "cuda failure 'out of memory'", "cannot allocate memory",
-    "cuda failure 2 'out of memory'", "no space left on device: '/dev/shm",
-    "unable to write to file </torch_", "bus error",
+    "cuda failure 2 'out of memory'", "no space left on device: '/dev/shm", "unable to write to file </torch_", "bus error",
 )
 
 

@@ -1,13 +1,17 @@
 #include "job/gpu_wish.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard::job {
 
@@ -36,6 +40,18 @@ Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request)
   request.gpus = 1;
   request.gpu_memory = usual;
   return {};
+}
+
+std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& policy,
+                           const model::Capacity& capacity) {
+  std::int64_t tasks = 0;
+  for (std::uint32_t i = 0; i < capacity.gpus.size(); ++i) {
+    if (request.gpu && *request.gpu != model::GpuIndex{i}) continue;
+    const model::Gpu& gpu = capacity.gpus[i];
+    const Bytes room = gpu.memory - schedule::memory_kept_free(policy, gpu);
+    tasks += std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
+  }
+  return tasks / std::max(request.gpus, 1);
 }
 
 }  // namespace trainyard::job

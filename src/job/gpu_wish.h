@@ -1,10 +1,12 @@
 // What is said of GPUs in a job file or in a program, and what it comes to. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "settings/setting_value.h"
 
@@ -23,5 +25,9 @@ struct GpuWish {
 /// much of one. Both: so much on each. A device alone: `usual` of it. Nothing: it trains on the
 /// CPUs. An error for what contradicts itself.
 Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request);
+
+/// How many tasks that share GPUs fit on those of a machine at once.
+std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& policy,
+                           const model::Capacity& capacity);
 
 }  // namespace trainyard::job

@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
+#include "job/gpu_wish.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
 #include "job/job_spec.h"
@@ -34,7 +35,6 @@
 #include "model/resources.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
-#include "schedule/gpu_room.h"
 #include "schedule/scheduler.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
@@ -385,14 +385,7 @@ class PlanMaker {
   void compare_room(std::size_t group, const model::Request& request, const model::Policy& policy) {
     if (request.gpu_memory == Bytes{} || request.cpus == model::Cpus{}) return;
     if (group < groups_compared_) return;
-    std::int64_t on_gpus = 0;
-    for (std::uint32_t i = 0; i < basis_.capacity.gpus.size(); ++i) {
-      if (request.gpu && *request.gpu != model::GpuIndex{i}) continue;
-      const model::Gpu& gpu = basis_.capacity.gpus[i];
-      const Bytes room = gpu.memory - schedule::memory_kept_free(policy, gpu);
-      on_gpus += std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
-    }
-    on_gpus /= std::max(request.gpus, 1);
+    const std::int64_t on_gpus = tasks_on_gpus(request, policy, basis_.capacity);
     const std::size_t end = group + 1 < job_.group_starts.size() ? job_.group_starts[group + 1]
                                                                  : job_.plan.tasks.size();
     const std::int64_t tasks = static_cast<std::int64_t>(end) - job_.group_starts[group];
