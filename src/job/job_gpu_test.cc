@@ -170,6 +170,20 @@ TEST(JobGpus, ThatAreLateAreSeenByWhoGetsThemAndNotByTwoPhaseTasks) {
               Contains("CUDA_VISIBLE_DEVICES=GPU-late"));
 }
 
+TEST(JobGpus, ThatAreLateMayBeLargeEnoughButForTwoPhaseTasks) {
+  model::Capacity machine = with_two_gpus();
+  machine.gpus[1] = {.number = 1, .late = true};
+  const auto text = [](std::string_view wants) {
+    return fmt::format("groups:\n- name: a\n  gpu-memory: 500GB\n  {}\n  tasks: [{{command: x}}]\n",
+                       wants);
+  };
+  EXPECT_THAT(job_of(text("cpus: 1"), in_job_directory(), machine).plan().tasks.size(), 1);
+  LoadOptions looked_at = in_job_directory();
+  looked_at.only_shown = true;
+  EXPECT_THAT(job_of(text("two-phase: true"), looked_at, machine).notes(),
+              Contains(HasSubstr("can never run here: needs 500 GB of memory on a GPU")));
+}
+
 /// A job of one task on a GPU that it shares, in a directory with a Python that has this torch.
 class CappedJob : public ::testing::Test {
  protected:

@@ -351,7 +351,7 @@ class PlanMaker {
       const ShapeOwner& owner = owners_[i];
       const GroupSpec& group = spec_.groups[owner.group];
       const TaskSpec& task = group.tasks[owner.origin.task];
-      const model::Request& request = job_.plan.shapes[i].terms.request;
+      const model::Request request = model::request_of(job_.plan.shapes[i].terms);
       const auto said_at = [&](TaskKey key) {
         const Text* const text = said(group, task, key);
         return text != nullptr ? text->place : task.place;

@@ -105,7 +105,8 @@ Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<
     const Result<model::Terms> terms = terms_of(*task, group, basis);
     if (!terms) return std::unexpected(terms.error());
     const model::Shape shape{.group = {0}, .terms = *terms};
-    std::optional<std::string> why = schedule::never_fits(terms->request, policy, basis.capacity);
+    std::optional<std::string> why =
+        schedule::never_fits(model::request_of(*terms), policy, basis.capacity);
     if (why) why = "it " + *why;
     if (!why) why = job::cannot_see_gpus(basis.capacity, shape);
     if (why) {

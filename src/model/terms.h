@@ -82,4 +82,12 @@ struct Terms {
   friend auto operator<=>(const Terms&, const Terms&) = default;
 };
 
+/// What a task asks for in all its life: one of two phases knows only GPUs that were there when its
+/// process began.
+inline Request request_of(const Terms& terms) {
+  Request request = terms.request;
+  request.listed_only = terms.two_phase && request.gpus > 0;
+  return request;
+}
+
 }  // namespace trainyard::model

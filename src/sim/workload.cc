@@ -216,7 +216,10 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   if (wish.gpus == 1 && random.one_in(6)) {
     wish.gpu = model::GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
   }
-  if (!schedule::never_fits(wish, policy, capacity)) made = wish;
+  // Nobody knows yet whether it is a task of two phases, which never gets a GPU that comes later.
+  model::Request seen = wish;
+  seen.listed_only = wish.gpus > 0;
+  if (!schedule::never_fits(seen, policy, capacity)) made = wish;
 }
 
 /// Makes shapes as they are needed, in the order in which the first task of each comes.

@@ -205,7 +205,7 @@ groups:
     cpus: 0
     tasks:
       - {id: a, command: [sleep, 1000]}
-      - {id: b, command: "true"}
+      - {id: b, command: "echo b"}
       - {id: c, command: [sleep, 1000]}
 """, "waits.yaml")
         self.job(good.replace("name: g", "name: h"), "more.yaml")
@@ -216,8 +216,8 @@ groups:
                    and {row["id"]: row["word"] for row in self.status("waits")["tasks"]}.get("b") == "FINISHED")
         seen = {}
 
-        def tried(*words, name=None, env=None):
-            seen.setdefault(name or words[0], set()).add(self.trainyard(*words, env=env).returncode)
+        def tried(*words, name=None, env=None, prefix=()):
+            seen.setdefault(name or words[0], set()).add(self.trainyard(*words, env=env, prefix=prefix).returncode)
 
         for words in (["job.yaml"], ["fails.yaml", "--run-dir", "fails"], ["nowhere.yaml"]):
             tried("run", *words)
@@ -231,6 +231,10 @@ groups:
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"]):
             tried(*words)
+        for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["devices", "waits"], ["config", "show"],
+                      ["doctor"]):
+            tried(*words, prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
+        tried("run", "--dry-run", "job.yaml", name="run --dry-run", prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         for words in (["wait-device"], ["result"]):
             tried("client", *words, env=nothing)
         tried("client", "wait-device")
