@@ -354,6 +354,11 @@ TEST(Guard, RemovesWhatAYardThatIsKilledLeavesForItsSocketAndSoDoesTheKeeper) {
     }
     // The other one of the two is killed with the yard, when it can do nothing any more.
     const auto other = static_cast<pid_t>(pid_in(place / "other"));
+    // A guard that has just handed the yard its end of the keeper's socket has that open, too.
+    ASSERT_TRUE(sys::eventually([&] {
+      const auto process = sys::ProcessScan().read(other);
+      return process && process->state == 'S';
+    }));
     ::kill(other, SIGSTOP);
     ::kill(yard, SIGKILL);
     ::waitpid(yard, nullptr, 0);
