@@ -86,8 +86,10 @@ void become_alone(int socket) {
     if (got < 0 && errno == EINTR) continue;
     if (got != 1) break;
     if (asker != 0 && !has_ended(asker)) continue;
-    asker = ends.size() == 1 ? ::fork() : 0;
-    if (asker == 0 && !ends.empty()) become_asker(ends[0].get(), sources, word[0] == kChosen);
+    asker = 0;
+    if (ends.size() != 1) continue;
+    asker = ::fork();
+    if (asker == 0) become_asker(ends.front().get(), sources, word.front() == kChosen);
     if (asker < 0) asker = 0;
   }
   if (asker != 0) ::kill(asker, SIGKILL);

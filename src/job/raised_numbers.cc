@@ -48,12 +48,13 @@ LearnedUse RaisedNumbers::raise(model::ShapeIndex shape, model::Terms& terms,
   if (use.memory) request.memory = memory;
   const bool written = request.gpu_memory > Bytes{} && !terms.learns_gpu_memory;
   const bool hard = terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
-  model::Request with = request;
-  with.gpu_memory = to_three_digits(percentile_95(found->second.gpu_memory));
-  if (!written || hard || with.gpu_memory <= request.gpu_memory) return use;
-  use.gpu_too_small = schedule::never_fits(with, policy, basis.capacity).has_value();
+  model::Terms with = terms;
+  with.request.gpu_memory = to_three_digits(percentile_95(found->second.gpu_memory));
+  if (!written || hard || with.request.gpu_memory <= request.gpu_memory) return use;
+  use.gpu_too_small =
+      schedule::never_fits(model::request_of(with), policy, basis.capacity).has_value();
   use.gpu_memory = !use.gpu_too_small;
-  if (use.gpu_memory) request = with;
+  if (use.gpu_memory) request.gpu_memory = with.request.gpu_memory;
   return use;
 }
 

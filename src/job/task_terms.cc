@@ -96,12 +96,13 @@ LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const 
     use.memory = true;
   }
   if (terms.learns_gpu_memory && expected.gpu_memory.value > request.gpu_memory) {
-    model::Request with = request;
-    with.gpu_memory = expected.gpu_memory.value;
+    model::Terms with = terms;
+    with.request.gpu_memory = expected.gpu_memory.value;
     // It may have been learned on a larger card.
-    use.gpu_too_small = schedule::never_fits(with, policy, basis.capacity).has_value();
+    use.gpu_too_small =
+        schedule::never_fits(model::request_of(with), policy, basis.capacity).has_value();
     use.gpu_memory = !use.gpu_too_small;
-    if (use.gpu_memory) request = with;
+    if (use.gpu_memory) request.gpu_memory = with.request.gpu_memory;
   }
   terms.load_expected = expected.load.value;
   if (terms.train_expected == Duration{0}) {
