@@ -22,6 +22,12 @@ bool is_there(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
+/// No run leaves anything else: what is a pipe in such a place is somebody else's.
+bool is_a_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
 /// Whether a task has left its output in it, or in a directory below that is not of another run.
 bool holds_a_task(const std::string& run_directory) {
   std::error_code error;
@@ -43,7 +49,8 @@ Result<bool> has_begun(const std::string& run_directory) {
   const std::string journal = journal_path(run_directory);
   Result<bool> begun = journal::Journal::has_begun(journal);
   if (!begun || *begun) return begun;
-  if (!is_there(reports_directory(run_directory) + "/index.html") && !holds_a_task(run_directory)) {
+  if (!is_a_file(reports_directory(run_directory) + "/index.html") &&
+      !holds_a_task(run_directory)) {
     return false;
   }
   return std::unexpected(Error{fmt::format(
