@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -174,21 +175,25 @@ TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
 }
 
 TEST_F(LocalMachineTest, LooksAtAFreshAttemptBeforeTheNextLookAtTheMachine) {
+  for (const char* const pipe : {"/gate", "/ready"}) {
+    ASSERT_EQ(::mkfifo((place_ + pipe).c_str(), 0600), 0);
+  }
   LocalMachine yard = machine(
-      // Perl has them long before its first look, on a busy machine as well.
-      "mkfifo gate; echo >opened; hold='$x = \"x\"; $x x= 50_000_000; open(G, \"<\", \"gate\")'; "
-      "perl -e \"$hold\" & perl -e \"$hold\"; wait",
+      "hold='$x = \"x\"; $x x= 50_000_000; open(R, \">\", \"ready\"); syswrite(R, \"it\\n\"); "
+      "open(G, \"<\", \"gate\")'; perl -e \"$hold\" & perl -e \"$hold\"; wait",
       kLongEnough);
-  const std::vector<model::Event> first = yard.wait(std::nullopt);
-  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
-  // All of its looks have been when this time has passed.
   static_cast<void>(yard.wait(std::nullopt));
-  const Instant looked = first.back().at + Duration{2'000};
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  static_cast<void>(yard.wait(std::nullopt));
+  // Who holds both ends waits for a writer, and for a line of each.
+  std::fstream ready(place_ + "/ready", std::ios::in | std::ios::out);
+  std::string line;
+  ASSERT_TRUE(std::getline(ready, line) && std::getline(ready, line));
+  // All of its looks have been when this time has passed.
+  const Instant looked = yard.wait(Instant{}).back().at + Duration{1'000};
   while (yard.wait(looked).back().at < looked) {
   }
-  {
-    const std::ofstream gate(place_ + "/gate");
-  }
+  const std::fstream gate(place_ + "/gate", std::ios::in | std::ios::out);
   const model::Usage usage = usage_at_end(until_the_end(yard));
   EXPECT_GE(usage.memory_peak, mb(100)) << "both of its processes";
   EXPECT_LE(usage.memory_peak, mb(150));
