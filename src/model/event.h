@@ -202,6 +202,9 @@ struct BatchAdded {
   std::shared_ptr<const Plan> plan;
   /// Somebody is told that it will be run: it must survive a loss of power.
   bool is_promised = false;
+  /// The next one is told at once, as by a run that goes on with all of its batches: nobody starts
+  /// before, as somebody of it may come first.
+  bool more_follow = false;
 };
 
 /// The moment that the scheduler asked to be woken at has come.

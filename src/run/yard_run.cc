@@ -235,7 +235,10 @@ Ending YardRun::run() {
   model::Policy policy = options_.policy;
   policy.kernel_keeps_limits = open_group();
   make_machine();
-  for (model::BatchAdded& batch : batches_) machine_->add(std::move(batch));
+  for (model::BatchAdded& batch : batches_) {
+    batch.more_follow = &batch != &batches_.back();
+    machine_->add(std::move(batch));
+  }
   if (options_.ends_on_signals) watch_signals();
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
   if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);

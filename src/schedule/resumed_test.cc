@@ -73,6 +73,13 @@ TEST(Resumed, TaskIsOwedItsReservationInALaterBatchAsWell) {
   EXPECT_EQ(commands(yard.add(more, at(1))), (Texts{"start 3#1 with 3 GB", "start 4#1 with 2 GB"}));
 }
 
+TEST(Resumed, RunStartsNobodyBeforeAllOfItsBatchesAreThere) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)), kResumes, kTwoGpus);
+  EXPECT_EQ(commands(yard.add(PlanBuilder().tasks(1, gb(8)).build(), at(1), true)), Texts{});
+  EXPECT_EQ(commands(yard.add(PlanBuilder().tasks(1, gb(8)).priority(1).build(), at(1))),
+            Texts{"start 2#1 with 8 GB"});
+}
+
 TEST(Resumed, TaskAsksForNoMoreThanThisMachineHas) {
   Yard yard(resumed_with(PlanBuilder().tasks(1, gb(2)), {{.task = {0}, .memory = gb(50)}}),
             kResumes, kTwoGpus);

@@ -106,6 +106,8 @@ model::Decision Scheduler::on(const model::Event& event) {
   state_->let_go(event.at);
   if (state_->come_back(event.at)) look = true;
   state_->tell_prices(out);
+  const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
+  if (batch != nullptr && batch->more_follow) look = false;
   if (look) state_->start_what_fits(event.at, out);
   state_->tell_of_trials(out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||

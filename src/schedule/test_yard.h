@@ -253,9 +253,10 @@ class Yard {
     first = add(std::move(plan));
   }
 
-  model::Decision add(model::Plan plan, Instant when = kStart) {
+  model::Decision add(model::Plan plan, Instant when = kStart, bool more_follow = false) {
     return on(when, model::BatchAdded{.number = ++batches_,
-                                      .plan = std::make_shared<model::Plan>(std::move(plan))});
+                                      .plan = std::make_shared<model::Plan>(std::move(plan)),
+                                      .more_follow = more_follow});
   }
 
   model::Decision on(Instant when, model::What what) {
