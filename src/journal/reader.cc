@@ -184,6 +184,16 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
              return true;
            });
   if (!counted) return std::unexpected(counted.error());
+  for (GroupRow& group : groups) {
+    if (group.skipped == 0 || !group.message.empty()) continue;
+    Result<std::string> why = state_->database.text(
+        fmt::format("SELECT coalesce((SELECT e.message FROM ended e CROSS JOIN tasks t "
+                    "ON t.number = e.task WHERE e.verdict = {} AND t.group_number = {} LIMIT 1), "
+                    "'')",
+                    std::to_underlying(model::Verdict::Skipped), group.index.value));
+    if (!why) return std::unexpected(std::move(why.error()));
+    group.why_skipped = std::move(*why);
+  }
   return groups;
 }
 

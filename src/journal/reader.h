@@ -70,6 +70,7 @@ struct GroupRow {
   int finished = 0;
   int failed = 0;
   int skipped = 0;
+  std::string why_skipped;  ///< Of one of them, where the group's message does not say it.
   int stopped = 0;
   int running = 0;    ///< AVAILABLE to TRAINING
   int lost = 0;       ///< The same in a run that died: the journal does not know of it,

@@ -95,6 +95,24 @@ TEST(JournalReader, KnowsWhatSharingComesToAndHowLongTheRunWasExpectedToTake) {
   EXPECT_EQ(rows[0].measured, measured);
 }
 
+TEST(JournalReader, KnowsWhyTasksOfAGroupWereSkipped) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(granted(at(1), {key(0)})));
+  model::Turn turn = failed(at(2), key(0), 1);
+  for (const std::uint32_t task : {1U, 2U}) {
+    turn.decisions.front().changes.emplace_back(model::TaskChanged{
+        .key = key(task, 0), .verdict = model::Verdict::Skipped, .message = "fail-fast"});
+  }
+  must(journal->commit(turn));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const std::vector<GroupRow> groups = must(reader.groups());
+  EXPECT_EQ(groups[0].skipped, 2);
+  EXPECT_EQ(groups[0].why_skipped, "fail-fast");
+  EXPECT_EQ(groups[1].why_skipped, "");
+}
+
 TEST(JournalReader, FiltersTasks) {
   const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}, {.name = "b", .ids = {"1", "2"}}};

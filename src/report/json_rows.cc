@@ -169,6 +169,7 @@ std::string json_of(const journal::GroupRow& row) {
                       {"finished", row.finished},
                       {"failed", row.failed},
                       {"skipped", row.skipped},
+                      {"why_skipped", text_or_null(row.why_skipped)},
                       {"stopped", row.stopped},
                       {"running", row.running},
                       {"lost", row.lost},

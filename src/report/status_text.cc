@@ -143,8 +143,12 @@ std::string groups_text(const StatusView& view) {
   }
   std::string text = "\n" + aligned(rows);
   for (const journal::GroupRow& group : view.groups) {
-    if (group.message.empty()) continue;
-    text += fmt::format("{}: {}\n", plain(group.name), plain(group.message));
+    if (!group.message.empty()) {
+      text += fmt::format("{}: {}\n", plain(group.name), plain(group.message));
+    } else if (!group.why_skipped.empty()) {
+      text += fmt::format("{}: {} skipped: {}\n", plain(group.name), with_commas(group.skipped),
+                          plain(group.why_skipped));
+    }
   }
   return text;
 }

@@ -138,6 +138,10 @@ TEST(Status, ShowsHowARunEnded) {
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
             "eval   SKIPPED      2         0        0        0       0        2\n"
             "eval: it needs 'train', of which 1 task failed\n");
+  view.groups.front().message.clear();
+  view.groups.front().why_skipped = "another task of its group failed (fail-fast)";
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\neval: 2 skipped: another task of its group failed (fail-fast)\n"));
 }
 
 TEST(Status, SaysHowToGoOnWithARunThatDied) {
