@@ -133,6 +133,22 @@ struct Place {
   sim::PlayOptions options;
 };
 
+/// What to do about the GPUs of this machine when the job would wait for what others have there.
+std::string without_others(const std::string& job_file, const Place& place) {
+  const std::vector<model::GpuReading>& others = place.options.others;
+  const auto taken = [](const model::GpuReading& gpu) { return gpu.used > Bytes{}; };
+  const auto computes = [](const model::GpuReading& gpu) { return gpu.other_user.has_value(); };
+  if (std::ranges::none_of(others, taken)) return "";
+  const auto free = std::ranges::max_element(place.capacity.gpus, {}, &model::Gpu::memory);
+  return fmt::format(
+      ". What is on GPUs now is taken to stay: 'trainyard plan {} --gpus {}x{}MiB' plays the "
+      "job on free ones{}",
+      job_file, place.capacity.gpus.size(), free->memory.count >> 20,
+      std::ranges::any_of(others, computes)
+          ? ", '--set other-users=share' beside other users' processes"
+          : "");
+}
+
 /// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
 std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
                                                    report::PlanView& view,
@@ -161,14 +177,13 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   progress.begin(place.name, tasks, sys::EventLoop::now());
   Result<sim::PlayedRun> run =
       sim::play_run(job->plan(), policy, place.capacity, expected.courses, place.options);
-  report::PlannedRun planned{.machine = std::move(place.name),
-                             .capacity = std::move(place.capacity),
-                             .run = {},
-                             .why_not = {}};
+  report::PlannedRun planned{
+      .machine = place.name, .capacity = place.capacity, .run = {}, .why_not = {}};
   if (!run) {
-    planned.why_not = run.error().message;
-    view.runs.push_back(std::move(planned));
-    return std::unexpected(text::Mistakes{{.message = run.error().message}});
+    planned.why_not = run.error().message + without_others(load.job_file, place);
+    view.runs.push_back(planned);
+    return std::unexpected(
+        text::Mistakes{{.file = load.job_file, .message = std::move(planned.why_not)}});
   }
   if (jobs.empty()) describe_job(*job, expected, view);
   planned.run = std::move(*run);

@@ -425,8 +425,10 @@ class Plan(GpuTest):
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 5 * GB}])])
         self.sweep("gpu-memory: 3GB, duration: 1min".replace(", ", "\n    "), 2)
         text = self.trainyard("plan", "job.yaml", expect=2).stderr
-        self.assertIn("the run would never end: tasks wait for what they never get: needs 3 GB on its GPU, GPU 0 has "
-                      "most free: 2.2 GB, others use 5 GB of it", text)
+        self.assertIn("job.yaml: the run would never end: tasks wait for what they never get: needs 3 GB on its GPU, "
+                      "GPU 0 has most free: 2.2 GB, others use 5 GB of it. What is on GPUs now is taken to stay: "
+                      "'trainyard plan job.yaml --gpus 1x7629MiB' plays the job on free ones\n", text)
+        self.trainyard("plan", "job.yaml", "--gpus", "1x7629MiB", expect=0)
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 3 * GB}])])
         text = self.trainyard("plan", "job.yaml", expect=0).stdout
         self.assertIn("GPU 0: processes that are there now have 3 GB of it, and are taken to stay", text)
