@@ -114,25 +114,28 @@ Learned learned_of(const std::string& job_file, std::vector<std::string>& notes)
 }
 
 /// What sharing GPUs costs the tasks of each group, as Job::gpu_shares() says; notes where that is
-/// known.
-std::vector<int> learned_shares(const model::Plan& plan, const Learned& learned,
-                                const LearnedFor& here, std::vector<std::string>& notes) {
+/// known, and adds it to the plan.
+std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const LearnedFor& here,
+                                std::vector<std::string>& notes) {
   constexpr double kWholeGpu = 1000;
   std::vector<int> shares(plan.groups.size());
-  for (const model::Shape& shape : plan.shapes) {
-    int& share = shares[shape.group.value];
+  for (std::uint32_t index = 0; index < plan.shapes.size(); ++index) {
+    const model::Shape& shape = plan.shapes[index];
     const model::Request& request = shape.terms.request;
-    if (share > 0 || model::wants_whole_gpus(request) || request.sharing.utilization > 0) continue;
+    if (model::wants_whole_gpus(request) || request.sharing.utilization > 0) continue;
     const std::string& group = plan.groups[shape.group.value].name;
     const std::optional<LearnedSharing> known = learned.sharing(group, here);
     if (request.gpus == 0 || !known || known->work() == 0) continue;
+    plan.sharing.push_back({.shape = {index},
+                            .to_a_gpu = known->to_a_gpu,
+                            .factor = known->factor,
+                            .tasks = known->tasks,
+                            .to_a_gpu_max = known->to_a_gpu_max});
+    int& share = shares[shape.group.value];
+    if (share > 0) continue;
     share = static_cast<int>(std::lround(std::min(kWholeGpu, kWholeGpu / known->work())));
     notes.push_back(fmt::format("group '{}': {}, as learned from {}", group,
-                                model::sharing_text({.shape = {},
-                                                     .to_a_gpu = known->to_a_gpu,
-                                                     .factor = known->factor,
-                                                     .tasks = known->tasks,
-                                                     .to_a_gpu_max = known->to_a_gpu_max}),
+                                model::sharing_text(plan.sharing.back()),
                                 to_text(known->from, here)));
   }
   return shares;
@@ -220,11 +223,11 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
                   .run_directory = run::real_directory(
                       run_directory(options, state->spec, state->configuration, directory))};
   state->environment = what_matters(options.environment);
+  state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
-  state->gpu_shares = learned_shares(*state->plan, state->learned, state->here, state->notes);
   return Job(std::move(state));
 }
 

@@ -1,6 +1,7 @@
 // What a job file says of GPUs: what is asked for, what is a mistake, what a task finds in its
 // environment.
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,10 +13,13 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "job/job.h"
+#include "job/learned.h"
 #include "job/test_job.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "sys/test_directory.h"
 #include "text/mistake.h"
@@ -182,6 +186,35 @@ TEST(JobGpus, ThatAreLateMayBeLargeEnoughButForTwoPhaseTasks) {
   looked_at.only_shown = true;
   EXPECT_THAT(job_of(text("two-phase: true"), looked_at, machine).notes(),
               Contains(HasSubstr("can never run here: needs 500 GB of memory on a GPU")));
+}
+
+TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
+  Learned learned;
+  const LearnedFrom from{.run = "runs/sweep", .host = "lab1", .gpu = "NVIDIA H100"};
+  learned.add("g", "a", {.memory = gb(1), .train = Duration{60'000}}, from);
+  learned.set_sharing("g",
+                      {.to_a_gpu = 2, .factor = 1.6, .tasks = 9, .to_a_gpu_max = 3, .from = from});
+  const sys::TemporaryDirectory directory;
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
+  const Job job = job_of(
+      "groups:\n"
+      "- name: g\n"
+      "  tasks:\n"
+      "  - {id: a, gpu-memory: 1GB, command: x}\n"
+      "  - {id: whole, gpus: 1, command: x}\n"
+      "  - {id: told, gpu-memory: 1GB, gpu-utilization: 30%, command: x}\n"
+      "  - {id: b, gpu-memory: 2GB, command: x}\n",
+      {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+  const auto measured = [](std::uint32_t shape) {
+    return model::SharingMeasured{
+        .shape = {shape}, .to_a_gpu = 2, .factor = 1.6, .tasks = 9, .to_a_gpu_max = 3};
+  };
+  EXPECT_THAT(job.plan().sharing, ElementsAre(measured(0), measured(3)));
+  EXPECT_THAT(job.gpu_shares(), ElementsAre(625));
+  EXPECT_THAT(job.notes(), Contains(HasSubstr("no more than 3")));
 }
 
 /// A job of one task on a GPU that it shares, in a directory with a Python that has this torch.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,14 +24,16 @@ namespace {
 
 using ::testing::Contains;
 
-/// A job of which runs have taught this, on a machine with a GPU of 8 GB.
-Job taught(std::string_view text, const Learned& learned) {
+/// A job of which runs have taught this, on a machine with a GPU of 8 GB, and others maybe.
+Job taught(std::string_view text, const Learned& learned,
+           const std::vector<model::Gpu>& more = {}) {
   const sys::TemporaryDirectory directory;
   directory.write("sweep.yaml", std::string(text));
   directory.make(".trainyard");
   directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
   model::Capacity machine = small_machine();
   machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
+  machine.gpus.insert(machine.gpus.end(), more.begin(), more.end());
   return job_of(text, {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
 }
 
@@ -79,6 +82,20 @@ TEST(RaisedNumbers, LeaveAHardLimitAndWhatNoCardHereHas) {
   Learned of_a_large_card;
   of_a_large_card.add("g", "a", that_took_of_gpu(gb(1), gb(40)));
   EXPECT_EQ(reserved_for(taught(kSmallAndLarge, of_a_large_card), 0).gpu_memory, gb(1));
+}
+
+TEST(RaisedNumbers, CountOnACardThatHasNotAnsweredYetButForTasksOfTwoPhases) {
+  Learned learned;
+  learned.add("g", "a", that_took_of_gpu(gb(1), gb(40)));
+  const std::vector<model::Gpu> silent{{.number = 1, .late = true}};
+  for (const std::string written : {"1GB", "at least 1GB"}) {
+    const std::string one = "groups:\n- name: g\n  memory: 2GB\n  gpu-memory: " + written +
+                            "\n  tasks: [{id: a, command: x}]\n";
+    EXPECT_GE(reserved_for(taught(one, learned, silent), 0).gpu_memory, gb(40)) << written;
+    EXPECT_EQ(reserved_for(taught(one + "  two-phase: true\n", learned, silent), 0).gpu_memory,
+              gb(1))
+        << written;
+  }
 }
 
 TEST(RaisedNumbers, AreLeftAloneWhereLearningIsSwitchedOff) {

@@ -95,18 +95,6 @@ struct HeadroomSeen {
   Headroom headroom;
 };
 
-/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is
-/// known, and when it has changed by more than a little.
-struct SharingMeasured {
-  ShapeIndex shape;
-  int to_a_gpu = 0;   ///< With so many to a GPU most work is done; 0: one was not measured alone.
-  double factor = 0;  ///< Times the work of one to a GPU.
-  int tasks = 0;      ///< That were measured so.
-  int to_a_gpu_max = 0;  ///< No more are let onto one, as it gains nothing; 0: any number is.
-
-  friend bool operator==(const SharingMeasured&, const SharingMeasured&) = default;
-};
-
 /// What the next tasks of a shape are promised is learned from those that have finished. Told when
 /// it is first known, and when it has changed by a tenth.
 struct Learned {

@@ -36,6 +36,10 @@ PlanStart append(Plan& whole, const Plan& next) {
     taken.task.value += start.task;
     whole.taken.push_back(taken);
   }
+  for (SharingMeasured measured : next.sharing) {
+    measured.shape.value += start.shape;
+    whole.sharing.push_back(measured);
+  }
   return start;
 }
 

@@ -82,6 +82,18 @@ struct TakenBefore {
   friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
 };
 
+/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is
+/// known, and when it has changed by more than a little.
+struct SharingMeasured {
+  ShapeIndex shape;
+  int to_a_gpu = 0;   ///< With so many to a GPU most work is done; 0: one was not measured alone.
+  double factor = 0;  ///< Times the work of one to a GPU.
+  int tasks = 0;      ///< That were measured so.
+  int to_a_gpu_max = 0;  ///< No more are let onto one, as it gains nothing; 0: any number is.
+
+  friend bool operator==(const SharingMeasured&, const SharingMeasured&) = default;
+};
+
 /// Groups, shapes and tasks are numbered from 0 within a plan.
 struct Plan {
   std::vector<PlannedGroup> groups;
@@ -90,6 +102,8 @@ struct Plan {
   // Of a run that is resumed. Most tasks have neither.
   std::vector<Reached> reached;    ///< Of tasks that have not finished, each once.
   std::vector<TakenBefore> taken;  ///< In the order in which they finished.
+  /// What earlier runs have measured of some of the shapes: it counts until this one knows better.
+  std::vector<SharingMeasured> sharing;
 
   [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
     return shapes[tasks[task.value].shape.value];

@@ -19,6 +19,7 @@ Plan two_groups() {
   plan.tasks = {{.shape = {0}}, {.shape = {0}, .first_attempt = 3}, {.shape = {1}}};
   plan.reached = {{.task = {1}, .memory = gb(3), .tries = {.train = 1}}};
   plan.taken = {{.task = {2}, .memory = gb(1), .gpu_memory = {}, .gpu_memory_written = {}}};
+  plan.sharing = {{.shape = {1}, .to_a_gpu = 2, .factor = 1.5, .tasks = 3}};
   return plan;
 }
 
@@ -32,6 +33,7 @@ TEST(Plan, KeepsItsNumbersWhenItIsTheFirstOfARun) {
   EXPECT_EQ(whole.tasks[2].shape, ShapeIndex{1});
   EXPECT_EQ(whole.reached, two_groups().reached);
   EXPECT_EQ(whole.taken, two_groups().taken);
+  EXPECT_EQ(whole.sharing, two_groups().sharing);
 }
 
 TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
@@ -55,6 +57,8 @@ TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
             (Reached{.task = {4}, .memory = gb(3), .gpu_memory = {}, .tries = {.train = 1}}));
   ASSERT_EQ(whole.taken.size(), 2U);
   EXPECT_EQ(whole.taken[1].task, TaskIndex{5});
+  ASSERT_EQ(whole.sharing.size(), 2U);
+  EXPECT_EQ(whole.sharing[1].shape, ShapeIndex{3});
 }
 
 }  // namespace

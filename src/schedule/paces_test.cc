@@ -1,7 +1,11 @@
 #include "schedule/paces.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -179,6 +183,26 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
   EXPECT_THAT(commands(third), IsEmpty());
   EXPECT_THAT(changes(third), Contains("shape 0: no more than 3 to a GPU, as more gain nothing"));
   EXPECT_THAT(next(4, 400), ElementsAre("start 10#1 with 1 GB, 2 GB on 1"));
+}
+
+TEST(PricedSharing, BeginsWithWhatEarlierRunsHaveMeasuredUntilThisOneKnowsBetter) {
+  model::Plan plan = PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)).build();
+  plan.sharing = {{.shape = {0}, .to_a_gpu = 2, .factor = 1.5, .tasks = 6, .to_a_gpu_max = 2}};
+  Yard yard(plan, kAllOfAGpu, kRoomForOneAndFour);
+  EXPECT_THAT(commands(yard.go(yard.first, kStart)),
+              ElementsAre("start 0#1 with 1 GB, 2 GB on 0", "start 1#1 with 1 GB, 2 GB on 1",
+                          "start 2#1 with 1 GB, 2 GB on 1"));
+  // Two take as long as one alone: in this run they do twice the work, and so would more.
+  std::vector<std::string> all;
+  for (const int when : {100, 200, 300}) {
+    for (const std::uint32_t task : {0U, 1U, 2U}) {
+      const auto first = static_cast<std::uint32_t>((when / 100 - 1) * 3);
+      const model::Decision decision = yard.go(yard.ended(first + task, at(when)), at(when));
+      std::ranges::copy(changes(decision), std::back_inserter(all));
+    }
+  }
+  EXPECT_THAT(all, Contains("shape 0: 2 to a GPU: 2.0 x one to a GPU, 4 tasks"));
+  EXPECT_THAT(all, Contains("13#1 AVAILABLE")) << "four on the large one, and one";
 }
 
 TEST(PricedSharing, TakesTheSmallerOfWhatIsWrittenAndWhatIsMeasured) {

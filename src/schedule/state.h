@@ -362,6 +362,7 @@ struct Scheduler::State {
   void promise_gpus(model::TaskIndex task, const GpuSet& gpus, const model::Request& request,
                     Instant at);
   [[nodiscard]] int gpu_share_of(model::ShapeIndex shape) const;
+  [[nodiscard]] model::SharingMeasured price_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::GpuSharing priced(model::GpuSharing written, model::ShapeIndex shape) const;
 
   // Of the gate before GPUs.
@@ -416,7 +417,8 @@ struct Scheduler::State {
   GpuChooser chooser_;
   Estimates estimates_;
   Paces paces_;
-  std::map<model::ShapeIndex, model::SharingMeasured> prices_;  ///< As was last told.
+  std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As was last told.
+  std::map<model::ShapeIndex, model::SharingMeasured> prices_before_;  ///< In earlier runs.
   WaitingRoom waiting_;  ///< The tasks that wait to be started.
   WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;

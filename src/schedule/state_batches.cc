@@ -64,7 +64,7 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
 }
 
 /// What the executions before had come to: the memory that tasks ask for since theirs ran out, how
-/// often that has happened, and what those took that have finished.
+/// often that has happened, and what those took that have finished. And what earlier runs measured.
 void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStart& start) {
   for (const model::Reached& before : plan.reached) {
     const model::TaskIndex task{start.task + before.task.value};
@@ -84,6 +84,9 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
     estimates_.finished(tasks[task].shape,
                         {.memory = taken.memory, .gpu_memory = taken.gpu_memory});
     estimates_.took_of_gpu(group_of(task), taken.gpu_memory_written, taken.gpu_memory);
+  }
+  for (const model::SharingMeasured& before : plan.sharing) {
+    prices_before_[{start.shape + before.shape.value}] = before;
   }
 }
 

@@ -32,10 +32,19 @@ void Scheduler::State::promise_gpus(model::TaskIndex task, const GpuSet& gpus,
   if (!gpus.empty()) paces_.began(task, tasks[task].shape, gpus, at);
 }
 
+/// As this run has measured it, or else an earlier one.
+model::SharingMeasured Scheduler::State::price_of(model::ShapeIndex shape) const {
+  for (const auto* const prices : {&prices_, &prices_before_}) {
+    const auto found = prices->find(shape);
+    if (found == prices->end()) continue;
+    if (found->second.to_a_gpu + found->second.to_a_gpu_max > 0) return found->second;
+  }
+  return {};
+}
+
 model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
                                            model::ShapeIndex shape) const {
-  const auto told = prices_.find(shape);
-  const int most = told == prices_.end() ? 0 : told->second.to_a_gpu_max;
+  const int most = price_of(shape).to_a_gpu_max;
   const bool less = written.max_per_gpu == 0 || most < written.max_per_gpu;
   if (most > 0 && less) written.max_per_gpu = most;
   return written;
@@ -45,9 +54,9 @@ model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
 /// what was measured comes to; 0: nobody knows, and sharing is taken to be free.
 int Scheduler::State::gpu_share_of(model::ShapeIndex shape) const {
   const int written = shapes_[shape.value].terms.request.sharing.utilization;
-  const auto told = prices_.find(shape);
-  if (written > 0 || told == prices_.end() || told->second.to_a_gpu == 0) return written;
-  return static_cast<int>(std::lround(std::min(1000.0, 1000 / told->second.factor)));
+  const model::SharingMeasured price = price_of(shape);
+  if (written > 0 || price.to_a_gpu == 0) return written;
+  return static_cast<int>(std::lround(std::min(1000.0, 1000 / price.factor)));
 }
 
 void Scheduler::State::tell_prices(model::Decision& out) {
