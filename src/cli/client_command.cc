@@ -148,10 +148,7 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
 
 ExitCode client_wait_command(const ClientWaitOptions& options) {
   const std::optional<Yard> yard = yard_of_this_task();
-  if (!yard) {
-    print("cpu\n");
-    return ExitCode::Success;
-  }
+  if (!yard) return answer("cpu\n");
   const wire::Role role = yard->rank ? wire::Role::Rank : wire::Role::Task;
   Result<link::Conversation> conversation = meet(*yard, role, std::nullopt);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
@@ -193,8 +190,7 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   if (!speaks_for_all()) return ExitCode::Success;
   const std::string path = text("TRAINYARD_RESULT");
   if (path.empty()) {
-    print(fmt::format("result: {}\n", wire::fields_text(*values)));
-    return ExitCode::Success;
+    return answer(fmt::format("result: {}\n", wire::fields_text(*values)));
   }
   nlohmann::json object = nlohmann::json::object();
   const Result<std::optional<std::string>> before =

@@ -34,8 +34,8 @@ bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
 ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool started) {
   switch (reply.outcome) {
     case wire::Outcome::Done:
-      print(fmt::format("{} {}\n", name, started ? "has been ended" : "will not be started"));
-      return ExitCode::Success;
+      return answer(
+          fmt::format("{} {}\n", name, started ? "has been ended" : "will not be started"));
     case wire::Outcome::NotRunning:
       return fail(fmt::format("{} is not running: it has ended already", name),
                   ExitCode::TaskFailed);

@@ -132,9 +132,10 @@ ExitCode learned_write_command(const LearnedOptions& options) {
         sys::rewrite_kept_file(looked->job.paths().file, before, writing.text);
     if (!written) return fail(written.error(), ExitCode::TaskFailed);
   }
-  print(options.json ? report::learned_writing_json(page, writing, diff, writes)
-                     : writing_text(writing, diff, page, options.dry_run));
-  if (writing.refused.empty()) return ExitCode::Success;
+  const ExitCode told =
+      answer(options.json ? report::learned_writing_json(page, writing, diff, writes)
+                          : writing_text(writing, diff, page, options.dry_run));
+  if (writing.refused.empty()) return told;
   if (!options.json) sys::write_text(sys::kStandardError, lines_of(writing.refused));
   return ExitCode::TaskFailed;
 }
@@ -199,13 +200,12 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   }
   if (options.json) {
     const nlohmann::ordered_json json{{"job_file", *job_file}, {"forgotten", count}};
-    print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-  } else {
-    print(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
-                     : fmt::format("forgot what {} task{} of {} taught\n", count,
-                                   count == 1 ? "" : "s", *job_file));
+    return answer(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                  "\n");
   }
-  return ExitCode::Success;
+  return answer(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
+                           : fmt::format("forgot what {} task{} of {} taught\n", count,
+                                         count == 1 ? "" : "s", *job_file));
 }
 
 }  // namespace trainyard::cli

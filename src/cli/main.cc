@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -299,8 +300,9 @@ ExitCode main(int argc, const char* const* argv) {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      app.exit(error);
-      return ExitCode::Success;
+      std::ostringstream help;
+      app.exit(error, help, help);
+      return answer(help.str());
     }
     const std::string unknown = unknown_word(app, typed);
     return fail(unknown.empty()

@@ -41,16 +41,13 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
                       .environment = sys::environment()};
 }
 
-void tell_what_was_added(const wire::ControlReply& reply, const std::string& run, bool json) {
-  if (!json) {
-    print(reply.text + "\n");
-    return;
-  }
-  nlohmann::ordered_json answer;
-  answer["run_dir"] = run;
-  answer["submission"] = reply.number.value_or(0);
-  answer["text"] = reply.text;
-  print(answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string& run, bool json) {
+  if (!json) return answer(reply.text + "\n");
+  nlohmann::ordered_json added;
+  added["run_dir"] = run;
+  added["submission"] = reply.number.value_or(0);
+  added["text"] = reply.text;
+  return answer(added.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace
@@ -74,8 +71,7 @@ ExitCode submit_command(const SubmitOptions& options) {
                 {.run = *run, .program = "trainyard submit", .within = kAnsweredWithin});
   if (!reply) return fail(reply.error());
   if (reply->outcome != wire::Outcome::Done) return fail(reply->text);
-  tell_what_was_added(*reply, *run, options.json);
-  return ExitCode::Success;
+  return tell_what_was_added(*reply, *run, options.json);
 }
 
 }  // namespace trainyard::cli

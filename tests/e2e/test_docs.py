@@ -232,7 +232,7 @@ groups:
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"]):
             tried(*words)
         for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["devices", "waits"], ["config", "show"],
-                      ["doctor"]):
+                      ["doctor"], ["help"], ["submit", "more.yaml", "--run-dir", "waits"]):
             tried(*words, prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         tried("run", "--dry-run", "job.yaml", name="run --dry-run", prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         for words in (["wait-device"], ["result"]):

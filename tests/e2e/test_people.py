@@ -210,7 +210,9 @@ class FullDisk(YardTest):
         why = "trainyard: standard output cannot be written: No space left on device\n"
         for words, code in ((["run", "job.yaml"], 0), (["run", "job.yaml", "--new", "--json"], 0), (["status"], 1),
                             (["status", "--json", "--all"], 1), (["logs", "a"], 1), (["devices"], 1), (["doctor"], 1),
-                            (["plan", "job.yaml"], 1), (["config", "show"], 1)):
+                            (["plan", "job.yaml"], 1), (["config", "show"], 1), (["help"], 1),
+                            (["run", "--help"], 1), (["--version"], 1), (["client", "wait-device"], 1),
+                            (["config", "init"], 1)):
             with open("/dev/full", "w") as full:
                 done = subprocess.run([TRAINYARD, *words], cwd=self.directory, stdout=full, stderr=subprocess.PIPE,
                                       stdin=subprocess.DEVNULL, text=True, env=self.environment, timeout=60)
