@@ -169,7 +169,8 @@ TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
     yard.carry_out(model::StartAttempt{.key = {{0}, attempt}, .promise = {}});
     usage = usage_at_end(until_the_end(yard));
   }
-  EXPECT_GE(usage.memory_peak, mb(90)) << "less what the keeper had when it forked";
+  // Less what the keeper had when it forked, which is more with sanitizers.
+  EXPECT_GE(usage.memory_peak, mb(70));
   EXPECT_LE(usage.memory_peak, mb(110));
   EXPECT_TRUE(usage.memory_at_least) << "that of one process";
 }
