@@ -99,17 +99,6 @@ class Gathering {
 /// By key and place, those that are nowhere first.
 using Numbers = std::map<std::tuple<std::size_t, int, int>, Gathering>;
 
-/// What groups of which nothing is known say, by place.
-using OfUnknown = std::map<std::tuple<int, int>, std::string>;
-
-void add_unknown(const Job& job, model::TaskIndex task, const std::string& group,
-                 OfUnknown& unknown) {
-  for (const TaskKey key : kLearnedKeys) {
-    const std::optional<Job::SaidValue> said = job.said_value(task, key);
-    if (said) unknown.try_emplace({said->place.line, said->place.column}, group);
-  }
-}
-
 void add_task(const Job& job, model::TaskIndex task, const Learned& learned, LearnedGroup& group,
               Numbers& numbers) {
   const model::Terms& terms = job.plan().shape_of(task).terms;
@@ -174,18 +163,13 @@ bool LearnedGroup::cells_differ() const {
 LearnedView view_learned(const Job& job, const Learned& learned) {
   LearnedView view;
   const model::Plan& plan = job.plan();
-  OfUnknown unknown;
   std::uint32_t task = 0;
   for (std::uint32_t number = 0; number < plan.groups.size(); ++number) {
     LearnedGroup group{.name = plan.groups[number].name, .numbers = {}, .cells = {}};
     const bool known = learned.knows(group.name);
     Numbers numbers;
     for (; task < plan.tasks.size() && job.group_of({task}).value == number; ++task) {
-      if (known) {
-        add_task(job, {task}, learned, group, numbers);
-      } else {
-        add_unknown(job, {task}, group.name, unknown);
-      }
+      if (known) add_task(job, {task}, learned, group, numbers);
     }
     if (!known) continue;
     for (auto& [place, number_of_tasks] : numbers) {
@@ -197,13 +181,6 @@ LearnedView view_learned(const Job& job, const Learned& learned) {
       }
     }
     view.groups.push_back(std::move(group));
-  }
-  for (LearnedGroup& group : view.groups) {
-    for (LearnedNumber& number : group.numbers) {
-      if (!number.said) continue;
-      const auto found = unknown.find({number.said->place.line, number.said->place.column});
-      if (found != unknown.end()) number.also_of = found->second;
-    }
   }
   view.gone = gone_from(view, learned);
   for (const LearnedGroup& group : view.groups) view.tasks += group.cells.size();

@@ -36,8 +36,6 @@ struct LearnedNumber {
   LearnedFrom from;    ///< The last of them.
   bool hard = false;   ///< It is a limit, too.
   bool asked = false;  ///< A number of GPUs' memory that is asked for at all.
-  /// A group of which nothing is known, and which has its number from the same place, by an alias.
-  std::string also_of = {};
 };
 
 /// A task of which something is known.

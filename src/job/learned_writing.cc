@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,12 +104,6 @@ class Writer {
     if (!standing) return;
     const std::optional<std::string> to = better(number, *standing, here_);
     if (!to) return;
-    if (!number.also_of.empty()) {
-      writing_.refused.push_back(at_place(fmt::format(
-          "group '{}', of which nothing is learned, has this value too: it is left to you",
-          number.also_of)));
-      return;
-    }
     // One by one, so that one that cannot be does not keep the others from it. The lines stay
     // where they are; who stands further right in one has moved.
     const text::ScalarEdit edit{
@@ -182,25 +176,16 @@ std::string time_to_write(Duration time) {
 LearnedWriting write_learned(const LearnedView& view, std::string_view text,
                              const std::string& file, const LearnedFor& here) {
   Writer writer(text, file, here);
-  // A value may be that of several groups, by an alias: the largest of what they need counts.
-  std::map<std::pair<int, int>, std::pair<const LearnedGroup*, LearnedNumber>> said;
+  // One that several groups have, by an alias, is refused once.
+  std::set<std::pair<int, int>> seen;
   for (const LearnedGroup& group : view.groups) {
     for (const LearnedNumber& number : group.numbers) {
-      if (!number.said) {
-        writer.look_at(group, number);
-        continue;
-      }
-      const auto place = std::pair(number.said->place.line, number.said->place.column);
-      const auto [known, fresh] = said.try_emplace(place, &group, number);
-      if (fresh) continue;
-      LearnedNumber& all = known->second.second;
-      if (number.should_be > all.should_be) all.from = number.from;
-      all.should_be = std::max(all.should_be, number.should_be);
-      all.at_least = all.at_least || number.at_least;
-      all.hard = all.hard || number.hard;
+      const auto place = number.said ? std::pair(number.said->place.line, number.said->place.column)
+                                     : std::pair(0, 0);
+      if (number.said && !seen.insert(place).second) continue;
+      writer.look_at(group, number);
     }
   }
-  for (const auto& [place, of] : said) writer.look_at(*of.first, of.second);
   return std::move(writer).take();
 }
 

@@ -72,9 +72,9 @@ std::optional<Span> find_value(std::string_view text, const std::vector<std::siz
   return Span{.from = from, .size = edit.from.size()};
 }
 
-/// Whether one tree is the other but for the edits. `key` is whose value the node is; empty for
-/// what is no value of a mapping.
-bool is_same_but_for(const Edits& edits, const YamlNode& before, const YamlNode& after,
+/// Whether one tree is the other but for the edits, each of which is met once: what is met twice is
+/// meant elsewhere, too. `key` is whose value the node is; empty for what is no value of a mapping.
+bool is_same_but_for(Edits& edits, const YamlNode& before, const YamlNode& after,
                      std::string_view key) {
   if (before.kind != after.kind || before.quoted != after.quoted ||
       before.items.size() != after.items.size()) {
@@ -82,8 +82,9 @@ bool is_same_but_for(const Edits& edits, const YamlNode& before, const YamlNode&
   }
   const auto edit = before.kind == YamlKind::Text ? edits.find(at(before.place)) : edits.end();
   if (edit != edits.end()) {
-    const bool meant = edit->second->key == key && edit->second->from == before.text;
-    return meant && after.text == edit->second->to;
+    const ScalarEdit* const it = std::exchange(edit->second, nullptr);
+    const bool meant = it != nullptr && it->key == key && it->from == before.text;
+    return meant && after.text == it->to;
   }
   if (before.text != after.text) return false;
   for (std::size_t i = 0; i < before.items.size(); ++i) {
@@ -95,7 +96,7 @@ bool is_same_but_for(const Edits& edits, const YamlNode& before, const YamlNode&
 }
 
 /// Whether all else means what it meant.
-bool holds(std::string_view before, std::string_view after, const Edits& edits) {
+bool holds(std::string_view before, std::string_view after, Edits edits) {
   const YamlDocument old(before, "");
   const YamlDocument fresh(after, "");
   if (!old.mistakes().empty() || !fresh.mistakes().empty()) return false;
