@@ -189,7 +189,8 @@ class Session {
 
   const RunOptions& options_;
   JobTasks tasks_;
-  std::vector<std::string> notes_;  ///< Told when people see the run.
+  std::vector<std::string> notes_;           ///< Told when people see the run.
+  std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
   run::YardRun yard_;
 };
 
@@ -201,8 +202,7 @@ ExitCode Session::run() {
   if (const std::string idle = idle_gpus_note(job().plan(), job().capacity()); !idle.empty()) {
     tasks_.note(idle);
   }
-  if (const std::string sharing =
-          report::sharing_note(job().plan(), job().capacity(), job().gpu_shares());
+  if (const std::string sharing = report::sharing_note(*plan_, job().capacity());
       !sharing.empty()) {
     tasks_.note(sharing);
   }
@@ -240,6 +240,7 @@ std::optional<ExitCode> Session::begin() {
     const Result<void> begins =
         yard_.begin(job().name(), tasks_.batches(options_.command_line).front(), execution);
     if (!begins) return fail(begins.error());
+    plan_ = job().shared_plan();
   } else {
     if (auto submitted = add_submitted(tasks_, directory()); !submitted) {
       return fail(submitted.error());
@@ -247,6 +248,7 @@ std::optional<ExitCode> Session::begin() {
     Result<run::YardRun::Resumed> resumed =
         yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
     if (!resumed) return fail(resumed.error());
+    plan_ = resumed->plans.front();
     notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));
   }

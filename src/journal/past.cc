@@ -34,6 +34,12 @@ SELECT r.task, r.memory, r.gpu_memory, r.largest, r.load_tries, r.train_tries, r
   WHERE t.batch IN ({batches})
 )sql";
 
+constexpr const char* kSharing = R"sql(
+SELECT t.number, s.sharing_best, s.sharing_factor, s.sharing_tasks, s.sharing_max
+  FROM shapes s JOIN tasks t ON t.shape = s.number
+  WHERE s.sharing_best + s.sharing_max > 0 AND t.batch IN ({batches})
+)sql";
+
 constexpr const char* kTaken = R"sql(
 SELECT e.task, t.shape, e.ended_ms, e.memory_peak,
     CASE WHEN e.gpu_capped THEN 0 ELSE e.gpu_memory_peak END, s.gpu_memory
@@ -54,6 +60,7 @@ Result<Past> Past::read(Database& database, const std::string& batches) {
       database.run(fmt::format(kForgetTries, fmt::arg("batches", batches),
                                fmt::arg("failed", std::to_underlying(model::Verdict::Failed))));
   if (done) done = past.read_reached(batches);
+  if (done) done = past.read_sharing(batches);
   if (done) done = past.read_taken(batches);
   if (!done) return std::unexpected(std::move(done.error()));
   return past;
@@ -104,6 +111,21 @@ Result<void> Past::read_taken(const std::string& batches) {
   }
 }
 
+Result<void> Past::read_sharing(const std::string& batches) {
+  Result<Statement> rows = database_->prepare(fmt::format(kSharing, fmt::arg("batches", batches)));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    sharing_[static_cast<std::uint32_t>(rows->integer(0))] = {.shape = {},
+                                                              .to_a_gpu = rows->small(1),
+                                                              .factor = rows->real(2),
+                                                              .tasks = rows->small(3),
+                                                              .to_a_gpu_max = rows->small(4)};
+  }
+}
+
 Result<std::optional<model::Reached>> Past::reached_by(std::uint32_t row, model::TaskIndex task,
                                                        const model::Terms& terms) {
   const auto found = reached_.find(row);
@@ -119,6 +141,15 @@ Result<std::optional<model::Reached>> Past::reached_by(std::uint32_t row, model:
   model::Reached reached = found->second.reached;
   reached.task = task;
   return reached;
+}
+
+std::optional<model::SharingMeasured> Past::sharing_of(std::uint32_t row,
+                                                       model::ShapeIndex shape) const {
+  const auto found = sharing_.find(row);
+  if (found == sharing_.end()) return std::nullopt;
+  model::SharingMeasured measured = found->second;
+  measured.shape = shape;
+  return measured;
 }
 
 Result<void> Past::forget(std::uint32_t row) {

@@ -40,6 +40,10 @@ class Past {
   /// The same of one that is another task since it was edited: what it had reached is forgotten.
   Result<void> forget(std::uint32_t row);
 
+  /// What sharing GPUs was measured to cost the tasks of its shape, as those of `shape`.
+  [[nodiscard]] std::optional<model::SharingMeasured> sharing_of(std::uint32_t row,
+                                                                 model::ShapeIndex shape) const;
+
   /// What it took, and when it had finished; nothing where that is too long ago.
   struct Taken {
     Instant ended;
@@ -61,10 +65,12 @@ class Past {
   explicit Past(Database& database) : database_(&database) {}
   Result<void> read_reached(const std::string& batches);
   Result<void> read_taken(const std::string& batches);
+  Result<void> read_sharing(const std::string& batches);
 
   Database* database_;
   std::unordered_map<std::uint32_t, Before> reached_;
   std::unordered_map<std::uint32_t, Taken> taken_;
+  std::unordered_map<std::uint32_t, model::SharingMeasured> sharing_;
 };
 
 }  // namespace trainyard::journal

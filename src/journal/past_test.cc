@@ -82,6 +82,29 @@ TEST(Past, IsWhatATaskHadReachedThatWaitedOrRanWhenTheYardDied) {
   EXPECT_EQ(resumed_plan(directory, job)->reached, expected) << "and once more";
 }
 
+TEST(Past, IsAlsoWhatSharingWasMeasuredToCost) {
+  const JournalDirectory directory;
+  TestJob job{{.name = "one", .ids = {"a", "b"}}, {.name = "other", .ids = {"c"}}};
+  const model::SharingMeasured measured{
+      .shape = {1}, .to_a_gpu = 2, .factor = 1.5, .tasks = 9, .to_a_gpu_max = 3};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    model::Turn turn = granted(at(1), {key(0)});
+    turn.decisions.front().changes.emplace_back(measured);
+    must(journal->commit(turn));
+  }
+  // An earlier run knew of both: what this one has measured counts first.
+  const model::SharingMeasured of_one{.shape = {0}, .to_a_gpu_max = 4};
+  job.plan.sharing = {of_one, {.shape = {1}, .to_a_gpu = 7, .factor = 3, .tasks = 3}};
+  EXPECT_THAT(resumed_plan(directory, job)->sharing, ElementsAre(of_one, measured));
+  EXPECT_THAT(resumed_plan(directory, job)->sharing, ElementsAre(of_one, measured))
+      << "and once more";
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const std::vector<SharingRow> rows = must(reader.sharing());
+  ASSERT_EQ(rows.size(), 1U) << "what another run has measured is not this one's";
+  EXPECT_EQ(rows[0].group_name, "other");
+}
+
 TEST(Past, GivesAllItsTriesToATaskThatHadFailed) {
   const JournalDirectory directory;
   const TestJob job{numbered(1)};

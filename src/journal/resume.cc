@@ -158,7 +158,10 @@ class TakingOver {
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
   std::optional<Past> past_;                ///< Once it has been looked back.
   std::vector<Past::Taken> taken_before_;   ///< Of the batch whose tasks are written.
-  std::vector<bool> changed_;               ///< By index in the plan.
+  /// The same, by shape of that batch; and of all, by the numbers of their rows.
+  std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
+  std::map<std::uint32_t, model::SharingMeasured> measured_;
+  std::vector<bool> changed_;  ///< By index in the plan.
 };
 
 /// New ones are written down; those that are not given are taken over as well where nothing of
@@ -367,6 +370,12 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
   for (const Past::Taken& taken : std::exchange(taken_before_, {})) {
     plan->taken.push_back(taken.what);
   }
+  // What the run has measured itself counts before what earlier ones have.
+  for (const auto& [shape, measured] : std::exchange(sharing_before_, {})) {
+    std::erase_if(plan->sharing, [&shape](const auto& it) { return it.shape == shape; });
+    plan->sharing.push_back(measured);
+    measured_[numbers().of(model::ShapeIndex{starts_[batch].shape + shape.value})] = measured;
+  }
   taken_.plans.push_back(std::move(plan));
   return {};
 }
@@ -374,6 +383,8 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
 /// What the executions before had come to counts as long as it is the same task.
 Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
   if (known.changed) return past_->forget(known.row);
+  const model::ShapeIndex shape = plan.tasks[task.value].shape;
+  if (const auto sharing = past_->sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
   if (plan.tasks[task.value].finished_before) {
     if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
@@ -391,6 +402,13 @@ Result<void> TakingOver::write_shapes() {
     done = put_shapes(database_, *taken_.plans[batch], starts_[batch], numbers());
   }
   taken_.book.shapes = static_cast<std::uint32_t>(plan_.shapes.size());
+  for (const auto& [row, it] : measured_) {
+    if (!done) return done;
+    done = database_.run(
+        fmt::format("UPDATE shapes SET sharing_best = {}, sharing_factor = {}, sharing_tasks = {}, "
+                    "sharing_max = {} WHERE number = {}",
+                    it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max, row));
+  }
   return done;
 }
 

@@ -20,14 +20,15 @@ constexpr std::size_t kNamed = 3;
 
 }  // namespace
 
-std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity,
-                         const std::vector<int>& measured) {
+std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity) {
   Bytes largest;
   for (const model::Gpu& gpu : capacity.gpus) largest = std::max(largest, gpu.memory);
   std::vector<std::size_t> tasks(plan.shapes.size());
   for (const model::PlannedTask& task : plan.tasks) {
     if (!task.finished_before) ++tasks[task.shape.value];
   }
+  std::vector<bool> measured(plan.shapes.size());
+  for (const model::SharingMeasured& it : plan.sharing) measured.at(it.shape.value) = true;
   std::set<std::string> groups;
   std::size_t sharing = 0;
   for (std::size_t shape = 0; shape < plan.shapes.size(); ++shape) {
@@ -37,8 +38,7 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
                            Bytes{2 * request.gpu_memory.count} <= largest &&
                            written.max_per_gpu != 1 && written.utilization == 0;
     const std::uint32_t group = plan.shapes[shape].group.value;
-    const bool known = group < measured.size() && measured[group] > 0;
-    if (!may_share || known || tasks[shape] == 0) continue;
+    if (!may_share || measured[shape] || tasks[shape] == 0) continue;
     sharing += tasks[shape];
     groups.insert(plan.groups[group].shown());
   }
@@ -52,8 +52,8 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
   if (groups.size() > kNamed) names += fmt::format(" and {} more groups", groups.size() - kNamed);
   return fmt::format(
       "tasks of {} share GPUs as memory allows, which is taken to cost nothing until it is "
-      "measured "
-      "('gpu-utilization: 40%' says how much of a GPU one uses, 'max-per-gpu: 2' how many may)",
+      "measured ('gpu-utilization: 40%' says how much of a GPU one uses, 'max-per-gpu: 2' how many "
+      "may)",
       names);
 }
 

@@ -2,16 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "model/plan.h"
 #include "model/resources.h"
 
 namespace trainyard::report {
 
-/// One line where tasks may share a GPU and nobody wrote what that costs, and no earlier run has
-/// measured it (`measured` by group, 0 or no entry: none has); else empty.
-std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity,
-                         const std::vector<int>& measured = {});
+/// One line where tasks may share a GPU and nobody wrote what that costs, and the plan knows of no
+/// measure of it; else empty.
+std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity);
 
 }  // namespace trainyard::report

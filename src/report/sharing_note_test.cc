@@ -31,9 +31,10 @@ TEST(SharingNote, SaysWhatIsAssumedWhereTasksMayShare) {
 }
 
 TEST(SharingNote, SaysNothingWhereAnEarlierRunHasMeasuredIt) {
-  const model::Plan plan = two_tasks({.gpus = 1, .gpu_memory = gb(4)});
-  EXPECT_EQ(sharing_note(plan, kOneGpu, {900}), "");
-  EXPECT_NE(sharing_note(plan, kOneGpu, {0}), "");
+  model::Plan plan = two_tasks({.gpus = 1, .gpu_memory = gb(4)});
+  EXPECT_NE(sharing_note(plan, kOneGpu), "");
+  plan.sharing = {{.shape = {0}, .to_a_gpu_max = 2}};
+  EXPECT_EQ(sharing_note(plan, kOneGpu), "");
 }
 
 TEST(SharingNote, SaysNothingWhereNobodySharesOrItIsWrittenWhatThatCosts) {
