@@ -19,8 +19,8 @@ Kind kind_on(const Reason& reason, const Headroom& room, const Headroom::Card& c
   if (card.whole) return Kind::Whole;
   if (reason.needs.gpu_memory > card.free) return Kind::Memory;
   if (card.avoided_for) return Kind::OtherUser;
-  const int most = tasks_max_beside(reason, card);
-  if (most > 0 && card.tasks >= most) return Kind::Tasks;
+  const bool lets_no_more = card.tasks_max > 0 && card.tasks >= card.tasks_max;
+  if (lets_no_more || is_full_by_its_own_word(reason, card)) return Kind::Tasks;
   const int together = card.utilization + reason.needs.sharing.utilization;
   const bool busy = card.utilization > 0 && together > room.gpu_utilization_max;
   return busy ? Kind::Utilization : Kind::None;
@@ -32,10 +32,9 @@ bool may_be_on(const Reason& reason, std::size_t gpu) {
   return !reason.needs.gpu || reason.needs.gpu->value == gpu;
 }
 
-int tasks_max_beside(const Reason& reason, const Headroom::Card& card) {
+bool is_full_by_its_own_word(const Reason& reason, const Headroom::Card& card) {
   const int own = reason.needs.sharing.max_per_gpu;
-  if (own == 0 || card.tasks_max == 0) return std::max(own, card.tasks_max);
-  return std::min(own, card.tasks_max);
+  return own > 0 && card.tasks >= own;
 }
 
 std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom& room) {

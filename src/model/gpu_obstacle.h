@@ -31,9 +31,9 @@ struct GpuObstacle {
 /// Nothing where fewer answer than it needs.
 std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom& room);
 
-/// How many tasks may be on a GPU together, by what it says itself and by those that are there; 0:
-/// any number.
-int tasks_max_beside(const Reason& reason, const Headroom::Card& card);
+/// Whether as many are on the GPU as it lets be there itself; else it is one of those that lets no
+/// more be there.
+bool is_full_by_its_own_word(const Reason& reason, const Headroom::Card& card);
 
 /// Whether it could be one of its GPUs at all.
 bool may_be_on(const Reason& reason, std::size_t gpu);

@@ -63,13 +63,18 @@ TEST(NearestObstacle, IsRatherOfAGpuThatIsLeftToNobody) {
   EXPECT_EQ(nearest_obstacle(wants(gb(9)), room)->gpu, 0U);
 }
 
-TEST(TasksMaxBeside, IsTheSmallestThatAnyOfThemSays) {
+TEST(NearestObstacle, IsAsManyTasksAsItOrOneOfThemLetsBeThere) {
+  Headroom room{.gpus = {{.label = "0", .tasks = 2, .tasks_max = 2, .free = gb(9)}}};
   Reason reason = wants(gb(1));
-  EXPECT_EQ(tasks_max_beside(reason, {}), 0);
-  EXPECT_EQ(tasks_max_beside(reason, {.tasks_max = 3}), 3);
+  EXPECT_EQ(nearest_obstacle(reason, room)->kind, GpuObstacle::Kind::Tasks);
+  EXPECT_FALSE(is_full_by_its_own_word(reason, room.gpus[0]));
   reason.needs.sharing.max_per_gpu = 2;
-  EXPECT_EQ(tasks_max_beside(reason, {}), 2);
-  EXPECT_EQ(tasks_max_beside(reason, {.tasks_max = 3}), 2);
+  EXPECT_TRUE(is_full_by_its_own_word(reason, room.gpus[0]));
+  room.gpus[0].tasks_max = 0;
+  EXPECT_EQ(nearest_obstacle(reason, room)->kind, GpuObstacle::Kind::Tasks);
+  reason.needs.sharing.max_per_gpu = 3;
+  EXPECT_FALSE(is_full_by_its_own_word(reason, room.gpus[0]));
+  EXPECT_EQ(nearest_obstacle(reason, room)->kind, GpuObstacle::Kind::None);
 }
 
 }  // namespace

@@ -57,14 +57,14 @@ Help for_shared_gpus(const Reason& reason, const Headroom& room) {
   if (!nearest) return seeing_devices();
   const Headroom::Card& card = room.gpus[nearest->gpu];
   switch (nearest->kind) {
-    case GpuObstacle::Kind::Tasks: {
-      const int most = tasks_max_beside(reason, card);
-      if (reason.per_gpu_measured && most == reason.needs.sharing.max_per_gpu) return {};
-      return with_key("max-per-gpu", std::to_string(most + 1));
-    }
+    case GpuObstacle::Kind::Tasks:
+      if (reason.per_gpu_measured || !is_full_by_its_own_word(reason, card)) return {};
+      return with_key("max-per-gpu", std::to_string(card.tasks + 1));
     case GpuObstacle::Kind::Utilization: {
       constexpr int kPercent = 10;  // Of thousandths.
       const int together = card.utilization + reason.needs.sharing.utilization;
+      // No limit is more than the whole.
+      if (together > 1000) return {};
       return with_setting("utilization-limit.gpu",
                           fmt::format("{}%", (together + kPercent - 1) / kPercent));
     }

@@ -59,8 +59,16 @@ TEST(Help, LiftsTheLimitOfAGpuThatHasRoom) {
   EXPECT_EQ(of(Cause::Gpus, needs, room), job_file("max-per-gpu: 3"));
   Reason measured{.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true};
   EXPECT_EQ(help_for(measured, room, 1), Help{}) << "nobody wants less to get done";
-  needs.sharing = {.utilization = 405};
-  EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set utilization-limit.gpu=121%"));
+  room.gpus[0].tasks_max = 2;
+  EXPECT_EQ(of(Cause::Gpus, needs, room), job_file("max-per-gpu: 3")) << "all say the same";
+  needs.sharing = {.max_per_gpu = 4};
+  EXPECT_EQ(of(Cause::Gpus, needs, room), Help{}) << "it is for those that are there";
+  room.gpus[0].tasks_max = 0;
+  room.gpu_utilization_max = 900;
+  needs.sharing = {.utilization = 195};
+  EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set utilization-limit.gpu=100%"));
+  needs.sharing = {.utilization = 205};
+  EXPECT_EQ(of(Cause::Gpus, needs, room), Help{}) << "no limit is more than the whole";
   room.gpus[0].avoided_for = 1001;
   EXPECT_EQ(of(Cause::Gpus, needs, room), resume("--set other-users=share"));
 }

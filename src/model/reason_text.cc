@@ -140,16 +140,20 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   return fmt::format(", {} of {} held by no task{}", gpus_text(idle), present, others);
 }
 
-/// "GPU 1 has room for it, but 2 tasks share it and 'max-per-gpu' lets no more".
+/// "GPU 1 has room for it, but 2 tasks are on it and 'max-per-gpu' lets no more be there".
 std::string crowd_words(const Reason& reason, const Headroom::Card& card) {
-  const int most = tasks_max_beside(reason, card);
   const std::string room = fmt::format(", GPU {} has room for it, but ", card.label);
-  if (reason.per_gpu_measured && most == reason.needs.sharing.max_per_gpu) {
+  const std::string there =
+      fmt::format("{} {} on it", tasks_text(card.tasks), card.tasks == 1 ? "is" : "are");
+  if (!is_full_by_its_own_word(reason, card)) {
     return room +
-           fmt::format("more than {} to a GPU were measured to get less done", tasks_text(most));
+           fmt::format("{}, of which one lets no more than {} be there", there, card.tasks_max);
   }
-  return room + fmt::format("{} {} on it and 'max-per-gpu' lets no more be there",
-                            tasks_text(card.tasks), card.tasks == 1 ? "is" : "are");
+  if (reason.per_gpu_measured) {
+    return room + fmt::format("more than {} to a GPU were measured to get less done",
+                              tasks_text(reason.needs.sharing.max_per_gpu));
+  }
+  return room + there + " and 'max-per-gpu' lets no more be there";
 }
 
 std::string busy_words(const Reason& reason, const Headroom& room, const Headroom::Card& card) {
@@ -206,7 +210,10 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
     if (may_be_on(reason, index)) lingering += card.lingering;
-    if (!card.present) gone += fmt::format(", GPU {} does not answer", card.label);
+    // Nor is one given that has answered again for a moment.
+    if (!card.present) {
+      gone += fmt::format(", GPU {} does not answer (or only just does again)", card.label);
+    }
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {
     words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
@@ -286,6 +293,27 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return "would delay an older task that waits for more than is free";
   }
   return {};
+}
+
+std::string brief_reason_text(const Reason& reason, const Headroom& room) {
+  const std::string whole = reason_text(reason, room);
+  const std::string brief = whole.substr(0, whole.find(','));
+  if (reason.cause != Cause::Gpus || wants_whole_gpus(reason.needs)) return brief;
+  const std::optional<GpuObstacle> nearest = nearest_obstacle(reason, room);
+  if (!nearest) return brief;
+  switch (nearest->kind) {
+    case GpuObstacle::Kind::Tasks:
+      return brief + ", and no more tasks may share one";
+    case GpuObstacle::Kind::Utilization:
+      return brief + ", and those that share one use it";
+    case GpuObstacle::Kind::OtherUser:
+      return brief + ", and other users compute there";
+    case GpuObstacle::Kind::None:
+    case GpuObstacle::Kind::Memory:
+    case GpuObstacle::Kind::Whole:
+      break;
+  }
+  return brief;
 }
 
 }  // namespace trainyard::model

@@ -117,8 +117,13 @@ TEST(ReasonText, SaysOfAGpuWithRoomWhoMayShareIt) {
             "lets no more be there");
   EXPECT_EQ(reason_text({.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true}, room),
             "needs 4 GB on its GPU, GPU 1 has room for it, but more than 1 task to a GPU were "
-            "measured to "
-            "get less done");
+            "measured to get less done");
+  room.gpus[1].tasks_max = 1;
+  needs.sharing = {.max_per_gpu = 2};
+  EXPECT_EQ(gpu_words(needs, room),
+            "needs 4 GB on its GPU, GPU 1 has room for it, but 1 task is on it, of which one lets "
+            "no more than 1 be there");
+  room.gpus[1].tasks_max = 0;
   room.gpus[1].utilization = 700;
   needs.sharing = {.utilization = 400};
   EXPECT_EQ(gpu_words(needs, room),
@@ -155,10 +160,11 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
   room.gpus[0].present = false;
   room.gpus[1].lingering = gb(2);
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusGone),
-            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, GPU 0 does not answer");
+            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, GPU 0 does not answer (or only just "
+            "does again)");
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusLinger),
             "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, the driver does not show 2 GB of "
-            "ended tasks to be free yet, GPU 0 does not answer");
+            "ended tasks to be free yet, GPU 0 does not answer (or only just does again)");
 }
 
 TEST(Cause, ComesBackFromItsWord) {

@@ -112,6 +112,10 @@ struct Headroom {
 /// nobody waits. `first` is the name of Reason::first.
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
 
+/// The same without any numbers that change from reading to reading: "needs 5 GB of memory", "needs
+/// 4 GB on its GPU, and no more tasks may share one".
+std::string brief_reason_text(const Reason& reason, const Headroom& room);
+
 /// What somebody can do about it.
 struct Help {
   enum class Where : std::uint8_t {

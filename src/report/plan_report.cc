@@ -53,7 +53,7 @@ double covered(Spans spans, Duration all) {
   return all > Duration{0} ? seconds(sum) / seconds(all) : 0;
 }
 
-/// What tasks waited for: the words up to their numbers, and how long any did.
+/// What tasks waited for, and how long any did.
 std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run) {
   std::map<std::uint32_t, std::pair<std::string, Instant>> open;
   std::map<std::string, Duration> sums;
@@ -66,8 +66,7 @@ std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run
   for (const sim::PlayedWait& wait : run.waits) {
     close(wait.shape.value, wait.at);
     if (wait.reason.empty()) continue;
-    // The rest says how much was free just then.
-    open[wait.shape.value] = {wait.reason.substr(0, wait.reason.find(',')), wait.at};
+    open[wait.shape.value] = {wait.brief, wait.at};
   }
   while (!open.empty()) close(open.begin()->first, run.ended);
   std::vector<std::pair<std::string, Duration>> longest(sums.begin(), sums.end());

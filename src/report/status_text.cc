@@ -168,7 +168,8 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
   const bool some = !row.gpus.empty();
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
-  cells.push_back(some ? to_text(row.gpu_memory_now) : "-");
+  // Nothing was seen there, or nobody says who has what.
+  cells.push_back(row.gpu_memory_now > Bytes{} ? to_text(row.gpu_memory_now) : "-");
   cells.push_back(!some ? "-" : whole ? "all" : to_text(row.gpu_memory_requested));
   if (caps) cells.push_back(cap_text(row));
 }

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/duration_text.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "hardware/gpu_driver.h"
@@ -26,6 +27,7 @@
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/plan.h"
 #include "model/rank_share.h"
 #include "model/resources.h"
 #include "process/keeper.h"
@@ -233,8 +235,9 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
       gpus_[index] = *state.found;
       seen.found.push_back({.gpu = {index}, .what = *state.found});
       if (options_.on_note) {
-        options_.on_note(fmt::format("GPU {} ({}) answers now: tasks may have it",
-                                     state.found->label(), state.found->uuid));
+        options_.on_note(fmt::format(
+            "GPU {} ({}) answers now: tasks may have it when it has for {}", state.found->label(),
+            state.found->uuid, to_text(model::Policy{}.gpu_steady_after)));
       }
     }
     for (const hardware::GpuProcess& process : state.processes) {

@@ -44,8 +44,8 @@ GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
                 .cause = fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
                                      count == 1 ? "a task" : fmt::format("{} tasks", count),
                                      failed       ? "failed"
-                                     : count == 1 ? "was killed before it started"
-                                                  : "were killed before they started")};
+                                     : count == 1 ? "was never started"
+                                                  : "were never started")};
       }
       case model::GroupPhase::Skipped:
         return {

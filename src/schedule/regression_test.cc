@@ -101,8 +101,8 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
                 .tasks(1, gb(1)));
   static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
   EXPECT_THAT(changes(yard.ran(0, at(2))),
-              ::testing::Contains("group 1 skipped: it needs group 'a', where a task was killed "
-                                  "before it started"));
+              ::testing::Contains("group 1 skipped: it needs group 'a', where a task was never "
+                                  "started"));
 }
 
 TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOnce) {

@@ -291,7 +291,8 @@ class WaitsKeeper final : public journal::Recorder {
         if (told == nullptr) continue;
         run_.waits.push_back({.at = turn.events[i].at,
                               .shape = told->shape,
-                              .reason = model::reason_text(told->reason, room_)});
+                              .reason = model::reason_text(told->reason, room_),
+                              .brief = model::brief_reason_text(told->reason, room_)});
       }
     }
     return {};

@@ -47,6 +47,7 @@ struct PlayedWait {
   Instant at;
   model::ShapeIndex shape;
   std::string reason;  ///< Empty: they wait no longer.
+  std::string brief;   ///< Without what was free just then.
 };
 
 struct PlayedRun {
