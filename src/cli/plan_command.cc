@@ -45,6 +45,8 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kGpusMax = 1'000;
+/// In what is said of a task that is too large for a machine.
+constexpr std::string_view kCannotRun = "can never run here";
 
 /// "4x24GB": four alike; "24GB": one; "0": none.
 Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
@@ -130,6 +132,7 @@ void describe_job(const job::Job& job, const sim::Expected& expected, report::Pl
 struct Place {
   std::string name;
   model::Capacity capacity;
+  std::string silent;  ///< ". GPU 1 does not answer, and is left out"; empty: all do.
   sim::PlayOptions options;
 };
 
@@ -159,7 +162,10 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
     view.runs.push_back({.machine = std::move(place.name),
                          .capacity = std::move(place.capacity),
                          .run = {},
-                         .why_not = job.error().front().message});
+                         .why_not = job.error().front().message + place.silent});
+    for (text::Mistake& mistake : job.error()) {
+      if (mistake.message.contains(kCannotRun)) mistake.message += place.silent;
+    }
     return std::unexpected(std::move(job.error()));
   }
   const sim::Expected expected = sim::expected_of(job->plan(), job->gpu_shares());
@@ -180,7 +186,7 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   report::PlannedRun planned{
       .machine = place.name, .capacity = place.capacity, .run = {}, .why_not = {}};
   if (!run) {
-    planned.why_not = run.error().message + without_others(load.job_file, place);
+    planned.why_not = run.error().message + without_others(load.job_file, place) + place.silent;
     view.runs.push_back(planned);
     return std::unexpected(
         text::Mistakes{{.file = load.job_file, .message = std::move(planned.why_not)}});
@@ -224,6 +230,21 @@ std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
   return readings;
 }
 
+/// The cards that nobody knows yet, as they have never answered.
+std::string silent_among(const model::Capacity& here) {
+  std::string labels;
+  int count = 0;
+  for (const model::Gpu& gpu : here.gpus) {
+    if (!gpu.late) continue;
+    labels += fmt::format("{}{}", labels.empty() ? "" : ", ", gpu.label());
+    ++count;
+  }
+  if (count == 0) return "";
+  return fmt::format(". GPU{} {} {} NOT ANSWER, and {} left out here ('trainyard devices')",
+                     count == 1 ? "" : "s", labels, count == 1 ? "DOES" : "DO",
+                     count == 1 ? "is" : "are");
+}
+
 /// The machines that were asked for.
 Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMachine& machine,
                                   std::vector<std::string>& notes) {
@@ -232,13 +253,16 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
   const auto add = [&](const std::string* gpus) -> Result<void> {
     Result<model::Capacity> capacity = machine_for(options, here, gpus);
     if (!capacity) return std::unexpected(std::move(capacity.error()));
-    found.push_back(
-        {.name = name_of(options, gpus), .capacity = std::move(*capacity), .options = {}});
+    found.push_back({.name = name_of(options, gpus),
+                     .capacity = std::move(*capacity),
+                     .silent = gpus == nullptr ? silent_among(here) : "",
+                     .options = {}});
     return {};
   };
   if (options.gpus.empty()) {
     if (Result<void> added = add(nullptr); !added) return std::unexpected(std::move(added.error()));
     found.back().options.others = strangers_on(machine, notes);
+    if (!found.back().silent.empty()) notes.push_back(found.back().silent.substr(2));
   }
   for (const std::string& gpus : options.gpus) {
     if (Result<void> added = add(&gpus); !added) return std::unexpected(std::move(added.error()));
