@@ -1,6 +1,7 @@
 #include "job/gpu_wish.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <expected>
 
@@ -45,11 +46,18 @@ Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request)
 std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& policy,
                            const model::Capacity& capacity) {
   std::int64_t tasks = 0;
+  const auto whole = static_cast<std::int64_t>(std::lround(1000 * policy.gpu_utilization_max));
   for (std::uint32_t i = 0; i < capacity.gpus.size(); ++i) {
     if (request.gpu && *request.gpu != model::GpuIndex{i}) continue;
     const model::Gpu& gpu = capacity.gpus[i];
     const Bytes room = gpu.memory - schedule::memory_kept_free(policy, gpu);
-    tasks += std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
+    std::int64_t most = std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
+    const model::GpuSharing& sharing = request.sharing;
+    if (sharing.max_per_gpu > 0) most = std::min<std::int64_t>(most, sharing.max_per_gpu);
+    if (sharing.utilization > 0) {
+      most = std::min(most, std::max<std::int64_t>(1, whole / sharing.utilization));
+    }
+    tasks += most;
   }
   return tasks / std::max(request.gpus, 1);
 }

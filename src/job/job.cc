@@ -10,6 +10,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -119,21 +120,24 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
                                 std::vector<std::string>& notes) {
   constexpr double kWholeGpu = 1000;
   std::vector<int> shares(plan.groups.size());
+  std::set<std::uint32_t> told;
   for (std::uint32_t index = 0; index < plan.shapes.size(); ++index) {
     const model::Shape& shape = plan.shapes[index];
     const model::Request& request = shape.terms.request;
     if (model::wants_whole_gpus(request) || request.sharing.utilization > 0) continue;
     const std::string& group = plan.groups[shape.group.value].name;
     const std::optional<LearnedSharing> known = learned.sharing(group, here);
-    if (request.gpus == 0 || !known || known->work() == 0) continue;
+    if (request.gpus == 0 || !known) continue;
     plan.sharing.push_back({.shape = {index},
                             .to_a_gpu = known->to_a_gpu,
                             .factor = known->factor,
                             .tasks = known->tasks,
                             .to_a_gpu_max = known->to_a_gpu_max});
-    int& share = shares[shape.group.value];
-    if (share > 0) continue;
-    share = static_cast<int>(std::lround(std::min(kWholeGpu, kWholeGpu / known->work())));
+    if (!told.insert(shape.group.value).second) continue;
+    if (const double work = known->together().factor; work > 0) {
+      shares[shape.group.value] =
+          static_cast<int>(std::lround(std::min(kWholeGpu, kWholeGpu / work)));
+    }
     notes.push_back(fmt::format("group '{}': {}, as learned from {}", group,
                                 model::sharing_text(plan.sharing.back()),
                                 to_text(known->from, here)));

@@ -217,6 +217,25 @@ TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
   EXPECT_THAT(job.notes(), Contains(HasSubstr("no more than 3")));
 }
 
+TEST(JobGpus, BeginWithALimitOfSharingAloneWhereNothingElseIsKnown) {
+  Learned learned;
+  const LearnedFrom from{.run = "runs/sweep", .host = "lab1", .gpu = "NVIDIA H100"};
+  learned.add("g", "a", {.memory = gb(1), .train = Duration{60'000}}, from);
+  learned.set_sharing("g", {.to_a_gpu_max = 2, .from = from});
+  const sys::TemporaryDirectory directory;
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
+  const Job job =
+      job_of("groups: [{name: g, gpu-memory: 1GB, tasks: [{id: a, command: x}]}]\n",
+             {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+  EXPECT_THAT(job.plan().sharing,
+              ElementsAre(model::SharingMeasured{.shape = {0}, .to_a_gpu_max = 2}));
+  EXPECT_THAT(job.gpu_shares(), ElementsAre(0)) << "nobody knows what it costs";
+  EXPECT_THAT(job.notes(), Contains(HasSubstr("no more than 2 to a GPU")));
+}
+
 /// A job of one task on a GPU that it shares, in a directory with a Python that has this torch.
 class CappedJob : public ::testing::Test {
  protected:

@@ -94,22 +94,35 @@ class Sharing {
                           .from = from};
   }
 
-  /// How long a task trained, as if it had been alone on its GPUs; `factor` is 0 where nobody knows
-  /// what sharing them costs.
-  void correct(LearnedTask& task, const journal::TaskRow& row, double factor) {
+  /// How long a task trained, as if it had been alone on its GPUs.
+  void correct(LearnedTask& task, const journal::TaskRow& row, const WorkTogether& work) {
     const std::optional<StayOnGpus> stay = stay_of(row);
     if (!stay || task.train == Duration{0}) return;
-    const Duration alone = std::min(times_.of(*stay, factor > 0 ? factor : 1), task.train);
+    const TimeAlone::Bounds alone = times_.of(*stay, work);
     // One that had others beside it for a moment was alone.
     constexpr int kNearly = 95;
-    if (alone * 100 >= task.train * kNearly) return;
-    (factor > 0 ? task.train : task.train_least) = std::max(alone, Duration{1});
+    if (alone.least * 100 >= task.train * kNearly) return;
+    task.train = std::max(std::min(alone.most, task.train), Duration{1});
+    const Duration least = std::max(alone.least, Duration{1});
+    if (least < task.train) task.train_least = least;
   }
 
  private:
   TimeAlone times_;
   std::map<std::string, model::SharingMeasured> measured_;  ///< By group, as people see it.
 };
+
+/// What this run has measured, and of what it has not, an earlier one.
+std::optional<LearnedSharing> together(const std::optional<LearnedSharing>& now,
+                                       const std::optional<LearnedSharing>& before) {
+  if (!now || !before) return now ? now : before;
+  if (now->to_a_gpu > 0) return now;
+  // It knows no more than where it stops to gain.
+  if (now->to_a_gpu_max > 0 && now->to_a_gpu_max < before->to_a_gpu) return now;
+  LearnedSharing both = *before;
+  if (now->to_a_gpu_max > 0) both.to_a_gpu_max = now->to_a_gpu_max;
+  return both;
+}
 
 /// Which execution a task ran in, and on which machine that was.
 class Sources {
@@ -199,10 +212,10 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
     if (task.memory == Bytes{}) return true;
     const LearnedFrom from = sources->of(row);
     // What this run has measured, or else an earlier one.
-    std::optional<LearnedSharing> cost = sharing->measured(row.group_name, from);
-    const auto before = learned.sharing(row.group_in_file, {.host = from.host, .gpus = {from.gpu}});
-    if (before && (!cost || cost->work() == 0)) cost = before;
-    sharing->correct(task, row, cost ? cost->work() : 0);
+    const std::optional<LearnedSharing> cost =
+        together(sharing->measured(row.group_name, from),
+                 learned.sharing(row.group_in_file, {.host = from.host, .gpus = {from.gpu}}));
+    sharing->correct(task, row, cost ? cost->together() : WorkTogether{});
     learned.add(row.group_in_file, row.id, task, from);
     if (cost && !row.gpus.empty()) learned.set_sharing(row.group_in_file, *cost);
     return true;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "job/time_alone.h"
 
 namespace trainyard::job {
 
@@ -52,10 +53,9 @@ struct LearnedSharing {
   int to_a_gpu_max = 0;
   LearnedFrom from;
 
-  /// How many times the work of one the tasks of a GPU do together; 0: that is not known.
-  [[nodiscard]] double work() const {
-    if (to_a_gpu > 0) return factor;
-    return to_a_gpu_max == 1 ? 1 : 0;
+  [[nodiscard]] WorkTogether together() const {
+    if (to_a_gpu > 0) return {.best = to_a_gpu, .factor = factor};
+    return to_a_gpu_max == 1 ? WorkTogether{.best = 1, .factor = 1} : WorkTogether{};
   }
 
   friend bool operator==(const LearnedSharing&, const LearnedSharing&) = default;

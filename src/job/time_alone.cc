@@ -25,6 +25,17 @@ std::vector<std::string_view> gpus_in(std::string_view labels) {
   return gpus;
 }
 
+/// How many times the work of one so many do, at least and at most.
+std::pair<double, double> work_of(int together, const WorkTogether& work) {
+  constexpr double kLeastBeyond = 0.5;
+  if (together == 1) return {1, 1};
+  if (work.best == 0) return {1, together};
+  if (together > work.best) return {kLeastBeyond, work.factor};
+  const double part = static_cast<double>(together - 1) / (work.best - 1);
+  const double known = 1 + (work.factor - 1) * part;
+  return {known, known};
+}
+
 }  // namespace
 
 void TimeAlone::add(const StayOnGpus& stay) {
@@ -46,7 +57,7 @@ void TimeAlone::sort() {
   }
 }
 
-Duration TimeAlone::of(const StayOnGpus& stay, double factor) {
+TimeAlone::Bounds TimeAlone::of(const StayOnGpus& stay, const WorkTogether& work) {
   sort();
   // What happens on any of its GPUs: as many count as are on the fullest of them.
   std::vector<Instant> moments{stay.from, stay.until};
@@ -63,18 +74,23 @@ Duration TimeAlone::of(const StayOnGpus& stay, double factor) {
     }
   }
   std::ranges::sort(moments);
-  double alone = 0;
+  double least = 0;
+  double most = 0;
   for (std::size_t i = 1; i < moments.size(); ++i) {
-    int most = 1;
+    int there = 1;
     for (const Presence* const presence : on) {
       const auto next =
           std::upper_bound(presence->begin(), presence->end(), moments[i - 1], before);
-      if (next != presence->begin()) most = std::max(most, std::prev(next)->second);
+      if (next != presence->begin()) {
+        there = std::max(there, std::prev(next)->second);
+      }
     }
     const auto took = static_cast<double>((moments[i] - moments[i - 1]).count());
-    alone += took * std::min(1.0, factor / most);
+    const auto [low, high] = work_of(there, work);
+    least += took * std::min(1.0, low / there);
+    most += took * std::min(1.0, high / there);
   }
-  return Duration{std::llround(alone)};
+  return {.least = Duration{std::llround(least)}, .most = Duration{std::llround(most)}};
 }
 
 }  // namespace trainyard::job

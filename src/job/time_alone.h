@@ -19,14 +19,29 @@ struct StayOnGpus {
   Instant until;
 };
 
+/// What tasks that share a GPU do together, by what was measured of them: `best` of them do
+/// `factor` times the work of one. 0: nobody knows.
+struct WorkTogether {
+  int best = 0;
+  double factor = 0;
+};
+
 class TimeAlone {
  public:
   /// All that were on GPUs are added before anything is asked.
   void add(const StayOnGpus& stay);
 
-  /// What one of them would have taken alone, where tasks that share a GPU do `factor` times the
-  /// work of one, however many they are: 1 where sharing gains nothing. Never more than it took.
-  [[nodiscard]] Duration of(const StayOnGpus& stay, double factor);
+  /// What one of them would have taken alone, but for rounding between these two. Fewer than the
+  /// best number do so much less, in a straight line. Of more than those it is known that they do
+  /// not do more, and taken to be so that they do at least half the work of one; where nobody knows
+  /// anything, that sharing costs at least nothing and gains at least nothing.
+  struct Bounds {
+    Duration least;
+    Duration most;  ///< Never more than it took.
+
+    friend bool operator==(const Bounds&, const Bounds&) = default;
+  };
+  [[nodiscard]] Bounds of(const StayOnGpus& stay, const WorkTogether& work);
 
  private:
   /// When somebody came to a GPU (1) or left it (-1); after sorting, how many are there from then.

@@ -10,7 +10,7 @@ namespace trainyard::model {
 
 std::string sharing_text(const SharingMeasured& measured) {
   std::string text;
-  if (measured.to_a_gpu > 0) {
+  if (measured.to_a_gpu > 1) {
     text = fmt::format("{} to a GPU: {:.1f} x one to a GPU, {} task{}", measured.to_a_gpu,
                        measured.factor, measured.tasks, measured.tasks == 1 ? "" : "s");
   }

@@ -126,6 +126,7 @@ Paces::Price Paces::price(model::ShapeIndex shape) const {
   if (found == times_.end()) return {};
   Price price;
   std::optional<double> alone;
+  const int of_one = found->second[1].tasks;
   double most_work = 0;
   for (std::size_t together = 1; together < kNumbers; ++together) {
     const std::optional<Duration> time = found->second[together].median();
@@ -135,6 +136,7 @@ Paces::Price Paces::price(model::ShapeIndex shape) const {
     // One more is let on while the work rises, also where a number between was never measured.
     if (most_work > 0 && work * 1000 <= most_work * (1000 + kGainLeast)) {
       price.to_a_gpu_max = static_cast<int>(together) - 1;
+      if (alone && !price.best) price.best = {.to_a_gpu = 1, .factor = 1, .tasks = of_one};
       return price;
     }
     most_work = work;

@@ -49,7 +49,8 @@ class Paces {
   struct Price {
     /// So many of the shape may be on a GPU; 0: nothing is known that forbids more.
     int to_a_gpu_max = 0;
-    /// Of the number at which most work was done, where one to a GPU was measured, too.
+    /// Of the number at which most work was done, where one to a GPU was measured, too: that one
+    /// where none of those that were measured gains anything.
     std::optional<Gain> best;
 
     friend bool operator==(const Price&, const Price&) = default;

@@ -29,6 +29,8 @@ using ::testing::Not;
 
 constexpr model::ShapeIndex kAlike{3};
 const GpuSet kFirst{{0}};
+/// Three were measured alone, and more to a GPU gain nothing.
+constexpr Paces::Gain kOneAlone{.to_a_gpu = 1, .factor = 1, .tasks = 3};
 
 /// So many rounds of so many tasks that share a GPU, each of which takes so many seconds.
 class Rounds {
@@ -75,7 +77,7 @@ TEST(Paces, ForbidANumberThatIsNoFasterThanASmallerOneThoughNobodyMeasuredThoseB
   Rounds rounds;
   rounds.play(3, 1, 100);
   rounds.play(1, 4, 400);
-  EXPECT_EQ(rounds.paces.price(kAlike), (Paces::Price{.to_a_gpu_max = 3, .best = {}}));
+  EXPECT_EQ(rounds.paces.price(kAlike), (Paces::Price{.to_a_gpu_max = 3, .best = kOneAlone}));
 }
 
 TEST(Paces, CompareTwoNumbersOfWhichNeitherIsOne) {
@@ -116,7 +118,7 @@ TEST(Paces, MeasureAtWorkWhatSaysHowFarItIs) {
   tell(0.5, 80);
   for (std::uint32_t task = 10; task < 13; ++task) paces.ended({task}, true, at(90));
   // Alone 100 s, beside one other 300 s: sharing costs more than it brings.
-  EXPECT_EQ(paces.price(kAlike), (Paces::Price{.to_a_gpu_max = 1, .best = {}}));
+  EXPECT_EQ(paces.price(kAlike), (Paces::Price{.to_a_gpu_max = 1, .best = kOneAlone}));
 }
 
 TEST(Paces, TakeNoProgressBackwardsOrOfAMoment) {
@@ -185,14 +187,14 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
   EXPECT_THAT(next(4, 400), ElementsAre("start 10#1 with 1 GB, 2 GB on 1"));
 }
 
-TEST(PricedSharing, BeginsWithWhatEarlierRunsHaveMeasuredUntilThisOneKnowsBetter) {
+TEST(PricedSharing, BeginsWithWhatEarlierRunsHaveMeasuredAndTriesNoMoreThanGained) {
   model::Plan plan = PlanBuilder().tasks(20, gb(1)).on_gpus(1, gb(2)).build();
   plan.sharing = {{.shape = {0}, .to_a_gpu = 2, .factor = 1.5, .tasks = 6, .to_a_gpu_max = 2}};
   Yard yard(plan, kAllOfAGpu, kRoomForOneAndFour);
   EXPECT_THAT(commands(yard.go(yard.first, kStart)),
               ElementsAre("start 0#1 with 1 GB, 2 GB on 0", "start 1#1 with 1 GB, 2 GB on 1",
                           "start 2#1 with 1 GB, 2 GB on 1"));
-  // Two take as long as one alone: in this run they do twice the work, and so would more.
+  // Two take as long as one alone: in this run they do twice the work.
   std::vector<std::string> all;
   for (const int when : {100, 200, 300}) {
     for (const std::uint32_t task : {0U, 1U, 2U}) {
@@ -201,8 +203,10 @@ TEST(PricedSharing, BeginsWithWhatEarlierRunsHaveMeasuredUntilThisOneKnowsBetter
       std::ranges::copy(changes(decision), std::back_inserter(all));
     }
   }
-  EXPECT_THAT(all, Contains("shape 0: 2 to a GPU: 2.0 x one to a GPU, 4 tasks"));
-  EXPECT_THAT(all, Contains("13#1 AVAILABLE")) << "four on the large one, and one";
+  EXPECT_THAT(all, Contains("shape 0: 2 to a GPU: 2.0 x one to a GPU, 4 tasks; no more than 2 to a "
+                            "GPU, as more gain nothing"));
+  EXPECT_THAT(all, Contains("11#1 AVAILABLE"));
+  EXPECT_THAT(all, Not(Contains("12#1 AVAILABLE"))) << "two on the large one, and one";
 }
 
 TEST(PricedSharing, TakesTheSmallerOfWhatIsWrittenAndWhatIsMeasured) {

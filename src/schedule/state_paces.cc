@@ -21,7 +21,7 @@ bool differs(const model::SharingMeasured& now, const model::SharingMeasured& to
   const auto tenths = [](double factor) { return std::lround(factor * 10); };
   return now.to_a_gpu != told.to_a_gpu || now.to_a_gpu_max != told.to_a_gpu_max ||
          tenths(now.factor) != tenths(told.factor) ||
-         (now.tasks > told.tasks && now.tasks >= 2 * told.tasks);
+         (now.to_a_gpu > 1 && now.tasks > told.tasks && now.tasks >= 2 * told.tasks);
 }
 
 }  // namespace
@@ -63,11 +63,17 @@ void Scheduler::State::tell_prices(model::Decision& out) {
   for (const model::ShapeIndex shape : paces_.take_news()) {
     const Paces::Price price = paces_.price(shape);
     const Paces::Gain best = price.best.value_or(Paces::Gain{});
-    const model::SharingMeasured now{.shape = shape,
-                                     .to_a_gpu = best.to_a_gpu,
-                                     .factor = best.factor,
-                                     .tasks = best.tasks,
-                                     .to_a_gpu_max = price.to_a_gpu_max};
+    model::SharingMeasured now{.shape = shape,
+                               .to_a_gpu = best.to_a_gpu,
+                               .factor = best.factor,
+                               .tasks = best.tasks,
+                               .to_a_gpu_max = price.to_a_gpu_max};
+    // More were found to gain nothing before: nobody tries that again.
+    const auto before = prices_before_.find(shape);
+    const bool says_more = now.to_a_gpu > 0 && now.to_a_gpu_max == 0;
+    if (says_more && before != prices_before_.end()) {
+      now.to_a_gpu_max = before->second.to_a_gpu_max;
+    }
     model::SharingMeasured& told = prices_[shape];
     if (!differs(now, told)) continue;
     told = now;
