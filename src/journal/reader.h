@@ -17,6 +17,7 @@
 #include "journal/journal.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/stage_times.h"
 #include "model/status.h"
 #include "model/waiting.h"

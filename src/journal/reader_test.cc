@@ -17,6 +17,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "model/turn.h"
 

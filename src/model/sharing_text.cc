@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "model/command.h"
+#include "model/plan.h"
 
 namespace trainyard::model {
 

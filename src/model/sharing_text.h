@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/command.h"
+#include "model/plan.h"
 
 namespace trainyard::model {
 

@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "journal/reader.h"
-#include "model/command.h"
+#include "model/plan.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"

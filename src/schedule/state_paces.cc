@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
 #include "schedule/paces.h"
@@ -70,10 +71,9 @@ void Scheduler::State::tell_prices(model::Decision& out) {
                                .to_a_gpu_max = price.to_a_gpu_max};
     // More were found to gain nothing before: nobody tries that again.
     const auto before = prices_before_.find(shape);
-    const bool says_more = now.to_a_gpu > 0 && now.to_a_gpu_max == 0;
-    if (says_more && before != prices_before_.end()) {
-      now.to_a_gpu_max = before->second.to_a_gpu_max;
-    }
+    const int limit = before == prices_before_.end() ? 0 : before->second.to_a_gpu_max;
+    const bool says_less = now.to_a_gpu_max == 0 && now.to_a_gpu > 0 && now.to_a_gpu <= limit;
+    if (says_less) now.to_a_gpu_max = limit;
     model::SharingMeasured& told = prices_[shape];
     if (!differs(now, told)) continue;
     told = now;

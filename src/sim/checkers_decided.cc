@@ -186,8 +186,10 @@ void Checkers::changed(const model::SharingMeasured& change) {
          "only shapes of the plan are priced");
   if (complaint_) return;
   expect(change.to_a_gpu >= 0 && change.to_a_gpu_max >= 0, "nothing is shared by less than nobody");
-  expect(change.to_a_gpu == 0 || (change.to_a_gpu > 1 && change.tasks >= kMeasuredLeast),
-         "what sharing gains is told of several tasks that shared");
+  expect(change.to_a_gpu == 0 || change.tasks >= kMeasuredLeast,
+         "what sharing gains is told of several tasks");
+  expect(change.to_a_gpu != 1 || (change.to_a_gpu_max > 0 && change.factor == 1),
+         "one to a GPU is best where more of them are known to gain nothing");
   expect(change.to_a_gpu_max == 0 || change.to_a_gpu <= change.to_a_gpu_max,
          "what gains most is not forbidden");
   outside_.told_per_gpu_max[change.shape.value] = change.to_a_gpu_max;
