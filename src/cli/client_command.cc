@@ -123,10 +123,8 @@ nlohmann::json value_of(std::string_view name, const std::string& value) {
   nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;
   if (!is_no_number_of_json(value)) return value;
-  sys::write_text(
-      sys::kStandardError,
-      fmt::format("trainyard: '{}' was {}, a number that JSON does not have: kept as null\n", name,
-                  value));
+  sys::write_standard_error(fmt::format(
+      "trainyard: '{}' was {}, a number that JSON does not have: kept as null\n", name, value));
   return nullptr;
 }
 

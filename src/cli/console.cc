@@ -31,7 +31,7 @@ std::string seen_from_here(const std::string& path) {
 }
 
 ExitCode fail(std::string_view message, ExitCode code) {
-  sys::write_text(sys::kStandardError, fmt::format("trainyard: {}\n", message));
+  sys::write_standard_error(fmt::format("trainyard: {}\n", message));
   return code;
 }
 
@@ -42,7 +42,7 @@ ExitCode fail(const text::Mistakes& mistakes) {
   for (const text::Mistake& mistake : mistakes) text += text::to_text(mistake) + "\n";
   if (mistakes.size() > 1)
     text += fmt::format("trainyard: {} mistakes, nothing was run\n", text::count(mistakes));
-  sys::write_text(sys::kStandardError, text);
+  sys::write_standard_error(text);
   return ExitCode::Usage;
 }
 

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -136,7 +137,7 @@ ExitCode learned_write_command(const LearnedOptions& options) {
       answer(options.json ? report::learned_writing_json(page, writing, diff, writes)
                           : writing_text(writing, diff, page, options.dry_run));
   if (writing.refused.empty()) return told;
-  if (!options.json) sys::write_text(sys::kStandardError, lines_of(writing.refused));
+  if (!options.json) sys::write_standard_error(lines_of(writing.refused));
   return ExitCode::TaskFailed;
 }
 

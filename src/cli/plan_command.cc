@@ -283,9 +283,8 @@ ExitCode plan_command(const PlanOptions& options) {
   std::vector<job::Job> jobs;
   jobs.reserve(machines->size());
   std::optional<text::Mistakes> mistakes;
-  report::PlanProgress progress(sys::can_redraw(sys::kStandardError), [](std::string_view text) {
-    sys::write_text(sys::kStandardError, text);
-  });
+  report::PlanProgress progress(sys::can_redraw(sys::kStandardError),
+                                [](std::string_view text) { sys::write_standard_error(text); });
   for (Place& place : *machines) {
     auto added = add_played_run(*load, std::move(place), view, jobs, progress);
     if (!added && !mistakes) mistakes = std::move(added.error());

@@ -218,10 +218,10 @@ std::optional<ExitCode> Session::listen() {
     return fail(Error{fmt::format("two-phase tasks need a socket, and none could be made: {}",
                                   listens.error().message)});
   }
-  sys::write_text(sys::kStandardError,
-                  fmt::format("trainyard: 'trainyard kill' and 'submit' will not reach this run: "
-                              "{}\n",
-                              listens.error().message));
+  sys::write_standard_error(
+      fmt::format("trainyard: 'trainyard kill' and 'submit' will not reach this run: "
+                  "{}\n",
+                  listens.error().message));
   return std::nullopt;
 }
 

@@ -47,9 +47,9 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions || executions->empty()) return;
   if (executions->back().how != run::kInterrupted) return;
-  sys::write_text(sys::kStandardError,
-                  fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
-                              text::shell_word(seen_from_here(run_directory))));
+  sys::write_standard_error(
+      fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
+                  text::shell_word(seen_from_here(run_directory))));
 }
 
 /// Whether all tasks of a run have finished.

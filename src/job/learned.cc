@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -161,8 +160,9 @@ void Learned::set_sharing(std::string_view group, const LearnedSharing& sharing)
 std::optional<LearnedSharing> Learned::sharing(std::string_view group,
                                                const LearnedFor& here) const {
   const auto known = groups_.find(group);
-  if (known == groups_.end() || !known->second.sharing) return std::nullopt;
-  return is_alike(known->second.sharing->from, here) ? known->second.sharing : std::nullopt;
+  if (known == groups_.end()) return std::nullopt;
+  const std::optional<LearnedSharing>& sharing = known->second.sharing;
+  return sharing && is_alike(sharing->from, here) ? sharing : std::nullopt;
 }
 
 std::size_t Learned::forget() {
@@ -224,7 +224,7 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
   if (found == groups_.end()) return {};
   Group& of = found->second;
   sum_up(of, here);
-  const ExpectedTask& usual = of.usual->expected;
+  const ExpectedTask& usual = of.usual.value().expected;
   ExpectedTask own;
   if (const auto known = of.tasks.find(id); known != of.tasks.end()) {
     const Taken taken = taken_by(known->second);

@@ -175,10 +175,8 @@ LearnedView view_learned(const Job& job, const Learned& learned) {
     for (auto& [place, number_of_tasks] : numbers) {
       LearnedNumber gathered = std::move(number_of_tasks).take();
       const bool of_no_gpu = gathered.key == TaskKey::GpuMemory && !gathered.asked;
-      const bool nothing = gathered.taken_most == 0 && gathered.should_be == 0;
-      if (!of_no_gpu && !(nothing && !gathered.said)) {
-        group.numbers.push_back(std::move(gathered));
-      }
+      const bool something = gathered.taken_most != 0 || gathered.should_be != 0 || gathered.said;
+      if (!of_no_gpu && something) group.numbers.push_back(std::move(gathered));
     }
     view.groups.push_back(std::move(group));
   }

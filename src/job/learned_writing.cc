@@ -73,8 +73,8 @@ std::optional<std::string> better(const LearnedNumber& number, const Standing& s
 
 class Writer {
  public:
-  Writer(std::string_view text, const std::string& file, const LearnedFor& here)
-      : file_(file), here_(here) {
+  Writer(std::string_view text, std::string file, const LearnedFor& here)
+      : file_(std::move(file)), here_(here) {
     writing_.text = text;
   }
 

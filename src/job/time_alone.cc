@@ -62,14 +62,16 @@ TimeAlone::Bounds TimeAlone::of(const StayOnGpus& stay, const WorkTogether& work
   // What happens on any of its GPUs: as many count as are on the fullest of them.
   std::vector<Instant> moments{stay.from, stay.until};
   std::vector<const Presence*> on;
-  const auto before = [](Instant at, const auto& moment) { return at < moment.first; };
+  const auto after = [](const Presence& presence, Instant at) {
+    return std::ranges::upper_bound(presence, at, {}, &Presence::value_type::first);
+  };
   for (const std::string_view gpu : gpus_in(stay.gpus)) {
     const auto found = on_gpu_.find(gpu);
     if (found == on_gpu_.end()) continue;
     on.push_back(&found->second);
     const Presence& presence = found->second;
-    for (auto at = std::upper_bound(presence.begin(), presence.end(), stay.from, before);
-         at != presence.end() && at->first < stay.until; ++at) {
+    for (auto at = after(presence, stay.from); at != presence.end() && at->first < stay.until;
+         ++at) {
       moments.push_back(at->first);
     }
   }
@@ -79,11 +81,8 @@ TimeAlone::Bounds TimeAlone::of(const StayOnGpus& stay, const WorkTogether& work
   for (std::size_t i = 1; i < moments.size(); ++i) {
     int there = 1;
     for (const Presence* const presence : on) {
-      const auto next =
-          std::upper_bound(presence->begin(), presence->end(), moments[i - 1], before);
-      if (next != presence->begin()) {
-        there = std::max(there, std::prev(next)->second);
-      }
+      const auto next = after(*presence, moments[i - 1]);
+      if (next != presence->begin()) there = std::max(there, std::prev(next)->second);
     }
     const auto took = static_cast<double>((moments[i] - moments[i - 1]).count());
     const auto [low, high] = work_of(there, work);

@@ -15,6 +15,7 @@
 #include "journal/sqlite.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,7 +15,6 @@
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"

@@ -30,11 +30,9 @@
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
-#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {
@@ -382,15 +380,16 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
 
 /// What the executions before had come to counts as long as it is the same task.
 Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
-  if (known.changed) return past_->forget(known.row);
+  Past& past = past_.value();
+  if (known.changed) return past.forget(known.row);
   const model::ShapeIndex shape = plan.tasks[task.value].shape;
-  if (const auto sharing = past_->sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
+  if (const auto sharing = past.sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
   if (plan.tasks[task.value].finished_before) {
-    if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
+    if (const auto taken = past.taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
   }
   const Result<std::optional<model::Reached>> reached =
-      past_->reached_by(known.row, task, plan.shape_of(task).terms);
+      past.reached_by(known.row, task, plan.shape_of(task).terms);
   if (!reached) return std::unexpected(reached.error());
   if (*reached) plan.reached.push_back(**reached);
   return {};

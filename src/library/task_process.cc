@@ -96,10 +96,10 @@ std::optional<pipeline::Trouble> trouble_in(Call call) {
     trouble = pipeline::trouble_of(std::current_exception());
   }
   if (sys::own_pid() == task) return trouble;
-  sys::write_text(sys::kStandardError,
-                  fmt::format("trainyard: a process that the task has forked came back from it{}; "
-                              "end it with _exit()\n",
-                              trouble ? " (" + trouble->message + ")" : ""));
+  sys::write_standard_error(
+      fmt::format("trainyard: a process that the task has forked came back from it{}; "
+                  "end it with _exit()\n",
+                  trouble ? " (" + trouble->message + ")" : ""));
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -132,7 +132,7 @@ struct TaskProcess::State {
     return sys::replace_file(result_path, result_text(result));
   }
   static void complain(const Error& error) {
-    sys::write_text(sys::kStandardError, fmt::format("trainyard: {}\n", error.message));
+    sys::write_standard_error(fmt::format("trainyard: {}\n", error.message));
   }
   Result<void> send_shared(wire::Frame frame, std::span<const std::byte> buffer);
   int load_and_train(Task& task);

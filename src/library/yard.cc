@@ -91,9 +91,9 @@ struct Yard::State {
     try {
       if (options.note) return options.note(text);
     } catch (...) {
-      sys::write_text(sys::kStandardError, "trainyard: the program throws when it is told:\n");
+      sys::write_standard_error("trainyard: the program throws when it is told:\n");
     }
-    sys::write_text(sys::kStandardError, fmt::format("trainyard: {}\n", text));
+    sys::write_standard_error(fmt::format("trainyard: {}\n", text));
   }
   Result<void> take_directory(const settings::Configuration& configuration);
   [[nodiscard]] Result<std::string> name_of(const TaskGroup& group, int nth) const;

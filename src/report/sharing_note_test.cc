@@ -1,7 +1,5 @@
 #include "report/sharing_note.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -65,7 +65,7 @@ struct PlayOptions {
   /// thousandths of what it could do (schedule/card_shares.h).
   int crowding = 0;
   /// Is told how many tasks have finished, each time that one more of them has.
-  std::function<void(std::size_t)> on_finished = {};
+  std::function<void(std::size_t)> on_finished;
 };
 
 /// `courses` are by task. An error when the run does not end, as when a task waits for what it

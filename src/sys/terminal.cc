@@ -51,4 +51,8 @@ std::error_code write_text(int descriptor, std::string_view text) {
   return {};
 }
 
+void write_standard_error(std::string_view text) {
+  static_cast<void>(write_text(kStandardError, text));
+}
+
 }  // namespace trainyard::sys

@@ -27,4 +27,7 @@ int terminal_width(int descriptor);
 /// A reader that has gone away is no error of ours.
 std::error_code write_text(int descriptor, std::string_view text);
 
+/// The same to standard error, of which nobody is left to be told that it cannot be written.
+void write_standard_error(std::string_view text);
+
 }  // namespace trainyard::sys
