@@ -177,8 +177,9 @@ std::string seen_from_job_file(const std::string& run_directory, const std::stri
 Result<Learned> load_learned(const std::string& path) {
   const Result<std::optional<std::string>> text = sys::read_plain_file(path, kFileMax);
   if (!text) return std::unexpected(text.error());
-  if (!text->has_value()) return Learned{};
-  Result<Learned> learned = Learned::parse(text->value());
+  const std::optional<std::string>& there = *text;
+  if (!there) return Learned{};
+  Result<Learned> learned = Learned::parse(*there);
   if (!learned) return std::unexpected(std::move(learned.error()).in("'" + path + "' is not used"));
   return learned;
 }

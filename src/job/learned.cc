@@ -191,10 +191,11 @@ std::size_t Learned::forget(std::string_view group, std::string_view id) {
   return 1;
 }
 
-void Learned::sum_up(Group& group, const LearnedFor& here) const {
-  const bool known =
-      group.usual && group.usual->here.host == here.host && group.usual->here.gpus == here.gpus;
-  if (known) return;
+const ExpectedTask& Learned::usual_of(Group& group, const LearnedFor& here) const {
+  std::optional<Usual>& usual = group.usual;
+  if (usual && usual->here.host == here.host && usual->here.gpus == here.gpus) {
+    return usual->expected;
+  }
   Gathered<Bytes> memory;
   Gathered<Bytes> gpu_memory;
   Gathered<Duration> load;
@@ -210,12 +211,14 @@ void Learned::sum_up(Group& group, const LearnedFor& here) const {
     const bool alone = task.train_least == Duration{0};
     (alone ? train : train_beside_others).add(task.train.count(), from);
   }
-  group.usual = Usual{
-      .here = here,
-      .expected = {.memory = memory.percentile(),
-                   .gpu_memory = gpu_memory.percentile(),
-                   .load = load.average(),
-                   .train = train.values.empty() ? train_beside_others.least() : train.average()}};
+  return usual
+      .emplace(Usual{.here = here,
+                     .expected = {.memory = memory.percentile(),
+                                  .gpu_memory = gpu_memory.percentile(),
+                                  .load = load.average(),
+                                  .train = train.values.empty() ? train_beside_others.least()
+                                                                : train.average()}})
+      .expected;
 }
 
 ExpectedTask Learned::expected(std::string_view group, std::string_view id,
@@ -223,8 +226,7 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
   Group& of = found->second;
-  sum_up(of, here);
-  const ExpectedTask& usual = of.usual.value().expected;
+  const ExpectedTask& usual = usual_of(of, here);
   ExpectedTask own;
   if (const auto known = of.tasks.find(id); known != of.tasks.end()) {
     const Taken taken = taken_by(known->second);

@@ -161,7 +161,7 @@ class Learned {
     std::optional<Usual> usual;
   };
   std::uint32_t number_of(const LearnedFrom& from);
-  void sum_up(Group& group, const LearnedFor& here) const;
+  const ExpectedTask& usual_of(Group& group, const LearnedFor& here) const;
   [[nodiscard]] Taken taken_by(const Known& known) const;
 
   /// Sums are made when they are first asked for.

@@ -154,7 +154,7 @@ class TakingOver {
   std::vector<bool> group_is_new_;  ///< By index in the plan.
   std::vector<OldTask> old_;
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
-  std::optional<Past> past_;                ///< Once it has been looked back.
+  std::unique_ptr<Past> past_;              ///< Once it has been looked back.
   std::vector<Past::Taken> taken_before_;   ///< Of the batch whose tasks are written.
   /// The same, by shape of that batch; and of all, by the numbers of their rows.
   std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
@@ -182,7 +182,7 @@ Result<void> TakingOver::choose_batches() {
 Result<void> TakingOver::look_back() {
   Result<Past> past = Past::read(database_, taken_over_);
   if (!past) return std::unexpected(std::move(past.error()));
-  past_.emplace(std::move(*past));
+  past_ = std::make_unique<Past>(std::move(*past));
   return {};
 }
 
@@ -380,18 +380,17 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
 
 /// What the executions before had come to counts as long as it is the same task.
 Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
-  Past& past = past_.value();
-  if (known.changed) return past.forget(known.row);
+  if (known.changed) return past_->forget(known.row);
   const model::ShapeIndex shape = plan.tasks[task.value].shape;
-  if (const auto sharing = past.sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
+  if (const auto sharing = past_->sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
   if (plan.tasks[task.value].finished_before) {
-    if (const auto taken = past.taken_by(known.row, task)) taken_before_.push_back(*taken);
+    if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
   }
   const Result<std::optional<model::Reached>> reached =
-      past.reached_by(known.row, task, plan.shape_of(task).terms);
+      past_->reached_by(known.row, task, plan.shape_of(task).terms);
   if (!reached) return std::unexpected(reached.error());
-  if (*reached) plan.reached.push_back(**reached);
+  if (const std::optional<model::Reached>& it = *reached; it) plan.reached.push_back(*it);
   return {};
 }
 
