@@ -26,6 +26,7 @@
 #include "journal/waiting_table.h"
 #include "model/command.h"
 #include "model/ids.h"
+#include "model/status.h"
 #include "model/waiting.h"
 
 namespace trainyard::journal {
