@@ -33,6 +33,7 @@
 #include "sys/kept_file.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
+#include "text/readable_json.h"
 #include "text/scalar_rewrite.h"
 
 namespace trainyard::cli {
@@ -201,8 +202,7 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   }
   if (options.json) {
     const nlohmann::ordered_json json{{"job_file", *job_file}, {"forgotten", count}};
-    return answer(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                  "\n");
+    return answer(text::readable_json(json));
   }
   return answer(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
                            : fmt::format("forgot what {} task{} of {} taught\n", count,

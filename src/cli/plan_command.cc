@@ -46,7 +46,6 @@ namespace {
 
 constexpr int kGpusMax = 1'000;
 /// In what is said of a task that is too large for a machine.
-constexpr std::string_view kCannotRun = "can never run here";
 
 /// "4x24GB": four alike; "24GB": one; "0": none.
 Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
@@ -132,7 +131,7 @@ void describe_job(const job::Job& job, const sim::Expected& expected, report::Pl
 struct Place {
   std::string name;
   model::Capacity capacity;
-  std::string silent;  ///< ". GPU 1 does not answer, and is left out"; empty: all do.
+  std::string silent;  ///< "GPU 1 does not answer, and is left out"; empty: all do.
   sim::PlayOptions options;
 };
 
@@ -152,6 +151,11 @@ std::string without_others(const std::string& job_file, const Place& place) {
           : "");
 }
 
+/// A sentence behind another one, where there is one to say.
+std::string and_then(const std::string& message, const std::string& sentence) {
+  return sentence.empty() ? message : fmt::format("{}. {}", message, sentence);
+}
+
 /// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
 std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
                                                    report::PlanView& view,
@@ -162,9 +166,9 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
     view.runs.push_back({.machine = std::move(place.name),
                          .capacity = std::move(place.capacity),
                          .run = {},
-                         .why_not = job.error().front().message + place.silent});
+                         .why_not = and_then(job.error().front().message, place.silent)});
     for (text::Mistake& mistake : job.error()) {
-      if (mistake.message.contains(kCannotRun)) mistake.message += place.silent;
+      if (mistake.of_machine) mistake.message = and_then(mistake.message, place.silent);
     }
     return std::unexpected(std::move(job.error()));
   }
@@ -186,7 +190,8 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   report::PlannedRun planned{
       .machine = place.name, .capacity = place.capacity, .run = {}, .why_not = {}};
   if (!run) {
-    planned.why_not = run.error().message + without_others(load.job_file, place) + place.silent;
+    planned.why_not =
+        and_then(run.error().message + without_others(load.job_file, place), place.silent);
     view.runs.push_back(planned);
     return std::unexpected(
         text::Mistakes{{.file = load.job_file, .message = std::move(planned.why_not)}});
@@ -240,7 +245,7 @@ std::string silent_among(const model::Capacity& here) {
     ++count;
   }
   if (count == 0) return "";
-  return fmt::format(". GPU{} {} {} NOT ANSWER, and {} left out here ('trainyard devices')",
+  return fmt::format("GPU{} {} {} NOT ANSWER, and {} left out here ('trainyard devices')",
                      count == 1 ? "" : "s", labels, count == 1 ? "DOES" : "DO",
                      count == 1 ? "is" : "are");
 }
@@ -262,7 +267,7 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
   if (options.gpus.empty()) {
     if (Result<void> added = add(nullptr); !added) return std::unexpected(std::move(added.error()));
     found.back().options.others = strangers_on(machine, notes);
-    if (!found.back().silent.empty()) notes.push_back(found.back().silent.substr(2));
+    if (!found.back().silent.empty()) notes.push_back(found.back().silent);
   }
   for (const std::string& gpus : options.gpus) {
     if (Result<void> added = add(&gpus); !added) return std::unexpected(std::move(added.error()));

@@ -16,6 +16,7 @@
 #include "link/control_client.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "text/readable_json.h"
 #include "text/text_file.h"
 #include "wire/control.h"
 
@@ -47,7 +48,7 @@ ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string&
   added["run_dir"] = run;
   added["submission"] = reply.number.value_or(0);
   added["text"] = reply.text;
-  return answer(added.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  return answer(text::readable_json(added));
 }
 
 }  // namespace

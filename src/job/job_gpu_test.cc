@@ -194,12 +194,7 @@ TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
   learned.add("g", "a", {.memory = gb(1), .train = Duration{60'000}}, from);
   learned.set_sharing("g",
                       {.to_a_gpu = 2, .factor = 1.6, .tasks = 9, .to_a_gpu_max = 3, .from = from});
-  const sys::TemporaryDirectory directory;
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
-  model::Capacity machine = small_machine();
-  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
-  const Job job = job_of(
+  const Job job = taught_job(
       "groups:\n"
       "- name: g\n"
       "  tasks:\n"
@@ -207,7 +202,7 @@ TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
       "  - {id: whole, gpus: 1, command: x}\n"
       "  - {id: told, gpu-memory: 1GB, gpu-utilization: 30%, command: x}\n"
       "  - {id: b, gpu-memory: 2GB, command: x}\n",
-      {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+      learned.to_json(), {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}});
   const auto measured = [](std::uint32_t shape) {
     return model::SharingMeasured{
         .shape = {shape}, .to_a_gpu = 2, .factor = 1.6, .tasks = 9, .to_a_gpu_max = 3};
@@ -222,14 +217,9 @@ TEST(JobGpus, BeginWithALimitOfSharingAloneWhereNothingElseIsKnown) {
   const LearnedFrom from{.run = "runs/sweep", .host = "lab1", .gpu = "NVIDIA H100"};
   learned.add("g", "a", {.memory = gb(1), .train = Duration{60'000}}, from);
   learned.set_sharing("g", {.to_a_gpu_max = 2, .from = from});
-  const sys::TemporaryDirectory directory;
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
-  model::Capacity machine = small_machine();
-  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
   const Job job =
-      job_of("groups: [{name: g, gpu-memory: 1GB, tasks: [{id: a, command: x}]}]\n",
-             {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+      taught_job("groups: [{name: g, gpu-memory: 1GB, tasks: [{id: a, command: x}]}]\n",
+                 learned.to_json(), {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}});
   EXPECT_THAT(job.plan().sharing,
               ElementsAre(model::SharingMeasured{.shape = {0}, .to_a_gpu_max = 2}));
   EXPECT_THAT(job.gpu_shares(), ElementsAre(0)) << "nobody knows what it costs";

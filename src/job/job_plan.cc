@@ -338,10 +338,11 @@ class PlanMaker {
   /// A mistake where the job is to be run; a note where it is only looked at, and the first few say
   /// enough.
   void say_no_room(text::Place place, const GroupSpec& group, const std::string& message) {
-    if (!basis_.only_shown) return complain(place, group, message);
-    if (++without_room_ > kWithoutRoomShown) return;
-    job_.notes.push_back(text::to_text(
-        document_.mistake(place, fmt::format("group '{}': {}", group.name, message))));
+    text::Mistake mistake =
+        document_.mistake(place, fmt::format("group '{}': {}", group.name, message));
+    mistake.of_machine = true;
+    if (!basis_.only_shown) return mistakes_.add(std::move(mistake));
+    if (++without_room_ <= kWithoutRoomShown) job_.notes.push_back(text::to_text(mistake));
   }
 
   void check_shapes() {

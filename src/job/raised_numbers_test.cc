@@ -1,5 +1,4 @@
 // What is written of memory counts until tasks of its kind have taken more.
-#include "job/raised_numbers.h"
 
 #include <cstdint>
 #include <string>
@@ -17,7 +16,6 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/terms.h"
-#include "sys/test_directory.h"
 
 namespace trainyard::job {
 namespace {
@@ -25,16 +23,9 @@ namespace {
 using ::testing::Contains;
 
 /// A job of which runs have taught this, on a machine with a GPU of 8 GB, and others maybe.
-Job taught(std::string_view text, const Learned& learned,
-           const std::vector<model::Gpu>& more = {}) {
-  const sys::TemporaryDirectory directory;
-  directory.write("sweep.yaml", std::string(text));
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
-  model::Capacity machine = small_machine();
-  machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(8)}};
-  machine.gpus.insert(machine.gpus.end(), more.begin(), more.end());
-  return job_of(text, {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+Job taught(std::string_view text, const Learned& learned, std::vector<model::Gpu> more = {}) {
+  more.insert(more.begin(), {.number = 0, .name = "NVIDIA H100", .memory = gb(8)});
+  return taught_job(text, learned.to_json(), more);
 }
 
 LearnedTask that_took_of_gpu(Bytes memory, Bytes gpu_memory) {

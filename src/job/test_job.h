@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "job/job.h"
 #include "model/resources.h"
+#include "sys/test_directory.h"
 #include "text/mistake.h"
 
 namespace trainyard::job {
@@ -59,6 +60,18 @@ inline Job job_of(std::string_view text, const LoadOptions& options = in_job_dir
   }
   check(job.has_value(), "a job file without mistakes");
   return std::move(*job);
+}
+
+/// A job whose earlier runs have left this in its learned file, on a small machine with these GPUs.
+inline Job taught_job(std::string_view text, std::string_view learned,
+                      const std::vector<model::Gpu>& gpus) {
+  const sys::TemporaryDirectory directory;
+  directory.write("sweep.yaml", std::string(text));
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", std::string(learned));
+  model::Capacity machine = small_machine();
+  machine.gpus = gpus;
+  return job_of(text, {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
 }
 
 inline std::vector<std::string> ids_of(const Job& job) {

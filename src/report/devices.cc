@@ -15,6 +15,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "report/terminal_text.h"
+#include "text/readable_json.h"
 
 namespace trainyard::report {
 namespace {
@@ -146,7 +147,7 @@ std::string devices_json(const DevicesView& view) {
                    {"none_reason", or_null(view.none_reason)},
                    {"notes", view.notes},
                    {"run_dir", or_null(view.run_directory)}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text::readable_json(whole);
 }
 
 }  // namespace trainyard::report

@@ -25,22 +25,20 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "report/learned_numbers.h"
 #include "report/terminal_text.h"
 #include "schedule/gpu_room.h"
 #include "schedule/scheduler.h"
 #include "settings/configuration.h"
 #include "settings/machine_text.h"
+#include "text/readable_json.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string pretty(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
 
 double as_number(model::Cpus cpus) { return static_cast<double>(cpus.milli) / 1000; }
 
@@ -435,7 +433,7 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
   const LearnedNumbers learned(job, plan);
   for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key, learned));
   json["tasks"] = tasks;
-  return pretty(json);
+  return text::readable_json(json);
 }
 
 }  // namespace trainyard::report

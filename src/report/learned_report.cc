@@ -1,11 +1,11 @@
 #include "report/learned_report.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +20,7 @@
 #include "job/learned_writing.h"
 #include "job/task_keys.h"
 #include "report/terminal_text.h"
+#include "text/readable_json.h"
 
 namespace trainyard::report {
 namespace {
@@ -41,7 +42,7 @@ std::string said_text(const job::LearnedGroup& group, const job::LearnedNumber& 
 }
 
 std::string next_text(const job::LearnedNumber& number) {
-  const std::string most = number_text(number.key, number.reserved_most);
+  std::string most = number_text(number.key, number.reserved_most);
   // Of GPU memory that is all of a GPU.
   if (number.key == job::TaskKey::GpuMemory && number.reserved_most == 0) return "all of it";
   if (number.reserved_least == number.reserved_most) return most;
@@ -185,10 +186,6 @@ Json cell_json(const job::LearnedCell& cell) {
             {"from", from_json(cell.taken.from)}}}};
 }
 
-std::string dumped(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 std::string learned_json(const LearnedPage& page) {
@@ -210,17 +207,17 @@ std::string learned_json(const LearnedPage& page) {
   for (const auto& [name, tasks] : page.view.gone) {
     json["gone"].push_back({{"group", name}, {"tasks", tasks}});
   }
-  return dumped(json);
+  return text::readable_json(json);
 }
 
 std::string learned_writing_json(const LearnedPage& page, const job::LearnedWriting& writing,
                                  const std::string& diff, bool is_written) {
-  return dumped({{"job_file", page.job_file},
-                 {"is_written", is_written},
-                 {"written", writing.written},
-                 {"refused", writing.refused},
-                 {"not_said", writing.not_said},
-                 {"diff", diff}});
+  return text::readable_json({{"job_file", page.job_file},
+                              {"is_written", is_written},
+                              {"written", writing.written},
+                              {"refused", writing.refused},
+                              {"not_said", writing.not_said},
+                              {"diff", diff}});
 }
 
 }  // namespace trainyard::report

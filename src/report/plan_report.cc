@@ -24,6 +24,7 @@
 #include "report/planned_time.h"
 #include "report/terminal_text.h"
 #include "sim/play_run.h"
+#include "text/readable_json.h"
 
 namespace trainyard::report {
 namespace {
@@ -346,7 +347,7 @@ std::string plan_json(const PlanView& view) {
                     {"tasks", tasks}});
   }
   const Json whole{{"job", view.job}, {"notes", view.notes}, {"runs", runs}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text::readable_json(whole);
 }
 
 std::string plan_html(const PlanView& view) {

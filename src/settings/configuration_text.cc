@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "settings/configuration.h"
+#include "text/readable_json.h"
 
 namespace trainyard::settings {
 namespace {
@@ -61,7 +62,7 @@ std::string show_json(const Configuration& configuration) {
     all[std::string(info.key)] = {{"value", shown_value(info, configuration.text(setting))},
                                   {"from", configuration.origin(setting)}};
   }
-  return all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return text::readable_json(all);
 }
 
 std::string commented_default() {

@@ -13,6 +13,7 @@ struct Mistake {
   int column = 0;  ///< From 1.
   std::string message;
   std::size_t stands_for = 1;  ///< How many mistakes it tells of: "and 500 more mistakes".
+  bool of_machine = false;     ///< The text is right, and this machine has not what it asks for.
 
   friend bool operator==(const Mistake&, const Mistake&) = default;
 };
