@@ -1,5 +1,6 @@
 // `trainyard status`: a look at the journal, from any shell.
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "sys/clock.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 #include "sys/terminal.h"
 
 namespace trainyard::cli {
@@ -36,6 +38,12 @@ Result<void> show_once(journal::JournalReader& reader, const StatusOptions& opti
                               sink);
 }
 
+/// As by Ctrl-Z.
+bool is_stopped(std::int64_t process) {
+  const auto stat = sys::ProcessScan().read(process);
+  return stat && (stat->state == 'T' || stat->state == 't');
+}
+
 }  // namespace
 
 ExitCode status_command(const StatusOptions& options) {
@@ -49,18 +57,20 @@ ExitCode status_command(const StatusOptions& options) {
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   while (true) {
-    const bool lives = sys::RunLock::holder(*run).has_value();
+    const auto holder = sys::RunLock::holder(*run);
     // Drawn as a whole, so that it does not flicker.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
-    const Result<void> shown = show_once(
-        *reader, options,
-        {.run_directory = named, .yard_lives = lives, .now_unix_ms = sys::unix_milliseconds()},
-        sink);
+    const Result<void> shown = show_once(*reader, options,
+                                         {.run_directory = named,
+                                          .yard_lives = holder.has_value(),
+                                          .yard_stopped = holder && is_stopped(*holder),
+                                          .now_unix_ms = sys::unix_milliseconds()},
+                                         sink);
     if (!shown) return fail(shown.error());
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
-    if (!watching || !lives) return ExitCode::Success;
+    if (!watching || !holder) return ExitCode::Success;
     if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
     const Duration next = sys::EventLoop::now() + kWatchEvery;
     while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());

@@ -7,8 +7,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -172,6 +175,14 @@ std::string seen_from_job_file(const std::string& run_directory, const std::stri
   return below ? relative.string() : run_directory;
 }
 
+/// It may be that of a newer trainyard, or of somebody else, and worth more to them than to us.
+Result<void> put_aside(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::rename(path, path + ".unreadable", failed);
+  if (!failed) return {};
+  return std::unexpected(Error{failed.message()}.in(fmt::format("'{}' cannot be renamed", path)));
+}
+
 }  // namespace
 
 Result<Learned> load_learned(const std::string& path) {
@@ -197,7 +208,8 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
   if (!reader) return std::unexpected(std::move(reader.error()));
   const Result<Sources> sources = Sources::read(*reader, seen_from_job_file(run_directory, path));
   if (!sources) return std::unexpected(sources.error());
-  Learned learned = load_learned(path).value_or(Learned{});
+  Result<Learned> kept = load_learned(path);
+  Learned learned = kept ? std::move(*kept) : Learned{};
   Result<Sharing> sharing = Sharing::read(*reader);
   if (!sharing) return std::unexpected(std::move(sharing.error()));
   // Tasks of long ago have taken all the room: it is learned anew.
@@ -222,6 +234,9 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
     return true;
   });
   if (!read || !worth_it) return read;
+  if (!kept) {
+    if (Result<void> aside = put_aside(path); !aside) return aside;
+  }
   return save_learned(learned, path);
 }
 

@@ -18,7 +18,8 @@ Result<void> save_learned(const Learned& learned, const std::string& path);
 
 /// Adds what the finished tasks of a batch of a run took to what is kept at `path`
 /// (learned_path()), and on which machine. Runs of a moment leave nothing: there is nothing to be
-/// learned from them; nor do tasks that were edited after they had finished.
+/// learned from them; nor do tasks that were edited after they had finished. What is there and
+/// cannot be read is renamed to "<path>.unreadable", in the place of what had this name before.
 Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
                           const std::string& path);
 

@@ -96,8 +96,9 @@ class Guard {
   Duration born_{0};
   KeeperPatience patience_;
   int ended_in_a_row_ = 0;
-  bool no_more_ = false;    ///< The yard wants no other.
-  bool some_left_ = false;  ///< Of a dead keeper, and does not end.
+  bool no_more_ = false;     ///< The yard wants no other.
+  bool was_silent_ = false;  ///< The keeper, for so long that it was ended.
+  bool some_left_ = false;   ///< Of a dead keeper, and does not end.
   Duration looked_at_{0};
   std::int64_t looks_since_gone_ = 0;
 };
@@ -120,7 +121,10 @@ int Guard::fork_keeper(std::optional<int> died) {
   keeper_ended_ = sys::open_pidfd(pid);
   born_ = looked_at_ = sys::EventLoop::now();
   patience_.has_answered();
-  send_word(words_, FromGuard{.keeper = pid, .socket = std::move(ends->first), .died = died});
+  send_word(words_, FromGuard{.keeper = pid,
+                              .socket = std::move(ends->first),
+                              .died = died,
+                              .was_silent = std::exchange(was_silent_, false)});
   return 0;
 }
 
@@ -168,6 +172,7 @@ void Guard::look() {
       ::kill(keeper_, SIGCONT);
       break;
     case KeeperPatience::Step::Kill:
+      was_silent_ = true;
       ::kill(keeper_, SIGKILL);
       break;
   }
@@ -256,7 +261,7 @@ void Guard::run() {
         static_cast<void>(::poll(nullptr, 0, static_cast<int>(options_.look_every.count())));
         continue;
       }
-      send_word(words_, FromGuard{.died = died, .error = error});
+      send_word(words_, FromGuard{.died = died, .was_silent = was_silent_, .error = error});
       break;
     }
     died = wait_for_its_end();
@@ -267,7 +272,9 @@ void Guard::run() {
     end_what_is_left(kRemainsMax);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;
     if (too_many || no_more_ || should_end()) {
-      send_word(words_, FromGuard{.died = died, .in_a_row = too_many ? ended_in_a_row_ : 0});
+      send_word(words_, FromGuard{.died = died,
+                                  .was_silent = was_silent_,
+                                  .in_a_row = too_many ? ended_in_a_row_ : 0});
       break;
     }
   }

@@ -444,6 +444,7 @@ TEST(Guard, ReplacesAKeeperThatSaysNothingWhatEverItDoesWhenPatienceIsAtItsEnd) 
   const FromGuard next = guarded.word();
   ASSERT_TRUE(next.keeper && next.died);
   EXPECT_TRUE(WIFSIGNALED(*next.died));
+  EXPECT_TRUE(next.was_silent);
   // The new one has its own silences.
   EXPECT_FALSE(guarded.line().hear());
 }
@@ -467,6 +468,7 @@ TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
     ASSERT_TRUE(next.keeper && next.died);
     EXPECT_TRUE(WIFEXITED(*next.died));
     EXPECT_EQ(WEXITSTATUS(*next.died), 1);
+    EXPECT_FALSE(next.was_silent);
   }
 }
 

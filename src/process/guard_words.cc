@@ -65,6 +65,7 @@ void send_word(const sys::Descriptor& socket, const FromGuard& word) {
   packing.add(std::int32_t{word.keeper.value_or(0)});
   packing.add(word.died.has_value());
   packing.add(std::int32_t{word.died.value_or(0)});
+  packing.add(word.was_silent);
   packing.add(std::int32_t{word.in_a_row});
   packing.add(std::int32_t{word.error});
   const std::string bytes = std::move(packing).take();
@@ -94,6 +95,7 @@ Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
   const bool died = packed.number<bool>();
   const auto status = packed.number<std::int32_t>();
   if (died) word.died = status;
+  word.was_silent = packed.number<bool>();
   word.in_a_row = packed.number<std::int32_t>();
   word.error = packed.number<std::int32_t>();
   if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());

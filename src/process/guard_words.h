@@ -34,6 +34,7 @@ struct FromGuard {
   std::optional<pid_t> keeper;
   sys::Descriptor socket;
   std::optional<int> died;  ///< How the keeper before has ended, as waitpid(2) says it.
+  bool was_silent = false;  ///< The guard has ended that one, as it did not answer for too long.
   int in_a_row = 0;         ///< So many ended at once, that one the last; 0: that is not why.
   int error = 0;            ///< Why none could be forked, an errno; 0: that is not why.
 };

@@ -35,11 +35,14 @@ TEST(GuardWords, ComeOutAsTheyWentInOneAfterTheOther) {
 TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   auto [yard, guard] = sys::packet_pair().value();
   auto [its, keepers] = sys::socket_pair().value();
-  send_word(guard, FromGuard{.keeper = 4711, .socket = std::move(its), .died = SIGKILL});
+  send_word(
+      guard,
+      FromGuard{.keeper = 4711, .socket = std::move(its), .died = SIGKILL, .was_silent = true});
   Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word && heard.word->keeper);
   EXPECT_EQ(*heard.word->keeper, 4711);
   EXPECT_EQ(heard.word->died, SIGKILL);
+  EXPECT_TRUE(heard.word->was_silent);
   EXPECT_EQ(heard.word->in_a_row, 0);
   char byte = 0;
   ASSERT_EQ(::write(keepers.get(), "x", 1), 1);

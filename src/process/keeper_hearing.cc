@@ -139,7 +139,7 @@ void Keeper::State::hear_guard() {
 }
 
 void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
-  std::string why = word.died ? how_it_died(*word.died) : std::string();
+  std::string why = how_it_died(word);
   dead = false;
   keeper = *word.keeper;
   ended = sys::open_pidfd(keeper);
@@ -160,7 +160,14 @@ void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why) {
   news.emplace_back(KeeperGone{std::move(why)});
 }
 
-std::string Keeper::State::how_it_died(int status) const {
+/// Empty where none has died.
+std::string Keeper::State::how_it_died(const FromGuard& word) const {
+  if (!word.died) return "";
+  const int status = *word.died;
+  if (word.was_silent) {
+    return fmt::format("the keeper (process {}) did not answer for too long, and was ended",
+                       keeper);
+  }
   if (WIFSIGNALED(status)) {
     return fmt::format("the keeper (process {}) was killed by signal {}", keeper, WTERMSIG(status));
   }
@@ -169,7 +176,7 @@ std::string Keeper::State::how_it_died(int status) const {
 }
 
 std::string Keeper::State::why_no_other(const FromGuard& last) const {
-  std::string why = last.died ? how_it_died(*last.died) : std::string("there is no keeper");
+  std::string why = last.died ? how_it_died(last) : std::string("there is no keeper");
   if (last.error != 0) {
     return fmt::format("{}, and no other can be forked: {}", why, sys::error_text(last.error));
   }

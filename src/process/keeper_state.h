@@ -61,7 +61,7 @@ struct Keeper::State {
   void tell(std::vector<KeeperNews> news);
   void tell_own_news();
   [[nodiscard]] bool is_asleep() const;
-  [[nodiscard]] std::string how_it_died(int status) const;
+  [[nodiscard]] std::string how_it_died(const FromGuard& word) const;
   [[nodiscard]] std::string why_no_other(const FromGuard& last) const;
   [[nodiscard]] std::string how_guard_ended();
 

@@ -24,11 +24,12 @@ namespace {
 /// So many rows are in memory at once, however many a group has.
 constexpr std::size_t kChunk = 1000;
 
-RunState state_of(const journal::ExecutionRow& execution, bool yard_lives) {
+RunState state_of(const journal::ExecutionRow& execution, const StatusRequest& request) {
   if (execution.ended) {
-    return yard_lives && execution.is_of_program() ? RunState::Idle : RunState::Ended;
+    return request.yard_lives && execution.is_of_program() ? RunState::Idle : RunState::Ended;
   }
-  return yard_lives ? RunState::Running : RunState::Died;
+  if (!request.yard_lives) return RunState::Died;
+  return request.yard_stopped ? RunState::Stopped : RunState::Running;
 }
 
 Instant now_of(const StatusView& view, Instant last, const StatusRequest& request) {
@@ -133,7 +134,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   if (!warned_count) return std::unexpected(warned_count.error());
   view.warned_count = *warned_count;
 
-  view.state = state_of(view.execution, request.yard_lives);
+  view.state = state_of(view.execution, request);
   if (view.state == RunState::Died) {
     for (journal::GroupRow& group : view.groups) mark_lost(group);
     for (journal::TaskRow& task : view.running) mark_lost(task);

@@ -15,7 +15,8 @@ namespace trainyard::report {
 
 struct StatusRequest {
   std::string run_directory;  ///< As the user wrote it: it stands in what is shown.
-  bool yard_lives = false;    ///< Somebody holds the run directory's lock.
+  bool yard_lives = false;    ///< Somebody holds the run directory's lock,
+  bool yard_stopped = false;  ///< and was sent a SIGSTOP or the like.
   std::int64_t now_unix_ms = 0;
 };
 

@@ -61,6 +61,8 @@ std::string_view word_for_state(RunState state) {
   switch (state) {
     case RunState::Running:
       return "running";
+    case RunState::Stopped:
+      return "stopped";
     case RunState::Idle:
       return "idle";
     case RunState::Ended:
@@ -86,6 +88,12 @@ std::string status_header(const StatusView& view) {
     case RunState::Running:
       text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
                           plain(view.execution.host));
+      break;
+    case RunState::Stopped:
+      text += fmt::format(
+          "stopped, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
+          "'fg' in its shell or 'kill -CONT {0}'; what ran goes on",
+          view.execution.yard_pid, plain(view.execution.host));
       break;
     case RunState::Idle:
       text += fmt::format("idle: all has ended, and process {} on {} may run more",
@@ -175,7 +183,8 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
 }
 
 std::string running_text(const StatusView& view) {
-  if (view.running.empty() || view.state != RunState::Running) return {};
+  const bool lives = view.state == RunState::Running || view.state == RunState::Stopped;
+  if (view.running.empty() || !lives) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
   const bool progress = std::ranges::any_of(view.running, [](const journal::TaskRow& row) {
     return row.progress || !row.progress_values.empty();

@@ -23,8 +23,10 @@
 namespace trainyard::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 journal::TaskRow running_row(std::string_view id) {
   journal::TaskRow row = started_row(id);
@@ -57,6 +59,17 @@ StatusView view_of_a_live_run() {
                    .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
   view.machine = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;
+}
+
+TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
+  StatusView view = view_of_a_live_run();
+  view.state = RunState::Stopped;
+  EXPECT_THAT(status_text(view),
+              AllOf(StartsWith("mnist: stopped, as by Ctrl-Z: process 42 on node7 starts nothing "
+                               "and hears of nothing until 'fg' in its shell or 'kill -CONT 42'; "
+                               "what ran goes on\n"),
+                    HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "stopped");
 }
 
 TEST(Status, ShowsALiveRun) {

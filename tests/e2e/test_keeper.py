@@ -183,6 +183,7 @@ groups:
         ran = time.monotonic() - began
         # Its time limit passes as well before the yard hears of anything.
         self.until("a while", lambda: time.monotonic() - began > 4)
+        self.assertEqual(self.status()["state"], "stopped")
         yard.send_signal(signal.SIGCONT)
         self.end_of(yard, expect=0 if ran < 2 else 1)
         (row,) = self.status()["tasks"]

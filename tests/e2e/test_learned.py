@@ -233,6 +233,15 @@ groups:
         self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")
         self.assertIn("nothing yet", self.learned("job.yaml").stdout)
 
+    def test_puts_a_file_that_cannot_be_read_aside(self):
+        kept = self.directory / ".trainyard"
+        kept.mkdir()
+        of_a_newer_one = '{"version": 99, "groups": {}}'
+        (kept / "job.yaml.learned.json").write_text(of_a_newer_one)
+        self.run_once()
+        self.assertEqual((kept / "job.yaml.learned.json.unreadable").read_text(), of_a_newer_one)
+        self.assertNotIn("not used", self.learned("job.yaml").stdout)
+
     def test_says_that_nobody_uses_it(self):
         self.run_once()
         self.assertIn("\nscheduler.auto-adjust is off: no run uses it\n",
