@@ -24,6 +24,7 @@
 #include "cli/version.h"
 #include "link/conversation.h"
 #include "model/event.h"
+#include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/environment.h"
 #include "sys/files.h"
@@ -31,6 +32,7 @@
 #include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/memory_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
 
@@ -142,6 +144,19 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   return object;
 }
 
+/// What the training said of it last, where the errors of this task go.
+std::string what_ran_out() {
+  const std::string directory = text("TRAINYARD_TASK_DIR");
+  const int attempt = number("TRAINYARD_ATTEMPT").value_or(1);
+  const std::string errors =
+      directory + "/" + run::log_name("stderr", static_cast<std::uint32_t>(attempt));
+  const Result<std::string> end =
+      sys::read_end_of_file(errors, wire::kErrorTailBytes, sys::Links::Refuse);
+  const std::optional<std::string> line =
+      end ? wire::out_of_memory_line(*end) : std::optional<std::string>();
+  return line.value_or("the script ran out of memory");
+}
+
 }  // namespace
 
 ExitCode client_wait_command(const ClientWaitOptions& options) {
@@ -152,7 +167,7 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
   Result<void> said;
   if (options.after_out_of_memory) {
-    said = say(*conversation, model::Said::OutOfMemory, "the script ran out of memory");
+    said = say(*conversation, model::Said::OutOfMemory, what_ran_out());
   } else {
     said = say(*conversation, model::Said::Loading);
     if (said) said = say(*conversation, model::Said::Loaded);

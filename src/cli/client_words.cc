@@ -26,6 +26,9 @@ ClientWords::ClientWords(CLI::App& app) {
                   "The training ran out of memory, and is to be retried with more");
   wait_->footer(
       "Prints the device: cpu\n"
+      "Of what memory it ran out, and how much it wanted, is read where the task's errors go; "
+      "where\n"
+      "nothing is said there it is that of the GPU of a task that has one.\n"
       "Exit codes: 0 train now, 1 the yard is gone, or refuses.");
   progress_ = client->add_subcommand("progress", "Say how far the training is");
   progress_->add_option("fraction", progress_options_.fraction, "From 0 to 1")

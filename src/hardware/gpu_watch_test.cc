@@ -259,6 +259,19 @@ TEST_F(GpuWatchTest, FindsAGpuByItsUuidWhenItComesBackWithAnotherNumber) {
   EXPECT_EQ(states[1].used, gb(2));
 }
 
+TEST_F(GpuWatchTest, LosesASliceThatVanishesAndNoOtherOfItsCard) {
+  const std::string card = R"({"devices": [{"uuid": "GPU-aaaa", "name": "Fake A",
+      "pci": "00000000:01:00.0", "memory": 8000000000, "mig": [
+      {"uuid": "MIG-1", "name": "MIG", "memory": 4000000000})";
+  gpus_.show(card + R"(, {"uuid": "MIG-2", "name": "MIG", "memory": 4000000000}]}]})");
+  auto watch = GpuWatch::start(fake());
+  ASSERT_EQ(watch->look_now().size(), 2);
+  gpus_.show(card + "]}]}");
+  const std::vector<GpuState> states = watch->look_now();
+  EXPECT_TRUE(states[0].present);
+  EXPECT_FALSE(states[1].present);
+}
+
 TEST_F(GpuWatchTest, AnswersInTheLoop) {
   gpus_.show_two(FakeGpus::used_by(::getpid(), 1'000'000'000));
   sys::EventLoop loop;  // Outlives the watch.

@@ -4,15 +4,27 @@
 // Reads files and /proc; any thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace trainyard::hardware {
 
-/// Where its daemon keeps its pipes unless CUDA_MPS_PIPE_DIRECTORY says otherwise.
+/// Where its daemon keeps its pipes unless this variable says otherwise.
 constexpr const char* kMpsDirectory = "/tmp/nvidia-mps";
+constexpr const char* kMpsPipes = "CUDA_MPS_PIPE_DIRECTORY";
 
-/// Whether a daemon of our own user runs by the file that it has left there. One that has died is
-/// none, nor is another program that has its number since. That of another user takes none of ours.
-bool mps_runs(const std::string& directory);
+/// A daemon, through which programs that begin while it runs share GPUs until they end.
+struct MpsService {
+  std::string directory;    ///< Where its pipes are.
+  std::int64_t daemon = 0;  ///< Its process.
+};
+
+/// That of our own user which runs by the file that it has left there. One that has died is none,
+/// nor is another program that has its number since. That of another user takes none of ours.
+std::optional<MpsService> find_mps(const std::string& directory);
+
+/// It has died, or another one has taken its place.
+bool is_gone(const MpsService& service);
 
 }  // namespace trainyard::hardware

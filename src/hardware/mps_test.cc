@@ -1,6 +1,6 @@
 #include "hardware/mps.h"
 
-#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,16 +32,24 @@ class Named {
 
 TEST(Mps, RunsWhereItsDaemonIsAliveAndOurs) {
   const sys::TemporaryDirectory directory;
-  EXPECT_FALSE(mps_runs(directory.path())) << "nobody has left a file";
+  EXPECT_FALSE(find_mps(directory.path())) << "nobody has left a file";
   directory.write("nvidia-cuda-mps-control.pid", fmt::format("{}\n", ::getpid()));
-  EXPECT_FALSE(mps_runs(directory.path())) << "another program has its number";
+  EXPECT_FALSE(find_mps(directory.path())) << "another program has its number";
   {
     const Named daemon("nvidia-cuda-mps-control");
-    EXPECT_TRUE(mps_runs(directory.path()));
+    const std::optional<MpsService> service = find_mps(directory.path());
+    ASSERT_TRUE(service);
+    EXPECT_EQ(service->directory, directory.path());
+    EXPECT_EQ(service->daemon, ::getpid());
+    EXPECT_FALSE(is_gone(*service));
+    EXPECT_TRUE(is_gone({.directory = directory.path(), .daemon = ::getppid()}))
+        << "another one has taken its place";
+    directory.write("nvidia-cuda-mps-control.pid", "0");
+    EXPECT_TRUE(is_gone(*service));
   }
   for (const std::string_view wrong : {"", "-1", "0", "many", "1", "999999999"}) {
     directory.write("nvidia-cuda-mps-control.pid", wrong);
-    EXPECT_FALSE(mps_runs(directory.path())) << wrong;
+    EXPECT_FALSE(find_mps(directory.path())) << wrong;
   }
 }
 

@@ -39,7 +39,6 @@ constexpr std::string_view kJaxFraction = "XLA_CLIENT_MEM_FRACTION";
 constexpr std::string_view kJaxFractionOld = "XLA_PYTHON_CLIENT_MEM_FRACTION";
 constexpr std::string_view kJaxAllocator = "XLA_PYTHON_CLIENT_ALLOCATOR";
 constexpr std::string_view kMpsLimit = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT";
-constexpr std::string_view kMpsPipes = "CUDA_MPS_PIPE_DIRECTORY";
 
 /// What understands a cap there.
 struct Capper {

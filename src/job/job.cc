@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "hardware/mps.h"
 #include "job/gpu_caps.h"
 #include "job/job_binding.h"
 #include "job/job_plan.h"
@@ -159,7 +160,7 @@ Variables what_matters(const std::vector<std::string>& environment) {
                                                       kJaxFractionOld,
                                                       kJaxAllocator,
                                                       kMpsLimit,
-                                                      kMpsPipes,
+                                                      hardware::kMpsPipes,
                                                       "PATH",
                                                       "HOME",
                                                       "PYTHONPATH",

@@ -43,8 +43,8 @@ Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
   for (const auto& [variable, value] : environment) {
     if (find_variable(said, variable) == nullptr) basis.environment.emplace_back(variable, value);
   }
-  const std::string* const pipes = find_variable(basis.environment, kMpsPipes);
-  basis.mps = hardware::mps_runs(pipes == nullptr ? hardware::kMpsDirectory : *pipes);
+  const std::string* const pipes = find_variable(basis.environment, hardware::kMpsPipes);
+  basis.mps = hardware::find_mps(pipes == nullptr ? hardware::kMpsDirectory : *pipes).has_value();
   return find_cappers(basis);
 }
 

@@ -27,8 +27,10 @@
 namespace trainyard::job {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -185,7 +187,9 @@ TEST(JobGpus, ThatAreLateMayBeLargeEnoughButForTwoPhaseTasks) {
   LoadOptions looked_at = in_job_directory();
   looked_at.only_shown = true;
   EXPECT_THAT(job_of(text("two-phase: true"), looked_at, machine).notes(),
-              Contains(HasSubstr("can never run here: needs 500 GB of memory on a GPU")));
+              Contains(AllOf(HasSubstr("can never run here: needs 500 GB of memory on a GPU"),
+                             EndsWith("; GPU 1 does not answer, and a task of two phases sees only "
+                                      "those that do when it begins"))));
 }
 
 TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {

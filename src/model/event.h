@@ -173,6 +173,9 @@ struct GpusSampled {
   std::vector<GpuReading> gpus;  ///< One for each of Capacity::gpus, in order.
   std::vector<GpuUse> uses;      ///< In order.
   std::vector<GpuFound> found;   ///< Each once.
+  /// Attempts have ended whose memory is not there any more, and that is told at once: nobody
+  /// starts before, as who comes to their GPUs then may be alone there.
+  bool ends_follow = false;
 };
 
 /// Who starts and ends the processes does not answer any more, or answers again. What runs goes on

@@ -30,7 +30,7 @@ void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
 
 /// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
 /// is gone.
-void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& ended) {
+void read_errors(const std::string& errors, const EndedWhere& where, model::AttemptEnded& ended) {
   ended.last_words = wire::last_words(errors);
   const std::optional<std::string> line = wire::out_of_memory_line(errors);
   const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
@@ -39,7 +39,7 @@ void read_errors(const std::string& errors, bool on_gpus, model::AttemptEnded& e
     ended.of_gpu = wire::is_of_gpu(*line);
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
-  } else if (on_gpus && wire::is_of_mps(errors)) {
+  } else if (where.on_gpus && (where.mps_gone || wire::is_of_mps(errors))) {
     ended.end = model::Vanished{"the MPS service that it shared its GPU through has gone: " +
                                 ended.last_words};
   }
@@ -56,7 +56,7 @@ model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const 
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
     if (news.end != model::End(model::ExitedWith{0})) {
-      read_errors(news.left.errors, where.on_gpus, ended);
+      read_errors(news.left.errors, where, ended);
     }
   }
   ended.ranks = news.ranks;

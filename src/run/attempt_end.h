@@ -15,7 +15,9 @@ namespace trainyard::run {
 struct EndedWhere {
   Duration clock_offset;                           ///< From the keeper's clock to that of the run.
   std::optional<Instant> lived_at = std::nullopt;  ///< It was seen to, last.
-  bool on_gpus = false;                            ///< It had some.
+  bool on_gpus = false;                            ///< It had some,
+  /// and shared them through a service (MPS) that is gone, which nobody had told it to end for.
+  bool mps_gone = false;
 };
 
 /// Without what was seen of the attempt meanwhile, but for this: a keeper that was stopped knows no

@@ -20,6 +20,7 @@
 #include "base/match.h"
 #include "base/time.h"
 #include "hardware/gpu_driver.h"
+#include "hardware/mps.h"
 #include "hardware/process_owner.h"
 #include "link/task_server.h"
 #include "model/command.h"
@@ -33,11 +34,26 @@
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_limits.h"
+#include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "wire/memory_text.h"
 #include "wire/task.h"
 
 namespace trainyard::run {
+namespace {
+
+/// The service through which what is started so shares its GPUs; nothing where none runs.
+std::optional<hardware::MpsService> mps_for(const model::Launch& launch) {
+  const std::string begins = fmt::format("{}=", hardware::kMpsPipes);
+  for (const std::string& variable : launch.environment) {
+    if (variable.starts_with(begins)) return hardware::find_mps(variable.substr(begins.size()));
+  }
+  std::optional<std::string> ours;
+  if (!launch.environment_is_whole) ours = sys::variable(hardware::kMpsPipes);
+  return hardware::find_mps(ours.value_or(hardware::kMpsDirectory));
+}
+
+}  // namespace
 
 LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options)
     : loop_(loop),
@@ -89,6 +105,9 @@ void LocalMachine::carry_out(const model::Command& command) {
           keeper_killed_ = true;
           return keeper_.kill();
         }
+        if (const auto stopped = running_.find(it.key.task); stopped != running_.end()) {
+          stopped->second.mps.reset();
+        }
         keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
       },
       [this](const model::AnswerKill& it) {
@@ -127,7 +146,8 @@ void LocalMachine::start(const model::StartAttempt& command) {
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty(),
                                 .gpu_memory_max = command.gpu_memory_max,
-                                .capped_by = launch.capped_by};
+                                .capped_by = launch.capped_by,
+                                .mps = options_.gpus != nullptr ? mps_for(launch) : std::nullopt};
   keeper_.start(command.key, launch);
 }
 
@@ -157,13 +177,18 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   tasks_->order(command.key, orders);
 }
 
+/// Of what is held nothing is told before the last look that it waits for, nor is a look before
+/// that: it may not show any more what has ended.
 void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
-  inbox_.push_back({.at = now(), .what = gpus_from(states)});
-  if (held_.empty()) return;
-  if (--looks_to_come_ > 0) {
+  if (!held_.empty() && --looks_to_come_ > 0) {
     options_.gpus->ask();
     return;
   }
+  model::GpusSampled seen = gpus_from(states);
+  seen.ends_follow = std::ranges::any_of(held_, [](const model::What& what) {
+    return std::holds_alternative<model::AttemptEnded>(what);
+  });
+  inbox_.push_back({.at = now(), .what = std::move(seen)});
   release_held();
 }
 
@@ -268,9 +293,12 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
   match(
       std::move(report),
       [&](wire::StageWord word) {
-        const bool of_gpu = word.said == model::Said::OutOfMemory && wire::is_of_gpu(word.message);
         const auto running = running_.find(key.task);
         const bool on_gpus = running != running_.end() && running->second.on_gpus;
+        // One that does not say which memory it was trains on a GPU, where that is what lacks.
+        const bool of_gpu =
+            word.said == model::Said::OutOfMemory &&
+            (wire::is_of_gpu(word.message) || (on_gpus && !wire::out_of_memory_line(word.message)));
         if (running != running_.end() && word.said == model::Said::Loaded) {
           running->second.capped_by = word.capped_by;
         }

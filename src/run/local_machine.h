@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/gpu_watch.h"
+#include "hardware/mps.h"
 #include "link/frame_server.h"
 #include "link/task_server.h"
 #include "model/command.h"
@@ -101,7 +102,9 @@ class LocalMachine final : public Machine {
     bool on_gpus = false;
     Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
     std::string capped_by;  ///< What keeps it to that; empty: nothing.
-    bool lost = false;      ///< Its keeper has died, and another one is not there yet.
+    /// Through which it may share its GPUs; nothing once it was told to end.
+    std::optional<hardware::MpsService> mps;
+    bool lost = false;  ///< Its keeper has died, and another one is not there yet.
     Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;

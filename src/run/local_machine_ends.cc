@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "hardware/mps.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "process/keeper.h"
@@ -27,7 +28,8 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   if (found == running_.end() || found->second.key != news.key) return;
   const EndedWhere where{.clock_offset = clock_offset_,
                          .lived_at = found->second.lived_at,
-                         .on_gpus = found->second.on_gpus && options_.gpus != nullptr};
+                         .on_gpus = found->second.on_gpus && options_.gpus != nullptr,
+                         .mps_gone = found->second.mps && hardware::is_gone(*found->second.mps)};
   model::AttemptEnded ended = attempt_ended_from(news, where);
   add_peak(found->second, news, ended.usage);
   conclude(std::move(running_.extract(found).mapped()), std::move(ended));

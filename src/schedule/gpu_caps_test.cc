@@ -74,6 +74,19 @@ TEST(GpuCaps, LeaveOutWhatOthersHaveTakenMeanwhile) {
   EXPECT_EQ(caps(yard.add(each_of(1, gb(3)).build(), at(2))), Texts{"1: 4 GB"});
 }
 
+TEST(GpuCaps, CountNobodyWhoseEndIsAboutToBeTold) {
+  Yard one(each_of(1, gb(3)), kTwoTries, kSharedGpu);
+  one.go(one.first, at(0));
+  static_cast<void>(one.on(
+      at(1), model::GpusSampled{.gpus = {{.used = gb(6)}},
+                                .uses = {{.key = {.task = {0}}, .gpu = {0}, .memory = gb(6)}}}));
+  EXPECT_EQ(caps(one.add(each_of(1, gb(3)).build(), at(2))), Texts{}) << "there is no room";
+  EXPECT_EQ(caps(one.on(at(3), model::GpusSampled{.gpus = {{}}, .ends_follow = true})), Texts{});
+  EXPECT_EQ(caps(one.on(at(3), model::AttemptEnded{.key = {{0}, 1}, .end = model::ExitedWith{3}})),
+            Texts{"1: 0 B"})
+      << "it is alone there";
+}
+
 TEST(GpuCaps, AreTheLeastOfSeveralGpus) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(4), model::GpuIndex{1}), kTwoTries,
             kTwoGpus);

@@ -67,6 +67,20 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
                      to_text(given, request.gpu_memory));
 }
 
+/// Why one that is told at its beginning which GPUs there are cannot have those that are late.
+std::string without_late(const model::Capacity& capacity) {
+  std::string labels;
+  for (const model::Gpu& gpu : capacity.gpus) {
+    if (gpu.late) labels += (labels.empty() ? "" : ", ") + gpu.label();
+  }
+  if (labels.empty()) return "";
+  const bool one = !labels.contains(',');
+  return fmt::format(
+      "; GPU{} {} {} not answer, and a task of two phases sees only those that do when "
+      "it begins",
+      one ? "" : "s", labels, one ? "does" : "do");
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const model::Policy& policy, const model::Capacity& capacity)
@@ -108,6 +122,8 @@ model::Decision Scheduler::on(const model::Event& event) {
   state_->tell_prices(out);
   const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
   if (batch != nullptr && batch->more_follow) look = false;
+  const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
+  if (gpus != nullptr && gpus->ends_follow) look = false;
   if (look) state_->start_what_fits(event.at, out);
   state_->tell_of_trials(out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
@@ -145,7 +161,9 @@ std::optional<std::string> never_fits(const model::Request& request, const model
                        static_cast<double>(capacity.cpus.milli) / 1000);
   }
   if (request.gpus == 0) return std::nullopt;
-  return never_fits_gpus(request, policy, capacity);
+  std::optional<std::string> why = never_fits_gpus(request, policy, capacity);
+  if (why && request.listed_only) *why += without_late(capacity);
+  return why;
 }
 
 }  // namespace trainyard::schedule

@@ -95,7 +95,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   learn_from_running();
   ledger_.release(task);
   // What ended unseen, as where its keeper died, was measured all the same.
-  running.needed.gpu_memory = gpus_.peak_of(task);
+  running.needed.gpu_memory = std::max(running.needed.gpu_memory, gpus_.peak_of(task));
   running.lost_gpu = gpus_.lost_gpu_of(task, at);
   gpus_.release(task, at);
   paces_.ended(task, event.end == model::End(model::ExitedWith{0}), at);

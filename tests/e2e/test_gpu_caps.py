@@ -101,6 +101,35 @@ groups:
         self.assertEqual({row["gpu_capped_by"] for row in kept}, {"torch 2.10.0"})
         self.assertTrue(all(row["gpu_memory_max_bytes"] >= row["gpu_memory_requested_bytes"] for row in kept))
 
+    def test_are_not_told_to_one_that_begins_where_another_has_just_failed(self):
+        self.install("2.10.0")
+        self.write("large.py", "import fake_gpu, pathlib, os, time\nfake_gpu.take(6_000_000_000)\n"
+                   "pathlib.Path(os.environ['TRAINYARD_TASK_DIR'], 'has').touch()\n"
+                   "while not pathlib.Path('fail').exists():\n    time.sleep(0.01)\nraise SystemExit(3)\n")
+        self.environment["PYTHONPATH"] = str(HERE)
+        self.job("""
+name: job
+config: {scheduler.settle-time: 600}
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    gpu-memory: 3GB
+    oom-retries: 0
+    tasks:
+      - {id: large, preempt: false, command: /usr/bin/python3 large.py}
+      - {id: next, command: venv/bin/python task.py 50}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the large one", lambda: self.rows().get("large", {}).get("gpu_memory_now_bytes") == 6_000_000_000)
+        self.write("fail", "")
+        self.until("the next", lambda: self.has("next"))
+        self.go()
+        self.end_of(yard, expect=1)
+        rows = self.rows()
+        self.assertEqual([rows["large"]["word"], rows["next"]["word"], rows["next"]["gpu_memory_max_bytes"]],
+                         ["EXIT 3", "FINISHED", 0])
+
     def test_are_not_told_to_a_torch_that_does_not_begin_with_them(self):
         self.install("2.9.1")
         self.tasks(a=3, b=3)
@@ -160,13 +189,16 @@ groups:
     def test_are_told_to_mps_as_long_as_its_daemon_lives(self):
         self.environment["CUDA_MPS_PIPE_DIRECTORY"] = str(self.directory)
         daemon = self.daemon()
-        # The first time it dies with the daemon, and says so as CUDA does.
+        # The first time it dies with the daemon, and says so as CUDA does, or says what may be anything.
         self.write("task.sh", """
 echo "limit=$CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"
 [ $TRAINYARD_ATTEMPT = 1 ] || exit 0
 touch $TRAINYARD_TASK_DIR/has
 while ! [ -e go ]; do sleep 0.01; done
-echo "RuntimeError: CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server" >&2
+case $TRAINYARD_TASK_ID in
+  a) echo "RuntimeError: CUDA error: MPS client failed to connect to the MPS control daemon or the MPS server" >&2 ;;
+  b) echo "RuntimeError: CUDA error: unspecified launch failure" >&2 ;;
+esac
 exit 1
 """)
         self.job("""
@@ -187,6 +219,7 @@ groups:
         self.go()
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("g/a: LOST", errors)
+        self.assertIn("g/b: LOST", errors)
         self.assertIn("the MPS service that it shared its GPU through has gone", errors)
         self.assertEqual({name: (row["word"], row["attempt"]) for name, row in self.rows().items()},
                          {"a": ("FINISHED", 2), "b": ("FINISHED", 2)})

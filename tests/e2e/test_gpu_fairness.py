@@ -1,5 +1,6 @@
 """Out of memory on a card that tasks share: whose fault it is, who has to go, and what the last try gets."""
 from test_gpus import GB, HERE, GpuTest
+from yard import TRAINYARD
 
 # Takes memory piece by piece: "1:", then, when the file exists, "2:now". Runs out of it as its words say.
 TASK = """
@@ -75,6 +76,66 @@ groups:
         rows = self.rows()
         self.assertEqual({name: (row["word"], row["attempt"]) for name, row in rows.items()},
                          {"greedy": ("FINISHED", 1), "good": ("FINISHED", 2)})
+
+    def two_phases(self, takes, quiet=False):
+        """The keys of a shell script that trains with these pieces, and again when memory has run out."""
+        away = " 2> /dev/null" if quiet else ""
+        self.write("phases.sh", f"""
+device=$({TRAINYARD} client wait-device) || exit 9
+while ! /usr/bin/python3 task.py {takes}{away}; do
+  device=$({TRAINYARD} client wait-device --after-out-of-memory) || exit 7
+done
+""")
+
+    def two_phase_job(self, keys, neighbour):
+        self.job(f"""
+name: job
+config: {{scheduler.settle-time: 0}}
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks:
+      - {{id: greedy, gpu-memory: 3GB, preempt: false, command: "/usr/bin/python3 task.py quiet {neighbour}"}}
+      - {{id: good, {keys}, two-phase: true, command: sh phases.sh}}
+""")
+
+    def test_is_not_counted_of_a_shell_script_of_two_phases_either(self):
+        self.two_phases("quiet 1: 2:now")
+        self.two_phase_job("gpu-memory: 3GB, oom-retries: 0", "1: 5.5:more 0:go")
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: (self.memory_of("greedy"), self.memory_of("good")) == (GB, GB))
+        self.write("more", "")
+        self.until("what it took", lambda: self.memory_of("greedy") == 6.5 * GB)
+        self.write("now", "")
+        self.until("the first try", lambda: "INTERRUPT" in self.life("good"))
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("CUDA error: out of memory; other tasks had 3.5 GB of GPU 0 beyond what was reserved for "
+                      "them; retried with 3 GB on its GPU", errors)
+        self.assertEqual(self.rows()["good"]["word"], "FINISHED")
+
+    def test_of_a_process_that_is_kept_or_not_gets_what_it_printed(self):
+        self.two_phases("numbers 1: 4.5:now")
+        self.two_phase_job("gpu-memory: 2GB", "3: 0:go")
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: (self.memory_of("greedy"), self.memory_of("good")) == (3 * GB, GB))
+        self.write("now", "")
+        self.until("the first try", lambda: "INTERRUPT" in self.life("good"))
+        self.go()
+        self.end_of(yard, expect=0)
+        self.assertAlmostEqual(self.rows()["good"]["gpu_memory_requested_bytes"], 5.5 * GB, delta=0.01 * GB)
+
+    def test_of_a_script_that_says_nothing_was_that_of_its_gpu(self):
+        self.two_phases("quiet 1: 4.5:now", quiet=True)
+        self.two_phase_job("gpu-memory: 4GB", "3: 0:go")
+        yard = self.start("run", "job.yaml")
+        self.until("both", lambda: (self.memory_of("greedy"), self.memory_of("good")) == (3 * GB, GB))
+        self.write("now", "")
+        self.until("the first try", lambda: "INTERRUPT" in self.life("good"))
+        self.go()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("out of memory; retried with 6 GB on its GPU", errors)
 
     def test_ends_who_took_more_than_was_reserved_before_its_neighbour_lacks_its_own(self):
         self.tasks(greedy=("gpu-memory: 3GB, oom-retries: 0", "quiet 6.5: 0:go"),

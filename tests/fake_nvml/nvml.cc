@@ -65,19 +65,25 @@ void* handle_of(std::uintptr_t number) {
   return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): nobody follows it.
 }
 
-const Json& card_of(void* handle) {
+/// What a handle leads to that is not there any more.
+const Json& nothing() {
   static const Json none = Json::object();
+  return none;
+}
+
+const Json& card_of(void* handle) {
   const std::size_t index = (number(handle) % 100) - 1;
   const Json& all = devices();
   const auto list = all.find("devices");
-  return list == all.end() || index >= list->size() ? none : (*list)[index];
+  return list == all.end() || index >= list->size() ? nothing() : (*list)[index];
 }
 
 const Json& device_of(void* handle) {
   const Json& card = card_of(handle);
   const std::uintptr_t slice = number(handle) / 100;
   if (slice == 0) return card;
-  return card.at("mig").at(slice - 1);
+  const auto slices = card.find("mig");
+  return slices == card.end() || slice > slices->size() ? nothing() : (*slices)[slice - 1];
 }
 
 bool lives(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM; }
@@ -89,6 +95,7 @@ int ready(void* handle) {
     std::this_thread::sleep_for(std::chrono::duration<double>(hang));
   }
   if (card.value("crash", false)) std::abort();
+  if (device_of(handle).empty()) return kNotFound;
   return card.value("lost", false) ? kGpuIsLost : kSuccess;
 }
 
