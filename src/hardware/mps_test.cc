@@ -1,7 +1,7 @@
 #include "hardware/mps.h"
 
+#include <array>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <sys/prctl.h>
@@ -19,15 +19,15 @@ namespace {
 class Named {
  public:
   explicit Named(const char* name) {
-    ::prctl(PR_GET_NAME, before_);
+    ::prctl(PR_GET_NAME, before_.data());
     ::prctl(PR_SET_NAME, name);
   }
   Named(const Named&) = delete;
   Named& operator=(const Named&) = delete;
-  ~Named() { ::prctl(PR_SET_NAME, before_); }
+  ~Named() { ::prctl(PR_SET_NAME, before_.data()); }
 
  private:
-  char before_[16] = {};
+  std::array<char, 16> before_{};
 };
 
 TEST(Mps, RunsWhereItsDaemonIsAliveAndOurs) {

@@ -295,7 +295,7 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
       [&](wire::StageWord word) {
         const auto running = running_.find(key.task);
         const bool on_gpus = running != running_.end() && running->second.on_gpus;
-        // One that does not say which memory it was trains on a GPU, where that is what lacks.
+        // Where it does not say which memory that was, it is that of its GPU if it has one.
         const bool of_gpu =
             word.said == model::Said::OutOfMemory &&
             (wire::is_of_gpu(word.message) || (on_gpus && !wire::out_of_memory_line(word.message)));

@@ -88,6 +88,16 @@ TEST(Ranks, OfWhichOneRanOutOfMemoryAreNamedWithEachTry) {
   EXPECT_EQ(told(yard, ended), "rank 1: MemoryError; retried with 1.2 GB");
 }
 
+TEST(Ranks, ThatHadTheMostMemoryOfTheMachineAreNotNamedWhereThatOfAGpuRanOut) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)).ranks(2).on_gpus(1, gb(2)), {}, kTwoGpus);
+  static_cast<void>(yard.started(0, at(1)));
+  model::AttemptEnded ended = end_of(
+      model::ExitedWith{1}, {.failed = 1, .finished = {}, .largest = 0, .largest_memory = mb(900)});
+  ended.out_of_memory = "CUDA out of memory";
+  ended.of_gpu = true;
+  EXPECT_EQ(told(yard, ended), "rank 1: CUDA out of memory; retried with 3 GB on its GPU");
+}
+
 TEST(Ranks, AreNotToldOfWhereATaskIsOneProcess) {
   Yard yard = yard_of(0);
   EXPECT_EQ(told(yard, end_of(model::ExitedWith{1}, {})), "ended with exit code 1");

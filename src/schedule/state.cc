@@ -193,7 +193,10 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     begin_loading(task, out);
   }
   // Of two phases the ranks have said themselves which one it was.
-  RankWords words = rank_words(event.ranks, ending, shape.terms.ranks);
+  model::RanksAtEnd ranks = event.ranks;
+  // That is of the machine's memory.
+  if (running.lack != Lack::HostMemory) ranks.largest.reset();
+  RankWords words = rank_words(ranks, ending, shape.terms.ranks);
   if (running.word) words.before.clear();
   ending.message = words.before + ending.message + words.after;
   const std::optional<AnotherTry> next = next_try(running, setback);
