@@ -1,6 +1,7 @@
 #include "job/gpu_caps.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -134,6 +135,7 @@ std::string pinned_limit(const CapAmount& amount) {
   constexpr std::int64_t kMebibyte = 1 << 20;
   const std::int64_t each = amount.most.count / std::max(amount.sharing, 1) / kMebibyte;
   std::vector<std::string> parts;
+  parts.reserve(static_cast<std::size_t>(std::max(amount.gpus_of_machine, 0)));
   for (int gpu = 0; gpu < amount.gpus_of_machine; ++gpu) {
     parts.push_back(fmt::format("{}={}M", gpu, std::max<std::int64_t>(1, each)));
   }
@@ -184,6 +186,7 @@ bool is_capped_at_start(const model::Terms& terms) {
 
 std::string to_text(const Cappers& cappers) {
   std::vector<std::string_view> names;
+  names.reserve(cappers.found.size());
   for (const Capper& capper : cappers.found) names.push_back(capper.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }

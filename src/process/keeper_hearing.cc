@@ -67,8 +67,11 @@ bool Keeper::State::read_what_is_there(std::vector<KeeperNews>& news) {
     reader.add({buffer.data(), static_cast<std::size_t>(got)});
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader.next();
-      if (message && !*message) break;
-      if (message && take_message(**std::move(message))) continue;
+      if (message) {
+        std::optional<KeeperMessage>& whole = *message;
+        if (!whole) break;
+        if (take_message(std::move(*whole))) continue;
+      }
       // What it has sent makes no sense, and nor would what comes: another one is to take its
       // place.
       sys::send_signal(ended, SIGKILL);
@@ -141,7 +144,7 @@ void Keeper::State::hear_guard() {
 void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
   std::string why = how_it_died(word);
   dead = false;
-  keeper = *word.keeper;
+  keeper = word.keeper.value_or(0);
   ended = sys::open_pidfd(keeper);
   socket = std::move(word.socket);
   heard_at = sys::EventLoop::now();

@@ -26,10 +26,11 @@ namespace trainyard::run {
 void LocalMachine::hear_end(const process::ProcessEnded& news) {
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
+  const std::optional<hardware::MpsService>& mps = found->second.mps;
   const EndedWhere where{.clock_offset = clock_offset_,
                          .lived_at = found->second.lived_at,
                          .on_gpus = found->second.on_gpus && options_.gpus != nullptr,
-                         .mps_gone = found->second.mps && hardware::is_gone(*found->second.mps)};
+                         .mps_gone = mps && hardware::is_gone(*mps)};
   model::AttemptEnded ended = attempt_ended_from(news, where);
   add_peak(found->second, news, ended.usage);
   conclude(std::move(running_.extract(found).mapped()), std::move(ended));

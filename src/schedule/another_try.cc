@@ -92,7 +92,7 @@ int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy
 
 bool ends_without_gpu_memory(const model::Terms& terms, const model::Policy& policy) {
   return terms.gpu_memory_limit == model::GpuMemoryLimit::Hard ||
-         memory_tries_max(Stage::Train, terms, policy) == 1;
+         memory_tries_max(Stage::Train, terms, policy) <= 1;
 }
 
 std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries& tries,

@@ -150,9 +150,11 @@ TEST(Learning, ReservesWhatNearlyAllTookForOneThatIsNotTriedAgain) {
   EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).retries({.out_of_memory = 0})), enough);
   EXPECT_EQ(fourth_after_2_3_and_6(PlanBuilder(four).gpu_memory_limit(model::GpuMemoryLimit::Hard)),
             enough);
-  model::Policy once = kLearns;
-  once.train_retries = 1;
-  EXPECT_EQ(fourth_after_2_3_and_6(four, once), enough);
+  for (const int tries : {1, 0}) {
+    model::Policy once = kLearns;
+    once.train_retries = tries;
+    EXPECT_EQ(fourth_after_2_3_and_6(four, once), enough) << tries;
+  }
 }
 
 TEST(Learning, KeepsAskingForAWholeCardWhereNobodySawWhatWasTaken) {
