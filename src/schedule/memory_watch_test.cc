@@ -59,6 +59,18 @@ TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
       "3.6 GB");
 }
 
+TEST(MemoryLimit, IsNotHeldAgainstAnAttemptForWhatTheOneBeforeHad) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard().retries({.failures = 1}));
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.ended(0, at(1), model::ExitedWith{3})), Texts{"start 0#2 with 2 GB"});
+  const auto had = [](std::uint32_t attempt) {
+    return model::Sampled{.memory_available = gb(7),
+                          .tasks = {{.key = {{0}, attempt}, .memory = gb(5)}}};
+  };
+  EXPECT_EQ(commands(yard.on(at(2), had(1))), Texts{}) << "the reading comes late";
+  EXPECT_EQ(commands(yard.on(at(3), had(2))), Texts{"stop 0#2"});
+}
+
 TEST(MemoryLimit, IsNoneWhereNobodySaysSo) {
   Yard yard(PlanBuilder().tasks(1, gb(2)));
   yard.go(yard.first, at(0));

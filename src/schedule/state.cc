@@ -43,8 +43,19 @@ Scheduler::State::State(const model::Policy& policy, const model::Capacity& capa
       gate_(capacity.gpus.size()) {}
 
 void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model::Decision& out) {
-  // First of all: who has taken how much is read from the ledger from here on.
-  ledger_.see(reading);
+  // First of all: who has taken how much is read from the ledger from here on. What an older
+  // attempt had says nothing of the one that runs.
+  const auto is_old = [this](const model::TaskSample& sample) {
+    const auto found = running_.find(sample.key.task);
+    return found != running_.end() && found->second.key != sample.key;
+  };
+  if (std::ranges::any_of(reading.tasks, is_old)) {
+    model::Sampled fresh = reading;
+    std::erase_if(fresh.tasks, is_old);
+    ledger_.see(fresh);
+  } else {
+    ledger_.see(reading);
+  }
   learn_from_running();
   end_those_over_their_limit(at, out);
   if (policy_.watches_memory) watch_memory(at, out);

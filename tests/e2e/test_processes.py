@@ -68,7 +68,7 @@ class Processes(YardTest):
     def test_nothing_outlives_a_yard_that_is_killed(self):
         self.job(job_of(DAEMON.replace("{then}", "sleep 1000")))
         yard = self.start("run", "job.yaml")
-        self.until_file("daemon.pid")
+        self.until_written("daemon.pid")
         self.running(2)
         yard.kill()
         yard.wait()
@@ -124,7 +124,7 @@ class Processes(YardTest):
     def test_nothing_outlives_a_yard_and_a_keeper_that_are_killed_at_once(self):
         self.run_away()
         yard = self.start("run", "job.yaml")
-        self.until_file("daemon.pid")
+        self.until_written("daemon.pid")
         # Stopped first: else the one that outlives the other for a moment would end everything itself.
         both = (yard.pid, keeper_of(yard.pid))
         for what in (signal.SIGSTOP, signal.SIGKILL):
@@ -164,7 +164,7 @@ done
                                 env=self.environment, stdin=its_end, stdout=its_end, stderr=its_end,
                                 preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
         self.started.append(yard)
-        self.until_file("daemon.pid")
+        self.until_written("daemon.pid")
         # Whoever kills a terminal kills what belongs to it.
         subprocess.run(["pkill", "-9", "-t", os.ttyname(its_end).removeprefix("/dev/")], check=True)
         yard.wait(60)

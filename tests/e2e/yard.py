@@ -91,6 +91,10 @@ class YardTest(unittest.TestCase):
     def until_file(self, name):
         return self.until(name, lambda: (self.directory / name).exists())
 
+    def until_written(self, name):
+        """Of a file into which a shell writes: it is there a moment before its text is."""
+        return self.until(name, lambda: (self.directory / name).exists() and self.text(name))
+
     def open_gate(self):
         """Lets whoever reads the fifo `gate` go on. Waits until somebody does."""
         with open(self.directory / "gate", "w"):
