@@ -108,6 +108,19 @@ ExitCode learned_show_command(const LearnedOptions& options);
 ExitCode learned_write_command(const LearnedOptions& options);
 ExitCode learned_forget_command(const LearnedOptions& options);
 
+struct ResultsOptions {
+  std::vector<std::string> runs;   ///< Empty: the latest under ./runs.
+  std::vector<std::string> over;   ///< Keys to average over.
+  std::vector<std::string> where;  ///< Conditions, all of which hold for what is shown.
+  std::string sort;                ///< A column, with a minus before it downwards; may be empty.
+  std::vector<std::string> pivot;  ///< Two keys, or none.
+  std::string show;                ///< The field of a pivot; empty: the obvious one.
+  bool csv = false;
+  bool markdown = false;
+  bool json = false;
+};
+ExitCode results_command(const ResultsOptions& options);
+
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
   std::string config_file;

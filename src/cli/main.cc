@@ -19,6 +19,7 @@
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
 #include "cli/ranks_words.h"
+#include "cli/results_words.h"
 #include "cli/version.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
@@ -245,6 +246,26 @@ CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   return devices;
 }
 
+CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Say what of this machine tasks may have, and why");
+  add_configuration(*doctor, options.config_file, options.settings);
+  return doctor;
+}
+
+/// Returns `config init`; the other one is `config show`.
+CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
+  CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
+  config->require_subcommand(1);
+  CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
+  show->add_option("job", options.job_file, "A job file whose 'config:' counts too");
+  show->add_flag("--json", options.json, "For programs");
+  add_configuration(*show, options.config_file, options.settings);
+  CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
+  init->add_flag("--force", options.force, "Write over one that is there");
+  return init;
+}
+
 /// `help run` is `run --help`, and `help` alone `--help`: what people type first. False: it is
 /// something else.
 bool move_help_to_the_end(std::vector<const char*>& words) {
@@ -273,20 +294,11 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   LearnedWords learned(app);
+  ResultsWords results(app);
   ClientWords client(app);
   const RanksWords ranks(app);
-  CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
-  config->require_subcommand(1);
-  CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
-  show->add_option("job", line.config.job_file, "A job file whose 'config:' counts too");
-  show->add_flag("--json", line.config.json, "For programs");
-  add_configuration(*show, line.config.config_file, line.config.settings);
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "Say what of this machine tasks may have, and why");
-  add_configuration(*doctor, line.config.config_file, line.config.settings);
-  const CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
-  CLI::App* init_options = config->get_subcommand("init");
-  init_options->add_flag("--force", line.config.force, "Write over one that is there");
+  const CLI::App* doctor = add_doctor(app, line.config);
+  const CLI::App* init = add_config(app, line.config);
   app.add_subcommand(std::string(kHelp), "Show how a command is used: help run");
 
   std::vector<const char*> typed(argv, argv + argc);
@@ -296,7 +308,9 @@ ExitCode main(int argc, const char* const* argv) {
     if (!unknown.empty()) return fail(unknown);
   }
   try {
-    const std::vector<const char*> words = RanksWords::without_separator(typed);
+    std::string sort;
+    const std::vector<const char*> words =
+        ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
@@ -319,6 +333,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
+  if (const std::optional<ExitCode> done = results.run()) return *done;
   if (const std::optional<ExitCode> done = client.run()) return *done;
   // It has the exit code of the command.
   if (const std::optional<int> code = ranks.run()) return static_cast<ExitCode>(*code);

@@ -225,13 +225,14 @@ groups:
             tried(*words, name="run --dry-run")
         for words in (["plan", "job.yaml"], ["plan", "large.yaml"], ["status", "waits"], ["status", "nowhere"],
                       ["logs", "a", "waits"], ["logs", "x", "waits"], ["devices", "waits"], ["devices", "nowhere"],
+                      ["results", "waits"], ["results", "nowhere"],
                       ["learned", "job.yaml"], ["learned", "forget", "job.yaml"], ["learned", "nowhere.yaml"],
                       ["submit", "more.yaml", "--run-dir", "waits"], ["submit", "job.yaml", "--run-dir", "runs/job"],
                       ["kill", "b", "waits"], ["kill", "g/c", "waits"], ["kill", "x", "waits"],
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"]):
             tried(*words)
-        for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["devices", "waits"], ["config", "show"],
+        for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["results", "waits"], ["devices", "waits"], ["config", "show"],
                       ["doctor"], ["help"], ["submit", "more.yaml", "--run-dir", "waits"]):
             tried(*words, prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         tried("run", "--dry-run", "job.yaml", name="run --dry-run", prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))

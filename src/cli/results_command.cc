@@ -1,0 +1,76 @@
+// `trainyard results`: what tasks came to, as a table.
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "journal/reader.h"
+#include "report/result_condition.h"
+#include "report/result_means.h"
+#include "report/result_table.h"
+#include "report/result_table_text.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// The tasks of a run, under its name as seen from here: "runs/sweep".
+Result<void> add_tasks_of(const std::string& named, report::ResultRows& rows) {
+  const Result<std::string> run = find_run(named);
+  if (!run) return std::unexpected(run.error());
+  Result<journal::JournalReader> reader = open_run(*run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const std::string name = seen_from_here(*run);
+  return reader->tasks({}, [&](const journal::TaskRow& row) {
+    rows.add(name, row);
+    return true;
+  });
+}
+
+Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
+  for (const std::string& text : options.where) {
+    const Result<report::Condition> condition = report::parse_condition(text);
+    if (!condition) return std::unexpected(condition.error());
+    if (Result<void> kept = report::keep_where(table, *condition); !kept) {
+      return std::unexpected(std::move(kept.error()));
+    }
+  }
+  if (options.pivot.size() == 2) {
+    return report::pivoted(table, options.pivot[0], options.pivot[1], options.show);
+  }
+  if (!options.over.empty()) {
+    Result<report::ResultTable> averaged = report::averaged_over(table, options.over);
+    if (!averaged) return averaged;
+    table = std::move(*averaged);
+  } else {
+    report::note_missing(table);
+  }
+  if (!options.sort.empty()) {
+    if (Result<void> sorted = report::sort_by(table, options.sort); !sorted) {
+      return std::unexpected(std::move(sorted.error()));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+ExitCode results_command(const ResultsOptions& options) {
+  report::ResultRows rows;
+  const std::vector<std::string> latest{""};
+  for (const std::string& run : options.runs.empty() ? latest : options.runs) {
+    if (const Result<void> added = add_tasks_of(run, rows); !added) return fail(added.error());
+  }
+  const Result<report::ResultTable> table = asked_for(options, std::move(rows).table());
+  if (!table) return fail(table.error());
+  if (options.json) return answer(report::result_table_json(*table));
+  if (options.csv) return answer(report::result_table_csv(*table));
+  if (options.markdown) return answer(report::result_table_markdown(*table));
+  return answer(report::result_table_text(*table));
+}
+
+}  // namespace trainyard::cli

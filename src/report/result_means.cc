@@ -1,0 +1,307 @@
+#include "report/result_means.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <expected>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "report/result_fields.h"
+#include "report/result_table.h"
+
+namespace trainyard::report {
+namespace {
+
+using Row = std::vector<ResultCell>;
+using Places = std::vector<std::size_t>;
+
+constexpr std::string_view kTasks = "tasks";
+
+Places places_of(const ResultTable& table, ColumnKind kind) {
+  Places places;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].kind == kind) places.push_back(i);
+  }
+  return places;
+}
+
+std::vector<std::string> texts_at(const Row& row, const Places& places) {
+  std::vector<std::string> texts;
+  texts.reserve(places.size());
+  for (const std::size_t place : places) texts.push_back(row[place].text);
+  return texts;
+}
+
+/// "lr=0.1,seed=3"
+std::string named(const ResultTable& table, const Places& places,
+                  const std::vector<std::string>& texts) {
+  std::string name;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    name += fmt::format("{}{}={}", i == 0 ? "" : ",", table.columns[places[i]].name, texts[i]);
+  }
+  return name;
+}
+
+/// A bounded number of notes, and how many more there would be.
+class Notes {
+ public:
+  void add(std::string note) {
+    if (notes_.size() < ResultTable::kNotesMax) {
+      notes_.push_back(std::move(note));
+    } else {
+      ++more_;
+    }
+  }
+  [[nodiscard]] std::vector<std::string> take() && {
+    if (more_ > 0) notes_.back() = fmt::format("and {} more", more_ + 1);
+    return std::move(notes_);
+  }
+
+ private:
+  std::vector<std::string> notes_;
+  std::size_t more_ = 0;
+};
+
+/// The mean of the numbers at one place of these rows.
+ResultCell mean_of(const std::vector<const Row*>& rows, std::size_t place) {
+  ResultCell mean;
+  double sum = 0;
+  for (const Row* const row : rows) {
+    const std::optional<double>& number = (*row)[place].number;
+    if (!number) continue;
+    sum += *number;
+    ++mean.count;
+  }
+  if (mean.count == 0) return mean;
+  const double middle = sum / mean.count;
+  double squares = 0;
+  for (const Row* const row : rows) {
+    const double off = (*row)[place].number.value_or(middle) - middle;
+    squares += off * off;
+  }
+  if (mean.count > 1) mean.deviation = std::sqrt(squares / (mean.count - 1));
+  mean.number = middle;
+  mean.text = fmt::format("{}", middle);
+  return mean;
+}
+
+bool has_result(const Row& row, const Places& fields) {
+  return std::ranges::any_of(fields, [&](std::size_t place) { return row[place].count > 0; });
+}
+
+/// What averaging looks at.
+struct Averaging {
+  const ResultTable& table;
+  Places kept;    ///< The keys that stay,
+  Places gone;    ///< and those that it goes over.
+  Places fields;  ///< What is averaged.
+  std::size_t status = 0;
+};
+
+/// Rows that become one, in the order in which the first of each came.
+std::vector<std::vector<const Row*>> together(const Averaging& of) {
+  std::map<std::vector<std::string>, std::size_t> places;
+  std::vector<std::vector<const Row*>> groups;
+  for (const Row& row : of.table.rows) {
+    const auto [place, is_new] = places.try_emplace(texts_at(row, of.kept), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(&row);
+  }
+  return groups;
+}
+
+/// Who of a group is not there, or has no result.
+void note_missing(const Averaging& of, const std::vector<const Row*>& group,
+                  const std::set<std::vector<std::string>>& all, Notes& notes) {
+  const std::vector<std::string> kept = texts_at(*group.front(), of.kept);
+  Places both = of.kept;
+  std::ranges::copy(of.gone, std::back_inserter(both));
+  const auto name = [&](const std::vector<std::string>& over) {
+    std::vector<std::string> texts = kept;
+    std::ranges::copy(over, std::back_inserter(texts));
+    return named(of.table, both, texts);
+  };
+  std::set<std::vector<std::string>> there;
+  for (const Row* const row : group) {
+    std::vector<std::string> over = texts_at(*row, of.gone);
+    if (!has_result(*row, of.fields)) {
+      notes.add(fmt::format("{}: no result, {}", name(over), (*row)[of.status].text));
+    }
+    there.insert(std::move(over));
+  }
+  for (const std::vector<std::string>& over : all) {
+    if (!there.contains(over)) notes.add(fmt::format("{}: there is no such task", name(over)));
+  }
+}
+
+std::optional<std::string_view> obvious_field(const ResultTable& table, const Places& fields) {
+  if (fields.size() == 1) return table.columns[fields.front()].name;
+  for (const bool accuracies : {true, false}) {
+    std::optional<std::string_view> found;
+    int count = 0;
+    for (const std::size_t place : fields) {
+      const std::string& name = table.columns[place].name;
+      const bool fits = accuracies ? is_accuracy(name) : score_direction(name).has_value();
+      if (!fits) continue;
+      found = name;
+      ++count;
+    }
+    if (count == 1) return found;
+  }
+  return std::nullopt;
+}
+
+/// A key or a field may have the same name.
+std::optional<std::size_t> fact_column(const ResultTable& table, std::string_view name) {
+  for (const std::size_t place : places_of(table, ColumnKind::Fact)) {
+    if (table.columns[place].name == name) return place;
+  }
+  return std::nullopt;
+}
+
+Places numbers_of(const ResultTable& table) {
+  Places places = places_of(table, ColumnKind::Field);
+  std::erase_if(places, [&](std::size_t place) { return !table.columns[place].shown.numeric; });
+  return places;
+}
+
+std::vector<std::string> values_at(const ResultTable& table, std::size_t place) {
+  std::vector<ResultCell> cells;
+  for (const Row& row : table.rows) {
+    if (std::ranges::find(cells, row[place].text, &ResultCell::text) == cells.end()) {
+      cells.push_back(row[place]);
+    }
+  }
+  if (std::ranges::all_of(cells, [](const ResultCell& it) { return it.number.has_value(); })) {
+    std::ranges::sort(cells, comes_before);
+  }
+  std::vector<std::string> values;
+  std::ranges::transform(cells, std::back_inserter(values), &ResultCell::text);
+  return values;
+}
+
+Result<std::size_t> key_column(const ResultTable& table, std::string_view name) {
+  Result<std::size_t> place = table.column(name);
+  if (!place || table.columns[*place].kind == ColumnKind::Key) return place;
+  return std::unexpected(Error{fmt::format("'{}' is no key of the matrix", name)});
+}
+
+}  // namespace
+
+void note_missing(ResultTable& table) {
+  const Places keys = places_of(table, ColumnKind::Key);
+  const Places fields = places_of(table, ColumnKind::Field);
+  const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
+  if (!status) return;
+  Notes notes;
+  for (const Row& row : table.rows) {
+    if (has_result(row, fields)) continue;
+    notes.add(fmt::format("{}: no result, {}", named(table, keys, texts_at(row, keys)),
+                          row[*status].text));
+  }
+  table.notes = std::move(notes).take();
+}
+
+Result<ResultTable> averaged_over(const ResultTable& table, const std::vector<std::string>& keys) {
+  Averaging of{.table = table, .kept = {}, .gone = {}, .fields = numbers_of(table)};
+  for (const std::string& key : keys) {
+    const Result<std::size_t> place = key_column(table, key);
+    if (!place) return std::unexpected(place.error());
+    if (std::ranges::find(of.gone, *place) == of.gone.end()) of.gone.push_back(*place);
+  }
+  of.kept = places_of(table, ColumnKind::Key);
+  std::erase_if(of.kept,
+                [&](std::size_t it) { return std::ranges::find(of.gone, it) != of.gone.end(); });
+  const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
+  const std::optional<std::size_t> time = fact_column(table, kTimeColumn);
+  if (!status || !time) return std::unexpected(Error{"it is averaged already"});
+  of.status = *status;
+  ResultTable averaged;
+  for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
+  averaged.columns.push_back({.name = std::string(kTasks), .kind = ColumnKind::Fact, .shown = {}});
+  Places means{*time};
+  std::ranges::copy(of.fields, std::back_inserter(means));
+  for (const std::size_t place : means) {
+    averaged.columns.push_back(table.columns[place]);
+    averaged.columns.back().averaged = true;
+  }
+  std::set<std::vector<std::string>> all;
+  for (const auto& row : table.rows) all.insert(texts_at(row, of.gone));
+  Notes notes;
+  for (const std::vector<const Row*>& group : together(of)) {
+    Row row;
+    for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);
+    const auto count =
+        std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.fields); });
+    row.push_back(key_cell(fmt::format("{}", count)));
+    for (const std::size_t place : means) row.push_back(mean_of(group, place));
+    note_missing(of, group, all, notes);
+    averaged.rows.push_back(std::move(row));
+  }
+  averaged.notes = std::move(notes).take();
+  return averaged;
+}
+
+Result<ResultTable> pivoted(const ResultTable& table, std::string_view rows,
+                            std::string_view columns, std::string_view field) {
+  const Result<std::size_t> down = key_column(table, rows);
+  if (!down) return std::unexpected(down.error());
+  const Result<std::size_t> across = key_column(table, columns);
+  if (!across) return std::unexpected(across.error());
+  const Places numbers = numbers_of(table);
+  const std::optional<std::string_view> wanted =
+      field.empty() ? obvious_field(table, numbers) : std::optional(field);
+  if (!wanted) {
+    return std::unexpected(Error{"which field? '--show <field>' says which one is shown"});
+  }
+  std::vector<std::string> others;
+  for (const std::size_t place : places_of(table, ColumnKind::Key)) {
+    if (place != *down && place != *across) others.push_back(table.columns[place].name);
+  }
+  const Result<ResultTable> averaged = averaged_over(table, others);
+  if (!averaged) return averaged;
+  const Result<std::size_t> shown = averaged->column(*wanted);
+  if (!shown) return std::unexpected(shown.error());
+  const std::size_t row_key = averaged->column(rows).value_or(0);
+  const std::size_t column_key = averaged->column(columns).value_or(0);
+  ResultTable turned;
+  turned.columns.push_back(averaged->columns[row_key]);
+  const std::vector<std::string> titles = values_at(*averaged, column_key);
+  for (const std::string& title : titles) {
+    turned.columns.push_back(averaged->columns[*shown]);
+    turned.columns.back().name = fmt::format("{}={}", columns, title);
+  }
+  Notes notes;
+  notes.add(fmt::format("shown: {}", *wanted));
+  for (const std::string& note : averaged->notes) notes.add(note);
+  for (const std::string& value : values_at(*averaged, row_key)) {
+    Row row(turned.columns.size());
+    std::set<std::string_view> there;
+    row[0] = key_cell(value);
+    for (const Row& from : averaged->rows) {
+      if (from[row_key].text != value) continue;
+      const auto title = std::ranges::find(titles, from[column_key].text);
+      there.insert(*title);
+      row[static_cast<std::size_t>(title - titles.begin()) + 1] = from[*shown];
+    }
+    turned.rows.push_back(std::move(row));
+    for (const std::string& title : titles) {
+      if (there.contains(title)) continue;
+      notes.add(fmt::format("{}={},{}={}: there is no such task", rows, value, columns, title));
+    }
+  }
+  turned.notes = std::move(notes).take();
+  return turned;
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,26 @@
+// Tables of results over several tasks each: means over seeds, one key across another; and what is
+// missing in them. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "report/result_table.h"
+
+namespace trainyard::report {
+
+/// Says in the notes which rows have no result, and why. For a table of tasks.
+void note_missing(ResultTable& table);
+
+/// One row for all that differ in these keys alone, with the means of what is a number. Who has no
+/// result is not counted; it is named in the notes, and so is a cell that another row has.
+Result<ResultTable> averaged_over(const ResultTable& table, const std::vector<std::string>& keys);
+
+/// A row for each value of one key and a column for each of another one, averaged over all others.
+/// `field` may be empty where one is the obvious score, or there is only one.
+Result<ResultTable> pivoted(const ResultTable& table, std::string_view rows,
+                            std::string_view columns, std::string_view field);
+
+}  // namespace trainyard::report

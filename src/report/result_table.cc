@@ -1,0 +1,166 @@
+#include "report/result_table.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <expected>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/duration_text.h"
+#include "base/nearest.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+namespace {
+
+ResultCell cell_of(const Field* field) {
+  if (field == nullptr || field->kind == FieldKind::Null) return {};
+  ResultCell cell{.text = field->text, .number = {}, .deviation = {}, .count = 1};
+  if (field->kind == FieldKind::Integer || field->kind == FieldKind::Decimal) {
+    cell.number = field->number;
+  }
+  return cell;
+}
+
+}  // namespace
+
+std::optional<double> number_in(std::string_view text) {
+  double number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+ResultCell key_cell(std::string_view text) {
+  return {.text = std::string(text), .number = number_in(text), .deviation = {}, .count = 1};
+}
+
+bool comes_before(const ResultCell& a, const ResultCell& b) {
+  if (a.number && b.number) return *a.number < *b.number;
+  if (a.number.has_value() != b.number.has_value()) return a.number.has_value();
+  return a.text < b.text;
+}
+
+Result<std::size_t> ResultTable::column(std::string_view name) const {
+  const auto found = std::ranges::find(columns, name, &ResultColumn::name);
+  if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
+  std::vector<std::string_view> names;
+  std::ranges::transform(columns, std::back_inserter(names), &ResultColumn::name);
+  const std::optional<std::string_view> near = nearest(name, names);
+  if (near) {
+    return std::unexpected(
+        Error{fmt::format("there is no column '{}', did you mean '{}'?", name, *near)});
+  }
+  return std::unexpected(
+      Error{fmt::format("there is no column '{}': there are {}", name, fmt::join(names, ", "))});
+}
+
+void ResultRows::add(std::string_view run, const journal::TaskRow& row) {
+  const std::optional<Instant> began = row.first_started;
+  Row added{.run = std::string(run),
+            .group = row.group_name,
+            .id = row.id,
+            .matrix = row.matrix,
+            .status = model::word_for(row.standing),
+            .took = {},
+            .fields = read_fields(row.result)};
+  if (began && row.ended) added.took = *row.ended - *began;
+  fields_.look_at(added.fields);
+  rows_.push_back(std::move(added));
+}
+
+std::vector<std::string> ResultRows::matrix_keys() const {
+  std::vector<std::string> keys;
+  for (const Row& row : rows_) {
+    for (const auto& [key, value] : row.matrix) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+ResultTable ResultRows::table() && {
+  const auto differ = [this](auto what) {
+    return std::ranges::any_of(rows_, [&](const Row& row) { return what(row) != what(rows_[0]); });
+  };
+  const bool runs = differ([](const Row& row) { return row.run; });
+  const bool groups = differ([](const Row& row) { return row.group; });
+  const bool ids = std::ranges::any_of(rows_, [](const Row& row) { return row.matrix.empty(); });
+  const std::vector<std::string> keys = matrix_keys();
+  const std::vector<FieldColumn> fields = fields_.first(FieldColumns::kKeysMax);
+  ResultTable table;
+  const auto add_column = [&table](std::string_view name, ColumnKind kind, FieldColumn shown = {}) {
+    table.columns.push_back(
+        {.name = std::string(name), .kind = kind, .shown = std::move(shown), .averaged = false});
+  };
+  if (runs) add_column("run", ColumnKind::Key);
+  if (groups) add_column("group", ColumnKind::Key);
+  if (ids) add_column("task", ColumnKind::Key);
+  for (const std::string& key : keys) add_column(key, ColumnKind::Key);
+  add_column(kStatusColumn, ColumnKind::Fact);
+  add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});
+  for (const FieldColumn& field : fields) add_column(field.key, ColumnKind::Field, field);
+  for (const Row& row : rows_) {
+    std::vector<ResultCell> cells;
+    cells.reserve(table.columns.size());
+    if (runs) cells.push_back(key_cell(row.run));
+    if (groups) cells.push_back(key_cell(row.group));
+    if (ids) cells.push_back(key_cell(row.id));
+    for (const std::string& key : keys) {
+      const auto value =
+          std::ranges::find(row.matrix, key, &std::pair<std::string, std::string>::first);
+      cells.push_back(value == row.matrix.end() ? ResultCell{} : key_cell(value->second));
+    }
+    cells.push_back({.text = row.status, .number = {}, .deviation = {}, .count = 1});
+    cells.emplace_back();
+    if (row.took) {
+      cells.back() = {.text = to_text(*row.took),
+                      .number = static_cast<double>(row.took->count()) / 1000,
+                      .deviation = {},
+                      .count = 1};
+    }
+    for (const FieldColumn& field : fields)
+      cells.push_back(cell_of(find_field(row.fields, field.key)));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+Result<void> sort_by(ResultTable& table, std::string_view name) {
+  const bool down = name.starts_with('-');
+  const Result<std::size_t> place = table.column(down ? name.substr(1) : name);
+  if (!place) return std::unexpected(place.error());
+  std::vector<std::size_t> order(table.rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    const ResultCell& one = table.rows[a][*place];
+    const ResultCell& other = table.rows[b][*place];
+    if ((one.count == 0) != (other.count == 0)) return other.count == 0;
+    if (down ? comes_before(other, one) : comes_before(one, other)) return true;
+    if (down ? comes_before(one, other) : comes_before(other, one)) return false;
+    return a < b;
+  });
+  std::vector<std::vector<ResultCell>> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t index : order) sorted.push_back(std::move(table.rows[index]));
+  table.rows = std::move(sorted);
+  return {};
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,98 @@
+// What the tasks of one or more runs came to, as a table: `trainyard results`. Rows of journals in,
+// a table out. People thin it out (report/result_condition.h), average and turn it
+// (report/result_means.h). Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "report/result_fields.h"
+
+namespace trainyard::report {
+
+enum class ColumnKind : std::uint8_t {
+  Key,    ///< What tells tasks apart: the run, the group, the id, keys of the matrix.
+  Fact,   ///< What trainyard knows of a task: its status, how long it took, how many there were.
+  Field,  ///< What tasks left as results.
+};
+
+struct ResultCell {
+  std::string text;              ///< As it was written; empty where there is nothing.
+  std::optional<double> number;  ///< Where that is one. Of several tasks it is their mean.
+  /// Of two and more tasks: by how much they differ, with n - 1 beneath.
+  std::optional<double> deviation;
+  int count = 0;  ///< So many tasks had it.
+
+  friend bool operator==(const ResultCell&, const ResultCell&) = default;
+};
+
+struct ResultColumn {
+  std::string name;
+  ColumnKind kind = ColumnKind::Key;
+  FieldColumn shown;      ///< How numbers of a field are written for people.
+  bool averaged = false;  ///< Its cells are of several tasks.
+};
+
+struct ResultTable {
+  std::vector<ResultColumn> columns;
+  std::vector<std::vector<ResultCell>> rows;  ///< A cell for each column.
+  /// Which cells of the matrix are not there or have no result, for people; at most kNotesMax.
+  std::vector<std::string> notes;
+
+  static constexpr std::size_t kNotesMax = 10;
+
+  /// The place of the column of this name; an error that names the nearest one.
+  [[nodiscard]] Result<std::size_t> column(std::string_view name) const;
+};
+
+/// What trainyard knows of each task.
+constexpr std::string_view kStatusColumn = "status";
+constexpr std::string_view kTimeColumn = "time";
+
+/// A text that is all of it a number, "1e-3"; nothing for an infinity.
+std::optional<double> number_in(std::string_view text);
+
+/// The cell of a key that has this value.
+ResultCell key_cell(std::string_view text);
+
+/// Numbers by their size, then other text.
+bool comes_before(const ResultCell& a, const ResultCell& b);
+
+/// Gathers tasks as rows.
+class ResultRows {
+ public:
+  void add(std::string_view run, const journal::TaskRow& row);
+
+  /// A row for each task in the order in which they came. The run, the group and the id are columns
+  /// where they tell tasks apart.
+  [[nodiscard]] ResultTable table() &&;
+
+ private:
+  struct Row {
+    std::string run;
+    std::string group;
+    std::string id;
+    std::vector<std::pair<std::string, std::string>> matrix;
+    std::string status;
+    std::optional<Duration> took;
+    Fields fields;
+  };
+  [[nodiscard]] std::vector<std::string> matrix_keys() const;
+
+  std::vector<Row> rows_;
+  FieldColumns fields_;
+};
+
+/// By a column, upwards; with a minus before its name downwards. Numbers come before other text,
+/// and what is not there comes last. Equal ones stay in their order.
+Result<void> sort_by(ResultTable& table, std::string_view name);
+
+}  // namespace trainyard::report

@@ -1,0 +1,206 @@
+// What tasks came to: thinned out, averaged, sorted, turned, and written in four forms.
+#include "report/result_table.h"
+
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/result_condition.h"
+#include "report/result_means.h"
+#include "report/result_table_text.h"
+#include "report/test_rows.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A cell of a sweep over lr and seed.
+journal::TaskRow trained(std::string_view lr, std::string_view seed, std::string_view result) {
+  journal::TaskRow row =
+      finished_row(fmt::format("lr={},seed={}", lr, seed), Duration{2'000}, result);
+  row.matrix = {{"lr", std::string(lr)}, {"seed", std::string(seed)}};
+  return row;
+}
+
+journal::TaskRow lost_cell(std::string_view lr, std::string_view seed) {
+  journal::TaskRow row = failed_row(fmt::format("lr={},seed={}", lr, seed),
+                                    model::Failure::OutOfMemory, "took too much");
+  row.matrix = {{"lr", std::string(lr)}, {"seed", std::string(seed)}};
+  return row;
+}
+
+ResultTable results_of(const std::vector<journal::TaskRow>& rows) {
+  ResultRows gathered;
+  for (const journal::TaskRow& row : rows) gathered.add("runs/sweep", row);
+  return std::move(gathered).table();
+}
+
+ResultTable sweep() {
+  return results_of({trained("1e-3", "0", R"({"acc": 0.9, "epochs": 4, "net": "small"})"),
+                     trained("1e-3", "1", R"({"acc": 0.8, "epochs": 5, "net": "small"})"),
+                     trained("0.01", "0", R"({"acc": 0.5, "epochs": 4, "net": "small"})"),
+                     lost_cell("0.01", "1")});
+}
+
+TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
+  ResultTable table = sweep();
+  note_missing(table);
+  EXPECT_EQ(result_table_text(table),
+            "  lr  seed  status          time     acc  epochs  net\n"
+            "1e-3     0  FINISHED       2.0 s  90.0 %       4  small\n"
+            "1e-3     1  FINISHED       2.0 s  80.0 %       5  small\n"
+            "0.01     0  FINISHED       2.0 s  50.0 %       4  small\n"
+            "0.01     1  OUT_OF_MEMORY  2.0 s       -       -  -\n"
+            "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
+}
+
+TEST(ResultTable, IsAveragedOverAKeyWithWhatIsMissingNamed) {
+  const Result<ResultTable> averaged = averaged_over(sweep(), {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(result_table_text(*averaged),
+            "  lr  tasks         time           acc       epochs\n"
+            "1e-3      2  2.0 s ± 0.0  85.0 % ± 7.1  4.50 ± 0.71\n"
+            "0.01      1  2.0 s ± 0.0        50.0 %         4.00\n"
+            "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
+}
+
+TEST(ResultTable, NamesACellThatOtherRowsHave) {
+  const Result<ResultTable> averaged = averaged_over(
+      results_of({trained("1", "0", R"({"acc": 1})"), trained("1", "1", R"({"acc": 1})"),
+                  trained("2", "0", R"({"acc": 1})")}),
+      {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_THAT(averaged->notes, ElementsAre("lr=2,seed=1: there is no such task"));
+}
+
+TEST(ResultTable, TellsABoundedNumberOfThem) {
+  std::vector<journal::TaskRow> rows;
+  for (int seed = 0; seed < 100; ++seed) rows.push_back(lost_cell("1", fmt::format("{}", seed)));
+  ResultTable table = results_of(rows);
+  note_missing(table);
+  EXPECT_EQ(table.notes.size(), ResultTable::kNotesMax);
+  EXPECT_EQ(table.notes.back(), "and 91 more");
+}
+
+TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
+  const auto kept = [](std::string_view text) {
+    ResultTable table = sweep();
+    const Result<Condition> condition = parse_condition(text);
+    EXPECT_TRUE(condition) << text;
+    EXPECT_TRUE(keep_where(table, *condition)) << text;
+    std::vector<std::string> names;
+    for (const auto& row : table.rows) names.push_back(row[0].text + "/" + row[1].text);
+    return names;
+  };
+  EXPECT_THAT(kept("lr<1e-2"), ElementsAre("1e-3/0", "1e-3/1"));
+  EXPECT_THAT(kept("lr = 0.001"), ElementsAre("1e-3/0", "1e-3/1")) << "a number, however written";
+  EXPECT_THAT(kept("acc>=0.8"), ElementsAre("1e-3/0", "1e-3/1"));
+  EXPECT_THAT(kept("acc<=0.5"), ElementsAre("0.01/0")) << "what is not there is not small";
+  EXPECT_THAT(kept("status!=FINISHED"), ElementsAre("0.01/1"));
+  EXPECT_THAT(kept("net==large"), IsEmpty());
+}
+
+TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
+  EXPECT_EQ(parse_condition("lr").error().message,
+            "'lr' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
+  EXPECT_EQ(parse_condition("<3").error().message,
+            "'<3' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
+  EXPECT_EQ(parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
+  ResultTable table = sweep();
+  EXPECT_EQ(sort_by(table, "-ac").error().message, "there is no column 'ac', did you mean 'acc'?");
+  EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");
+  EXPECT_EQ(sort_by(table, "nonsense").error().message,
+            "there is no column 'nonsense': there are lr, seed, status, time, acc, epochs, net");
+}
+
+TEST(ResultTable, IsSortedUpwardsOrDownwardsWithWhatIsMissingLast) {
+  const auto first_of = [](std::string_view by) {
+    ResultTable table = sweep();
+    EXPECT_TRUE(sort_by(table, by));
+    std::vector<std::string> names;
+    for (const auto& row : table.rows) names.push_back(row[0].text + "/" + row[1].text);
+    return names;
+  };
+  EXPECT_THAT(first_of("acc"), ElementsAre("0.01/0", "1e-3/1", "1e-3/0", "0.01/1"));
+  EXPECT_THAT(first_of("-acc"), ElementsAre("1e-3/0", "1e-3/1", "0.01/0", "0.01/1"));
+  EXPECT_THAT(first_of("-lr"), ElementsAre("0.01/0", "0.01/1", "1e-3/0", "1e-3/1"))
+      << "equal ones stay in their order";
+}
+
+TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
+  std::vector<journal::TaskRow> rows;
+  for (const auto& [lr, batch, acc] :
+       {std::tuple("0.1", "64", "0.5"), std::tuple("0.1", "8", "0.75"),
+        std::tuple("0.01", "8", "0.25")}) {
+    for (const std::string_view seed : {"0", "1"}) {
+      rows.push_back(trained(lr, seed, fmt::format(R"({{"acc": {}, "loss": 1.5}})", acc)));
+      rows.back().matrix.insert(rows.back().matrix.begin() + 1, {"batch", batch});
+    }
+  }
+  const Result<ResultTable> turned = pivoted(results_of(rows), "lr", "batch", "");
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(result_table_text(*turned),
+            "  lr       batch=8      batch=64\n"
+            "0.01  25.0 % ± 0.0             -\n"
+            " 0.1  75.0 % ± 0.0  50.0 % ± 0.0\n"
+            "shown: acc\n"
+            "lr=0.01,batch=64: there is no such task\n");
+  EXPECT_EQ(pivoted(results_of(rows), "lr", "bach", "").error().message,
+            "there is no column 'bach', did you mean 'batch'?");
+}
+
+TEST(ResultTable, SetsRunsSideBySide) {
+  ResultRows rows;
+  rows.add("runs/a", trained("1", "0", R"({"acc": 0.5})"));
+  rows.add("runs/b", trained("1", "0", R"({"acc": 0.75})"));
+  const Result<ResultTable> turned = pivoted(std::move(rows).table(), "lr", "run", "acc");
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(result_table_text(*turned),
+            "lr  run=runs/a  run=runs/b\n 1      50.0 %      75.0 %\nshown: acc\n");
+}
+
+TEST(ResultTable, IsWrittenForSpreadsheetsPagesAndPrograms) {
+  const ResultTable table =
+      results_of({trained("a,b", "x|y", R"({"acc": 0.125, "note": "say \"hi\""})"),
+                  trained("1", "0", R"({"acc": 1})")});
+  EXPECT_EQ(result_table_csv(table),
+            "lr,seed,status,time,acc,note\n"
+            "\"a,b\",x|y,FINISHED,2,0.125,\"say \"\"hi\"\"\"\n"
+            "1,0,FINISHED,2,1,\n");
+  EXPECT_THAT(result_table_markdown(table),
+              HasSubstr("| lr | seed | status | time | acc | note |\n"
+                        "| --- | --- | --- | ---: | ---: | --- |\n"
+                        "| a,b | x\\|y | FINISHED | 2.0 s | 12.5 % | say \"hi\" |\n"));
+  const Result<ResultTable> averaged = averaged_over(sweep(), {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_THAT(result_table_csv(*averaged),
+              HasSubstr("lr,tasks,time,time_std,time_n,acc,acc_std,acc_n,epochs,epochs_std,"
+                        "epochs_n\n"));
+  const auto json = nlohmann::json::parse(result_table_json(*averaged));
+  EXPECT_EQ(json.at("rows").at(1).at("acc"),
+            (nlohmann::json{{"mean", 0.5}, {"deviation", nullptr}, {"count", 1}}));
+  EXPECT_EQ(json.at("rows").at(1).at("lr"), "0.01");
+  EXPECT_EQ(json.at("notes").size(), 1);
+}
+
+TEST(ResultTable, OfNoTaskIsAHeading) {
+  EXPECT_EQ(result_table_text(results_of({})), "status  time\n");
+}
+
+}  // namespace
+}  // namespace trainyard::report

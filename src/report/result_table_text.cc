@@ -1,0 +1,209 @@
+#include "report/result_table_text.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include "report/result_fields.h"
+#include "report/result_table.h"
+#include "report/terminal_text.h"
+#include "text/readable_json.h"
+
+namespace trainyard::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kCellColumnsMax = 40;
+constexpr int kGapColumns = 2;
+
+Field as_field(double number) {
+  return {.key = {}, .kind = FieldKind::Decimal, .number = number, .text = {}};
+}
+
+/// "93.8 %", "0.938 ± 0.012"
+std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
+  if (cell.count == 0) return "-";
+  const bool formed = column.kind == ColumnKind::Field && cell.number && column.shown.numeric;
+  if (!formed && !column.averaged) return cell.text;
+  if (column.kind == ColumnKind::Fact) {
+    const std::string mean = fmt::format("{:.1f} s", cell.number.value_or(0));
+    return cell.deviation ? fmt::format("{} ± {:.1f}", mean, *cell.deviation) : mean;
+  }
+  FieldColumn shown = column.shown;
+  // The mean of whole numbers is none.
+  if (column.averaged && shown.decimals == 0) shown.decimals = 2;
+  const Field field = as_field(cell.number.value_or(0));
+  const bool whole = !column.averaged && shown.decimals == 0;
+  std::string number = whole ? cell.text : show_field(shown, &field);
+  if (!cell.deviation) return number;
+  if (shown.percent) return fmt::format("{} ± {:.1f}", number, *cell.deviation * 100);
+  const Field deviation = as_field(*cell.deviation);
+  return fmt::format("{} ± {}", number, show_field(shown, &deviation));
+}
+
+bool stands_right(const ResultTable& table, std::size_t column) {
+  return std::ranges::all_of(table.rows, [column](const auto& row) {
+    return row[column].count == 0 || row[column].number.has_value();
+  });
+}
+
+std::string csv_word(std::string_view word) {
+  if (word.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(word);
+  std::string quoted = "\"";
+  for (const char byte : word) {
+    if (byte == '"') quoted += '"';
+    quoted += byte;
+  }
+  return quoted + "\"";
+}
+
+std::string csv_number(const ResultCell& cell) {
+  return cell.count == 0 ? "" : cell.number ? fmt::format("{}", *cell.number) : cell.text;
+}
+
+std::string markdown_word(std::string_view word) {
+  std::string escaped;
+  for (const char byte : word) {
+    if (byte == '|' || byte == '\\') escaped += '\\';
+    escaped += byte;
+  }
+  return escaped;
+}
+
+std::string_view kind_text(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::Key:
+      return "key";
+    case ColumnKind::Fact:
+      return "fact";
+    case ColumnKind::Field:
+      break;
+  }
+  return "field";
+}
+
+Json json_of_cell(const ResultColumn& column, const ResultCell& cell) {
+  if (cell.count == 0) return nullptr;
+  if (!column.averaged) {
+    // Keys are text as the job file has them: "1e-3" is one of the words that somebody wrote.
+    if (column.kind != ColumnKind::Key && cell.number) return *cell.number;
+    return cell.text;
+  }
+  return {{"mean", cell.number.value_or(0)},
+          {"deviation", cell.deviation ? Json(*cell.deviation) : Json(nullptr)},
+          {"count", cell.count}};
+}
+
+}  // namespace
+
+std::string result_table_text(const ResultTable& table) {
+  const std::size_t columns = table.columns.size();
+  std::vector<std::vector<std::string>> lines;
+  std::vector<int> widths(columns);
+  const auto add = [&](std::vector<std::string> line) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      line[i] = cut(plain(line[i]), kCellColumnsMax);
+      widths[i] = std::max(widths[i], columns_of(line[i]));
+    }
+    lines.push_back(std::move(line));
+  };
+  std::vector<std::string> heading;
+  std::vector<bool> right;
+  for (std::size_t i = 0; i < columns; ++i) {
+    heading.push_back(table.columns[i].name);
+    right.push_back(stands_right(table, i));
+  }
+  add(std::move(heading));
+  for (const auto& row : table.rows) {
+    std::vector<std::string> line;
+    line.reserve(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+      line.push_back(shown_cell(table.columns[i], row[i]));
+    }
+    add(std::move(line));
+  }
+  std::string text;
+  for (const std::vector<std::string>& line : lines) {
+    std::string shown;
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (i > 0) shown += std::string(kGapColumns, ' ');
+      shown += right[i] ? pad_left(line[i], widths[i]) : pad_right(line[i], widths[i]);
+    }
+    shown.erase(shown.find_last_not_of(' ') + 1);
+    text += shown + "\n";
+  }
+  for (const std::string& note : table.notes) text += plain(note) + "\n";
+  return text;
+}
+
+std::string result_table_csv(const ResultTable& table) {
+  std::vector<std::string> words;
+  for (const ResultColumn& column : table.columns) {
+    words.push_back(csv_word(column.name));
+    if (!column.averaged) continue;
+    words.push_back(csv_word(column.name + "_std"));
+    words.push_back(csv_word(column.name + "_n"));
+  }
+  std::string text = fmt::format("{}\n", fmt::join(words, ","));
+  for (const auto& row : table.rows) {
+    words.clear();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const ResultColumn& column = table.columns[i];
+      words.push_back(csv_word(column.kind == ColumnKind::Key ? row[i].text : csv_number(row[i])));
+      if (!column.averaged) continue;
+      const std::optional<double>& deviation = row[i].deviation;
+      words.push_back(deviation ? fmt::format("{}", *deviation) : "");
+      words.push_back(fmt::format("{}", row[i].count));
+    }
+    text += fmt::format("{}\n", fmt::join(words, ","));
+  }
+  return text;
+}
+
+std::string result_table_markdown(const ResultTable& table) {
+  std::string text = "|";
+  std::string rule = "|";
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    text += fmt::format(" {} |", markdown_word(plain(table.columns[i].name)));
+    rule += stands_right(table, i) ? " ---: |" : " --- |";
+  }
+  text += "\n" + rule + "\n";
+  for (const auto& row : table.rows) {
+    text += "|";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += fmt::format(" {} |", markdown_word(plain(shown_cell(table.columns[i], row[i]))));
+    }
+    text += "\n";
+  }
+  if (!table.notes.empty()) text += "\n";
+  for (const std::string& note : table.notes) text += fmt::format("- {}\n", plain(note));
+  return text;
+}
+
+std::string result_table_json(const ResultTable& table) {
+  Json columns = Json::array();
+  for (const ResultColumn& column : table.columns) {
+    columns.push_back({{"name", column.name}, {"kind", kind_text(column.kind)}});
+  }
+  Json rows = Json::array();
+  for (const auto& row : table.rows) {
+    Json object = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      object[table.columns[i].name] = json_of_cell(table.columns[i], row[i]);
+    }
+    rows.push_back(std::move(object));
+  }
+  return text::readable_json({{"columns", columns}, {"rows", rows}, {"notes", table.notes}});
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,25 @@
+// A table of results as people and programs read it. Pure; any thread.
+#pragma once
+
+#include <string>
+
+#include "report/result_table.h"
+
+namespace trainyard::report {
+
+/// For a terminal: columns in line, "0.938 ± 0.012" where a cell is of several tasks, and the notes
+/// beneath. No more of a cell than 40 columns; rows are as long as they get.
+std::string result_table_text(const ResultTable& table);
+
+/// RFC 4180 with a heading. Numbers as they are; what is of several tasks has columns of its own
+/// for deviation and count: "acc", "acc_std", "acc_n". No notes.
+std::string result_table_csv(const ResultTable& table);
+
+/// A table of GitHub's Markdown, with the notes beneath as a list.
+std::string result_table_markdown(const ResultTable& table);
+
+/// {"columns": [{"name", "kind"}], "rows": [{...}], "notes": [...]}. A cell that is of several
+/// tasks is {"mean", "deviation", "count"}; one that is not there is null.
+std::string result_table_json(const ResultTable& table);
+
+}  // namespace trainyard::report

@@ -1,0 +1,72 @@
+"""What tasks came to, as a table: `trainyard results`."""
+import csv
+import io
+import json
+import unittest
+
+from yard import YardTest
+
+JOB = """
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1e-3, 0.01], seed: [0, 1]}
+    tasks: [{command: 'sh task.sh {lr} {seed}'}]
+"""
+
+
+class Results(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(JOB)
+        self.write("task.sh", """
+[ $1$2 = 0.011 ] && exit 3
+acc=$(echo "0.$((${#1} + $2))")
+echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
+""")
+
+    def results(self, *words, expect=0):
+        return self.trainyard("results", *words, expect=expect)
+
+    def test_are_sorted_averaged_and_turned(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        lines = self.results("--sort", "-acc").stdout.splitlines()
+        self.assertRegex(lines[0], r"^ *lr +seed +status +time +acc +loss$")
+        self.assertEqual([line.split()[:2] for line in lines[1:5]],
+                         [["1e-3", "1"], ["1e-3", "0"], ["0.01", "0"], ["0.01", "1"]])
+        self.assertEqual(lines[5:], ["lr=0.01,seed=1: no result, EXIT 3"])
+        over = self.results("--over", "seed", "--json").stdout
+        rows = json.loads(over)["rows"]
+        self.assertEqual([(row["lr"], row["tasks"], row["acc"]["count"]) for row in rows], [("1e-3", 2, 2), ("0.01", 1, 1)])
+        self.assertAlmostEqual(rows[0]["acc"]["mean"], 0.45)
+        turned = self.results("job.yaml", "--pivot", "lr,seed").stdout.splitlines()
+        self.assertRegex(turned[0], r"^ *lr +seed=0 +seed=1$")
+        self.assertIn("shown: acc", turned)
+
+    def test_of_several_runs_stand_in_one_table(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.trainyard("run", "job.yaml", "--new", expect=1)
+        text = self.results("runs/job", "runs/job-2", "--where", "seed=0", "--csv").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([(row["run"], row["lr"], row["acc"]) for row in rows],
+                         [("runs/job", "1e-3", "0.4"), ("runs/job", "0.01", "0.4"),
+                          ("runs/job-2", "1e-3", "0.4"), ("runs/job-2", "0.01", "0.4")])
+        self.assertEqual(self.results("runs/job", "--markdown").stdout.splitlines()[1],
+                         "| ---: | ---: | --- | ---: | ---: | ---: |")
+
+    def test_tell_what_was_meant(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        for words, told in ((["--sort", "ac"], "there is no column 'ac', did you mean 'acc'?"),
+                            (["--over", "sed"], "there is no column 'sed', did you mean 'seed'?"),
+                            (["--where", "lr<fast"], "'lr<fast': 'fast' is no number"),
+                            (["--where", "lr"], "'lr' is no condition"),
+                            (["--pivot", "lr"], "pivot"),
+                            (["nowhere"], "no run in 'nowhere'"),
+                            (["--over", "seed", "--pivot", "lr,seed"], "excludes")):
+            self.assertIn(told, self.results(*words, expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
