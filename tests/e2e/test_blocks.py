@@ -170,6 +170,25 @@ class Scripts(BlockTest):
         self.assertIn("'outcome': 'done'", self.shell(f"python3 kill.py '{path}' train a"))
         self.end_of(yard, expect=1)
 
+    @tries(DOCS / "reports.md", "sh", 0)
+    def test_results_are_shown_in_all_the_ways_of_their_page(self):
+        self.write("task.sh", "echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT")
+        self.job("""
+name: sweep
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1e-4, 1e-3], batch: [8, 64], seed: [0, 1]}
+    tasks: [{command: [sh, task.sh, '{lr}', '{batch}', '{seed}']}]
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.trainyard("run", "job.yaml", "--new", expect=0)
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[0])
+        self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4)
+        self.assertIn("batch=8", shown)
+        self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)
+
     @tries(JOURNAL, "sh", 0)
     def test_the_journal_is_opened_read_only(self):
         self.job("name: mnist\ngroups: [{name: g, tasks: [{id: a, memory: 10MB, command: 'true'}]}]\n")
