@@ -144,17 +144,22 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   return object;
 }
 
-/// What the training said of it last, where the errors of this task go.
+/// What the training said of it last, where its errors go: a rank from 1 on may have a log of its
+/// own.
 std::string what_ran_out() {
   const std::string directory = text("TRAINYARD_TASK_DIR");
   const int attempt = number("TRAINYARD_ATTEMPT").value_or(1);
-  const std::string errors =
-      directory + "/" + run::log_name("stderr", static_cast<std::uint32_t>(attempt));
-  const Result<std::string> end =
-      sys::read_end_of_file(errors, wire::kErrorTailBytes, sys::Links::Refuse);
+  const auto read = [&](std::string_view stream) {
+    return sys::read_end_of_file(
+        directory + "/" + run::log_name(stream, static_cast<std::uint32_t>(attempt)),
+        wire::kErrorTailBytes, sys::Links::Refuse);
+  };
+  const int rank = number("TRAINYARD_RANK").value_or(0);
+  Result<std::string> end = read(rank > 0 ? fmt::format("rank-{}", rank) : "stderr");
+  if (!end && rank > 0) end = read("stderr");
   const std::optional<std::string> line =
       end ? wire::out_of_memory_line(*end) : std::optional<std::string>();
-  return line.value_or("the script ran out of memory");
+  return line.value_or(std::string(wire::kOfSomeMemory));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -52,6 +53,11 @@ std::optional<hardware::MpsService> mps_for(const model::Launch& launch) {
   std::optional<std::string> ours;
   if (!launch.environment_is_whole) ours = sys::variable(hardware::kMpsPipes);
   return hardware::find_mps(ours.value_or(hardware::kMpsDirectory));
+}
+
+/// The message of one of several ranks begins with which it is.
+bool says_not_which(std::string_view message) {
+  return message.empty() || message.ends_with(wire::kOfSomeMemory);
 }
 
 }  // namespace
@@ -299,7 +305,7 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
         // Where it does not say which memory that was, it is that of its GPU if it has one.
         const bool of_gpu =
             word.said == model::Said::OutOfMemory &&
-            (wire::is_of_gpu(word.message) || (on_gpus && !wire::out_of_memory_line(word.message)));
+            (wire::is_of_gpu(word.message) || (on_gpus && says_not_which(word.message)));
         if (running != running_.end() && word.said == model::Said::Loaded) {
           running->second.capped_by = word.capped_by;
         }

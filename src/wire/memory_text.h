@@ -12,6 +12,9 @@ namespace trainyard::wire {
 /// So much of the end of a standard error is worth reading.
 constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 
+/// What a script says whose training printed nothing of it: of whichever memory.
+constexpr std::string_view kOfSomeMemory = "the script ran out of memory";
+
 /// The last line that says so, cut to 600 bytes (torch says how much it has behind 250 of them);
 /// nothing when none does. Lines before a Python traceback that ends in a mistake of the program (a
 /// KeyError, a FileNotFoundError) do not count, as it has survived them, but those of the

@@ -137,6 +137,28 @@ groups:
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("out of memory; retried with 6 GB on its GPU", errors)
 
+    def test_of_a_rank_is_read_in_its_own_log(self):
+        self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2)])
+        self.write("phases.sh", f"""
+[ $TRAINYARD_RANK = 1 ] || echo "CUDA out of memory, which it has survived" >&2
+device=$({TRAINYARD} client wait-device) || exit 9
+[ $TRAINYARD_ATTEMPT = 1 ] || exit 0
+[ $TRAINYARD_RANK = 1 ] || exec sleep 1000
+echo MemoryError >&2
+{TRAINYARD} client wait-device --after-out-of-memory
+exit 7
+""")
+        self.job("""
+name: job
+groups:
+  - name: g
+    memory: 20MB
+    cpus: 0
+    tasks: [{id: a, ranks: 2, gpu-memory: 3GB, two-phase: true, command: sh phases.sh}]
+""")
+        _, errors = self.end_of(self.start("run", "job.yaml"), expect=0)
+        self.assertIn("rank 1: MemoryError; retried with 24 MB", errors)
+
     def test_ends_who_took_more_than_was_reserved_before_its_neighbour_lacks_its_own(self):
         self.tasks(greedy=("gpu-memory: 3GB, oom-retries: 0", "quiet 6.5: 0:go"),
                    good=("gpu-memory: 3GB, oom-retries: 0", "quiet 1: 2:now"))
