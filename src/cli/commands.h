@@ -35,7 +35,7 @@ struct StatusOptions {
 ExitCode status_command(const StatusOptions& options);
 
 struct LogsOptions {
-  std::string task;
+  std::vector<std::string> words;  ///< Run and tasks, as cli/selection.h says.
   std::string run_directory;
   int attempt = 0;  ///< 0: the last.
   bool follow = false;
@@ -55,7 +55,7 @@ struct SubmitOptions {
 ExitCode submit_command(const SubmitOptions& options);
 
 struct KillOptions {
-  std::string task;
+  std::vector<std::string> words;  ///< As of logs.
   std::string run_directory;
 };
 ExitCode kill_command(const KillOptions& options);
@@ -109,7 +109,8 @@ ExitCode learned_write_command(const LearnedOptions& options);
 ExitCode learned_forget_command(const LearnedOptions& options);
 
 struct ResultsOptions {
-  std::vector<std::string> runs;   ///< Empty: the latest under ./runs.
+  std::vector<std::string> words;  ///< As of logs, but of several runs.
+  std::string run_directory;
   std::vector<std::string> over;   ///< Keys to average over.
   std::vector<std::string> where;  ///< Conditions, all of which hold for what is shown.
   std::string sort;                ///< A column, with a minus before it downwards; may be empty.

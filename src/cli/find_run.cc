@@ -15,11 +15,13 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "job/job.h"
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
+#include "run/run_numbers.h"
 #include "settings/configuration.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
@@ -49,18 +51,11 @@ KnownRun look_at_run(std::string directory) {
   return run;
 }
 
-/// One that is just beginning has no journal yet, and one may have lost it.
-bool has_run(const std::string& directory) {
-  std::error_code ignored;
-  return fs::exists(run::journal_path(directory), ignored) ||
-         sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
-}
-
 /// Those that hold a run: those that live first, and then the latest.
 std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
   std::vector<KnownRun> runs;
   for (const std::string& directory : directories) {
-    if (has_run(directory)) runs.push_back(look_at_run(directory));
+    if (holds_run(directory)) runs.push_back(look_at_run(directory));
   }
   std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
     return std::tie(b.lives, b.started_unix_ms, a.directory) <
@@ -97,17 +92,39 @@ std::vector<std::string> paths_of_job(const job::JobRuns& job) {
   return places;
 }
 
+Error no_such_run(const std::string& named, const std::string& path) {
+  std::error_code ignored;
+  if (is_run_name(named)) return Error{fmt::format("no run of yours here is called '{}'", named)};
+  if (run::read_run_number(named)) return Error{fmt::format("there is no run {}", named)};
+  return Error{fmt::format("no run in '{}': there is no {}", named,
+                           fs::is_directory(path, ignored) ? "journal" : "such directory")};
+}
+
+/// What the numbers and names of runs know by this name; an error where a directory is another one.
+Result<std::vector<std::string>> places_known_as(const std::string& named,
+                                                 const std::string& path) {
+  std::vector<std::string> known = known_runs(named);
+  const bool is_number = run::read_run_number(named).has_value() && !known.empty();
+  if (is_number && holds_run(path) && known.front() != run::real_directory(path)) {
+    return std::unexpected(Error{fmt::format(
+        "'{}' is the run in '{}' by its number, and that in './{}' by its directory: say which one",
+        named, known.front(), named)});
+  }
+  if (is_number && !holds_run(known.front())) {
+    return std::unexpected(
+        Error{fmt::format("run {} was in '{}' and is not there any more", named, known.front())});
+  }
+  if (holds_run(path)) return std::vector{path};
+  return known;
+}
+
 /// What a name stands for; `path` is it as an absolute path.
 Result<std::vector<std::string>> places_of(const std::string& named, const std::string& path) {
   std::error_code ignored;
-  if (has_run(path)) return std::vector{path};
-  if (fs::is_directory(path, ignored)) {
-    if (fs::is_directory(path + "/runs", ignored)) return directories_in(path + "/runs");
-    return std::unexpected(Error{fmt::format("no run in '{}': there is no journal", named)});
-  }
-  if (!fs::exists(path, ignored)) {
-    return std::unexpected(Error{fmt::format("no run in '{}': there is no such directory", named)});
-  }
+  Result<std::vector<std::string>> known = places_known_as(named, path);
+  if (!known || !known->empty()) return known;
+  if (holds_run_directories(path)) return directories_in(path + "/runs");
+  if (!fs::is_regular_file(path, ignored)) return std::unexpected(no_such_run(named, path));
   const Result<job::LoadOptions> options = load_options(named, {}, {}, {});
   if (!options) return std::unexpected(options.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*options);
@@ -125,6 +142,17 @@ Error several_live(const std::vector<KnownRun>& runs) {
 }
 
 }  // namespace
+
+bool holds_run(const std::string& directory) {
+  std::error_code ignored;
+  return fs::exists(run::journal_path(directory), ignored) ||
+         sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
+}
+
+bool holds_run_directories(const std::string& directory) {
+  std::error_code ignored;
+  return fs::is_directory(directory + "/runs", ignored);
+}
 
 Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
   const Result<std::string> here = sys::current_directory();

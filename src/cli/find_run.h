@@ -13,12 +13,20 @@ namespace trainyard::cli {
 /// What is right where nobody said which run is meant, and several are at work.
 enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
 
-/// The run that a command means, by its directory. It is named by this, by a directory that has
-/// runs/ in it, or by its job file: of the runs of these the one that was started or resumed last
-/// is meant, one at work before all others. Where none is named, it is so of those in ./runs and in
-/// the runs/ of the configured workdir. Absolute. Reads the journal of each.
+/// The run that a command means, by its directory. It is named by this, by its number or name
+/// (cli/known_runs.h), by a directory that has runs/ in it, or by its job file: of several the one
+/// that was started or resumed last is meant, one at work before all others. Where none is named,
+/// it is so of those in ./runs and in the runs/ of the configured workdir. Absolute. Reads the
+/// journal of each. An error, too, where a number is also the name of a directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
+
+/// Whether there is a run in a directory: one that is just beginning has no journal yet, and one
+/// may have lost it.
+bool holds_run(const std::string& directory);
+
+/// Whether it is a place where runs are made, "~/experiments" with its runs/.
+bool holds_run_directories(const std::string& directory);
 
 /// Whether the run in a directory is one of the job: its last execution was of this job file, or of
 /// one that is gone, with the same name. One whose journal cannot be read may be.

@@ -1,6 +1,10 @@
 // `trainyard kill`: asks the yard at work to end one task.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,21 +14,28 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
-#include "cli/find_task.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
+#include "model/status.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
 namespace {
 
-/// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
+/// A task has ten seconds between TERM and KILL, and the answer comes when it is gone. So many are
+/// ended at a time.
 constexpr Duration kWithin{30'000};
+constexpr std::size_t kAtATime = 32;
+
+std::string killed_name(const journal::TaskRow& task) {
+  return fmt::format("{}/{}", task.group_name, task.id);
+}
 
 /// Whether a task that has been ended had a process in this execution. What the journal says counts
 /// after the yard has answered: it writes down before it answers.
 bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
-  if (const Result<void> fresh = reader.refresh(); !fresh) return true;
   const Result<std::optional<journal::TaskRow>> now = reader.find(task.group_name, task.id);
   if (!now) return true;
   const std::optional<journal::TaskRow>& row = *now;
@@ -47,25 +58,55 @@ ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool sta
   return fail(reply.text, ExitCode::TaskFailed);
 }
 
+/// All of them; the exit code is the first that is not well.
+ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
+                   const std::vector<journal::TaskRow>& tasks) {
+  const Result<std::string> socket = socket_of_run(reader, run);
+  if (!socket) return fail(socket.error());
+  // It may take a while, and the yard cannot make its log short under a view that is held.
+  if (const Result<void> rested = reader.rest(); !rested) return fail(rested.error());
+  std::vector<wire::ControlRequest> requests;
+  requests.reserve(tasks.size());
+  for (const journal::TaskRow& task : tasks) {
+    requests.emplace_back(wire::Kill{.group = task.group_name, .id = task.id});
+  }
+  const auto rounds = static_cast<std::int64_t>((tasks.size() + kAtATime - 1) / kAtATime);
+  const auto replies = link::ask_all(
+      *socket, requests, {.run = run, .program = "trainyard kill", .within = kWithin * rounds});
+  if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
+  if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
+  ExitCode code = ExitCode::Success;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const ExitCode told = tell((*replies)[i], killed_name(tasks[i]), has_started(reader, tasks[i]));
+    if (code == ExitCode::Success) code = told;
+  }
+  return code;
+}
+
 }  // namespace
 
 ExitCode kill_command(const KillOptions& options) {
-  const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
-  if (!run) return fail(run.error());
-  Result<journal::JournalReader> reader = open_run(*run);
+  const Result<TasksOfRun> selection =
+      read_selection({.words = options.words,
+                      .run_directory = options.run_directory,
+                      .when_several_live = WhenSeveralLive::Refuse});
+  if (!selection) return fail(selection.error());
+  if (selection->is_all()) {
+    return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));
+  }
+  Result<journal::JournalReader> reader = open_run(selection->run);
   if (!reader) return fail(reader.error());
-  const Result<journal::TaskRow> task = find_task(*reader, options.task);
-  if (!task) return fail(task.error());
-  const Result<std::string> socket = socket_of_run(*reader, *run);
-  if (!socket) return fail(socket.error());
-  // It may take a while, and the yard cannot make its log short under a view that is held.
-  if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
-  const Result<wire::ControlReply> reply =
-      link::ask(*socket, wire::Kill{.group = task->group_name, .id = task->id},
-                {.run = *run, .program = "trainyard kill", .within = kWithin});
-  if (!reply) return fail(reply.error(), ExitCode::TaskFailed);
-  return tell(*reply, fmt::format("{}/{}", task->group_name, task->id),
-              has_started(*reader, *task));
+  Result<std::vector<journal::TaskRow>> tasks =
+      selected_tasks(*reader, *selection, SameName::Refuse);
+  if (!tasks) return fail(tasks.error());
+  if (tasks->empty()) return fail(none_in_state(*selection));
+  // Of many those that have not ended are meant; one that is named is told that it has.
+  const auto ended = [](const journal::TaskRow& task) {
+    return task.standing.verdict != model::Verdict::None;
+  };
+  const bool some_live = !std::ranges::all_of(*tasks, ended);
+  if (some_live && tasks->size() > 1) std::erase_if(*tasks, ended);
+  return end_tasks(*reader, selection->run, *tasks);
 }
 
 }  // namespace trainyard::cli

@@ -21,7 +21,8 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
-#include "cli/find_task.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/log_text.h"
@@ -221,25 +222,18 @@ class Follower {
   Streams streams_;
 };
 
-}  // namespace
-
-ExitCode logs_command(const LogsOptions& options) {
-  const Result<std::string> run = find_run(options.run_directory);
-  if (!run) return fail(run.error());
-  Result<journal::JournalReader> reader = open_run(*run);
-  if (!reader) return fail(reader.error());
-  const Result<journal::TaskRow> task = find_task(*reader, options.task);
-  if (!task) return fail(task.error());
+/// What is wrong with asking for these logs of this task; empty when nothing is.
+std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
-  if (attempt > task->attempt || (task->attempt == 0 && !options.follow)) {
-    return fail(task->attempt == 0
-                    ? fmt::format("{}/{} has not been started", task->group_name, task->id)
-                    : fmt::format("{}/{} has had {}", task->group_name, task->id,
-                                  report::counted(task->attempt, "attempt")));
-  }
-  if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
-    return fail("--rank, or --stdout and --stderr: a rank from 1 on has one log");
-  }
+  if (attempt <= task.attempt && (task.attempt > 0 || options.follow)) return {};
+  return task.attempt == 0 ? fmt::format("{}/{} has not been started", task.group_name, task.id)
+                           : fmt::format("{}/{} has had {}", task.group_name, task.id,
+                                         report::counted(task.attempt, "attempt"));
+}
+
+/// The task, until it ends where it is followed.
+ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, const std::string& run,
+                const journal::TaskRow& task) {
   sys::EventLoop loop;
   bool following = options.follow;
   bool ended = false;
@@ -251,13 +245,12 @@ ExitCode logs_command(const LogsOptions& options) {
     });
   }
   Printer printer;
-  Follower follower(*reader, options, *run, *task, printer, [&] {
+  Follower follower(reader, options, run, task, printer, [&] {
     loop.run_once(Duration{0});
     return !ended && printer.works();
   });
   if (!follower.has_log()) {
-    return fail(
-        fmt::format("{}/{} has no log of rank {}", task->group_name, task->id, options.rank));
+    return fail(fmt::format("{}/{} has no log of rank {}", task.group_name, task.id, options.rank));
   }
   while (following && printer.works()) {
     const Result<bool> more = follower.step();
@@ -268,6 +261,48 @@ ExitCode logs_command(const LogsOptions& options) {
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
+}
+
+/// One task after the other, each under its name; those that have no such log are left out.
+ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
+                      const std::string& run, const std::vector<journal::TaskRow>& tasks) {
+  if (options.follow) return fail("one task at a time can be followed: name it");
+  for (const journal::TaskRow& task : tasks) {
+    const bool first = &task == &tasks.front();
+    const std::string wrong = wrong_with(options, task);
+    const std::string heading =
+        fmt::format("{}==> {}/{}{} <==\n", first ? "" : "\n", task.group_name, task.id,
+                    wrong.empty() ? "" : " has no such log");
+    if (!print(heading)) return ExitCode::TaskFailed;
+    if (!wrong.empty()) continue;
+    const ExitCode shown = follow(reader, options, run, task);
+    if (shown != ExitCode::Success) return shown;
+  }
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+ExitCode logs_command(const LogsOptions& options) {
+  const Result<TasksOfRun> selection =
+      read_selection({.words = options.words, .run_directory = options.run_directory});
+  if (!selection) return fail(selection.error());
+  Result<journal::JournalReader> reader = open_run(selection->run);
+  if (!reader) return fail(reader.error());
+  const auto tasks = selected_tasks(*reader, *selection, SameName::Refuse);
+  if (!tasks) return fail(tasks.error());
+  if (tasks->empty()) return fail(none_in_state(*selection));
+  if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
+    return fail("--rank, or --stdout and --stderr: a rank from 1 on has one log");
+  }
+  if (tasks->size() > 1 && selection->is_all()) {
+    return fail(fmt::format("which of the {} tasks of '{}'? '*' are all", tasks->size(),
+                            seen_from_here(selection->run)));
+  }
+  if (tasks->size() > 1) return show_several(*reader, options, selection->run, *tasks);
+  const std::string wrong = wrong_with(options, tasks->front());
+  if (!wrong.empty()) return fail(wrong);
+  return follow(*reader, options, selection->run, tasks->front());
 }
 
 }  // namespace trainyard::cli

@@ -44,8 +44,17 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
 /// The one way to say which run is meant.
 void add_run_name(CLI::App& command, std::string& run) {
   command.add_option("run,--run-dir", run,
-                     "Which run: its directory, or its job file\n"
+                     "Which run: its number, its name, its directory, or its job file\n"
                      "(default: the latest under ./runs, one at work first)");
+}
+
+/// The one way to say which tasks are meant, and of which run.
+void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run) {
+  command.add_option("what", words,
+                     "Tasks: an id, <group>/<id>, values of the matrix (lr=0.1), a pattern\n"
+                     "('train/*'), a state (:failed). And their run, as 46, 46/lr=0.1, runs/sweep\n"
+                     "or sweep.yaml (default: the latest under ./runs, one at work first)");
+  command.add_option("--run-dir", run, "The run, where a word may be a task as well");
 }
 
 struct CommandLine {
@@ -140,7 +149,7 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   status->footer(
       "Examples:\n"
       "  trainyard status\n"
-      "  trainyard status runs/sweep --watch\n"
+      "  trainyard status 46 --watch\n"
       "  trainyard status ~/experiments/sweep.yaml\n"
       "  trainyard status runs/sweep --json --all");
   return status;
@@ -155,9 +164,8 @@ std::string wrong_with_attempt(const std::string& word) {
 }
 
 CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
-  CLI::App* logs = app.add_subcommand("logs", "Show what a task wrote");
-  logs->add_option("task", options.task, "Its id, or <group>/<id>")->required();
-  add_run_name(*logs, options.run_directory);
+  CLI::App* logs = app.add_subcommand("logs", "Show what tasks wrote");
+  add_selection(*logs, options.words, options.run_directory);
   logs->add_option("--attempt", options.attempt,
                    "The attempt whose logs are shown (default: the last)")
       ->check(wrong_with_attempt);
@@ -171,20 +179,21 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
       "Examples:\n"
       "  trainyard logs lr=0.1,seed=2\n"
       "  trainyard logs train/lr=0.1,seed=2 -f\n"
-      "  trainyard logs lr=0.1,seed=2 runs/sweep\n"
+      "  trainyard logs 46 lr=0.1,seed=2\n"
+      "  trainyard logs 46 :failed\n"
       "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
       "  trainyard logs lr=0.1,seed=2 --rank 3");
   return logs;
 }
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
-  CLI::App* kill = app.add_subcommand("kill", "End one task of a run; the others go on");
-  kill->add_option("task", options.task, "Its id, or <group>/<id>")->required();
-  add_run_name(*kill, options.run_directory);
+  CLI::App* kill = app.add_subcommand("kill", "End tasks of a run; the others go on");
+  add_selection(*kill, options.words, options.run_directory);
   kill->footer(
       "Examples:\n"
       "  trainyard kill train/lr=0.1,seed=2\n"
-      "  trainyard kill lr=0.1,seed=2 runs/sweep");
+      "  trainyard kill 46/lr=0.1\n"
+      "  trainyard kill 46 'seed=*' :waiting");
   return kill;
 }
 

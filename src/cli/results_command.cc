@@ -9,6 +9,8 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
 #include "journal/reader.h"
 #include "report/result_condition.h"
 #include "report/result_means.h"
@@ -19,16 +21,20 @@ namespace trainyard::cli {
 namespace {
 
 /// The tasks of a run, under its name as seen from here: "runs/sweep".
-Result<void> add_tasks_of(const std::string& named, report::ResultRows& rows) {
-  const Result<std::string> run = find_run(named);
-  if (!run) return std::unexpected(run.error());
-  Result<journal::JournalReader> reader = open_run(*run);
+Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows) {
+  Result<journal::JournalReader> reader = open_run(selection.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  const std::string name = seen_from_here(*run);
-  return reader->tasks({}, [&](const journal::TaskRow& row) {
-    rows.add(name, row);
-    return true;
-  });
+  const std::string name = seen_from_here(selection.run);
+  if (selection.is_all()) {
+    return reader->tasks({}, [&](const journal::TaskRow& row) {
+      rows.add(name, row);
+      return true;
+    });
+  }
+  const auto tasks = selected_tasks(*reader, selection, SameName::MeansAll);
+  if (!tasks) return std::unexpected(tasks.error());
+  for (const journal::TaskRow& row : *tasks) rows.add(name, row);
+  return {};
 }
 
 Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
@@ -60,10 +66,14 @@ Result<report::ResultTable> asked_for(const ResultsOptions& options, report::Res
 }  // namespace
 
 ExitCode results_command(const ResultsOptions& options) {
+  const Result<std::vector<TasksOfRun>> selections =
+      read_selections({.words = options.words, .run_directory = options.run_directory});
+  if (!selections) return fail(selections.error());
   report::ResultRows rows;
-  const std::vector<std::string> latest{""};
-  for (const std::string& run : options.runs.empty() ? latest : options.runs) {
-    if (const Result<void> added = add_tasks_of(run, rows); !added) return fail(added.error());
+  for (const TasksOfRun& selection : *selections) {
+    if (const Result<void> added = add_tasks_of(selection, rows); !added) {
+      return fail(added.error());
+    }
   }
   const Result<report::ResultTable> table = asked_for(options, std::move(rows).table());
   if (!table) return fail(table.error());

@@ -15,9 +15,10 @@ namespace trainyard::cli {
 
 ResultsWords::ResultsWords(CLI::App& app) {
   results_ = app.add_subcommand("results", "Show what tasks came to: sorted, averaged, turned");
-  results_->add_option("runs", options_.runs,
-                       "Run directories or job files (default: the latest run under ./runs);\n"
-                       "several stand in one table");
+  results_->add_option("what", options_.words,
+                       "Runs and tasks: 46, runs/sweep, sweep.yaml, lr=0.1, :failed\n"
+                       "(default: the latest run under ./runs); several runs stand in one table");
+  results_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task");
   results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed")
       ->delimiter(',')
       ->expected(1)
@@ -46,6 +47,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "  trainyard results\n"
       "  trainyard results --over seed --sort -acc\n"
       "  trainyard results runs/sweep runs/sweep-2 --where 'lr<1e-3' --csv\n"
+      "  trainyard results 46 'optimizer=adam*'\n"
       "  trainyard results --pivot lr,batch --show acc\n"
       "\n"
       "What is averaged is shown as mean ± deviation of those tasks that left a number. Cells of\n"

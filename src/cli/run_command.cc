@@ -35,6 +35,7 @@
 #include "process/keeper.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
+#include "report/status_text.h"
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -253,9 +254,7 @@ std::optional<ExitCode> Session::begin() {
                             std::move(resumed->changes));
   }
   tasks_.show();
-  if (options_.next || options_.resumes) {
-    tasks_.note("run-dir: " + seen_from_here(directory()));
-  }
+  tasks_.note(report::run_line(yard_.number(), seen_from_here(directory())));
   for (const std::string& note : notes) tasks_.note(note);
   return std::nullopt;
 }

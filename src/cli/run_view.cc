@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/known_runs.h"
 #include "job/jobs.h"
 #include "journal/reader.h"
 #include "model/ids.h"
@@ -84,9 +85,11 @@ ExitCode show_results(const std::string& run_directory, bool json) {
   const bool terminal = sys::is_terminal(sys::kStandardOutput);
   const Result<void> shown =
       json
-          ? report::write_status_json(
-                *reader, {.run_directory = run_directory, .now_unix_ms = sys::unix_milliseconds()},
-                true, sink)
+          ? report::write_status_json(*reader,
+                                      {.run_directory = run_directory,
+                                       .number = number_of_run(run_directory),
+                                       .now_unix_ms = sys::unix_milliseconds()},
+                                      true, sink)
           : report::write_tables(*reader,
                                  {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
                                   .colour = sys::takes_colour(sys::kStandardOutput)},

@@ -1,6 +1,7 @@
 // `trainyard status`: a look at the journal, from any shell.
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "journal/reader.h"
 #include "report/sink.h"
 #include "report/status.h"
@@ -53,6 +55,7 @@ ExitCode status_command(const StatusOptions& options) {
   if (!reader) return fail(reader.error());
   // A program wants to find the place from wherever it is.
   const std::string named = options.json ? *run : seen_from_here(*run);
+  const std::optional<std::uint32_t> number = number_of_run(*run);
   sys::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
@@ -63,6 +66,7 @@ ExitCode status_command(const StatusOptions& options) {
     report::Sink sink = [&](std::string_view piece) { text += piece; };
     const Result<void> shown = show_once(*reader, options,
                                          {.run_directory = named,
+                                          .number = number,
                                           .yard_lives = holder.has_value(),
                                           .yard_stopped = holder && is_stopped(*holder),
                                           .now_unix_ms = sys::unix_milliseconds()},

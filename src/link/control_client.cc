@@ -1,9 +1,12 @@
 #include "link/control_client.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -14,31 +17,69 @@
 #include "wire/hello.h"
 
 namespace trainyard::link {
+namespace {
 
-Result<wire::ControlReply> ask(const std::string& socket_path, const wire::ControlRequest& request,
-                               const AskOptions& options) {
-  constexpr std::uint64_t kRequestSequence = 2;
+/// The hello is the first.
+constexpr std::uint64_t kFirstSequence = 2;
+/// How many requests wait for their answers at a time: a server bounds them (ControlLimits).
+constexpr std::size_t kUnansweredMax = 32;
+
+Result<void> greet(Conversation& conversation, const std::string& socket_path,
+                   const AskOptions& options) {
+  Result<void> connected = conversation.connect(socket_path);
+  if (!connected) return connected;
+  return conversation.greet({.role = wire::Role::Control,
+                             .version = wire::kProtocolVersion,
+                             .program = options.program,
+                             .token = {}});
+}
+
+Result<void> tell(Conversation& conversation, const wire::ControlRequest& request,
+                  std::uint64_t sequence) {
+  return conversation.tell({.kind = wire::FrameKind::Request,
+                            .sequence = sequence,
+                            .fields = wire::to_fields(request),
+                            .buffers = wire::to_buffers(request),
+                            .shared = {}});
+}
+
+}  // namespace
+
+Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
+                                                std::span<const wire::ControlRequest> requests,
+                                                const AskOptions& options) {
   Conversation conversation({.with = fmt::format("the run in '{}'", options.run),
                              .within = options.within,
                              .limits = wire::kRequestLimits});
-  Result<void> greeted = conversation.connect(socket_path);
-  if (greeted) {
-    greeted = conversation.greet({.role = wire::Role::Control,
-                                  .version = wire::kProtocolVersion,
-                                  .program = options.program,
-                                  .token = {}});
+  Result<void> done = greet(conversation, socket_path, options);
+  std::vector<wire::ControlReply> replies(requests.size());
+  std::vector<bool> answered(requests.size(), false);
+  std::size_t told = 0;
+  for (std::size_t heard = 0; done && heard < requests.size(); ++heard) {
+    for (; done && told < requests.size() && told - heard < kUnansweredMax; ++told) {
+      done = tell(conversation, requests[told], kFirstSequence + told);
+    }
+    if (!done) break;
+    const Result<wire::Frame> frame = conversation.hear(wire::FrameKind::Reply);
+    if (!frame) return std::unexpected(frame.error());
+    const std::uint64_t place = frame->sequence - kFirstSequence;
+    if (place >= told || answered[place]) {
+      return conversation.not_understood("an answer to something else");
+    }
+    Result<wire::ControlReply> reply = wire::read_reply(frame->fields);
+    if (!reply) return conversation.not_understood(reply.error().message);
+    replies[place] = std::move(*reply);
+    answered[place] = true;
   }
-  if (!greeted) return std::unexpected(std::move(greeted.error()));
-  const auto answered = conversation.exchange({.kind = wire::FrameKind::Request,
-                                               .sequence = kRequestSequence,
-                                               .fields = wire::to_fields(request),
-                                               .buffers = wire::to_buffers(request),
-                                               .shared = {}},
-                                              wire::FrameKind::Reply);
-  if (!answered) return std::unexpected(answered.error());
-  auto reply = wire::read_reply(answered->fields);
-  if (!reply) return conversation.not_understood(reply.error().message);
-  return reply;
+  if (!done) return std::unexpected(std::move(done.error()));
+  return replies;
+}
+
+Result<wire::ControlReply> ask(const std::string& socket_path, const wire::ControlRequest& request,
+                               const AskOptions& options) {
+  Result<std::vector<wire::ControlReply>> replies = ask_all(socket_path, {&request, 1}, options);
+  if (!replies) return std::unexpected(std::move(replies.error()));
+  return std::move(replies->front());
 }
 
 }  // namespace trainyard::link

@@ -3,7 +3,9 @@
 // Blocks, and keeps nothing open. For programs that do one thing and end; any thread.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -22,5 +24,11 @@ struct AskOptions {
 /// the yard could not do it is no error: the reply says so.
 Result<wire::ControlReply> ask(const std::string& socket_path, const wire::ControlRequest& request,
                                const AskOptions& options);
+
+/// The same for several requests over one connection, which are answered in any order, some of them
+/// at a time. The answers are in the order of the requests; an error is one of all of them.
+Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
+                                                std::span<const wire::ControlRequest> requests,
+                                                const AskOptions& options);
 
 }  // namespace trainyard::link

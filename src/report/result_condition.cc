@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "base/result.h"
 #include "report/result_table.h"
 

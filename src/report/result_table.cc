@@ -1,15 +1,12 @@
 #include "report/result_table.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <expected>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +15,7 @@
 
 #include "base/duration_text.h"
 #include "base/nearest.h"
+#include "base/number_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
@@ -37,15 +35,6 @@ ResultCell cell_of(const Field* field) {
 }
 
 }  // namespace
-
-std::optional<double> number_in(std::string_view text) {
-  double number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) {
-    return std::nullopt;
-  }
-  return number;
-}
 
 ResultCell key_cell(std::string_view text) {
   return {.text = std::string(text), .number = number_in(text), .deviation = {}, .count = 1};

@@ -57,9 +57,6 @@ struct ResultTable {
 constexpr std::string_view kStatusColumn = "status";
 constexpr std::string_view kTimeColumn = "time";
 
-/// A text that is all of it a number, "1e-3"; nothing for an infinity.
-std::optional<double> number_in(std::string_view text);
-
 /// The cell of a key that has this value.
 ResultCell key_cell(std::string_view text);
 

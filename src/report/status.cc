@@ -99,7 +99,7 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
 }  // namespace
 
 Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request) {
-  StatusView view{.run_directory = request.run_directory};
+  StatusView view{.run_directory = request.run_directory, .number = request.number};
   auto job = reader.job_name();
   if (!job) return std::unexpected(std::move(job.error()));
   view.job = std::move(*job);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -110,7 +111,7 @@ std::string status_header(const StatusView& view) {
       break;
   }
   if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
-  text += "\nrun-dir: " + plain(view.run_directory) + "\n";
+  text += "\n" + run_line(view.number, view.run_directory) + "\n";
   const bool ended = view.state == RunState::Ended;
   const std::string planned =
       planned_time_text(view.execution, ended ? std::optional(took(view)) : std::nullopt);
@@ -343,6 +344,11 @@ std::string json_list(const Rows& rows, Print print) {
 
 }  // namespace
 
+std::string run_line(std::optional<std::uint32_t> number, const std::string& run_directory) {
+  const std::string directory = plain(run_directory);
+  return number ? fmt::format("run {}: {}", *number, directory) : "run-dir: " + directory;
+}
+
 std::string status_text(const StatusView& view) {
   std::string text = status_header(view);
   if (view.machine && view.state == RunState::Running) {
@@ -357,10 +363,11 @@ std::string status_text(const StatusView& view) {
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 15> members{
+  const std::array<std::pair<std::string_view, std::string>, 16> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
+       {"run_number", view.number ? fmt::format("{}", *view.number) : "null"},
        {"state", json_text(word_for_state(view.state))},
        {"elapsed_ms", fmt::format("{}", took(view).count())},
        {"execution", json_of(view.execution)},

@@ -31,6 +31,7 @@ enum class RunState : std::uint8_t {
 struct StatusView {
   std::string job;
   std::string run_directory;
+  std::optional<std::uint32_t> number;  ///< Of the run, on this host.
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
   journal::ExecutionRow execution;  ///< The last one.
@@ -44,6 +45,9 @@ struct StatusView {
   std::vector<journal::SharingRow> sharing;
   std::optional<journal::MachineRow> machine;
 };
+
+/// "run 46: runs/sweep", or "run-dir: runs/sweep" of one without a number.
+std::string run_line(std::optional<std::uint32_t> number, const std::string& run_directory);
 
 /// For people. Of the tasks at most kRunningShown, kRetryingShown, kFailedShown and
 /// kWarnedShown.

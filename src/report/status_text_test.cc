@@ -234,6 +234,14 @@ TEST(Status, ShowsABoundedNumberOfTasks) {
   EXPECT_LT(text.size(), 8000U);
 }
 
+TEST(Status, NamesARunByItsNumber) {
+  StatusView view{.job = "mnist", .run_directory = "runs/mnist", .number = 46};
+  EXPECT_THAT(status_text(view), HasSubstr("\nrun 46: runs/mnist\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("run_number"), 46);
+  view.number.reset();
+  EXPECT_THAT(status_text(view), HasSubstr("\nrun-dir: runs/mnist\n"));
+}
+
 TEST(Status, SaysWhichResultsWereLostOrChanged) {
   StatusView view = view_of_a_live_run();
   EXPECT_THAT(status_text(view), Not(HasSubstr("lost or changed")));
@@ -320,6 +328,7 @@ TEST(Status, GivesJsonWithStableNames) {
   EXPECT_EQ(json.at("schema"), 1);
   EXPECT_EQ(json.at("job"), "mnist");
   EXPECT_EQ(json.at("run_directory"), "runs/mnist");
+  EXPECT_EQ(json.at("run_number"), nullptr);
   EXPECT_EQ(json.at("state"), "running");
   EXPECT_EQ(json.at("elapsed_ms"), 185'000);
   EXPECT_EQ(json.at("execution").at("yard_pid"), 42);

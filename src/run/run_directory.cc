@@ -106,11 +106,15 @@ std::vector<std::string> run_directories_like(const std::string& first) {
   const std::string name = path.filename().string();
   std::vector<std::string> found;
   for (const std::string& other : sys::names_in(parent)) {
-    const bool numbered =
-        other.starts_with(name + "-") && is_number(std::string_view(other).substr(name.size() + 1));
-    if (other == name || numbered) found.push_back(fmt::format("{}/{}", parent, other));
+    if (is_directory_like(other, name)) found.push_back(fmt::format("{}/{}", parent, other));
   }
   return found;
+}
+
+bool is_directory_like(std::string_view name, std::string_view first) {
+  if (!name.starts_with(first)) return false;
+  name.remove_prefix(first.size());
+  return name.empty() || (name.front() == '-' && is_number(name.substr(1)));
 }
 
 }  // namespace trainyard::run

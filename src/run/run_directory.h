@@ -28,6 +28,10 @@ std::string free_run_directory(const std::string& first);
 /// name.
 std::vector<std::string> run_directories_like(const std::string& first);
 
+/// Whether a name may be that of a run directory of such a job: "digits", "digits-2", not
+/// "digits-a".
+bool is_directory_like(std::string_view name, std::string_view first);
+
 /// What every process of a run has in its environment, by which what is left of it is found:
 /// "TRAINYARD_RUN_DIR=/home/me/runs/digits".
 std::string mark_of(const std::string& run_directory);

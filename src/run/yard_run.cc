@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <memory>
@@ -41,6 +42,7 @@
 #include "run/local_machine.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
+#include "run/run_numbers.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
 #include "schedule/scheduler.h"
@@ -154,7 +156,21 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
   if (!journal) return std::unexpected(std::move(journal.error()));
   journal_ = std::move(*journal);
   batches_.push_back({.number = first.number, .plan = first.plan});
+  take_number(/*is_new=*/true);
   return {};
+}
+
+void YardRun::take_number(bool is_new) {
+  const Result<RunNumbers> numbers = RunNumbers::of_this_user();
+  const std::string directory = real_directory(options_.directory);
+  const Result<std::uint32_t> number =
+      numbers ? is_new ? numbers->give(directory) : numbers->keep(directory)
+              : std::unexpected(numbers.error());
+  if (number) {
+    number_ = *number;
+  } else {
+    tasks_.note(fmt::format("the run has no number: {}", number.error().message));
+  }
 }
 
 Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batches,
@@ -175,6 +191,7 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   for (std::size_t i = 0; i < batches.size(); ++i) {
     batches_.push_back({.number = batches[i].number, .plan = resumed->plans[i]});
   }
+  take_number(/*is_new=*/false);
   return Resumed{.plans = std::move(resumed->plans),
                  .finished = resumed->finished,
                  .changes = std::move(resumed->changes)};

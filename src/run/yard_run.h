@@ -104,6 +104,10 @@ class YardRun {
   Result<Resumed> go_on(const std::vector<journal::Batch>& batches,
                         const journal::Execution& execution, journal::JournalOptions options);
 
+  /// What its user calls the run by on this host, after one of these. Nothing where it could be
+  /// given no number, which has been noted.
+  [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
+
   /// After begin() or go_on(), once: until all has ended. What is left of the tasks then is ended,
   /// and the journal says how it was.
   Ending run();
@@ -116,6 +120,7 @@ class YardRun {
   bool kill(model::TaskIndex task, LocalMachine::KillReply reply);
 
  private:
+  void take_number(bool is_new);
   bool open_group();
   void make_machine();
   void serve(const wire::ControlRequest& request, link::Reply reply);
@@ -142,6 +147,7 @@ class YardRun {
   std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
   std::vector<model::BatchAdded> batches_;
   Instant at_;                        ///< The last thing that happened.
+  std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.

@@ -171,6 +171,25 @@ class Scripts(BlockTest):
         self.end_of(yard, expect=1)
 
     @tries(DOCS / "reports.md", "sh", 0)
+    def test_runs_and_tasks_are_named_in_the_ways_of_their_page(self):
+        self.job("""
+name: sweep
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1e-4, 1e-3]}
+    tasks: [{command: 'echo trained; [ {lr} = 1e-4 ]'}]
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        # The results have no column that is called so.
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[0].replace("--sort -acc", "--sort -lr"))
+        self.assertIn("stdout.log <==\ntrained\n", shown)
+        self.assertRegex(shown, "\n1e-3 +EXIT 1 ")
+        self.assertNotIn("\n1e-4 ", shown)
+        self.assertIn("\nrun 1: runs/sweep\n", shown)
+
+    @tries(DOCS / "reports.md", "sh", 1)
     def test_results_are_shown_in_all_the_ways_of_their_page(self):
         self.write("task.sh", "echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT")
         self.job("""
@@ -184,7 +203,7 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=0)
         self.trainyard("run", "job.yaml", "--new", expect=0)
-        shown = self.shell(blocks(DOCS / "reports.md", "sh")[0])
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[1])
         self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4)
         self.assertIn("batch=8", shown)
         self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)

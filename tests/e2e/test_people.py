@@ -143,7 +143,7 @@ class NamingARun(YardTest):
         for name in named:
             for words in ([name], ["--run-dir", name]):
                 with self.subTest(words=words):
-                    self.assertIn("run-dir: exp/runs/job\n", self.trainyard("status", *words, expect=0).stdout)
+                    self.assertIn(": exp/runs/job\n", self.trainyard("status", *words, expect=0).stdout)
                     self.assertIn("hello\n", self.trainyard("logs", "a", *words, expect=0).stdout)
                     self.assertIn("is not running", self.trainyard("kill", "a", *words, expect=2).stderr)
                     self.trainyard("devices", *words, expect=0)
@@ -156,7 +156,7 @@ class NamingARun(YardTest):
         self.assertIn("'exp/other.yaml' has no run yet", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
         # Where the configuration sends them they are found without a name.
         self.write("trainyard.yaml", "workdir: exp\n")
-        self.assertIn("run-dir: exp/runs/job\n", self.trainyard("status", expect=0).stdout)
+        self.assertIn(": exp/runs/job\n", self.trainyard("status", expect=0).stdout)
 
     def test_waits_for_one_that_is_just_beginning(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true'}]}]")
@@ -195,7 +195,7 @@ class NamingARun(YardTest):
                 self.assertIn(f"/runs/job/journal.db' {why}: it cannot go on", said.stderr, words)
                 self.assertIn("--new', or move the directory away", said.stderr)
         self.assertEqual(self.text("ran"), "x\n")
-        self.assertIn("run-dir: runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
+        self.assertIn(": runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
 
     def test_is_told_how_where_its_directory_stands_in_the_place_of_a_job_file(self):
         (self.directory / "runs/job").mkdir(parents=True)

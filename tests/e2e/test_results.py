@@ -63,7 +63,7 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
                             (["--where", "lr<fast"], "'lr<fast': 'fast' is no number"),
                             (["--where", "lr"], "'lr' is no condition"),
                             (["--pivot", "lr"], "pivot"),
-                            (["nowhere"], "no run in 'nowhere'"),
+                            (["nowhere"], "no task is called 'nowhere' in 'runs/job', and no run is called so"),
                             (["--over", "seed", "--pivot", "lr,seed"], "excludes")):
             self.assertIn(told, self.results(*words, expect=2).stderr)
 

@@ -203,19 +203,19 @@ groups:
         self.assertEqual([line[-1] for line in lines], ["--resume", "--new"])
         self.assertIn(f"in '{self.directory.resolve()}/runs/job-2'", done.stderr)
         resumed = self.trainyard(*lines[0], expect=0)
-        self.assertIn("run-dir: runs/job\n", resumed.stderr)
+        self.assertIn(": runs/job\n", resumed.stderr)
         self.assertRegex(resumed.stderr, "resumed: ([0-9]+) of \\1 tasks have finished and are kept")
-        self.assertIn("run-dir: runs/job-2\n", self.trainyard(*lines[1], expect=0).stderr)
-        self.assertIn("run-dir: runs/job-3\n", self.trainyard(*lines[1], expect=0).stderr)
-        self.assertIn("run-dir: runs/job-3\n", self.trainyard(*lines[0], expect=0).stderr, "the last one goes on")
+        self.assertIn(": runs/job-2\n", self.trainyard(*lines[1], expect=0).stderr)
+        self.assertIn(": runs/job-3\n", self.trainyard(*lines[1], expect=0).stderr)
+        self.assertIn(": runs/job-3\n", self.trainyard(*lines[0], expect=0).stderr, "the last one goes on")
         self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", expect=0)
-        self.assertIn("run-dir: elsewhere-2\n",
+        self.assertIn(": elsewhere-2\n",
                       self.trainyard("run", "job.yaml", "--run-dir", "elsewhere", "--new", expect=0).stderr)
 
         refused = self.trainyard("run", "job.yaml", expect=2).stderr.splitlines()
         again = next(line for line in refused if line.startswith("  ")).split()[1:]
         self.assertEqual(again[-2:], ["--resume", "runs/job"], "the one that stands in the way, not the last one")
-        self.assertIn("run-dir: runs/job\n", self.trainyard(*again, expect=0).stderr)
+        self.assertIn(": runs/job\n", self.trainyard(*again, expect=0).stderr)
 
     def test_names_the_ways_out_so_that_a_shell_reads_them(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]", "my job.yaml")
@@ -226,16 +226,16 @@ groups:
             done = subprocess.run(line + " --set utilization-limit.cpu=100%", shell=True, cwd=self.directory,
                                   env=self.environment, capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 0, done)
-            self.assertIn(f"run-dir: {place}\n", done.stderr)
+            self.assertIn(f": {place}\n", done.stderr)
         self.assertEqual(len(lines), 2)
 
     def test_takes_no_run_of_another_job_for_its_own_second_one(self):
         for name in ("net", "net-50"):
             self.job(SWEEP.replace("name: job", f"name: {name}"), f"{name}.yaml")
             self.trainyard("run", f"{name}.yaml", expect=0)
-        self.assertIn("run-dir: runs/net\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
+        self.assertIn(": runs/net\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
         for name in ("net", "net-50"):
-            self.assertIn(f"run-dir: runs/{name}\n", self.trainyard("status", f"{name}.yaml", expect=0).stdout)
+            self.assertIn(f": runs/{name}\n", self.trainyard("status", f"{name}.yaml", expect=0).stdout)
 
     def test_takes_no_second_run_of_another_job_for_its_own(self):
         self.job(SWEEP.replace("name: job", "name: net"), "net.yaml")
@@ -247,13 +247,13 @@ groups:
         refused = self.trainyard("run", "net-2.yaml", expect=2).stderr
         self.assertIn("holds a run already, of another job file.", refused)
         self.assertIn("trainyard run --resume runs/net-2 net-2.yaml\n", refused)
-        self.assertIn("run-dir: runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--new", expect=0).stderr)
-        self.assertIn("run-dir: runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--resume", expect=0).stderr)
-        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
+        self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--new", expect=0).stderr)
+        self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--resume", expect=0).stderr)
+        self.assertIn(": runs/net-2\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
         # A job file that was moved takes its runs with it; a directory names its last run.
         (self.directory / "net.yaml").rename(self.directory / "moved.yaml")
-        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
-        self.assertIn("run-dir: runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
+        self.assertIn(": runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
+        self.assertIn(": runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
         self.assertIn("no run has begun in", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
 
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):

@@ -31,7 +31,9 @@ class YardTest(unittest.TestCase):
         # The yard puts its control socket here, and what a killed one leaves goes with the test.
         self.sockets = self.directory / ".sockets"
         self.sockets.mkdir()
-        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.sockets)}
+        # Its runs are numbered apart from those of whoever runs the tests.
+        self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.sockets),
+                            "XDG_STATE_HOME": str(self.directory / ".state")}
 
     def tearDown(self):
         for process in self.started:

@@ -1,0 +1,68 @@
+#include "cli/known_runs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "run/run_directory.h"
+#include "run/run_numbers.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr std::string_view kLast = "@last";
+
+/// The name of a run: that of its directory.
+std::string_view name_in(std::string_view directory) {
+  return directory.substr(directory.rfind('/') + 1);
+}
+
+bool is_still_there(const std::string& directory) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(directory, ignored);
+}
+
+}  // namespace
+
+bool is_run_name(std::string_view name) { return name.ends_with(kLast) && !name.contains('/'); }
+
+std::vector<std::string> known_runs(std::string_view name) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers || name.empty() || name.contains('/')) return {};
+  if (const std::optional<std::uint32_t> number = run::read_run_number(name)) {
+    const std::optional<std::string> directory = numbers->directory_of(*number);
+    return directory ? std::vector{*directory} : std::vector<std::string>();
+  }
+  const bool last = is_run_name(name);
+  if (last) name.remove_suffix(kLast.size());
+  std::vector<std::string> found;
+  for (const run::RunNumbers::Numbered& run : numbers->all()) {
+    const std::string_view called = name_in(run.directory);
+    const bool meant = last ? name.empty() || run::is_directory_like(called, name) : called == name;
+    if (meant && is_still_there(run.directory)) found.push_back(run.directory);
+    if (last && !found.empty()) break;
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  return numbers ? numbers->number_of(run::real_directory(run_directory)) : std::nullopt;
+}
+
+std::string name_of_run(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const std::string seen = seen_from_here(run_directory);
+  return number ? fmt::format("run {} ('{}')", *number, seen) : fmt::format("'{}'", seen);
+}
+
+}  // namespace trainyard::cli

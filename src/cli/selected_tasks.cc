@@ -1,0 +1,121 @@
+#include "cli/selected_tasks.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "journal/reader.h"
+#include "report/digest.h"
+#include "report/task_state.h"
+#include "sys/files.h"
+#include "text/task_pattern.h"
+
+namespace trainyard::cli {
+namespace {
+
+std::string shown_name(const journal::TaskRow& row) {
+  return fmt::format("{}/{}", row.group_name, row.id);
+}
+
+text::TaskNames all_names_of(const journal::TaskRow& row) {
+  return {.group = row.group_name,
+          .group_in_file = row.group_in_file,
+          .id = row.id,
+          .keys = row.matrix};
+}
+
+/// What somebody typed that means no task of a run.
+Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
+                   const std::string& pattern) {
+  std::string text = fmt::format("no task is called '{}'", pattern);
+  if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
+    for (const std::string& near : lookup->near) {
+      text +=
+          fmt::format("{} '{}'", &near == &lookup->near.front() ? ", did you mean" : " or", near);
+    }
+    text += "?";
+  } else {
+    text += fmt::format(" in '{}', and no run is called so", seen_from_here(selection.run));
+  }
+  return Error{std::move(text)};
+}
+
+Error several_of_name(const std::string& name, const std::vector<journal::TaskRow>& rows,
+                      const std::vector<std::size_t>& places) {
+  std::string text = fmt::format("several tasks are called '{}':", name);
+  for (const std::size_t place : places) text += " " + shown_name(rows[place]);
+  return Error{std::move(text)};
+}
+
+/// One whose yard is gone and has not written down how it ended.
+bool has_died(journal::JournalReader& reader, const std::string& run) {
+  const auto executions = reader.executions();
+  return executions && !executions->empty() && !executions->back().ended &&
+         !sys::RunLock::holder(run);
+}
+
+/// Of a run with very many tasks the one of a name is found without reading the others.
+Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& reader,
+                                                      const TasksOfRun& selection) {
+  if (selection.patterns.size() == 1) {
+    Result<journal::JournalReader::Lookup> lookup =
+        reader.look_up(selection.patterns.front().text());
+    if (!lookup) return std::unexpected(std::move(lookup.error()));
+    if (!lookup->found.empty()) return std::move(lookup->found);
+  }
+  std::vector<journal::TaskRow> rows;
+  const Result<void> read = reader.tasks({}, [&rows](journal::TaskRow row) {
+    rows.push_back(std::move(row));
+    return true;
+  });
+  if (!read) return std::unexpected(read.error());
+  return rows;
+}
+
+}  // namespace
+
+std::string none_in_state(const TasksOfRun& selection) {
+  return fmt::format("no task {}of '{}' is in {} state",
+                     selection.patterns.empty() ? "" : "so called ", seen_from_here(selection.run),
+                     selection.states.size() == 1 ? "that" : "such a");
+}
+
+Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
+                                                     const TasksOfRun& selection,
+                                                     SameName same_name) {
+  Result<std::vector<journal::TaskRow>> rows = rows_to_look_at(reader, selection);
+  if (!rows) return rows;
+  text::TaskChoice choice(selection.patterns);
+  for (const journal::TaskRow& row : *rows) choice.look_at(all_names_of(row));
+  for (const text::TaskChoice::Meant& meant : choice.meant()) {
+    if (meant.tasks.empty()) {
+      return std::unexpected(no_such_task(reader, selection, meant.text));
+    }
+    if (meant.by_name && meant.tasks.size() > 1 && same_name == SameName::Refuse) {
+      return std::unexpected(several_of_name(meant.text, *rows, meant.tasks));
+    }
+  }
+  const std::vector<bool> chosen = choice.chosen();
+  const bool died = has_died(reader, selection.run);
+  std::vector<journal::TaskRow> selected;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    if (!chosen[i]) continue;
+    journal::TaskRow& row = (*rows)[i];
+    if (died) report::mark_lost(row);
+    const bool in_state = selection.states.empty() ||
+                          std::ranges::any_of(selection.states, [&row](report::TaskState state) {
+                            return report::is_in(row.standing, state);
+                          });
+    if (in_state) selected.push_back(std::move(row));
+  }
+  return selected;
+}
+
+}  // namespace trainyard::cli

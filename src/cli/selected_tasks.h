@@ -1,0 +1,37 @@
+// The tasks of a run that somebody means, from its journal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/reader.h"
+#include "report/task_state.h"
+#include "text/task_pattern.h"
+
+namespace trainyard::cli {
+
+/// A run, and which of its tasks are meant.
+struct TasksOfRun {
+  std::string run;                          ///< Its directory; absolute.
+  std::vector<text::TaskPattern> patterns;  ///< None: all.
+  std::vector<report::TaskState> states;    ///< None: any.
+
+  [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
+};
+
+/// Whether a name without a group may stand for the tasks of several.
+enum class SameName : std::uint8_t { Refuse, MeansAll };
+
+/// Those tasks, in the order of the run; what ran when it died is lost. An error for a pattern that
+/// no task has, with names that come near, and for a name of several tasks. May be empty where
+/// states are asked for.
+Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
+                                                     const TasksOfRun& selection,
+                                                     SameName same_name);
+
+/// "no task of 'runs/sweep' is in that state", where the states leave none.
+std::string none_in_state(const TasksOfRun& selection);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,201 @@
+#include "cli/selection.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/find_run.h"
+#include "cli/known_runs.h"
+#include "cli/selected_tasks.h"
+#include "journal/reader.h"
+#include "report/task_state.h"
+#include "run/run_directory.h"
+#include "text/task_pattern.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// The run that begins a word, and what the word says of its tasks.
+struct RunInWord {
+  std::string word;  ///< All of it.
+  std::string run;   ///< As find_run() takes it.
+  std::string tasks;
+  bool is_path = false;  ///< One that nobody would write for a task: it has a slash, or is a file.
+};
+
+/// A run by its path, with the tasks behind it: "runs/digits/train/lr=0.1".
+std::optional<RunInWord> path_in(const std::string& word) {
+  constexpr int kSlashesOfTask = 2;
+  std::string path = word;
+  std::string tasks;
+  for (int i = 0; i <= kSlashesOfTask; ++i) {
+    std::error_code ignored;
+    const bool is_file = std::filesystem::is_regular_file(path, ignored);
+    // A directory of tasks, within a run, looks like one that has lost its journal.
+    const bool is_run = tasks.empty() ? holds_run(path) || holds_run_directories(path)
+                                      : std::filesystem::exists(run::journal_path(path), ignored);
+    if (is_file || is_run) {
+      return RunInWord{.word = word,
+                       .run = path,
+                       .tasks = tasks,
+                       .is_path = is_file || path.contains('/') || path.starts_with('.')};
+    }
+    const std::size_t slash = path.rfind('/');
+    if (slash == std::string::npos || slash == 0) break;
+    tasks = tasks.empty() ? path.substr(slash + 1) : path.substr(slash + 1) + "/" + tasks;
+    path.resize(slash);
+  }
+  return std::nullopt;
+}
+
+std::optional<RunInWord> run_in(const std::string& word) {
+  if (std::optional<RunInWord> path = path_in(word)) return path;
+  const std::size_t slash = std::min(word.find('/'), word.size());
+  const std::string name = word.substr(0, slash);
+  if (known_runs(name).empty() && !is_run_name(name)) return std::nullopt;
+  return RunInWord{.word = word,
+                   .run = name,
+                   .tasks = word.substr(std::min(slash + 1, word.size())),
+                   .is_path = is_run_name(name)};
+}
+
+/// What the words are, each for itself.
+struct ReadWords {
+  std::vector<RunInWord> runs;
+  std::vector<text::TaskPattern> patterns;
+  std::vector<report::TaskState> states;
+};
+
+Result<void> add_pattern(const std::string& word, std::vector<text::TaskPattern>& patterns) {
+  Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
+  if (!pattern && !word.contains('/')) return std::unexpected(std::move(pattern.error()));
+  if (!pattern) {
+    return std::unexpected(
+        Error{fmt::format("there is no run in '{}', and it names no task", word)});
+  }
+  patterns.push_back(std::move(*pattern));
+  return {};
+}
+
+Result<ReadWords> read_words(const SelectionWords& all) {
+  ReadWords read;
+  for (const std::string& word : all.words) {
+    if (word.starts_with(':')) {
+      const Result<report::TaskState> state = report::read_task_state(word.substr(1));
+      if (!state) return std::unexpected(state.error());
+      read.states.push_back(*state);
+      continue;
+    }
+    if (std::optional<RunInWord> run = all.run_directory.empty() ? run_in(word) : std::nullopt) {
+      read.runs.push_back(std::move(*run));
+      continue;
+    }
+    Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
+    if (!pattern) {
+      return std::unexpected(
+          word.contains('/')
+              ? Error{fmt::format("there is no run in '{}', and it names no task", word)}
+              : std::move(pattern.error()));
+    }
+    read.patterns.push_back(std::move(*pattern));
+  }
+  return read;
+}
+
+/// Whether a word means a task of this run. In the run that the word may stand for itself, a name
+/// of its group means the same: all of it.
+bool means_a_task(const std::string& run, const std::string& word, bool of_itself) {
+  Result<journal::JournalReader> reader = open_run(run);
+  const Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
+  if (!reader || !pattern) return false;
+  const Result<journal::JournalReader::Lookup> lookup = reader->look_up(word);
+  if (of_itself || (lookup && !lookup->found.empty())) return lookup && !lookup->found.empty();
+  const auto tasks = selected_tasks(*reader, {.run = run, .patterns = {*pattern}, .states = {}},
+                                    SameName::MeansAll);
+  return tasks && !tasks->empty();
+}
+
+/// A number or a bare name of a run may be a task of the run that is meant where nobody names one.
+Result<void> check_not_a_task(const RunInWord& word) {
+  if (word.is_path) return {};
+  const Result<std::string> other = find_run({});
+  const Result<std::string> run = find_run(word.run);
+  if (!other || !run || !means_a_task(*other, word.word, *other == *run)) return {};
+  return std::unexpected(Error{
+      fmt::format("'{}' is {}, and a task of {}: say '--run-dir {}' for the one, and '--run-dir {} "
+                  "{}' for the other",
+                  word.word, name_of_run(*run), name_of_run(*other), seen_from_here(*run),
+                  seen_from_here(*other), word.word)});
+}
+
+Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
+  std::vector<TasksOfRun> selections;
+  for (const RunInWord& word : read.runs) {
+    // Beside another one a run is meant.
+    Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
+    if (!sure) return std::unexpected(std::move(sure.error()));
+    Result<std::string> run = find_run(word.run, words.when_several_live);
+    if (!run) return std::unexpected(std::move(run.error()));
+    TasksOfRun& of = selections.emplace_back(
+        TasksOfRun{.run = std::move(*run), .patterns = read.patterns, .states = read.states});
+    if (word.tasks.empty()) continue;
+    if (Result<void> added = add_pattern(word.tasks, of.patterns); !added) {
+      return std::unexpected(std::move(added.error()));
+    }
+  }
+  if (!selections.empty()) return selections;
+  Result<std::string> run = find_run(words.run_directory, words.when_several_live);
+  if (!run) return std::unexpected(std::move(run.error()));
+  return std::vector{TasksOfRun{.run = std::move(*run),
+                                .patterns = std::move(read.patterns),
+                                .states = std::move(read.states)}};
+}
+
+/// Where one run is meant and several words may be one: that which can be nothing else, or the
+/// first. The others are tasks, unless they can be nothing but runs.
+Result<void> keep_one_run(ReadWords& read) {
+  if (read.runs.size() < 2) return {};
+  const auto sure = std::ranges::find_if(read.runs, &RunInWord::is_path);
+  const std::size_t kept =
+      sure == read.runs.end() ? 0 : static_cast<std::size_t>(sure - read.runs.begin());
+  for (std::size_t i = 0; i < read.runs.size(); ++i) {
+    if (i == kept) continue;
+    if (read.runs[i].is_path) {
+      return std::unexpected(Error{fmt::format("one run at a time: '{}' and '{}' are two",
+                                               read.runs[kept].word, read.runs[i].word)});
+    }
+    if (Result<void> added = add_pattern(read.runs[i].word, read.patterns); !added) return added;
+  }
+  read.runs = {read.runs[kept]};
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words) {
+  Result<ReadWords> read = read_words(words);
+  if (!read) return std::unexpected(std::move(read.error()));
+  return selections_of(std::move(*read), words);
+}
+
+Result<TasksOfRun> read_selection(const SelectionWords& words) {
+  Result<ReadWords> read = read_words(words);
+  if (!read) return std::unexpected(std::move(read.error()));
+  if (Result<void> one = keep_one_run(*read); !one) return std::unexpected(std::move(one.error()));
+  Result<std::vector<TasksOfRun>> all = selections_of(std::move(*read), words);
+  if (!all) return std::unexpected(std::move(all.error()));
+  return std::move(all->front());
+}
+
+}  // namespace trainyard::cli

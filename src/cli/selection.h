@@ -1,0 +1,36 @@
+// What the words behind a command mean: which run, and which of its tasks.
+//
+//   46   digits   digits@last   runs/digits   sweep.yaml     a run
+//   46/lr=0.1   runs/digits/train/*                          of it these tasks
+//   (text/task_pattern.h) lr=0.1   train/lr=0.1   'lr=*'                           tasks of the run
+//   that is meant elsewhere :failed   :oom                                           of these the
+//   ones in that state
+//
+// The words stand in any order. Tasks are those of any of the patterns, and of these the ones in
+// any of the states.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/find_run.h"
+#include "cli/selected_tasks.h"
+
+namespace trainyard::cli {
+
+struct SelectionWords {
+  std::vector<std::string> words;
+  std::string
+      run_directory;  ///< --run-dir, or empty: then the words say which run, or nobody does.
+  WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest;
+};
+
+/// One entry for each run that is named, or for the one that is meant where none is (find_run.h).
+/// An error for a word that means nothing, and for one that means a run and a task.
+Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words);
+
+/// The same where one run is to be named at most.
+Result<TasksOfRun> read_selection(const SelectionWords& words);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,117 @@
+#include "report/task_state.h"
+
+#include <algorithm>
+#include <array>
+#include <expected>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "model/status.h"
+
+namespace trainyard::report {
+namespace {
+
+struct Word {
+  std::string_view text;
+  TaskState state;
+};
+
+constexpr std::array<Word, 17> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+                                       {.text = "running", .state = TaskState::Running},
+                                       {.text = "retrying", .state = TaskState::Retrying},
+                                       {.text = "finished", .state = TaskState::Finished},
+                                       {.text = "failed", .state = TaskState::Failed},
+                                       {.text = "oom", .state = TaskState::OutOfMemory},
+                                       {.text = "out-of-memory", .state = TaskState::OutOfMemory},
+                                       {.text = "timeout", .state = TaskState::Timeout},
+                                       {.text = "killed", .state = TaskState::Killed},
+                                       {.text = "exit", .state = TaskState::Exit},
+                                       {.text = "cannot-start", .state = TaskState::CannotStart},
+                                       {.text = "lost", .state = TaskState::Lost},
+                                       {.text = "error", .state = TaskState::Error},
+                                       {.text = "skipped", .state = TaskState::Skipped},
+                                       {.text = "stopped", .state = TaskState::Stopped},
+                                       {.text = "ended", .state = TaskState::Ended},
+                                       {.text = "unfinished", .state = TaskState::Unfinished}}};
+
+/// What ran when its run died is lost, and nobody wrote down that it failed.
+bool has_failed(const model::Standing& standing) {
+  return standing.verdict == model::Verdict::Failed ||
+         (standing.verdict == model::Verdict::None && standing.failure == model::Failure::Lost);
+}
+
+bool has_failed_by(const model::Standing& standing, model::Failure failure) {
+  return has_failed(standing) && standing.failure == failure;
+}
+
+}  // namespace
+
+Result<TaskState> read_task_state(std::string_view word) {
+  std::string plain(word);
+  for (char& letter : plain) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+    if (letter == '_') letter = '-';
+  }
+  const auto found = std::ranges::find(kWords, std::string_view(plain), &Word::text);
+  if (found != kWords.end()) return found->state;
+  std::vector<std::string_view> words;
+  words.reserve(kWords.size());
+  std::ranges::transform(kWords, std::back_inserter(words), &Word::text);
+  if (const std::optional<std::string_view> near = nearest(plain, words)) {
+    return std::unexpected(
+        Error{fmt::format("tasks have no state ':{}', did you mean ':{}'?", word, *near)});
+  }
+  return std::unexpected(Error{
+      fmt::format("tasks have no state ':{}': there are :{}", word, fmt::join(words, ", :"))});
+}
+
+bool is_in(const model::Standing& standing, TaskState state) {
+  const auto reads = [&standing](std::string_view word) {
+    return model::word_for(standing) == word;
+  };
+  switch (state) {
+    case TaskState::Waiting:
+      return reads("WAITING");
+    case TaskState::Running:
+      return reads("RUNNING");
+    case TaskState::Retrying:
+      return reads("RETRYING");
+    case TaskState::Finished:
+      return standing.verdict == model::Verdict::Finished;
+    case TaskState::Failed:
+      return has_failed(standing);
+    case TaskState::OutOfMemory:
+      return has_failed_by(standing, model::Failure::OutOfMemory);
+    case TaskState::Timeout:
+      return has_failed_by(standing, model::Failure::Timeout);
+    case TaskState::Killed:
+      return has_failed_by(standing, model::Failure::Killed);
+    case TaskState::Exit:
+      return has_failed_by(standing, model::Failure::Exit);
+    case TaskState::CannotStart:
+      return has_failed_by(standing, model::Failure::CannotStart);
+    case TaskState::Lost:
+      return has_failed_by(standing, model::Failure::Lost);
+    case TaskState::Error:
+      return has_failed_by(standing, model::Failure::Error);
+    case TaskState::Skipped:
+      return standing.verdict == model::Verdict::Skipped;
+    case TaskState::Stopped:
+      return standing.verdict == model::Verdict::Stopped;
+    case TaskState::Ended:
+      return standing.verdict != model::Verdict::None;
+    case TaskState::Unfinished:
+      return standing.verdict != model::Verdict::Finished;
+  }
+  return false;
+}
+
+}  // namespace trainyard::report

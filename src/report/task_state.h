@@ -1,0 +1,39 @@
+// How people choose tasks by what has become of them: `trainyard logs 46 :failed`. Pure; any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/status.h"
+
+namespace trainyard::report {
+
+/// Each is one word that people read for tasks (model/status.h), or several of these.
+enum class TaskState : std::uint8_t {
+  Waiting,
+  Running,
+  Retrying,
+  Finished,
+  Failed,  ///< For whatever cause, from OutOfMemory to Error.
+  OutOfMemory,
+  Timeout,
+  Killed,
+  Exit,  ///< By itself, with a code other than 0.
+  CannotStart,
+  Lost,
+  Error,
+  Skipped,
+  Stopped,
+  Ended,       ///< Has its verdict.
+  Unfinished,  ///< Has not finished, for whatever cause.
+};
+
+/// "failed", "oom", "out-of-memory", ...: in small or large letters, with - or _. An error names
+/// the nearest word, or all.
+Result<TaskState> read_task_state(std::string_view word);
+
+bool is_in(const model::Standing& standing, TaskState state);
+
+}  // namespace trainyard::report

@@ -1,0 +1,109 @@
+#include "run/run_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "sys/environment.h"
+#include "sys/files.h"
+
+namespace trainyard::run {
+namespace {
+
+/// So often another run may take the number that we are about to take.
+constexpr int kTriesMax = 1000;
+
+}  // namespace
+
+std::optional<std::uint32_t> read_run_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = failed == std::errc{} && end == text.data() + text.size();
+  if (!whole || text.front() == '0') return std::nullopt;
+  return number;
+}
+
+Result<RunNumbers> RunNumbers::of_this_user() {
+  const std::optional<std::string> state = sys::variable("XDG_STATE_HOME");
+  const std::optional<std::string> home = sys::variable("HOME");
+  // A relative path is to be ignored, as the standard of these variables says.
+  const bool said = state && state->starts_with('/');
+  if (!said && (!home || !home->starts_with('/'))) {
+    return std::unexpected(Error{"neither XDG_STATE_HOME nor HOME says where a user's state is"});
+  }
+  const std::string parent = said ? *state : *home + "/.local/state";
+  return RunNumbers(fmt::format("{}/trainyard/{}/runs", parent, sys::host_name()));
+}
+
+std::string RunNumbers::link_of(std::uint32_t number) const {
+  return fmt::format("{}/{}", directory_, number);
+}
+
+std::optional<std::string> RunNumbers::directory_of(std::uint32_t number) const {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(link_of(number), error);
+  if (error || target.empty()) return std::nullopt;
+  return target.string();
+}
+
+std::vector<RunNumbers::Numbered> RunNumbers::all() const {
+  std::vector<Numbered> all;
+  for (const std::string& name : sys::names_in(directory_)) {
+    const std::optional<std::uint32_t> number = read_run_number(name);
+    if (!number) continue;
+    std::optional<std::string> directory = directory_of(*number);
+    if (directory) all.push_back({.number = *number, .directory = std::move(*directory)});
+  }
+  std::ranges::sort(all, std::greater<>(), &Numbered::number);
+  return all;
+}
+
+std::optional<std::uint32_t> RunNumbers::number_of(const std::string& run_directory) const {
+  for (const Numbered& run : all()) {
+    if (run.directory == run_directory) return run.number;
+  }
+  return std::nullopt;
+}
+
+Result<std::uint32_t> RunNumbers::keep(const std::string& run_directory) const {
+  if (const std::optional<std::uint32_t> number = number_of(run_directory)) return *number;
+  return give(run_directory);
+}
+
+Result<std::uint32_t> RunNumbers::give(const std::string& run_directory) const {
+  if (Result<void> made = sys::make_directories(directory_); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  const std::vector<Numbered> before = all();
+  std::uint32_t number = before.empty() ? 1 : before.front().number + 1;
+  std::error_code error;
+  for (int tries = 0; tries < kTriesMax; ++tries, ++number) {
+    std::filesystem::create_symlink(run_directory, link_of(number), error);
+    if (error != std::errc::file_exists) break;
+  }
+  if (error) {
+    return std::unexpected(
+        Error{fmt::format("cannot make '{}': {}", link_of(number), error.message())});
+  }
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const bool same = before[i].directory == run_directory;
+    std::error_code ignored;
+    if (same || i + 1 >= kKeptMax) std::filesystem::remove(link_of(before[i].number), ignored);
+  }
+  return number;
+}
+
+}  // namespace trainyard::run

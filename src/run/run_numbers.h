@@ -1,0 +1,57 @@
+// The small numbers that people call runs by, counted per user and host: `trainyard logs 46`.
+//
+// Each is a symbolic link, $XDG_STATE_HOME/trainyard/<host>/runs/46 (without that variable
+// ~/.local/state), to the run's directory. Making one is atomic, on a network disk too, so nobody
+// locks anything, and there is nothing to read that could be damaged. A number goes on being that
+// run's when it is resumed, and is given to no other one as long as its link is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::run {
+
+class RunNumbers {
+ public:
+  /// So many are kept; of more the oldest are forgotten.
+  static constexpr std::size_t kKeptMax = 4096;
+
+  /// Of whoever runs us, on this host. An error where they have no home directory. Makes nothing.
+  static Result<RunNumbers> of_this_user();
+  /// In a directory, which need not be there.
+  explicit RunNumbers(std::string directory) : directory_(std::move(directory)) {}
+
+  /// The next number, for a run that begins in this directory: one that was there before has none
+  /// any more. Costs O(kKeptMax).
+  [[nodiscard]] Result<std::uint32_t> give(const std::string& run_directory) const;
+  /// That of a run that goes on; the next one where it has none on this host.
+  [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory) const;
+
+  /// Where the run of this number is, or was; nothing where it was never given, or is forgotten.
+  [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;
+  [[nodiscard]] std::optional<std::uint32_t> number_of(const std::string& run_directory) const;
+
+  struct Numbered {
+    std::uint32_t number = 0;
+    std::string directory;
+  };
+  /// The last one first.
+  [[nodiscard]] std::vector<Numbered> all() const;
+
+ private:
+  [[nodiscard]] std::string link_of(std::uint32_t number) const;
+
+  std::string directory_;
+};
+
+/// "46": a number without anything around it, and not 0.
+std::optional<std::uint32_t> read_run_number(std::string_view text);
+
+}  // namespace trainyard::run

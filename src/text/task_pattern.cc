@@ -1,0 +1,129 @@
+#include "text/task_pattern.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fnmatch.h>
+
+#include <fmt/format.h>
+
+#include "base/number_text.h"
+#include "base/result.h"
+#include "text/placeholder.h"
+
+namespace trainyard::text {
+namespace {
+
+bool has_wildcard(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+/// A pattern that is none for the shell ("[1") matches nothing but itself.
+bool matches(const std::string& pattern, std::string_view text) {
+  if (pattern == text) return true;
+  return has_wildcard(pattern) && ::fnmatch(pattern.c_str(), std::string(text).c_str(), 0) == 0;
+}
+
+bool is_same_value(const std::string& written, const std::string& value) {
+  if (matches(written, value)) return true;
+  const auto number = number_in(written);
+  return number && number == number_in(value);
+}
+
+}  // namespace
+
+Result<TaskPattern> TaskPattern::read(std::string_view text) {
+  TaskPattern pattern;
+  pattern.text_ = text;
+  const std::size_t slash = text.find('/');
+  const bool has_group = slash != std::string_view::npos;
+  const std::string_view id = has_group ? text.substr(slash + 1) : text;
+  if (text.empty() || slash == 0 || id.contains('/')) {
+    return std::unexpected(Error{
+        fmt::format("'{}' names no task, as 'lr=0.1', 'train/lr=0.1' and 'train/*' do", text)});
+  }
+  if (has_group) pattern.group_ = text.substr(0, slash);
+  pattern.id_ = id;
+  for (std::string_view rest = id; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view part = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    const std::size_t sign = part.find('=');
+    if (sign == std::string_view::npos || !is_identifier(part.substr(0, sign))) {
+      pattern.keys_.clear();
+      break;
+    }
+    pattern.keys_.push_back(
+        {.name = std::string(part.substr(0, sign)), .value = std::string(part.substr(sign + 1))});
+  }
+  return pattern;
+}
+
+bool TaskPattern::is_in_group(const TaskNames& task) const {
+  return group_.empty() || matches(group_, task.group) || matches(group_, task.group_in_file);
+}
+
+bool TaskPattern::has_keys(const TaskNames& task) const {
+  return !keys_.empty() && std::ranges::all_of(keys_, [&task](const Key& key) {
+    return std::ranges::any_of(task.keys, [&key](const auto& it) {
+      return it.first == key.name && is_same_value(key.value, it.second);
+    });
+  });
+}
+
+bool TaskPattern::names(const TaskNames& task) const {
+  if (id_ != task.id) return false;
+  return group_.empty() || group_ == task.group || group_ == task.group_in_file;
+}
+
+bool TaskPattern::covers(const TaskNames& task) const {
+  if (group_.empty() && (text_ == task.group || text_ == task.group_in_file)) return true;
+  if (!is_in_group(task)) return false;
+  return id_.empty() || matches(id_, task.id) || has_keys(task);
+}
+
+TaskChoice::TaskChoice(std::vector<TaskPattern> patterns) {
+  matches_.reserve(patterns.size());
+  for (TaskPattern& pattern : patterns) {
+    matches_.push_back({.pattern = std::move(pattern), .called = {}, .named = {}, .covered = {}});
+  }
+}
+
+void TaskChoice::look_at(const TaskNames& task) {
+  for (Matches& it : matches_) {
+    if (it.pattern.names(task)) {
+      const bool called = it.pattern.text() == fmt::format("{}/{}", task.group, task.id);
+      (called ? it.called : it.named).push_back(tasks_);
+    } else if (it.pattern.covers(task)) {
+      it.covered.push_back(tasks_);
+    }
+  }
+  ++tasks_;
+}
+
+std::vector<TaskChoice::Meant> TaskChoice::meant() const {
+  std::vector<Meant> meant;
+  meant.reserve(matches_.size());
+  for (const Matches& it : matches_) {
+    const std::vector<std::size_t>& named = it.called.empty() ? it.named : it.called;
+    meant.push_back({.text = it.pattern.text(),
+                     .tasks = named.empty() ? it.covered : named,
+                     .by_name = !named.empty()});
+  }
+  return meant;
+}
+
+std::vector<bool> TaskChoice::chosen() const {
+  std::vector<bool> chosen(tasks_, matches_.empty());
+  for (const Meant& meant : meant()) {
+    for (const std::size_t task : meant.tasks) chosen[task] = true;
+  }
+  return chosen;
+}
+
+}  // namespace trainyard::text

@@ -1,0 +1,94 @@
+// Which tasks somebody means: by name, by values of the matrix, by a pattern.
+//
+//   lr=0.1,seed=2         the task of this id, of whichever group; where none is called so, all
+//   whose
+//                         matrix has these values, in any order and beside others
+//   lr=1e-*               numbers are compared as numbers (1e-3 is 0.001), texts may have * ? [..]
+//   seed-*                ids as a shell matches names of files
+//   train/lr=0.1, train/* the same of one group; `train/` and `train` are all of its tasks
+//
+// Looks at names alone, of as many tasks as there are: what is a task and what a run is the
+// caller's business. Plain values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::text {
+
+/// What a task is called.
+struct TaskNames {
+  std::string_view group;          ///< As people read it: "train (2)".
+  std::string_view group_in_file;  ///< As its job file has it: "train".
+  std::string_view id;
+  std::span<const std::pair<std::string, std::string>> keys;  ///< Of its matrix, with the values.
+};
+
+class TaskPattern {
+ public:
+  /// An error for what can be no name of a task: empty, or with two slashes.
+  static Result<TaskPattern> read(std::string_view text);
+
+  /// As it was written.
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+  /// Whether it is a name of this task: its id, with its group before it or without one.
+  [[nodiscard]] bool names(const TaskNames& task) const;
+
+  /// Whether it is one of those that are meant where no task is called so.
+  [[nodiscard]] bool covers(const TaskNames& task) const;
+
+ private:
+  struct Key {
+    std::string name;
+    std::string value;
+  };
+
+  [[nodiscard]] bool is_in_group(const TaskNames& task) const;
+  [[nodiscard]] bool has_keys(const TaskNames& task) const;
+
+  std::string text_;
+  std::string group_;      ///< Empty: any.
+  std::string id_;         ///< Empty: all of the group.
+  std::vector<Key> keys_;  ///< What it says of the matrix; none: it is not written so.
+};
+
+/// Of many tasks those that the patterns mean: for each pattern the tasks that it names, or, where
+/// it names none, those that it covers. One whose group is called just so is meant before those
+/// whose job file calls it so.
+class TaskChoice {
+ public:
+  explicit TaskChoice(std::vector<TaskPattern> patterns);
+
+  /// The next task. To be called for each of them, in order. Costs O(patterns).
+  void look_at(const TaskNames& task);
+
+  /// What one pattern means: the places of the tasks, in order.
+  struct Meant {
+    std::string text;                ///< The pattern.
+    std::vector<std::size_t> tasks;  ///< May be empty.
+    bool by_name = false;            ///< They are called so: more than one are in several groups.
+  };
+  [[nodiscard]] std::vector<Meant> meant() const;
+
+  /// Whether each task that was looked at is meant by any. Without patterns all are.
+  [[nodiscard]] std::vector<bool> chosen() const;
+
+ private:
+  struct Matches {
+    TaskPattern pattern;
+    std::vector<std::size_t> called;  ///< Those whose group is called as it is written.
+    std::vector<std::size_t> named;   ///< Those that are named otherwise.
+    std::vector<std::size_t> covered;
+  };
+  std::vector<Matches> matches_;
+  std::size_t tasks_ = 0;
+};
+
+}  // namespace trainyard::text

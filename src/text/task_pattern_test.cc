@@ -1,0 +1,146 @@
+// Which tasks a word means.
+#include "text/task_pattern.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trainyard::text {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Task {
+  std::string group;
+  std::string group_in_file;
+  std::string id;
+  std::vector<std::pair<std::string, std::string>> keys;
+};
+
+/// Two groups of a sweep, and what was submitted to it later under a name that was taken.
+std::vector<Task> tasks() {
+  return {
+      {.group = "train",
+       .group_in_file = "train",
+       .id = "lr=0.001,seed=0",
+       .keys = {{"lr", "0.001"}, {"seed", "0"}}},
+      {.group = "train",
+       .group_in_file = "train",
+       .id = "lr=0.001,seed=10",
+       .keys = {{"lr", "0.001"}, {"seed", "10"}}},
+      {.group = "train",
+       .group_in_file = "train",
+       .id = "lr=0.1,seed=0",
+       .keys = {{"lr", "0.1"}, {"seed", "0"}}},
+      {.group = "eval", .group_in_file = "eval", .id = "all", .keys = {}},
+      {.group = "eval", .group_in_file = "eval", .id = "data=[1,2]", .keys = {{"data", "[1,2]"}}},
+      {.group = "train (2)", .group_in_file = "train", .id = "all", .keys = {}},
+      {.group = "train (2)",
+       .group_in_file = "train",
+       .id = "lr=0.1,seed=0",
+       .keys = {{"lr", "0.1"}, {"seed", "0"}}},
+  };
+}
+
+TaskChoice::Meant meant_by(std::string_view text) {
+  const Result<TaskPattern> pattern = TaskPattern::read(text);
+  EXPECT_TRUE(pattern.has_value()) << text;
+  TaskChoice choice({*pattern});
+  for (const Task& task : tasks()) {
+    choice.look_at({.group = task.group,
+                    .group_in_file = task.group_in_file,
+                    .id = task.id,
+                    .keys = task.keys});
+  }
+  return choice.meant().front();
+}
+
+std::vector<std::size_t> places(std::string_view text) { return meant_by(text).tasks; }
+
+TEST(TaskPattern, IsTheNameOfATaskBeforeItIsAnythingElse) {
+  EXPECT_THAT(places("data=[1,2]"), ElementsAre(4));
+  EXPECT_TRUE(meant_by("data=[1,2]").by_name);
+  EXPECT_THAT(places("eval/all"), ElementsAre(3));
+}
+
+TEST(TaskPattern, IsAnIdInWhicheverGroup) {
+  EXPECT_THAT(places("all"), ElementsAre(3, 5));
+  EXPECT_TRUE(meant_by("all").by_name);
+}
+
+TEST(TaskPattern, MeansTheGroupThatIsCalledSoBeforeThoseTheirFilesCallSo) {
+  EXPECT_THAT(places("train/lr=0.1,seed=0"), ElementsAre(2));
+  EXPECT_THAT(places("train/all"), ElementsAre(5));
+  EXPECT_THAT(places("train (2)/lr=0.1,seed=0"), ElementsAre(6));
+}
+
+TEST(TaskPattern, IsValuesOfTheMatrixInAnyOrderAndBesideOthers) {
+  EXPECT_THAT(places("lr=0.001"), ElementsAre(0, 1));
+  EXPECT_FALSE(meant_by("lr=0.001").by_name);
+  EXPECT_THAT(places("seed=0"), ElementsAre(0, 2, 6));
+  EXPECT_THAT(places("seed=0,lr=0.1"), ElementsAre(2, 6));
+  EXPECT_THAT(places("train/seed=10"), ElementsAre(1));
+  EXPECT_THAT(places("lr=0.1,nothing=0"), IsEmpty());
+}
+
+TEST(TaskPattern, ComparesNumbersAsNumbersAndTextsAsTexts) {
+  EXPECT_THAT(places("lr=1e-3"), ElementsAre(0, 1));
+  EXPECT_THAT(places("lr=1e-1,seed=0"), ElementsAre(2, 6));
+  EXPECT_THAT(places("seed=1"), IsEmpty());
+}
+
+TEST(TaskPattern, MatchesAsAShellDoes) {
+  EXPECT_THAT(places("*seed=0"), ElementsAre(0, 2, 6));
+  EXPECT_THAT(places("lr=0.00*"), ElementsAre(0, 1));
+  EXPECT_THAT(places("seed=1?"), ElementsAre(1));
+  EXPECT_THAT(places("train*/all"), ElementsAre(5));
+  EXPECT_THAT(places("*/all"), ElementsAre(3, 5));
+  EXPECT_THAT(places("a[kl]l"), ElementsAre(3, 5));
+  EXPECT_THAT(places("a[l"), IsEmpty());
+}
+
+TEST(TaskPattern, IsAllTasksOfAGroupThatIsNamedAlone) {
+  EXPECT_THAT(places("eval"), ElementsAre(3, 4));
+  EXPECT_THAT(places("eval/"), ElementsAre(3, 4));
+  EXPECT_THAT(places("eval/*"), ElementsAre(3, 4));
+  EXPECT_THAT(places("train (2)"), ElementsAre(5, 6));
+}
+
+TEST(TaskPattern, MeansNothingThatIsNotThere) {
+  EXPECT_THAT(places("lr=0.2"), IsEmpty());
+  EXPECT_THAT(places("eval/lr=0.1"), IsEmpty());
+  EXPECT_THAT(places("eva"), IsEmpty());
+}
+
+TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
+  for (const std::string_view text : {"", "/a", "a/b/c", "/"}) {
+    const Result<TaskPattern> read = TaskPattern::read(text);
+    ASSERT_FALSE(read.has_value()) << text;
+    EXPECT_THAT(read.error().message, HasSubstr("names no task"));
+  }
+}
+
+TEST(TaskChoice, IsOfAllTasksWithoutAPattern) {
+  TaskChoice choice({});
+  choice.look_at({.group = "g", .group_in_file = "g", .id = "a", .keys = {}});
+  choice.look_at({.group = "g", .group_in_file = "g", .id = "b", .keys = {}});
+  EXPECT_THAT(choice.chosen(), ElementsAre(true, true));
+}
+
+TEST(TaskChoice, IsWhatAnyOfItsPatternsMeans) {
+  TaskChoice choice({*TaskPattern::read("a"), *TaskPattern::read("c*")});
+  for (const std::string_view id : {"a", "b", "c1", "c2"}) {
+    choice.look_at({.group = "g", .group_in_file = "g", .id = id, .keys = {}});
+  }
+  EXPECT_THAT(choice.chosen(), ElementsAre(true, false, true, true));
+}
+
+}  // namespace
+}  // namespace trainyard::text

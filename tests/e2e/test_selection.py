@@ -1,0 +1,150 @@
+"""Which run and which tasks a word means: numbers, names, values of the matrix, patterns and states."""
+import json
+import os
+import unittest
+
+from yard import YardTest
+
+SWEEP = """
+name: sweep
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1e-3, 0.1], seed: [0, 1]}
+    tasks: [{command: 'sh task.sh {lr}'}]
+  - name: eval
+    needs: []
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: all, command: echo evaluated}, {id: "3", command: echo third}]
+"""
+# The tasks of the larger rate fail at once, or wait to be told, by the file that is there.
+SCRIPT = "echo at $1; [ $1 = 1e-3 ] && exit 0; [ -p gate ] && exec cat gate; exit 3\n"
+
+
+class Selection(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(SWEEP, "sweep.yaml")
+        self.write("task.sh", SCRIPT)
+
+    def run_sweep(self, *words):
+        return self.trainyard("run", "sweep.yaml", *words, expect=1).stderr
+
+    def rows(self, *words):
+        """Which tasks a table has: of those with a matrix the values, of others the id."""
+        rows = json.loads(self.trainyard("results", *words, "--json", expect=0).stdout)["rows"]
+        return sorted(f'{row["lr"]},{row["seed"]}' if row.get("lr") else row["task"] for row in rows)
+
+    def test_runs_have_numbers_that_are_told_when_they_start(self):
+        self.assertIn("run 1: runs/sweep\n", self.run_sweep())
+        self.assertIn("run 2: runs/sweep-2\n", self.run_sweep("--new"))
+        self.assertIn("\nrun 2: runs/sweep-2\n", self.trainyard("status", "2", expect=0).stdout)
+        told = json.loads(self.trainyard("status", "1", "--json", expect=0).stdout)
+        self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
+        resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
+        self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
+        self.assertIn("there is no run 3\n", self.trainyard("status", "3", expect=2).stderr)
+
+    def test_a_run_is_its_number_its_name_its_directory_or_its_job_file(self):
+        self.run_sweep()
+        self.run_sweep("--new")
+        for name, number in (("1", 1), ("2", 2), ("sweep", 1), ("sweep-2", 2), ("sweep@last", 2), ("@last", 2),
+                             ("runs/sweep", 1), ("sweep.yaml", 2)):
+            with self.subTest(name=name):
+                self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
+        self.assertIn("no run of yours here is called 'weep@last'", self.trainyard("status", "weep@last", expect=2).stderr)
+        # From anywhere, as only numbers and names go.
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        self.directory, here = elsewhere, self.directory
+        self.assertIn("\nrun 2: ", self.trainyard("status", "2", expect=0).stdout)
+        self.assertIn("\nrun 1: ", self.trainyard("status", "sweep", expect=0).stdout)
+        self.directory = here
+
+    def test_a_run_that_is_gone_says_where_it_was(self):
+        self.run_sweep()
+        os.rename(self.directory / "runs/sweep", self.directory / "runs/moved")
+        self.assertIn("run 1 was in", self.trainyard("status", "1", expect=2).stderr)
+        self.assertIn("\nrun-dir: runs/moved\n", self.trainyard("status", "runs/moved", expect=0).stdout)
+        self.assertIn("run 2: runs/sweep\n", self.run_sweep(), "another run in its place has another number")
+        self.assertIn("there is no run 1\n", self.trainyard("status", "1", expect=2).stderr)
+
+    def test_without_a_home_a_run_goes_on_without_a_number(self):
+        env = {"XDG_STATE_HOME": "", "HOME": ""}
+        told = self.trainyard("run", "sweep.yaml", expect=1, env=env).stderr
+        self.assertIn("the run has no number: neither XDG_STATE_HOME nor HOME says", told)
+        self.assertIn("run-dir: runs/sweep\n", told)
+        file = self.write("file", "x")
+        told = self.trainyard("run", "sweep.yaml", "--new", expect=1, env={"XDG_STATE_HOME": str(file)}).stderr
+        self.assertRegex(told, r"the run has no number: .*/file/trainyard")
+
+    def test_tasks_are_values_of_the_matrix_patterns_groups_and_states(self):
+        self.run_sweep()
+        low = ["1e-3,0", "1e-3,1"]
+        high = ["0.1,0", "0.1,1"]
+        rest = ["3", "all"]
+        for words, meant in ((["lr=0.001"], low), (["1/lr=1e-3"], low), (["1", "lr=1e-1,seed=1"], high[1:]),
+                             (["seed=1"], [high[1], low[1]]), (["runs/sweep/train/*"], high + low), (["sweep/eval"], rest),
+                             (["1/"], rest + high + low), ([":failed"], high), (["1", ":exit", "seed=0"], high[:1]),
+                             ([":finished", "train"], low), (["all", "lr=0.1"], ["all", *high]),
+                             ([":FINISHED", ":failed"], rest + high + low), (["sweep.yaml/train/lr=0.1"], high)):
+            with self.subTest(words=words):
+                self.assertEqual(self.rows(*words), sorted(meant))
+        self.assertEqual(self.rows(":oom"), [])
+
+    def test_logs_of_several_tasks_stand_under_their_names(self):
+        self.run_sweep()
+        self.assertEqual(self.trainyard("logs", "1", ":failed", "--stdout", expect=0).stdout,
+                         "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
+        self.assertIn("==> train/lr=0.1,seed=0 <==\n==> ", self.trainyard("logs", "1", "*", expect=0).stdout)
+        self.assertEqual(self.trainyard("logs", "all", "--stdout", expect=0).stdout, "evaluated\n")
+        self.assertIn("which of the 6 tasks of 'runs/sweep'?", self.trainyard("logs", "1", expect=2).stderr)
+        self.assertIn("one task at a time can be followed", self.trainyard("logs", "*", "-f", expect=2).stderr)
+        self.assertIn("no task of 'runs/sweep' is in that state", self.trainyard("logs", ":oom", expect=2).stderr)
+
+    def test_what_means_nothing_is_told_with_what_comes_near(self):
+        self.run_sweep()
+        for words, told in ((["lr=0.2"], "no task is called 'lr=0.2' in 'runs/sweep', and no run is called so"),
+                            (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
+                            ([":faild"], "tasks have no state ':faild', did you mean ':failed'?"),
+                            (["a/b/c/d"], "there is no run in 'a/b/c/d', and it names no task"),
+                            (["77"], "no task is called '77' in 'runs/sweep', and no run is called so"),
+                            (["runs/sweep/train/lr=0.1,seed=7"], "no task is called 'train/lr=0.1,seed=7'")):
+            with self.subTest(words=words):
+                self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
+
+    def test_nothing_is_ended_where_a_word_means_a_run_and_a_task(self):
+        self.run_sweep()
+        self.run_sweep("--new")
+        self.run_sweep("--new")
+        refused = self.trainyard("kill", "3", expect=2).stderr
+        self.assertIn("'3' is run 3 ('runs/sweep-3'), and a task of run 3 ('runs/sweep-3')", refused)
+        self.assertEqual(self.trainyard("logs", "--run-dir", "1", "3", "--stdout", expect=0).stdout, "third\n")
+        self.assertEqual(self.trainyard("logs", "1", "3", "--stdout", expect=0).stdout, "third\n", "the run comes first")
+        self.assertEqual(self.trainyard("logs", "3", "runs/sweep", "--stdout", expect=0).stdout, "third\n")
+        self.assertEqual(self.rows("--run-dir", "3"), self.rows("1"))
+        self.assertIn("one run at a time", self.trainyard("logs", "runs/sweep", "sweep.yaml", expect=2).stderr)
+        # A directory that is called as a run is numbered.
+        self.trainyard("run", "sweep.yaml", "--run-dir", "2", expect=1)
+        self.assertIn("by its number, and that in './2' by its directory", self.trainyard("status", "2", expect=2).stderr)
+        self.assertIn("\nrun 4: 2\n", self.trainyard("status", "./2", expect=0).stdout)
+
+    def test_kill_ends_all_that_are_meant(self):
+        os.mkfifo(self.directory / "gate")
+        yard = self.start("run", "sweep.yaml")
+        self.until_file("runs/sweep/journal.db")
+        self.until("both", lambda: [*self.words("runs/sweep").values()].count("RUNNING") == 2)
+        self.assertIn("which tasks of 'runs/sweep'? '*' are all", self.trainyard("kill", "1", expect=2).stderr)
+        self.assertIn("no task of 'runs/sweep' is in that state", self.trainyard("kill", "1", ":oom", expect=2).stderr)
+        self.assertEqual(self.trainyard("kill", "1", "lr=0.1", expect=0).stdout,
+                         "train/lr=0.1,seed=0 has been ended\ntrain/lr=0.1,seed=1 has been ended\n")
+        self.end_of(yard, expect=1)
+        words = self.words("runs/sweep")
+        self.assertEqual([words[f"train/lr=0.1,seed={seed}"] for seed in (0, 1)], ["KILLED", "KILLED"])
+        self.assertEqual(words["train/lr=1e-3,seed=0"], "FINISHED")
+
+
+if __name__ == "__main__":
+    unittest.main()
