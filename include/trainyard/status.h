@@ -6,6 +6,7 @@
 //                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
 //                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
 //  any stage: exception, death, time limit, kill ──▶ EXCEPTION, or INTERRUPT with a try left
+//  EXCEPTION, or skipped ── somebody asks for it (`trainyard retry`) ──▶ INIT
 //
 // A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
 // task that has been granted what it asked for and whose process is being started.

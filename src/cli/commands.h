@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/exit_code.h"
+#include "wire/control.h"
 
 namespace trainyard::cli {
 
@@ -14,15 +15,19 @@ struct RunOptions {
   std::string config_file;
   std::string run_directory;
   std::vector<std::string> settings;
-  bool resumes = false;  ///< Goes on with a run, and
-  std::string resume;    ///< with the one in this directory; typed it may be empty.
-  bool next = false;     ///< --new: in the next directory that is free.
+  bool resumes = false;           ///< Goes on with a run, and
+  std::string resume;             ///< with the one in this directory; typed it may be empty.
+  bool next = false;              ///< --new: in the next directory that is free.
+  std::vector<std::string> only;  ///< Patterns of the tasks that are run; empty: all are.
   bool rerun_changed = false;
   bool until_stdin_closes = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   bool dry_run = false;
   bool json = false;
+  /// Where there are any: of the tasks of the run only these are run, and the others stay as they
+  /// are.
+  std::vector<wire::Retry> retries;
 };
 ExitCode run_command(const RunOptions& typed);
 
@@ -59,6 +64,18 @@ struct KillOptions {
   std::string run_directory;
 };
 ExitCode kill_command(const KillOptions& options);
+
+struct RetryOptions {
+  std::vector<std::string> words;  ///< As of logs; without a state and a name those that failed.
+  std::string run_directory;
+  std::string memory;  ///< "20GB", as of the next two; empty: as it was.
+  std::string gpu_memory;
+  std::string time_limit;  ///< "2h"
+  bool cascade = false;    ///< And what was skipped because of them.
+  bool dry_run = false;
+  std::string command_line;  ///< As typed, but for secrets: for the journal.
+};
+ExitCode retry_command(const RetryOptions& options);
 
 /// What a script says to the yard that runs it. Outside of one: waits for nothing, and prints
 /// "cpu"; tells nobody; prints the result.

@@ -172,8 +172,13 @@ Result<std::string> find_run(const std::string& named, WhenSeveralLive when_seve
                             : fmt::format("'{}' has no run yet", named)});
   }
   const bool several = runs.size() > 1 && runs[1].lives;
-  if (several && when_several_live == WhenSeveralLive::Refuse) {
+  if (several && when_several_live != WhenSeveralLive::TakeLatest) {
     return std::unexpected(several_live(runs));
+  }
+  const bool guessed = runs.size() > 1 && !runs.front().lives;
+  if (guessed && when_several_live == WhenSeveralLive::RefuseEnded) {
+    return std::unexpected(Error{fmt::format("which run, '{}', '{}'{}?", runs[0].directory,
+                                             runs[1].directory, runs.size() > 2 ? ", ..." : "")});
   }
   return std::move(runs.front().directory);
 }

@@ -11,7 +11,11 @@
 namespace trainyard::cli {
 
 /// What is right where nobody said which run is meant, and several are at work.
-enum class WhenSeveralLive : std::uint8_t { TakeLatest, Refuse };
+enum class WhenSeveralLive : std::uint8_t {
+  TakeLatest,
+  Refuse,
+  RefuseEnded,  ///< Several that have ended, too, unless one is at work.
+};
 
 /// The run that a command means, by its directory. It is named by this, by its number or name
 /// (cli/known_runs.h), by a directory that has runs/ in it, or by its job file: of several the one

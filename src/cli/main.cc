@@ -20,6 +20,7 @@
 #include "cli/learned_words.h"
 #include "cli/ranks_words.h"
 #include "cli/results_words.h"
+#include "cli/retry_words.h"
 #include "cli/version.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
@@ -79,6 +80,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->expected(0, 1);
   run->add_flag("--new", options.next,
                 "Start another run beside those that are there: in runs/<name>-2, -3, ...");
+  run->add_option("--only", options.only,
+                  "Run these tasks alone, and the groups that they need: lr=1e-3,seed=0, 'train/*'")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   run->add_flag("--rerun-changed", options.rerun_changed,
                 "With --resume: also tasks that had finished before the job file was edited");
   run->add_flag(
@@ -95,6 +101,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
       "  trainyard run sweep.yaml --resume\n"
       "  trainyard run sweep.yaml --new\n"
+      "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
       "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
       "\n"
       "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
@@ -116,6 +123,10 @@ std::string wrong_with_run(const RunOptions& options) {
         "'{}' is a directory and no job file: 'trainyard run --resume {}' goes on "
         "with the run in it",
         options.job_file, text::shell_word(options.job_file));
+  }
+  if (!options.only.empty() && options.resumes) {
+    return "--only begins a run with some of its tasks: of one that has begun 'trainyard retry' "
+           "takes them";
   }
   if (options.rerun_changed && !options.resumes) {
     return "--rerun-changed goes with --resume: a new run runs all tasks";
@@ -303,6 +314,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   LearnedWords learned(app);
+  RetryWords retry(app, line.run.command_line);
   ResultsWords results(app);
   ClientWords client(app);
   const RanksWords ranks(app);
@@ -342,6 +354,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
+  if (const std::optional<ExitCode> done = retry.run()) return *done;
   if (const std::optional<ExitCode> done = results.run()) return *done;
   if (const std::optional<ExitCode> done = client.run()) return *done;
   // It has the exit code of the command.

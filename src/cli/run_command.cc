@@ -47,6 +47,7 @@
 #include "sys/terminal.h"
 #include "text/mistake.h"
 #include "text/shell_quote.h"
+#include "text/task_pattern.h"
 
 namespace trainyard::cli {
 namespace {
@@ -105,8 +106,9 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, int finished
 }
 
 journal::JournalOptions journal_options(const RunOptions& options) {
-  return {.edited =
-              options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult};
+  return {.edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
+          .unfinished =
+              options.retries.empty() ? journal::Unfinished::RunAgain : journal::Unfinished::Stay};
 }
 
 /// Of a run that takes the next directory, this is the one that is free now.
@@ -249,6 +251,9 @@ std::optional<ExitCode> Session::begin() {
     Result<run::YardRun::Resumed> resumed =
         yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
     if (!resumed) return fail(resumed.error());
+    if (const Result<void> asked = yard_.retry(options_.retries); !asked) {
+      return fail(asked.error());
+    }
     plan_ = resumed->plans.front();
     notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));
@@ -273,7 +278,7 @@ ExitCode Session::finish(const run::Ending& ending) {
         job::keep_learned(directory(), batch + 1, job::learned_path(each.paths().file));
     if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
   }
-  const ExitCode result = show_results(directory(), options_.json);
+  const ExitCode result = show_results(directory(), options_.json, options_.retries);
   if (ending.keeper_gone && !ending.interrupted) {
     return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
                 ExitCode::NotDone);
@@ -318,10 +323,24 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   return report::ResumedPlan{.plan = *preview->plans.front(), .notes = std::move(notes)};
 }
 
+/// The tasks that --only names, alone.
+Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
+  std::vector<text::TaskPattern> patterns;
+  for (const std::string& word : options.only) {
+    Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
+    if (!pattern) return std::unexpected(std::move(pattern.error()));
+    patterns.push_back(std::move(*pattern));
+  }
+  return patterns.empty() ? Result<void>() : job.choose(patterns);
+}
+
 ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
   std::expected<job::Job, text::Mistakes> job = job::Job::load(load, machine.reading.capacity);
   if (!job) return fail(job.error());
+  if (const Result<void> chosen = choose_tasks(options, *job); !chosen) {
+    return fail(chosen.error());
+  }
   JobTasks tasks(std::move(*job));
   std::optional<report::ResumedPlan> resumed;
   if (!options.resume.empty()) {
@@ -357,6 +376,9 @@ ExitCode run_command(const RunOptions& typed) {
     if (!load) return fail(load.error());
     std::expected<job::Job, text::Mistakes> job = job::Job::load(*load, machine.reading.capacity);
     if (!job) return fail(job.error());
+    if (const Result<void> chosen = choose_tasks(*options, *job); !chosen) {
+      return fail(chosen.error());
+    }
     const std::string run_directory = job->paths().run_directory;
     const Result<sys::RunLock> lock =
         options->resume.empty() ? claim_new_directory({.run_directory = run_directory,

@@ -1,6 +1,7 @@
 #include "cli/run_view.h"
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/status.h"
 #include "report/progress.h"
 #include "report/sink.h"
 #include "report/status.h"
@@ -25,6 +27,7 @@
 #include "sys/output.h"
 #include "sys/terminal.h"
 #include "text/shell_quote.h"
+#include "wire/control.h"
 
 namespace trainyard::cli {
 namespace {
@@ -53,13 +56,22 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
                   text::shell_word(seen_from_here(run_directory))));
 }
 
-/// Whether all tasks of a run have finished.
-Result<ExitCode> verdict_of(journal::JournalReader& reader) {
+Result<ExitCode> verdict_of(journal::JournalReader& reader,
+                            const std::vector<wire::Retry>& retries) {
+  for (const wire::Retry& retry : retries) {
+    const Result<std::optional<journal::TaskRow>> task = reader.find(retry.group, retry.id);
+    if (!task) return std::unexpected(task.error());
+    const std::optional<journal::TaskRow>& row = *task;
+    if (!row || row->standing.verdict != model::Verdict::Finished) return ExitCode::TaskFailed;
+  }
+  if (!retries.empty()) return ExitCode::Success;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  for (const journal::GroupRow& group : *groups) {
-    if (group.finished < group.tasks) return ExitCode::TaskFailed;
-  }
+  const Result<int> left_out = reader.count_left_out();
+  if (!left_out) return std::unexpected(left_out.error());
+  int unfinished = -*left_out;
+  for (const journal::GroupRow& group : *groups) unfinished += group.tasks - group.finished;
+  if (unfinished > 0) return ExitCode::TaskFailed;
   return ExitCode::Success;
 }
 
@@ -73,7 +85,8 @@ void RunView::finish() {
   output_.finish(kOutputPatience);
 }
 
-ExitCode show_results(const std::string& run_directory, bool json) {
+ExitCode show_results(const std::string& run_directory, bool json,
+                      const std::vector<wire::Retry>& retries) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return fail(reader.error(), ExitCode::NotDone);
@@ -97,7 +110,7 @@ ExitCode show_results(const std::string& run_directory, bool json) {
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
-  const Result<ExitCode> verdict = verdict_of(*reader);
+  const Result<ExitCode> verdict = verdict_of(*reader, retries);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);
 }

@@ -3,12 +3,14 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/exit_code.h"
 #include "job/jobs.h"
 #include "model/turn.h"
 #include "report/progress.h"
 #include "sys/output.h"
+#include "wire/control.h"
 
 namespace trainyard::cli {
 
@@ -30,7 +32,8 @@ class RunView {
 };
 
 /// Writes the reports, prints the tables (or JSON) on standard output, and says whether all went
-/// well.
-ExitCode show_results(const std::string& run_directory, bool json);
+/// well: all tasks, or those that were to be tried again where there are any.
+ExitCode show_results(const std::string& run_directory, bool json,
+                      const std::vector<wire::Retry>& retries);
 
 }  // namespace trainyard::cli

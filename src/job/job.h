@@ -25,6 +25,7 @@
 #include "model/resources.h"
 #include "settings/configuration.h"
 #include "text/mistake.h"
+#include "text/task_pattern.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -135,6 +136,11 @@ class Job {
   /// Groups, shapes and tasks, all to be run from attempt 1.
   [[nodiscard]] const model::Plan& plan() const;
   [[nodiscard]] std::shared_ptr<const model::Plan> shared_plan() const;
+
+  /// Of its tasks only those are to be run that a pattern means, and those of the groups that they
+  /// need, as far as none of these was chosen itself: the others are left out. An error for a
+  /// pattern that means none. Costs O(tasks * patterns). Before the plan is shared.
+  Result<void> choose(const std::vector<text::TaskPattern>& patterns);
 
   [[nodiscard]] std::string task_id(model::TaskIndex task) const;
   [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const;

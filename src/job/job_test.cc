@@ -52,7 +52,7 @@ TEST(Job, HasDefaultsForAllButTheCommand) {
   EXPECT_EQ(shape.terms.request.gpu_memory, Bytes{0});
   EXPECT_EQ(shape.terms.time_limit, Duration{0});
   EXPECT_EQ(job.plan().tasks[0].first_attempt, 1U);
-  EXPECT_FALSE(job.plan().tasks[0].finished_before);
+  EXPECT_FALSE(job.plan().tasks[0].finished_before());
 }
 
 TEST(Job, HasTasksOfTwoPhasesWhereTheGroupOrTheTaskSaysSo) {

@@ -61,7 +61,7 @@ Result<BatchWriter> BatchWriter::begin(Database& database, const Batch& batch, B
   for (const model::PlannedTask& each : plan.tasks) {
     book.shape_of_task.push_back(
         book.numbers.of(model::ShapeIndex{start.shape + each.shape.value}));
-    book.ended.push_back(each.finished_before);
+    book.ended.push_back(!each.is_open());
   }
   Result<void> done = put_batch(database, batch, Instant{}, complete);
   for (std::uint32_t i = 0; done && i < plan.groups.size(); ++i) {

@@ -155,8 +155,8 @@ TEST(Batches, AreTakenOverEachByItsOwnPlan) {
   EXPECT_THAT(resumed.changes, ElementsAre("task 'train/a' is no longer in the job file"));
   ASSERT_EQ(resumed.plans.size(), 2U);
   EXPECT_EQ(resumed.plans[0]->tasks.size(), 1U);
-  EXPECT_FALSE(resumed.plans[1]->tasks[0].finished_before);
-  EXPECT_TRUE(resumed.plans[1]->tasks[1].finished_before) << "'b' of the submission";
+  EXPECT_FALSE(resumed.plans[1]->tasks[0].finished_before());
+  EXPECT_TRUE(resumed.plans[1]->tasks[1].finished_before()) << "'b' of the submission";
   EXPECT_THAT(tasks_of(directory.journal()),
               ElementsAre("1 1.train/b train WAITING", "2 2.train/a train (2) WAITING",
                           "3 2.train/b train (2) FINISHED", "4 2.eval/a eval WAITING"))

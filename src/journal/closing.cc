@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/options.h"
 #include "journal/sqlite.h"
 #include "model/command.h"
 #include "model/status.h"
@@ -35,8 +36,8 @@ DELETE FROM headroom;
 DELETE FROM headroom_gpus;
 )sql";
 
-/// Every attempt but the last one of a finished task is put with those that another one comes
-/// after. Of the batches that are taken over.
+/// Every attempt but the last one of a task that keeps its verdict is put with those that another
+/// one comes after. Of the batches that are taken over.
 constexpr const char* kCloseAttempts = R"sql(
 UPDATE tasks SET attempt_before = e.attempt FROM ended e
   WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});
@@ -44,9 +45,9 @@ INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
     gpu_memory_peak, memory_at_least, gpu_capped,
     gpu_memory_max, capped_by
-  FROM ended WHERE attempt > 0 AND verdict <> {finished} AND
+  FROM ended WHERE attempt > 0 AND {again} AND
     task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
-DELETE FROM ended WHERE verdict <> {finished} AND
+DELETE FROM ended WHERE {again} AND
   task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
 DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch IN ({batches}));
 )sql";
@@ -62,16 +63,20 @@ DELETE FROM ended WHERE task = {task};
 
 }  // namespace
 
-Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches) {
+Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches,
+                                  Unfinished unfinished) {
   Result<void> closed = database.run(
       fmt::format(kCloseExecution, fmt::arg("at", at.since_start.count()),
                   fmt::arg("lost", std::to_underlying(model::Failure::Lost)),
                   fmt::arg("runs", std::to_underlying(model::GroupPhase::Running)),
                   fmt::arg("blocked", std::to_underlying(model::GroupPhase::Blocked))));
   if (!closed) return closed;
+  const std::string again =
+      unfinished == Unfinished::Stay
+          ? "FALSE"
+          : fmt::format("verdict <> {}", std::to_underlying(model::Verdict::Finished));
   return database.run(
-      fmt::format(kCloseAttempts, fmt::arg("batches", batches),
-                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
+      fmt::format(kCloseAttempts, fmt::arg("batches", batches), fmt::arg("again", again)));
 }
 
 Result<void> forget_result(Database& database, std::uint32_t task) {

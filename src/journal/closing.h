@@ -9,13 +9,15 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/options.h"
 #include "journal/sqlite.h"
 
 namespace trainyard::journal {
 
 /// Whatever ran is lost, and had ended at `at`. Of `batches`, the numbers of those that go on for
-/// SQL, no task has a verdict any more but those that have finished.
-Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches);
+/// SQL, no task has a verdict any more but those that have finished, or any where these stay.
+Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches,
+                                  Unfinished unfinished);
 
 /// The task in this row had finished and is to run again: its attempt is one that another one comes
 /// after.

@@ -51,7 +51,7 @@ TEST(EarlierEnds, CountAsIfTheyHadBeenWrittenDownInTime) {
       gone_on(directory, job, {earlier(1, 1, failed(at(700), key(0), 3)), earlier(0, 1, well)});
   EXPECT_EQ(resumed.ends, 2);
   EXPECT_EQ(resumed.finished, 1);
-  EXPECT_TRUE(resumed.plans.at(0)->tasks[0].finished_before);
+  EXPECT_TRUE(resumed.plans.at(0)->tasks[0].finished_before());
   EXPECT_EQ(resumed.plans.at(0)->tasks[1].first_attempt, 2U);
   EXPECT_EQ(resumed.at, at(700));
 

@@ -173,7 +173,7 @@ void append(std::string& data, const model::Command& command, const RowNumbers& 
         fmt::format_to(std::back_inserter(data), R"({{"stop":{},"attempt":{},"kill":{}}})",
                        numbers.of(stop.key.task), stop.key.attempt, stop.kill);
       },
-      [&](const model::AnswerKill& answer) {
+      [&](const model::Answer& answer) {
         fmt::format_to(std::back_inserter(data), R"({{"answer":{},"done":{}}})", answer.request,
                        answer.done);
       });
@@ -268,6 +268,14 @@ void EventRows::begin(EventRow& row) {
         row.kind = "kill";
         row.task = numbers_.of(kill.task);
         fmt::format_to(std::back_inserter(row.data), R"(,"request":{})", kill.request);
+      },
+      [&](const model::RetryAsked& retry) {
+        row.kind = "retry";
+        row.task = numbers_.of(retry.task);
+        fmt::format_to(std::back_inserter(row.data),
+                       R"(,"request":{},"memory":{},"gpu_memory":{},"time_limit_ms":{})",
+                       retry.request, retry.memory.count, retry.gpu_memory.count,
+                       retry.time_limit.count());
       },
       [&](const model::BatchAdded& batch) {
         row.kind = "batch";

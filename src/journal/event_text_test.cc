@@ -102,6 +102,13 @@ TEST(EventText, TellsWhatPeopleAskedFor) {
   EXPECT_THAT(rows_of(model::InterruptAsked{}), ElementsAre("interrupt -.- {}"));
   EXPECT_THAT(rows_of(model::KillAsked{.task = {4}, .request = 9}),
               ElementsAre(R"(kill 4.- {"request":9})"));
+  EXPECT_THAT(rows_of(model::RetryAsked{.task = {4},
+                                        .request = 9,
+                                        .memory = Bytes{5},
+                                        .gpu_memory = Bytes{6},
+                                        .time_limit = Duration{7}}),
+              ElementsAre("retry 4.- {\"request\":9,\"memory\":5,\"gpu_memory\":6,"
+                          "\"time_limit_ms\":7}"));
 }
 
 TEST(EventText, KeepsSamplesAndTheTimeOnlyForWhatWasDecidedThen) {
@@ -175,7 +182,7 @@ TEST(EventText, TellsEveryChangeAndCommand) {
               .key = key(2),
               .promise = {.memory = mb(1), .cpus = model::cpus(2), .gpus = 2, .gpu_memory = mb(3)},
               .gpus = {{0}, {1}}},
-          model::AnswerKill{.request = 8, .done = true}}};
+          model::Answer{.request = 8, .done = true}}};
   EXPECT_THAT(
       rows_of(model::InterruptAsked{}, decision,
               {.tasks = {10, 11, 12}, .groups = {5, 6}, .gpus = {"3", "4:1"}}),

@@ -93,7 +93,7 @@ class Journal final : public Recorder {
   /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
   /// ones. Tasks are known again by batch, group and id, and numbered from 0 over what is given
   /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
-  /// batches, with `finished_before` and `first_attempt` filled in. Costs what is given, and of
+  /// batches, with `before` and `first_attempt` filled in. Costs what is given, and of
   /// other batches that stay what was under way when the last execution died.
   struct Resumed {
     std::unique_ptr<Journal> journal;

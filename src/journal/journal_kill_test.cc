@@ -129,7 +129,7 @@ void expect_whole_turns(const std::string& path, const TestJob& job, std::uint32
   }
   const auto resumed = must(Journal::resume(path, {job.batch()}, {}));
   for (std::uint32_t i = 0; i + 1 < turns; ++i) {
-    EXPECT_TRUE(resumed.plans.at(0)->tasks[i].finished_before);
+    EXPECT_TRUE(resumed.plans.at(0)->tasks[i].finished_before());
   }
 }
 

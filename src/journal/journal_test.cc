@@ -389,7 +389,7 @@ TEST(Journal, WritesDownEachEventOnceAndInOrder) {
   must(journal->commit(turn_of({.at = at(3), .what = model::Sampled{}})));
   must(journal->commit(turn_of({.at = at(4), .what = model::TimePassed{}})));
   must(journal->commit(turn_of({.at = at(5), .what = model::KillAsked{.task = {1}, .request = 4}},
-                               {.commands = {model::AnswerKill{.request = 4, .done = false}}})));
+                               {.commands = {model::Answer{.request = 4, .done = false}}})));
   must(journal->commit(finished(at(6), key(0), "{}")));
   must(journal->close(at(7), "finished"));
   Database database = must(Database::open(directory.journal(), Database::Access::Read));

@@ -15,6 +15,12 @@ enum class LogKind : std::uint8_t {
 /// What becomes of a task that has finished and was edited since, when its run goes on.
 enum class Edited : std::uint8_t { KeepResult, RunAgain };
 
+/// What becomes of tasks that have ended without having finished, when their run goes on.
+enum class Unfinished : std::uint8_t {
+  RunAgain,
+  Stay,  ///< As they are, until somebody asks for one of them.
+};
+
 /// What becomes of the batches of a run that an execution is not given.
 enum class OtherBatches : std::uint8_t {
   AreGone,  ///< Their groups and tasks are no longer in the job file.
@@ -23,6 +29,7 @@ enum class OtherBatches : std::uint8_t {
 
 struct JournalOptions {
   Edited edited = Edited::KeepResult;
+  Unfinished unfinished = Unfinished::RunAgain;
   OtherBatches others = OtherBatches::AreGone;
   LogKind log = LogKind::ByFileSystem;
   int pages_max = 0;  ///< For tests: as if the disk had so many pages of a kibibyte; 0: no limit.

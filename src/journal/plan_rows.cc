@@ -18,9 +18,11 @@
 #include "journal/journal.h"
 #include "journal/json_text.h"
 #include "journal/sqlite.h"
+#include "journal/turn_writer.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 
 namespace trainyard::journal {
 
@@ -72,27 +74,45 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
 
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
                         const RowNumbers& numbers) {
-  struct Split {
-    int waiting = 0;
-    int finished = 0;
-  };
-  std::vector<Split> counts(plan.shapes.size());
+  std::vector<Counts> counts(plan.shapes.size());
   for (const model::PlannedTask& task : plan.tasks) {
-    Split& of_shape = counts.at(task.shape.value);
-    (task.finished_before ? of_shape.finished : of_shape.waiting) += 1;
+    counts.at(task.shape.value).at(std::to_underlying(counted_as(Status::Init, task.before))) += 1;
   }
   Result<Statement> insert = database.prepare(
       "INSERT INTO shapes (number, group_number, memory, cpus_milli, gpus, gpu_memory, "
-      "time_limit_ms, waiting, finished) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)");
+      "time_limit_ms, waiting, finished, failed, skipped, stopped) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::size_t i = 0; i < plan.shapes.size(); ++i) {
     const model::Shape& shape = plan.shapes[i];
     const model::GroupIndex group{start.group + shape.group.value};
-    Result<void> done =
-        insert->run(numbers.of(model::ShapeIndex{start.shape + static_cast<std::uint32_t>(i)}),
-                    numbers.of(group), shape.terms.request.memory, shape.terms.request.cpus.milli,
-                    shape.terms.request.gpus, shape.terms.request.gpu_memory,
-                    shape.terms.time_limit, counts[i].waiting, counts[i].finished);
+    const auto count_of = [&counts, i](Counted what) {
+      return counts[i].at(std::to_underlying(what));
+    };
+    Result<void> done = insert->run(
+        numbers.of(model::ShapeIndex{start.shape + static_cast<std::uint32_t>(i)}),
+        numbers.of(group), shape.terms.request.memory, shape.terms.request.cpus.milli,
+        shape.terms.request.gpus, shape.terms.request.gpu_memory, shape.terms.time_limit,
+        count_of(Counted::Waiting), count_of(Counted::Finished), count_of(Counted::Failed),
+        count_of(Counted::Skipped), count_of(Counted::Stopped));
+    if (!done) return done;
+  }
+  return {};
+}
+
+Result<void> put_left_out(Database& database, const model::Plan& plan,
+                          const model::PlanStart& start, const RowNumbers& numbers) {
+  Result<Statement> insert = database.prepare(
+      "INSERT INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
+      "memory_requested, memory_peak, cpu_ms, message, warning, result, load_numbers, "
+      "train_numbers, gpus, gpu_memory_requested, gpu_memory_peak) "
+      "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'not chosen by --only', '', '', 0, 0, '', 0, 0)");
+  if (!insert) return std::unexpected(std::move(insert.error()));
+  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
+    if (plan.tasks[i].before != model::Verdict::LeftOut) continue;
+    Result<void> done = insert->run(
+        numbers.of(model::TaskIndex{start.task + i}), std::to_underlying(model::Verdict::LeftOut),
+        std::to_underlying(Status::Init), std::to_underlying(Stage::Train));
     if (!done) return done;
   }
   return {};

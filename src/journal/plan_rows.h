@@ -44,6 +44,10 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
                         const RowNumbers& numbers);
 
+/// Writes down what has become of the tasks of a batch that the run begins without.
+Result<void> put_left_out(Database& database, const model::Plan& plan,
+                          const model::PlanStart& start, const RowNumbers& numbers);
+
 /// Writes the tasks of a batch down, which are numbered from 0.
 class TaskRows {
  public:

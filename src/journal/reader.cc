@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/journal_file.h"
+#include "journal/json_text.h"
 #include "journal/reader_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
@@ -153,7 +154,7 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
   std::vector<GroupRow> groups;
   const Result<void> named = each(
       state_->database,
-      "SELECT g.number, g.batch, g.called, g.phase, g.message FROM groups g "
+      "SELECT g.number, g.batch, g.called, g.phase, g.message, g.needs, g.name FROM groups g "
       "JOIN batches b ON b.number = g.batch WHERE g.position IS NOT NULL AND b.complete "
       "ORDER BY g.batch, g.position",
       [&](const Statement& row) {
@@ -162,7 +163,9 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
                           .batch = static_cast<std::uint32_t>(row.integer(1)),
                           .name = std::string(row.text(2)),
                           .phase = static_cast<model::GroupPhase>(std::clamp(row.small(3), 0, 5)),
-                          .message = std::string(row.text(4))});
+                          .message = std::string(row.text(4)),
+                          .needs = strings_from_json(row.text(5)),
+                          .name_in_file = std::string(row.text(6))});
         return true;
       });
   if (!named) return std::unexpected(named.error());
@@ -299,6 +302,15 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
   sql += fmt::format("ORDER BY t.batch, t.position LIMIT {}", filter.at_most);
   return each(state_->database, sql,
               [&row](const Statement& found) { return row(read_task(found)); });
+}
+
+Result<int> JournalReader::count_left_out() {
+  const Result<std::int64_t> count = state_->database.number(
+      fmt::format("SELECT count(*) FROM ended e JOIN tasks t ON t.number = e.task "
+                  "WHERE e.verdict = {} AND t.position >= 0",
+                  std::to_underlying(model::Verdict::LeftOut)));
+  if (!count) return std::unexpected(count.error());
+  return static_cast<int>(*count);
 }
 
 Result<int> JournalReader::count_warned() {

@@ -71,7 +71,9 @@ struct GroupRow {
   int finished = 0;
   int failed = 0;
   int skipped = 0;
-  std::string why_skipped;  ///< Of one of them, where the group's message does not say it.
+  std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
+  std::string name_in_file;        ///< What it is called there itself.
+  std::string why_skipped;         ///< Of one of them, where the group's message does not say it.
   int stopped = 0;
   int running = 0;    ///< AVAILABLE to TRAINING
   int lost = 0;       ///< The same in a run that died: the journal does not know of it,
@@ -208,6 +210,8 @@ class JournalReader {
   };
   /// In the order of the batches and of their job files; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
+  /// How many tasks the run began without, and has not taken up since. Costs O(tasks).
+  Result<int> count_left_out();
   /// How many tasks have ended with a warning. Costs O(how many).
   Result<int> count_warned();
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);

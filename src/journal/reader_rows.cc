@@ -84,7 +84,7 @@ TaskRow read_task(const Statement& row) {
           .group_name = std::string(row.text(2)),
           .id = std::string(row.text(3)),
           .standing = {.status = one_of(row, 4, Status::Unknown, Status::Interrupt),
-                       .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::Stopped),
+                       .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::LeftOut),
                        .failure = failure(row, 6),
                        .exit_code = row.small(7)},
           .stage = one_of(row, 8, Stage::Train, Stage::Train),

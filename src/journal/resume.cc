@@ -33,6 +33,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {
@@ -48,8 +49,10 @@ struct OldTask {
   std::uint32_t position = kNone;  ///< In its batch; kNone: it was not in the job file.
   std::uint32_t group = 0;
   std::uint32_t shape = kNone;
-  bool finished = false;
+  model::Verdict verdict = model::Verdict::None;
   bool edited = false;
+
+  [[nodiscard]] bool finished() const { return verdict == model::Verdict::Finished; }
 };
 
 /// A row of `groups` from before.
@@ -193,7 +196,7 @@ Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> last = database_.number("SELECT max(number) FROM executions");
   if (!last) return std::unexpected(last.error());
   taken_.book.execution = *last + 1;
-  return close_dead_execution(database_, taken_.at, taken_over_);
+  return close_dead_execution(database_, taken_.at, taken_over_, options_.unfinished);
 }
 
 Result<void> TakingOver::match_groups() {
@@ -261,7 +264,7 @@ Result<void> TakingOver::match_groups_of(std::size_t batch, std::vector<OldGroup
 Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
   Result<Statement> rows = database_.prepare(fmt::format(
       "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
-      "e.task IS NOT NULL, t.id, t.edited, t.batch FROM tasks t "
+      "coalesce(e.verdict, 0), t.id, t.edited, t.batch FROM tasks t "
       "LEFT JOIN ended e ON e.task = t.number WHERE t.batch IN ({}) ORDER BY t.batch, t.position",
       taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
@@ -278,7 +281,7 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
                 .position = rows->null(3) ? kNone : static_cast<std::uint32_t>(rows->integer(3)),
                 .group = static_cast<std::uint32_t>(rows->integer(4)),
                 .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
-                .finished = rows->small(6) != 0,
+                .verdict = static_cast<model::Verdict>(rows->small(6)),
                 .edited = rows->small(8) != 0});
     // Most files come back as they were: then every task is where it was, and nothing is sorted.
     const std::uint32_t at = index_of(task);
@@ -355,8 +358,8 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
     if (!written) return written;
     taken_.book.shape_of_task.push_back(
         numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value}));
-    taken_.book.ended.push_back(planned.finished_before);
-    taken_.finished += planned.finished_before ? 1 : 0;
+    taken_.book.ended.push_back(!planned.is_open());
+    taken_.finished += planned.finished_before() ? 1 : 0;
     const std::uint32_t task = starts_[batch].task + i;
     if (old_of_task_[task] == kNone) continue;
     const Known known{.row = old_[old_of_task_[task]].number, .changed = changed_[task]};
@@ -383,7 +386,7 @@ Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, m
   if (known.changed) return past_->forget(known.row);
   const model::ShapeIndex shape = plan.tasks[task.value].shape;
   if (const auto sharing = past_->sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
-  if (plan.tasks[task.value].finished_before) {
+  if (plan.tasks[task.value].finished_before()) {
     if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
   }
@@ -421,7 +424,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   }
   const OldTask& old = old_[old_of_task_[task]];
   planned.first_attempt = old.attempt_before + 1;
-  planned.finished_before = old.finished;
+  planned.before = old.verdict;
   const TaskNames& names = batches_[batch].names;
   bool changed = std::bit_cast<std::int64_t>(names.fingerprint(within)) != old.fingerprint;
   if (changed && names.older_fingerprint) {
@@ -431,15 +434,15 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   if (old.position == kNone && tell) {
     changes_.add(fmt::format("task '{}' is in the job file again", name_of(task)));
   }
-  const bool again = changed && old.finished && options_.edited == Edited::RunAgain;
+  const bool again = changed && old.finished() && options_.edited == Edited::RunAgain;
   if (again) {
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; it is run again", name_of(task)));
-    planned.finished_before = false;
+    planned.before = model::Verdict::None;
     if (Result<void> forgotten = forget_result(database_, old.number); !forgotten) {
       return forgotten;
     }
-  } else if (changed && old.finished) {
+  } else if (changed && old.finished()) {
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; its result is kept "
                     "(--rerun-changed runs it again)",
@@ -447,12 +450,12 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   } else if (changed) {
     changes_.add(fmt::format("task '{}' was changed", name_of(task)));
   }
-  const bool kept = changed && planned.finished_before;
+  const bool kept = changed && planned.finished_before();
   const bool as_it_was =
       !changed && old.edited == kept && old.position == within.value &&
       old.shape == numbers().of(model::ShapeIndex{starts_[batch].shape + planned.shape.value});
   if (as_it_was) return {};
-  return rows.update(within, {.fingerprint_stays = planned.finished_before, .edited = kept});
+  return rows.update(within, {.fingerprint_stays = planned.finished_before(), .edited = kept});
 }
 
 Result<void> TakingOver::remove_old_tasks() {
@@ -473,7 +476,7 @@ Result<void> TakingOver::remove_old_tasks() {
         database_.text(fmt::format("SELECT id FROM tasks WHERE number = {}", old_[i].number));
     if (!id) return std::unexpected(id.error());
     changes_.add(fmt::format("task '{}/{}' is no longer in the job file{}", group->second, *id,
-                             old_[i].finished ? "; its result is kept" : ""));
+                             old_[i].finished() ? "; its result is kept" : ""));
   }
   return {};
 }

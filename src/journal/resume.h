@@ -19,7 +19,7 @@ namespace trainyard::journal {
 
 struct TakenOver {
   Bookkeeping book;
-  /// Of each batch, with `finished_before` and `first_attempt`.
+  /// Of each batch, with `before` and `first_attempt`.
   std::vector<std::shared_ptr<const model::Plan>> plans;
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;

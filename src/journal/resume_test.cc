@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ Journal::Resumed resume(const JournalDirectory& directory, const TestJob& job) {
 std::vector<std::string> attempts_of(const model::Plan& plan) {
   std::vector<std::string> texts;
   for (const model::PlannedTask& task : plan.tasks) {
-    texts.push_back(fmt::format("{}{}", task.first_attempt, task.finished_before ? "+" : ""));
+    texts.push_back(fmt::format("{}{}", task.first_attempt, task.finished_before() ? "+" : ""));
   }
   return texts;
 }
@@ -112,6 +113,50 @@ TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
   EXPECT_EQ(executions[1].host, "again");
   EXPECT_EQ(executions[1].started, at(50));
   EXPECT_EQ(executions[1].ended, std::nullopt);
+}
+
+TEST(Resume, LeavesThoseAsTheyEndedOfWhomNobodyAsks) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"finished", "failed", "skipped", "stopped", "other"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1), key(4)})));
+    must(journal->commit(finished(at(20), key(0), R"({"acc":1})") + failed(at(30), key(1), 2) +
+                         failed(at(30), key(4), 5)));
+    must(journal->commit(turn_of(
+        {.at = at(40), .what = model::TimePassed{}},
+        {.changes = {model::TaskChanged{.key = key(2, 0), .verdict = model::Verdict::Skipped}}})));
+    must(journal->commit(stopped(at(50), {key(3, 0)})));
+    must(journal->close(at(60), "interrupted"));
+  }
+  const Journal::Resumed resumed = must(Journal::resume(
+      directory.journal(), {job.batch()}, {.host = "again"}, {.unfinished = Unfinished::Stay}));
+  std::vector<model::Verdict> before;
+  for (const model::PlannedTask& task : resumed.plans.at(0)->tasks) before.push_back(task.before);
+  EXPECT_THAT(before,
+              ElementsAre(model::Verdict::Finished, model::Verdict::Failed, model::Verdict::Skipped,
+                          model::Verdict::Stopped, model::Verdict::Failed));
+  EXPECT_EQ(resumed.plans.at(0)->tasks[1].first_attempt, 2);
+
+  // One of them begins anew, and fails again.
+  must(resumed.journal->commit(
+      turn_of({.at = at(70), .what = model::RetryAsked{.task = {1}, .request = 1}},
+              {.changes = {model::TaskChanged{.key = key(1, 0)}}})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)),
+              ElementsAre("finished FINISHED", "failed WAITING", "skipped SKIPPED",
+                          "stopped STOPPED", "other EXIT 5"));
+  must(resumed.journal->commit(granted(at(80), {key(1, 2)}) + failed(at(90), key(1, 2), 7)));
+  must(reader.refresh());
+  EXPECT_EQ(words(all_tasks(reader))[1], "failed EXIT 7");
+  const GroupRow group = must(reader.groups()).at(0);
+  EXPECT_EQ(std::tuple(group.tasks, group.finished, group.failed, group.skipped, group.stopped,
+                       group.waiting),
+            std::tuple(5, 1, 2, 1, 1, 0));
+  const std::vector<AttemptRow> attempts = must(reader.attempts({1}));
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].exit_code, 2);
+  EXPECT_EQ(attempts[1].exit_code, 7);
 }
 
 TEST(Resume, KnowsATaskByWhatOlderJournalsHaveOfIt) {

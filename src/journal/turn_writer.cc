@@ -63,6 +63,7 @@ Counted counted_as(Status status, model::Verdict verdict) {
     case model::Verdict::Failed:
       return Counted::Failed;
     case model::Verdict::Skipped:
+    case model::Verdict::LeftOut:
       return Counted::Skipped;
     case model::Verdict::Stopped:
       return Counted::Stopped;
@@ -101,6 +102,12 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
                            "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"),
+      .ended_read = prepare(
+          "SELECT status, stage, attempt, failure, exit_code, 0, started_ms, ended_ms, "
+          "memory_requested, 0, memory_peak, cpu_ms, message, warning, result, load_numbers, "
+          "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, 0, gpu_memory_peak, "
+          "gpu_memory_max, capped_by, verdict FROM ended WHERE task = ?1"),
+      .ended_delete = prepare("DELETE FROM ended WHERE task = ?1"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
                              "?15, ?16, ?17, ?18)"),
@@ -291,6 +298,9 @@ Result<void> TurnWriter::apply(const model::Event& event, const model::Change& c
 
 Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   const model::TaskIndex task = change.key.task;
+  if (change.status == Status::Init && change.verdict == model::Verdict::None) {
+    return begin_anew(task);
+  }
   check(!book_.ended.at(task.value), "a task that has no verdict before it changes");
   const Task* before = find(task);
   const Counted from =
@@ -446,14 +456,17 @@ void TurnWriter::keep() {
   touched_.clear();
   counts_.clear();
   ended_now_.clear();
+  reopened_now_.clear();
   samples_.keep();
 }
 
 void TurnWriter::drop() {
   for (const std::uint32_t task : ended_now_) book_.ended[task] = false;
+  for (const std::uint32_t task : reopened_now_) book_.ended[task] = true;
   touched_.clear();
   counts_.clear();
   ended_now_.clear();
+  reopened_now_.clear();
   samples_.drop();
   progress_.drop();
 }

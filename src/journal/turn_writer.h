@@ -115,6 +115,8 @@ class TurnWriter {
     Statement live_put;
     Statement live_delete;
     Statement ended_put;
+    Statement ended_read;
+    Statement ended_delete;
     Statement attempt_put;
     Statement reached_put;
     Statement learned_put;
@@ -136,6 +138,10 @@ class TurnWriter {
   Result<void> apply(const model::Event& event);
   Result<void> apply(const model::Event& event, const model::Change& change);
   Result<void> apply(Instant at, const model::TaskChanged& change);
+  /// One that has ended waits again: its row is one of `live`, as it was, until its next attempt.
+  Result<void> begin_anew(model::TaskIndex task);
+  /// Columns in the order of Task, from `status` to `capped_by`.
+  static Task read_row(const Statement& row);
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
   Result<void> apply(const model::Reached& reached);
@@ -167,6 +173,7 @@ class TurnWriter {
   std::map<std::uint32_t, Task> touched_;
   std::map<std::uint32_t, Counts> counts_;
   std::vector<std::uint32_t> ended_now_;
+  std::vector<std::uint32_t> reopened_now_;  ///< Of those that had ended before this turn.
 };
 
 }  // namespace trainyard::journal

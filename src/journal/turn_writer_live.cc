@@ -1,4 +1,5 @@
 // The part of the writer of turns that takes up what another execution has left under way.
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -7,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/sqlite.h"
@@ -37,6 +39,35 @@ Result<Instant> training_since(Database& database, std::uint32_t number, std::ui
 
 }  // namespace
 
+TurnWriter::Task TurnWriter::read_row(const Statement& row) {
+  Task task{.attempt = static_cast<std::uint32_t>(row.integer(2)),
+            .status = static_cast<Status>(row.small(0)),
+            .stage = static_cast<Stage>(row.small(1)),
+            .failure = static_cast<model::Failure>(row.small(3)),
+            .exit_code = row.small(4),
+            .pid = row.integer(5),
+            .started = Instant{Duration(row.integer(6))},
+            .memory_requested = {row.integer(8)},
+            .memory_now = {row.integer(9)},
+            .memory_peak = {row.integer(10)},
+            .cpu_time = Duration(row.integer(11)),
+            .message = std::string(row.text(12)),
+            .warning = std::string(row.text(13)),
+            .result = std::string(row.text(14)),
+            .times = {.load_numbers = row.small(15),
+                      .train_numbers = row.small(16),
+                      .load = stage_time(row, 17),
+                      .train = stage_time(row, 18)},
+            .gpus = std::string(row.text(19)),
+            .gpu_memory_requested = {row.integer(20)},
+            .gpu_memory_now = {row.integer(21)},
+            .gpu_memory_peak = {row.integer(22)},
+            .gpu_memory_max = {row.integer(23)},
+            .capped_by = std::string(row.text(24))};
+  if (!row.null(7)) task.ended = Instant{Duration(row.integer(7))};
+  return task;
+}
+
 Result<void> TurnWriter::read_live(Database& database) {
   Result<Statement> row = database.prepare(
       "SELECT status, stage, attempt, failure, exit_code, pid, started_ms, ended_ms, "
@@ -50,31 +81,7 @@ Result<void> TurnWriter::read_live(Database& database) {
     const Result<bool> found = row->next();
     if (!found) return std::unexpected(found.error());
     if (!*found) continue;
-    Task task{.attempt = static_cast<std::uint32_t>(row->integer(2)),
-              .status = static_cast<Status>(row->small(0)),
-              .stage = static_cast<Stage>(row->small(1)),
-              .failure = static_cast<model::Failure>(row->small(3)),
-              .exit_code = row->small(4),
-              .pid = row->integer(5),
-              .started = Instant{Duration(row->integer(6))},
-              .memory_requested = {row->integer(8)},
-              .memory_now = {row->integer(9)},
-              .memory_peak = {row->integer(10)},
-              .cpu_time = Duration(row->integer(11)),
-              .message = std::string(row->text(12)),
-              .warning = std::string(row->text(13)),
-              .result = std::string(row->text(14)),
-              .times = {.load_numbers = row->small(15),
-                        .train_numbers = row->small(16),
-                        .load = stage_time(*row, 17),
-                        .train = stage_time(*row, 18)},
-              .gpus = std::string(row->text(19)),
-              .gpu_memory_requested = {row->integer(20)},
-              .gpu_memory_now = {row->integer(21)},
-              .gpu_memory_peak = {row->integer(22)},
-              .gpu_memory_max = {row->integer(23)},
-              .capped_by = std::string(row->text(24))};
-    if (!row->null(7)) task.ended = Instant{Duration(row->integer(7))};
+    Task task = read_row(*row);
     row->stop();
     if (task.status == Status::Loading) {
       task.times.now = Stage::Load;
@@ -90,6 +97,34 @@ Result<void> TurnWriter::read_live(Database& database) {
     live_.insert_or_assign(index, std::move(task));
   }
   return {};
+}
+
+Result<void> TurnWriter::begin_anew(model::TaskIndex task) {
+  check(book_.ended.at(task.value), "a task that begins anew has ended");
+  book_.ended[task.value] = false;
+  const auto anew = [this, task](Task row, model::Verdict verdict) {
+    count(task, counted_as(row.status, verdict), Counted::Waiting);
+    row.status = Status::Init;
+    row.verdict = model::Verdict::None;
+    if (row.attempt > 0) touched_.insert_or_assign(task.value, std::move(row));
+  };
+  // It may have ended, and somebody have asked for it, in the same turn.
+  if (const auto now = touched_.find(task.value); now != touched_.end()) {
+    anew(now->second, now->second.verdict);
+    return {};
+  }
+  const std::uint32_t number = book_.numbers.of(task);
+  statements_.ended_read.ask(number);
+  const Result<bool> found = statements_.ended_read.next();
+  if (!found) return std::unexpected(found.error());
+  check(*found, "what has ended has a row");
+  constexpr int kVerdictColumn = 25;
+  anew(read_row(statements_.ended_read),
+       static_cast<model::Verdict>(statements_.ended_read.small(kVerdictColumn)));
+  statements_.ended_read.stop();
+  const bool now = std::ranges::find(ended_now_, task.value) != ended_now_.end();
+  if (!now) reopened_now_.push_back(task.value);
+  return statements_.ended_delete.run(number);
 }
 
 }  // namespace trainyard::journal

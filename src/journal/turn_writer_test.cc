@@ -56,6 +56,9 @@ class RandomRun {
     const auto index = static_cast<std::uint32_t>(pick(tasks_.size()));
     Known& task = tasks_[index];
     const model::AttemptKey now = key(index, task.attempt);
+    const bool ended_badly = task.standing.verdict != model::Verdict::None &&
+                             task.standing.verdict != model::Verdict::Finished;
+    if (ended_badly && pick(3) == 0) return begins_anew(task, index);
     if (task.standing.verdict != model::Verdict::None || pick(8) == 0) {
       return turn_of(
           {.at = at(now_),
@@ -76,6 +79,14 @@ class RandomRun {
       default:
         return end(task, now);
     }
+  }
+
+  /// What its last attempt came to stays until the next one begins.
+  model::Turn begins_anew(Known& task, std::uint32_t index) {
+    task.standing.status = Status::Init;
+    task.standing.verdict = model::Verdict::None;
+    return turn_of({.at = at(now_), .what = model::RetryAsked{.task = {index}}},
+                   {.changes = {model::TaskChanged{.key = key(index, 0)}}});
   }
 
   model::Turn end(Known& task, model::AttemptKey now) {

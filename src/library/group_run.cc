@@ -194,7 +194,7 @@ Result<void> GroupRun::keep(const std::vector<std::shared_ptr<const model::Plan>
     if (!rows) return std::unexpected(rows.error());
     for (std::size_t k = 0; k < parts_[i].tasks.size(); ++k) {
       Task& kept = *parts_[i].tasks[k];
-      if (!plans[i]->tasks[k].finished_before) {
+      if (!plans[i]->tasks[k].finished_before()) {
         if (parts_[i].finished_before.contains(kept.id())) ++changed;
         continue;
       }
@@ -327,6 +327,7 @@ void GroupRun::see(Instant at, const model::TaskChanged& change) {
       ++summary_.failed;
       break;
     case model::Verdict::Skipped:
+    case model::Verdict::LeftOut:
       ++summary_.skipped;
       break;
     case model::Verdict::Stopped:

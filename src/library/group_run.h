@@ -69,6 +69,9 @@ class GroupRun final : public run::Tasks {
   // What the yard asks for.
   model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override;
+  [[nodiscard]] std::string why_no_retry() const override {
+    return "the tasks of a program are tried again by the program";
+  }
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;
   void note(std::string_view line) override { ears_.note(line); }

@@ -69,6 +69,7 @@ inline std::string shown(const wire::ControlRequest& what) {
   return match(
       what, [](const wire::Ping&) { return std::string("ping"); },
       [](const wire::Kill& kill) { return fmt::format("kill {}/{}", kill.group, kill.id); },
+      [](const wire::Retry& retry) { return fmt::format("retry {}/{}", retry.group, retry.id); },
       [](const wire::Submit& it) { return "submit " + it.job_file; });
 }
 

@@ -48,19 +48,20 @@ struct SignalAttempt {
   int signal = 0;
 };
 
-/// Tells who asked for a task to be killed what became of it.
-struct AnswerKill {
+/// Tells who asked for something of a task what became of it.
+struct Answer {
   std::uint64_t request = 0;
-  bool done = false;  ///< False: it was not running. The task is what it was.
+  bool done = false;  ///< False: the task is what it was, as one that has ended cannot be killed.
 };
 
-using Command = std::variant<StartAttempt, GrantDevice, SignalAttempt, StopAttempt, AnswerKill>;
+using Command = std::variant<StartAttempt, GrantDevice, SignalAttempt, StopAttempt, Answer>;
 
-/// A task is in a new status. Every arrow of the picture in trainyard/status.h is one of these.
+/// A task is in a new status. Every arrow of the picture in trainyard/status.h is one of these, and
+/// so is that one which had ended begins anew, with INIT, as somebody asked for.
 struct TaskChanged {
-  AttemptKey key;  ///< The attempt it is in; 0 when it never had one.
+  AttemptKey key;  ///< The attempt it is in; 0 when it has had none since it began.
   Status status = Status::Init;
-  Verdict verdict = Verdict::None;  ///< Set once a task, with its last change.
+  Verdict verdict = Verdict::None;  ///< Set with its last change, unless it begins anew.
   Failure failure = Failure::None;
   Stage stage = Stage::Train;
   int exit_code = 0;

@@ -192,10 +192,20 @@ struct InterruptAsked {
   std::string why;  ///< For people: "the keeper of the tasks died"; empty where somebody asked.
 };
 
-/// Somebody asked for one task to end. `request` is answered by an AnswerKill with its number.
+/// Somebody asked for one task to end. `request` is answered by an Answer with its number.
 struct KillAsked {
   TaskIndex task;
   std::uint64_t request = 0;
+};
+
+/// Somebody asked for one task that has ended, and has not finished, to be tried again: it begins
+/// anew, with all its tries. `request` is answered by an Answer with its number.
+struct RetryAsked {
+  TaskIndex task;
+  std::uint64_t request = 0;
+  Bytes memory;            ///< What it asks for of the host at least.
+  Bytes gpu_memory;        ///< The same on each of its GPUs, unless they are its own.
+  Duration time_limit{0};  ///< How long an attempt may take from now on; 0: as before.
 };
 
 /// There is more to run: the job file of the run, or what was submitted to it.
@@ -215,7 +225,7 @@ struct TimePassed {};
 
 using What =
     std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
-                 KeeperSilent, InterruptAsked, KillAsked, BatchAdded, TimePassed>;
+                 KeeperSilent, InterruptAsked, KillAsked, RetryAsked, BatchAdded, TimePassed>;
 
 struct Event {
   Instant at;

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "model/terms.h"
 
 namespace trainyard::model {
@@ -45,8 +46,12 @@ struct PlannedTask {
   ShapeIndex shape;
   /// The number that its next attempt gets: 1, or more when a resumed run has tried it before.
   std::uint32_t first_attempt = 1;
-  /// Ended well in an earlier execution of the run: counted, and not run again.
-  bool finished_before = false;
+  /// What it ended with in an earlier execution of the run: counted, and not run again, unless
+  /// somebody asks for it (RetryAsked). None: it is to be run.
+  Verdict before = Verdict::None;
+
+  [[nodiscard]] bool is_open() const { return before == Verdict::None; }
+  [[nodiscard]] bool finished_before() const { return before == Verdict::Finished; }
 };
 
 /// How often the memory of a task has run out so far, and for whose fault it did not count.

@@ -61,8 +61,8 @@ std::string_view to_text(Failure failure) {
 }
 
 std::string_view to_text(Verdict verdict) {
-  constexpr std::array<std::string_view, 5> kNames{"NONE", "FINISHED", "FAILED", "SKIPPED",
-                                                   "STOPPED"};
+  constexpr std::array<std::string_view, 6> kNames{"NONE",    "FINISHED", "FAILED",
+                                                   "SKIPPED", "STOPPED",  "LEFT_OUT"};
   return kNames.at(std::to_underlying(verdict));
 }
 
@@ -75,6 +75,7 @@ std::string word_for(const Standing& standing) {
     case Verdict::Finished:
     case Verdict::Skipped:
     case Verdict::Stopped:
+    case Verdict::LeftOut:
       return std::string(to_text(standing.verdict));
     case Verdict::Failed:
       if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
@@ -82,7 +83,8 @@ std::string word_for(const Standing& standing) {
     case Verdict::None:
       break;
   }
-  if (standing.failure == Failure::Lost) return std::string(to_text(Failure::Lost));
+  const bool waits = standing.status == Status::Init;
+  if (standing.failure == Failure::Lost && !waits) return std::string(to_text(Failure::Lost));
   switch (standing.status) {
     case Status::Init:
     case Status::Waiting:

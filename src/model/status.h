@@ -29,6 +29,7 @@ enum class Verdict : std::uint8_t {
   Skipped = 3,   ///< Never started: a group it needs failed, or its own with fail-fast, or the
                  ///< task of its own that was tried first.
   Stopped = 4,   ///< The run was interrupted before the task had ended. Resuming runs it again.
+  LeftOut = 5,   ///< The run began without it, as `--only` chose others. Resuming runs it.
 };
 
 /// "OUT_OF_MEMORY", ...; "FINISHED", ...
@@ -39,9 +40,9 @@ std::string_view to_text(Verdict verdict);
 bool may_follow(Status from, Status to);
 
 /// The word a person reads for a task, in the progress line, the table and the report: "WAITING",
-/// "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
-/// "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED before the latter where it is not
-/// clear.
+/// "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "LEFT_OUT", "OUT_OF_MEMORY", "TIMEOUT",
+/// "KILLED", "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED before the latter where it is
+/// not clear.
 struct Standing {
   Status status = Status::Init;
   Verdict verdict = Verdict::None;

@@ -172,7 +172,7 @@ std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t
   int open = 0;
   for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
     const model::TaskIndex task{i};
-    if (plan.shape_of(task).group.value != group || plan.tasks[i].finished_before) continue;
+    if (plan.shape_of(task).group.value != group || !plan.tasks[i].is_open()) continue;
     ++open;
     const bool more = !largest || schedule::asks_for_less(request_of(*largest), request_of(task));
     if (more) largest = task;
@@ -265,7 +265,7 @@ ToRun to_run(const model::Plan& plan, std::int64_t tasks_max) {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, tasks_max));
   ToRun found;
   for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    if (plan.tasks[i].finished_before) continue;
+    if (!plan.tasks[i].is_open()) continue;
     ++found.count;
     if (found.shown.size() == most) continue;
     found.shown.push_back({.task = {i}, .attempt = plan.tasks[i].first_attempt});

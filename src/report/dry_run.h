@@ -13,7 +13,7 @@ namespace trainyard::report {
 
 /// What is different where a run is resumed.
 struct ResumedPlan {
-  model::Plan plan;                ///< The job's, with `finished_before` and `first_attempt`.
+  model::Plan plan;                ///< The job's, with `before` and `first_attempt`.
   std::vector<std::string> notes;  ///< What is kept and what has changed, for people.
 };
 

@@ -134,7 +134,7 @@ TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
 TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
   const job::Job job = job::job_of(kText);
   ResumedPlan resumed{.plan = job.plan(), .notes = {"1 of 3 is kept", "task 'x' is new"}};
-  resumed.plan.tasks[0].finished_before = true;
+  resumed.plan.tasks[0].before = model::Verdict::Finished;
   resumed.plan.tasks[1].first_attempt = 3;
   const std::string text = dry_run_text(job, 1, &resumed);
   EXPECT_THAT(text, HasSubstr("\n1 of 3 is kept\ntask 'x' is new\n\ngroup train: needs prepare"));
@@ -163,7 +163,7 @@ TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
   EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup g: tries b first\n"));
   EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup h: needs g\n")) << "there is only one";
   ResumedPlan resumed{.plan = job.plan(), .notes = {}};
-  resumed.plan.tasks[1].finished_before = true;
+  resumed.plan.tasks[1].before = model::Verdict::Finished;
   resumed.plan.reached = {{.task = {0}, .memory = gb(4)}};
   const auto json = nlohmann::json::parse(dry_run_json(job, 9, &resumed));
   EXPECT_EQ(json["groups"][0]["try_first"], "a");
@@ -211,7 +211,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
     "memory_bytes": null, "gpu_memory_bytes": null, "duration_ms": null})"));
 
   ResumedPlan resumed{.plan = job->plan(), .notes = {}};
-  resumed.plan.tasks[0].finished_before = true;
+  resumed.plan.tasks[0].before = model::Verdict::Finished;
   resumed.plan.taken = {
       {.task = {0}, .memory = gb(2), .gpu_memory = gb(5), .gpu_memory_written = {}}};
   resumed.plan.reached = {{.task = {2}, .memory = gb(3), .tries = {.train = 2}}};

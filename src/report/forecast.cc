@@ -18,6 +18,10 @@ void Forecast::finished(std::uint32_t group, Duration took) {
 
 void Forecast::ended(std::uint32_t group) { --groups_.at(group).left; }
 
+void Forecast::begins_anew(std::uint32_t group) {
+  if (group < groups_.size()) ++groups_[group].left;
+}
+
 void Forecast::at_once(int tasks) {
   // The number falls when there is nothing left to start, which says nothing about the machine.
   int left = 0;

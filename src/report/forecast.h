@@ -31,6 +31,8 @@ class Forecast {
   void finished(std::uint32_t group, Duration took);
   /// A task has ended, however it did.
   void ended(std::uint32_t group);
+  /// One that had ended has not any more.
+  void begins_anew(std::uint32_t group);
   /// So many run at once.
   void at_once(int tasks);
 

@@ -43,10 +43,17 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   const model::Plan& plan = *batch.plan;
   std::vector<int> tasks(plan.groups.size());
   std::vector<int> left(plan.groups.size());
+  int finished = 0;
+  int left_out = 0;
+  model::TaskIndex index{static_cast<std::uint32_t>(total_)};
   for (const model::PlannedTask& task : plan.tasks) {
     const std::uint32_t group = plan.shapes[task.shape.value].group.value;
     ++tasks[group];
-    left[group] += task.finished_before ? 0 : 1;
+    left[group] += task.is_open() ? 1 : 0;
+    finished += task.finished_before() ? 1 : 0;
+    left_out += task.before == model::Verdict::LeftOut ? 1 : 0;
+    count_end(index, task.before, 1);
+    ++index.value;
   }
   for (const model::Shape& shape : plan.shapes) {
     shape_groups_.push_back(static_cast<std::uint32_t>(names_.size()) + shape.group.value);
@@ -54,9 +61,9 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   }
   Added added{.groups = static_cast<int>(plan.groups.size()),
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
-              .finished = 0,
+              .finished = finished,
+              .left_out = left_out,
               .names = {}};
-  added.finished = added.tasks - std::accumulate(left.begin(), left.end(), 0);
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     total_ += tasks[i];
     names_.push_back(plan.groups[i].shown());
@@ -69,8 +76,30 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
     added.names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", with_commas(tasks[i]),
                                plan.groups[i].shown());
   }
-  counts_.done += added.finished;
   return added;
+}
+
+void ProgressLine::count_end(model::TaskIndex task, model::Verdict verdict, int by) {
+  if (verdict == model::Verdict::Finished) counts_.done += by;
+  if (verdict == model::Verdict::Failed) counts_.failed += by;
+  if (verdict == model::Verdict::Skipped) counts_.skipped += by;
+  if (verdict == model::Verdict::Stopped) counts_.stopped += by;
+  if (verdict == model::Verdict::LeftOut) left_out_ += by;
+  const bool kept =
+      by > 0 && verdict != model::Verdict::None && verdict != model::Verdict::Finished;
+  if (kept) {
+    ended_badly_[task] = verdict;
+  } else if (by < 0) {
+    ended_badly_.erase(task);
+  }
+}
+
+/// One that had ended waits again.
+void ProgressLine::begin_anew(model::TaskIndex task) {
+  const auto ended = ended_badly_.find(task);
+  if (ended == ended_badly_.end()) return;
+  count_end(task, ended->second, -1);
+  forecast_.begins_anew(group_of(task));
 }
 
 /// Those of the first turn are what the run begins with.
@@ -87,6 +116,7 @@ void ProgressLine::see_batches(const model::Turn& turn) {
     all.groups += added.groups;
     all.tasks += added.tasks;
     all.finished += added.finished;
+    all.left_out += added.left_out;
     all.names += (all.names.empty() ? "" : ", ") + added.names;
   }
   if (started_) return;
@@ -100,14 +130,14 @@ void ProgressLine::count_as_shown() {
   step_shown_ = step();
 }
 
-int ProgressLine::step() const { return total_ == 0 ? 0 : ended() * kPlainSteps / total_; }
+int ProgressLine::step() const { return total() == 0 ? 0 : ended() * kPlainSteps / total(); }
 
 int ProgressLine::ended() const {
   return counts_.done + counts_.failed + counts_.skipped + counts_.stopped;
 }
 
 int ProgressLine::waiting() const {
-  return std::max(0, total_ - ended() - counts_.running - counts_.retrying);
+  return std::max(0, total() - ended() - counts_.running - counts_.retrying);
 }
 
 std::uint32_t ProgressLine::group_of(model::TaskIndex task) const {
@@ -205,10 +235,7 @@ void ProgressLine::see(const model::TaskChanged& change) {
     end(change, took);
     return;
   }
-  if (change.status == Status::Init) {
-    leave(task);
-    return;
-  }
+  if (change.status == Status::Init) return begin_anew(task);
   if (change.status == Status::Interrupt) {
     leave(task);
     active_[task] = {.doing = Doing::Retrying, .attempt = change.key.attempt, .started = now_};
@@ -243,24 +270,9 @@ void ProgressLine::leave(model::TaskIndex task) {
 void ProgressLine::end(const model::TaskChanged& change, std::optional<Duration> took) {
   const std::uint32_t group = group_of(change.key.task);
   forecast_.ended(group);
-  switch (change.verdict) {
-    case model::Verdict::Finished:
-      ++counts_.done;
-      if (took) forecast_.finished(group, *took);
-      break;
-    case model::Verdict::Failed:
-      ++counts_.failed;
-      tell_trouble(change, took);
-      break;
-    case model::Verdict::Skipped:
-      ++counts_.skipped;
-      break;
-    case model::Verdict::Stopped:
-      ++counts_.stopped;
-      break;
-    case model::Verdict::None:
-      break;
-  }
+  count_end(change.key.task, change.verdict, 1);
+  if (change.verdict == model::Verdict::Finished && took) forecast_.finished(group, *took);
+  if (change.verdict == model::Verdict::Failed) tell_trouble(change, took);
 }
 
 bool ProgressLine::may_tell_trouble() {
@@ -335,11 +347,12 @@ std::string ProgressLine::text_of(const Added& added) {
   std::string text = fmt::format("{} in {}: {}", counted(added.tasks, "task"),
                                  counted(added.groups, "group"), added.names);
   if (added.finished > 0) text += fmt::format("; {} finished before", with_commas(added.finished));
+  if (added.left_out > 0) text += fmt::format("; {} left out", with_commas(added.left_out));
   return plain(text);
 }
 
 std::string ProgressLine::line() const {
-  std::string text = fmt::format("{}/{} done", with_commas(counts_.done), with_commas(total_));
+  std::string text = fmt::format("{}/{} done", with_commas(counts_.done), with_commas(total()));
   const auto add = [&text](int count, std::string_view word) {
     if (count > 0) text += fmt::format(", {} {}", with_commas(count), word);
   };
@@ -368,7 +381,7 @@ std::string ProgressLine::fractions_text() const {
 }
 
 std::string ProgressLine::forecast_text() const {
-  if (ended() == total_ || interrupts_ > 0) return {};
+  if (ended() == total() || interrupts_ > 0) return {};
   std::vector<RunningTask> running;
   running.reserve(active_.size());
   for (const auto& [task, active] : active_) {

@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
 #include "report/forecast.h"
@@ -88,6 +89,7 @@ class ProgressLine {
     int groups = 0;
     int tasks = 0;
     int finished = 0;  ///< In an earlier execution.
+    int left_out = 0;
     std::string names;
   };
   Added add(const model::BatchAdded& batch);
@@ -100,6 +102,8 @@ class ProgressLine {
   void see(const model::Learned& change);
   void end(const model::TaskChanged& change, std::optional<Duration> took);
   void leave(model::TaskIndex task);
+  void count_end(model::TaskIndex task, model::Verdict verdict, int by);
+  void begin_anew(model::TaskIndex task);
   void promise(model::TaskIndex task, Bytes memory);
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
@@ -107,6 +111,7 @@ class ProgressLine {
   void tell_interrupt(const model::InterruptAsked& asked);
   void lasting(std::string_view line);
 
+  [[nodiscard]] int total() const { return total_ - left_out_; }
   [[nodiscard]] int waiting() const;
   [[nodiscard]] int ended() const;
   [[nodiscard]] std::uint32_t group_of(model::TaskIndex task) const;
@@ -124,6 +129,7 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
+  int left_out_ = 0;                          ///< Of these the run began without so many.
   std::vector<std::string> names_;            ///< Of the groups.
   std::vector<std::uint32_t> shape_groups_;   ///< The group of each shape.
   std::vector<std::uint32_t> shape_batches_;  ///< And the number of its batch.
@@ -131,6 +137,7 @@ class ProgressLine {
   Instant now_;
   Counts counts_;
   std::map<model::TaskIndex, Active> active_;
+  std::map<model::TaskIndex, model::Verdict> ended_badly_;  ///< Those that may begin anew.
   Bytes promised_;
   Bytes used_;
   Forecast forecast_;

@@ -47,7 +47,9 @@ model::BatchAdded batch(std::uint32_t number, const std::vector<TestGroup>& grou
     plan->groups.push_back({.name = groups[i].name});
     plan->shapes.push_back({.group = {i}, .terms = {}});
     for (int task = 0; task < groups[i].tasks; ++task) {
-      plan->tasks.push_back({.shape = {i}, .finished_before = task < groups[i].finished});
+      plan->tasks.push_back(
+          {.shape = {i},
+           .before = task < groups[i].finished ? model::Verdict::Finished : model::Verdict::None});
     }
   }
   return {.number = number, .plan = std::move(plan)};

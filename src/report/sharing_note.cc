@@ -25,7 +25,7 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
   for (const model::Gpu& gpu : capacity.gpus) largest = std::max(largest, gpu.memory);
   std::vector<std::size_t> tasks(plan.shapes.size());
   for (const model::PlannedTask& task : plan.tasks) {
-    if (!task.finished_before) ++tasks[task.shape.value];
+    if (task.is_open()) ++tasks[task.shape.value];
   }
   std::vector<bool> measured(plan.shapes.size());
   for (const model::SharingMeasured& it : plan.sharing) measured.at(it.shape.value) = true;

@@ -47,7 +47,7 @@ TEST(SharingNote, SaysNothingWhereNobodySharesOrItIsWrittenWhatThatCosts) {
                          kOneGpu),
             "");
   model::Plan one = two_tasks({.gpus = 1, .gpu_memory = gb(4)});
-  one.tasks.front().finished_before = true;
+  one.tasks.front().before = model::Verdict::Finished;
   EXPECT_EQ(sharing_note(one, kOneGpu), "");
 }
 

@@ -24,7 +24,7 @@ struct Word {
   TaskState state;
 };
 
-constexpr std::array<Word, 17> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+constexpr std::array<Word, 18> kWords{{{.text = "waiting", .state = TaskState::Waiting},
                                        {.text = "running", .state = TaskState::Running},
                                        {.text = "retrying", .state = TaskState::Retrying},
                                        {.text = "finished", .state = TaskState::Finished},
@@ -39,6 +39,7 @@ constexpr std::array<Word, 17> kWords{{{.text = "waiting", .state = TaskState::W
                                        {.text = "error", .state = TaskState::Error},
                                        {.text = "skipped", .state = TaskState::Skipped},
                                        {.text = "stopped", .state = TaskState::Stopped},
+                                       {.text = "left-out", .state = TaskState::LeftOut},
                                        {.text = "ended", .state = TaskState::Ended},
                                        {.text = "unfinished", .state = TaskState::Unfinished}}};
 
@@ -106,6 +107,8 @@ bool is_in(const model::Standing& standing, TaskState state) {
       return standing.verdict == model::Verdict::Skipped;
     case TaskState::Stopped:
       return standing.verdict == model::Verdict::Stopped;
+    case TaskState::LeftOut:
+      return standing.verdict == model::Verdict::LeftOut;
     case TaskState::Ended:
       return standing.verdict != model::Verdict::None;
     case TaskState::Unfinished:

@@ -26,6 +26,7 @@ enum class TaskState : std::uint8_t {
   Error,
   Skipped,
   Stopped,
+  LeftOut,
   Ended,       ///< Has its verdict.
   Unfinished,  ///< Has not finished, for whatever cause.
 };

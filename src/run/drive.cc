@@ -57,7 +57,7 @@ class Pending {
           // What it trains it would have to train again.
           [](const model::GrantDevice&) { return false; },
           // Who asked is told what is certain: that it is written down.
-          [](const model::AnswerKill&) { return false; });
+          [](const model::Answer&) { return false; });
       if (acts) {
         machine.carry_out(command);
       } else {

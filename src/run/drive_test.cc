@@ -52,7 +52,7 @@ class ScriptedMachine final : public Machine {
         [](const model::GrantDevice& it) { return fmt::format("train {}", it.key.task.value); },
         [](const model::SignalAttempt& it) { return fmt::format("signal {}", it.key.task.value); },
         [](const model::StopAttempt& it) { return fmt::format("stop {}", it.key.task.value); },
-        [](const model::AnswerKill& it) { return fmt::format("answer {}", it.request); }));
+        [](const model::Answer& it) { return fmt::format("answer {}", it.request); }));
   }
   std::vector<model::Event> wait(std::optional<Instant> until) override {
     check(!script_.empty(), "the script is long enough");

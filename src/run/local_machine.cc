@@ -117,8 +117,8 @@ void LocalMachine::carry_out(const model::Command& command) {
         }
         keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
       },
-      [this](const model::AnswerKill& it) {
-        auto reply = kills_.extract(it.request);
+      [this](const model::Answer& it) {
+        auto reply = asked_.extract(it.request);
         if (!reply.empty()) reply.mapped()(it.done);
       });
 }
@@ -378,10 +378,16 @@ void LocalMachine::ask_to_interrupt() {
 
 void LocalMachine::look_again() { inbox_.push_back({.at = now(), .what = model::TimePassed{}}); }
 
-void LocalMachine::ask_to_kill(model::TaskIndex task, KillReply reply) {
-  const std::uint64_t request = next_kill_++;
-  kills_.emplace(request, std::move(reply));
+void LocalMachine::ask_to_kill(model::TaskIndex task, Answered reply) {
+  const std::uint64_t request = next_request_++;
+  asked_.emplace(request, std::move(reply));
   inbox_.push_back({.at = now(), .what = model::KillAsked{.task = task, .request = request}});
+}
+
+void LocalMachine::ask_to_retry(model::RetryAsked asked, Answered reply) {
+  asked.request = next_request_++;
+  asked_.emplace(asked.request, std::move(reply));
+  inbox_.push_back({.at = now(), .what = asked});
 }
 
 void LocalMachine::hear(std::span<const process::KeeperNews> news) {

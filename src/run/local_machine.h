@@ -39,8 +39,9 @@ class LocalMachine final : public Machine {
  public:
   using Launcher =
       std::move_only_function<model::Launch(model::AttemptKey, const model::GpuGrant&)>;
-  /// Told whether the task was running or waiting, once it is over with it.
-  using KillReply = std::move_only_function<void(bool done)>;
+  /// Told whether it was done, once it is decided and written down: of a task that is to be killed,
+  /// once it is over with it, whether it was running or waiting.
+  using Answered = std::move_only_function<void(bool done)>;
 
   /// Told what a task sends to the program.
   using OnMessage = std::move_only_function<void(model::AttemptKey, const wire::Message&)>;
@@ -76,9 +77,11 @@ class LocalMachine final : public Machine {
 
   /// There is more to run. Before the loop begins, or from its callbacks.
   void add(model::BatchAdded batch);
-  /// Both may be called from callbacks of the loop only.
+  /// From callbacks of the loop only, or before it begins.
   void ask_to_interrupt();
-  void ask_to_kill(model::TaskIndex task, KillReply reply);
+  void ask_to_kill(model::TaskIndex task, Answered reply);
+  /// `asked` without a request: it is given one here.
+  void ask_to_retry(model::RetryAsked asked, Answered reply);
   /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
   void look_again();
 
@@ -161,8 +164,8 @@ class LocalMachine final : public Machine {
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
   int looks_to_come_ = 0;          ///< Before they are told.
   Instant held_until_;             ///< At the latest, while there are any.
-  std::map<std::uint64_t, KillReply> kills_;
-  std::uint64_t next_kill_ = 1;
+  std::map<std::uint64_t, Answered> asked_;
+  std::uint64_t next_request_ = 1;
   bool interrupted_ = false;
   bool keeper_silent_ = false;
   bool keeper_killed_ = false;  ///< By us, as it would not end what it was told to.

@@ -285,8 +285,8 @@ TEST_F(LocalMachineTest, AnswersAKillRequestOnceItIsDecided) {
   const auto& asked = std::get<model::KillAsked>(events.back().what);
   EXPECT_EQ(asked.task, model::TaskIndex{7});
   EXPECT_THAT(answers, ::testing::IsEmpty());
-  yard.carry_out(model::AnswerKill{.request = asked.request, .done = true});
-  yard.carry_out(model::AnswerKill{.request = asked.request, .done = true});
+  yard.carry_out(model::Answer{.request = asked.request, .done = true});
+  yard.carry_out(model::Answer{.request = asked.request, .done = true});
   EXPECT_THAT(answers, ::testing::ElementsAre(true)) << "once";
 }
 

@@ -29,6 +29,9 @@ class Tasks {
   virtual model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) = 0;
   /// The task that people call so; nothing where there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
+  /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they
+  /// do.
+  [[nodiscard]] virtual std::string why_no_retry() const { return {}; }
   /// What a task has sent to the program.
   virtual void hear(model::AttemptKey key, const wire::Message& message) = 0;
   /// Every turn once, in order, after it was committed and carried out.

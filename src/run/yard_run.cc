@@ -256,6 +256,7 @@ Ending YardRun::run() {
     batch.more_follow = &batch != &batches_.back();
     machine_->add(std::move(batch));
   }
+  for (const model::RetryAsked& asked : retries_) machine_->ask_to_retry(asked, [](bool) {});
   if (options_.ends_on_signals) watch_signals();
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
   if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);
@@ -309,6 +310,40 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
   tasks_.see(turn);
 }
 
+namespace {
+
+model::RetryAsked asked_for(model::TaskIndex task, const wire::Retry& retry) {
+  return {.task = task,
+          .memory = Bytes{retry.memory_bytes},
+          .gpu_memory = Bytes{retry.gpu_memory_bytes},
+          .time_limit = Duration{retry.time_limit_ms}};
+}
+
+}  // namespace
+
+Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
+  for (const wire::Retry& retry : tasks) {
+    const std::optional<model::TaskIndex> task = tasks_.find(retry.group, retry.id);
+    if (!task) {
+      return std::unexpected(
+          Error{fmt::format("the job file has no task {}/{} any more", retry.group, retry.id)});
+    }
+    retries_.push_back(asked_for(*task, retry));
+  }
+  return {};
+}
+
+void YardRun::serve(const wire::Retry& retry, link::Reply reply) {
+  if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
+    return reply({.outcome = wire::Outcome::Error, .text = why});
+  }
+  const std::optional<model::TaskIndex> task = tasks_.find(retry.group, retry.id);
+  if (!task || !machine_) return reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
+  machine_->ask_to_retry(asked_for(*task, retry), [reply = std::move(reply)](bool done) mutable {
+    reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
+  });
+}
+
 void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
   match(
       request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
@@ -322,6 +357,7 @@ void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
           reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
         });
       },
+      [&](const wire::Retry& retry) { serve(retry, std::move(reply)); },
       [&](const wire::Submit& submit) {
         if (submissions_) return submissions_->take(submit, std::move(reply));
         reply({.outcome = wire::Outcome::Error,
@@ -337,7 +373,7 @@ void YardRun::interrupt() {
   machine_->ask_to_interrupt();
 }
 
-bool YardRun::kill(model::TaskIndex task, LocalMachine::KillReply reply) {
+bool YardRun::kill(model::TaskIndex task, LocalMachine::Answered reply) {
   if (!machine_) return false;
   machine_->ask_to_kill(task, std::move(reply));
   return true;

@@ -104,6 +104,9 @@ class YardRun {
   Result<Resumed> go_on(const std::vector<journal::Batch>& batches,
                         const journal::Execution& execution, journal::JournalOptions options);
 
+  /// These tasks begin anew when the run goes on. An error names one that it does not know.
+  Result<void> retry(const std::vector<wire::Retry>& tasks);
+
   /// What its user calls the run by on this host, after one of these. Nothing where it could be
   /// given no number, which has been noted.
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
@@ -117,13 +120,14 @@ class YardRun {
   void interrupt();
   /// As `trainyard kill` does. `reply` is told whether the task was running or waiting. False, and
   /// no reply, where nothing runs yet.
-  bool kill(model::TaskIndex task, LocalMachine::KillReply reply);
+  bool kill(model::TaskIndex task, LocalMachine::Answered reply);
 
  private:
   void take_number(bool is_new);
   bool open_group();
   void make_machine();
   void serve(const wire::ControlRequest& request, link::Reply reply);
+  void serve(const wire::Retry& retry, link::Reply reply);
   void watch_signals();
   void watch_other_end(int descriptor);
   void let_go();
@@ -146,7 +150,8 @@ class YardRun {
   process::DelegatedGroup group_;     ///< For tasks that have limits of their own.
   std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
   std::vector<model::BatchAdded> batches_;
-  Instant at_;                        ///< The last thing that happened.
+  std::vector<model::RetryAsked> retries_;  ///< Asked for before the run goes on.
+  Instant at_;                              ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;

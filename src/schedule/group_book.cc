@@ -14,8 +14,16 @@
 
 namespace trainyard::schedule {
 
-void GroupBook::add(model::PlannedGroup group, std::uint32_t open_tasks) {
-  groups_.push_back({.planned = std::move(group), .open = open_tasks});
+void GroupBook::Counts::count(model::Verdict verdict, int by) {
+  const auto add = [by](std::uint32_t& count) { count += static_cast<std::uint32_t>(by); };
+  if (verdict == model::Verdict::None) add(open);
+  if (verdict == model::Verdict::Failed) add(failed);
+  if (verdict == model::Verdict::Skipped) add(skipped);
+  if (verdict == model::Verdict::Stopped) add(stopped);
+}
+
+void GroupBook::add(model::PlannedGroup group, const Counts& tasks) {
+  groups_.push_back({.planned = std::move(group), .tasks = tasks});
 }
 
 bool GroupBook::has_room(model::GroupIndex group) const {
@@ -24,12 +32,16 @@ bool GroupBook::has_room(model::GroupIndex group) const {
 }
 
 void GroupBook::task_concluded(model::GroupIndex group, model::Verdict verdict) {
-  Group& state = groups_[group.value];
-  check(state.open > 0, "a group has no more ends than tasks");
-  --state.open;
-  if (verdict == model::Verdict::Failed) ++state.failed;
-  if (verdict == model::Verdict::Skipped) ++state.skipped;
-  if (verdict == model::Verdict::Stopped) ++state.stopped;
+  Counts& tasks = groups_[group.value].tasks;
+  check(tasks.open > 0, "a group has no more ends than tasks");
+  tasks.count(model::Verdict::None, -1);
+  tasks.count(verdict, 1);
+}
+
+void GroupBook::task_reopened(model::GroupIndex group, model::Verdict before) {
+  Counts& tasks = groups_[group.value].tasks;
+  tasks.count(before, -1);
+  tasks.count(model::Verdict::None, 1);
 }
 
 GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
@@ -38,8 +50,8 @@ GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
     const Group& other = groups_[needed.value];
     switch (other.phase) {
       case model::GroupPhase::Failed: {
-        const bool failed = other.failed > 0;
-        const auto count = failed ? other.failed : other.skipped;
+        const bool failed = other.tasks.failed > 0;
+        const auto count = failed ? other.tasks.failed : other.tasks.skipped;
         return {.phase = model::GroupPhase::Skipped,
                 .cause = fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
                                      count == 1 ? "a task" : fmt::format("{} tasks", count),
@@ -68,10 +80,11 @@ GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
 
 model::GroupPhase GroupBook::result(model::GroupIndex group) const {
   const Group& state = groups_[group.value];
-  check(state.open == 0, "a group is over when all its tasks are");
+  check(state.tasks.open == 0, "a group is over when all its tasks are");
   // A group that was interrupted was not over, whatever had failed in it by then.
-  if (state.stopped > 0) return model::GroupPhase::Stopped;
-  return state.failed + state.skipped > 0 ? model::GroupPhase::Failed : model::GroupPhase::Finished;
+  if (state.tasks.stopped > 0) return model::GroupPhase::Stopped;
+  return state.tasks.failed + state.tasks.skipped > 0 ? model::GroupPhase::Failed
+                                                      : model::GroupPhase::Finished;
 }
 
 void GroupBook::enter(model::GroupIndex group, model::GroupPhase phase) {
@@ -82,6 +95,13 @@ void GroupBook::enter(model::GroupIndex group, model::GroupPhase phase) {
   check((begins || ends) && phase != state.phase,
         "a group is blocked, runs, and ends, in this order");
   state.phase = phase;
+}
+
+void GroupBook::reopen(model::GroupIndex group) {
+  Group& state = groups_[group.value];
+  check(state.phase != model::GroupPhase::Blocked && state.phase != model::GroupPhase::Running,
+        "only a group that is over is blocked again");
+  state.phase = model::GroupPhase::Blocked;
 }
 
 }  // namespace trainyard::schedule

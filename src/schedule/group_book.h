@@ -1,6 +1,7 @@
 // The groups of a run: which may run, which are over, and who is to blame when one cannot run.
 //
-// Blocked -> Running -> Finished, Failed or Stopped; Blocked -> Skipped or Stopped. A group leaves
+// Blocked -> Running -> Finished, Failed or Stopped; Blocked -> Skipped or Stopped; back to Blocked
+// from each of these ends where a task of it begins anew. A group leaves
 // Running in the turn in which its last task gets its verdict, never later: what needs it is looked
 // at in the same turn.
 #pragma once
@@ -18,9 +19,18 @@ namespace trainyard::schedule {
 
 class GroupBook {
  public:
-  /// Adds a group, whose needs are numbered over the whole run; `open_tasks` of its tasks are still
-  /// to be run.
-  void add(model::PlannedGroup group, std::uint32_t open_tasks);
+  /// What has become of tasks, how many of each.
+  struct Counts {
+    std::uint32_t open = 0;  ///< Without a verdict.
+    std::uint32_t failed = 0;
+    std::uint32_t skipped = 0;
+    std::uint32_t stopped = 0;
+
+    void count(model::Verdict verdict, int by);
+  };
+
+  /// Adds a group, whose needs are numbered over the whole run.
+  void add(model::PlannedGroup group, const Counts& tasks);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   [[nodiscard]] const model::PlannedGroup& planned(model::GroupIndex group) const {
@@ -30,7 +40,7 @@ class GroupBook {
     return groups_[group.value].phase;
   }
   [[nodiscard]] std::uint32_t open(model::GroupIndex group) const {
-    return groups_[group.value].open;
+    return groups_[group.value].tasks.open;
   }
   /// Whether max-parallel lets another of its tasks start.
   [[nodiscard]] bool has_room(model::GroupIndex group) const;
@@ -38,6 +48,8 @@ class GroupBook {
   void task_started(model::GroupIndex group) { ++groups_[group.value].running; }
   void task_stopped(model::GroupIndex group) { --groups_[group.value].running; }
   void task_concluded(model::GroupIndex group, model::Verdict verdict);
+  /// One that had ended begins anew.
+  void task_reopened(model::GroupIndex group, model::Verdict before);
 
   /// Looks at what a blocked group needs: Running when all of it has finished, Skipped (with the
   /// cause) when some of it never will, Blocked while that is open.
@@ -51,16 +63,15 @@ class GroupBook {
   [[nodiscard]] model::GroupPhase result(model::GroupIndex group) const;
 
   void enter(model::GroupIndex group, model::GroupPhase phase);
+  /// One that is over is blocked again, for tasks that begin anew.
+  void reopen(model::GroupIndex group);
 
  private:
   struct Group {
     model::PlannedGroup planned;
     model::GroupPhase phase = model::GroupPhase::Blocked;
-    std::uint32_t open = 0;  ///< How many of its tasks have no verdict.
-    int running = 0;         ///< How many of its tasks have an attempt.
-    std::uint32_t failed = 0;
-    std::uint32_t skipped = 0;
-    std::uint32_t stopped = 0;
+    Counts tasks;
+    int running = 0;  ///< How many of its tasks have an attempt.
   };
   std::vector<Group> groups_;
 };

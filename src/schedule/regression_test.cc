@@ -137,7 +137,7 @@ TEST(Scheduler, GivesNoReasonForABlockedShapeWhoseTasksHaveAllFinishedBefore) {
                          .tasks(1, gb(1))
                          .tasks(1, gb(2))
                          .build();
-  plan.tasks[1].finished_before = true;
+  plan.tasks[1].before = model::Verdict::Finished;
   EXPECT_THAT(changes(Yard(plan).first),
               ElementsAre("group 0 running", "shape 2: waits for group 'a'", "0#1 AVAILABLE"));
 }

@@ -187,7 +187,7 @@ TEST(Resumed, GroupGoesOnWithWhatItsFinishedTasksTook) {
       resumed_with(PlanBuilder().tasks(4, gb(9)).learns_memory(), {},
                    {{.task = {0}, .memory = gb(2), .gpu_memory = {}, .gpu_memory_written = {}},
                     {.task = {1}, .memory = gb(2), .gpu_memory = {}, .gpu_memory_written = {}}});
-  plan.tasks[0].finished_before = plan.tasks[1].finished_before = true;
+  plan.tasks[0].before = plan.tasks[1].before = model::Verdict::Finished;
   const Yard yard(plan, kResumesAndLearns, kTwoGpus);
   EXPECT_EQ(commands(yard.first), (Texts{"start 2#1 with 2.4 GB", "start 3#1 with 2.4 GB"}));
   EXPECT_EQ(changes(yard.first),
@@ -199,7 +199,7 @@ TEST(Resumed, GroupGoesOnWithTheRatioOfWhatWasTakenToWhatWasWrittenThen) {
   model::Plan plan = resumed_with(
       PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(2)).tasks(1, gb(1)).on_gpus(1, gb(4)), {},
       {{.task = {0}, .memory = gb(1), .gpu_memory = gb(3), .gpu_memory_written = gb(2)}});
-  plan.tasks[0].finished_before = true;
+  plan.tasks[0].before = model::Verdict::Finished;
   const Yard yard(plan, kResumesAndLearns, kTwoGpus);
   EXPECT_EQ(commands(yard.first), Texts{"start 1#1 with 1 GB, 6 GB on 0"});
 }

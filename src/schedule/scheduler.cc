@@ -108,6 +108,7 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::KeeperSilent& it) { state_->keeper_silent = it.silent; },
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
+      [&](const model::RetryAsked& it) { state_->retry_asked(it, out); },
       [&](const model::BatchAdded& it) {
         // The first one began with the run, also where that was an execution before this one.
         state_->batch_added(*it.plan, it.number == 1 ? Instant{} : event.at, out);

@@ -263,10 +263,10 @@ TEST(Scheduler, GoesOnWhereAnEarlierExecutionStopped) {
                          .group({.name = "b", .needs = {{0}}})
                          .tasks(1, gb(1))
                          .build();
-  plan.tasks[0].finished_before = true;
+  plan.tasks[0].before = model::Verdict::Finished;
   plan.tasks[1].first_attempt = 4;
   EXPECT_THAT(commands(Yard(plan).first), ElementsAre("start 1#4 with 1 GB"));
-  plan.tasks[1].finished_before = true;
+  plan.tasks[1].before = model::Verdict::Finished;
   EXPECT_THAT(changes(Yard(plan).first), ElementsAre("group 0 running", "group 0 finished",
                                                      "group 1 running", "2#1 AVAILABLE"));
 }

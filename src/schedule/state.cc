@@ -77,8 +77,10 @@ void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   const model::Shape& shape = shape_of(event.key.task);
   // The deadline is that of the signal, where there is one: TERM comes at the limit itself. One
   // that was asked to end before it was seen has the deadline of its grace.
-  if (shape.terms.time_limit > Duration{0} && running.cause == StopCause::None) {
-    set_deadline(running, at + (shape.terms.time_limit - shape.terms.early_signal.before));
+  const Duration limit = time_limit_of(event.key.task);
+  if (limit > Duration{0} && running.cause == StopCause::None) {
+    // One that was made shorter than the time of its signal has that at once.
+    set_deadline(running, at + std::max(Duration{0}, limit - shape.terms.early_signal.before));
   }
 }
 
@@ -114,7 +116,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   conclude_attempt(running, event, at, out);
   // The answer says that it has ended, so it comes after that has been decided.
   for (const std::uint64_t request : running.kill_requests) {
-    out.commands.emplace_back(model::AnswerKill{.request = request, .done = true});
+    out.commands.emplace_back(model::Answer{.request = request, .done = true});
   }
   close_group_if_over(group_of(task), out);
 }
@@ -143,7 +145,7 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
   const model::Terms& terms = shape_of(running.key.task).terms;
   JudgedAttempt judged = judge_attempt(event, {.two_phase = terms.two_phase,
                                                .cause = running.cause,
-                                               .time_limit = terms.time_limit,
+                                               .time_limit = time_limit_of(running.key.task),
                                                .word = running.word,
                                                .its_end_tells = running.its_end_tells});
   Ending& ending = judged.ending;
@@ -296,7 +298,7 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   }
   // One without a process has its end at once, and so has the request its answer.
   const bool waits = tasks.knows(event.task) && tasks[event.task].verdict == model::Verdict::None;
-  out.commands.emplace_back(model::AnswerKill{.request = event.request, .done = waits});
+  out.commands.emplace_back(model::Answer{.request = event.request, .done = waits});
   if (!waits) return;
   const model::GroupIndex group = group_of(event.task);
   const model::ShapeIndex shape = tasks[event.task].shape;

@@ -9,7 +9,8 @@
 //   waits for its retry's time   in delayed_, where it asks for nothing
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
 //   has its verdict              in none of them any more, nor in passed_, grown_gpu_ or
-//                                reached_memory_
+//                                reached_memory_ (but for what a resumed run has kept for it, if
+//                                somebody asks for it to begin anew)
 //
 // What holds whenever an event has been taken in:
 //
@@ -87,6 +88,7 @@ struct Scheduler::State {
   void ended(Instant at, const model::AttemptEnded& event, model::Decision& out);
   void interrupted(Instant at, const model::InterruptAsked& event, model::Decision& out);
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
+  void retry_asked(const model::RetryAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
   /// Who says how far it is begins nothing more, and lives: others may begin.
@@ -273,6 +275,12 @@ struct Scheduler::State {
   void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
 
+  // Of those that begin anew.
+  [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
+  void ask_for(const model::RetryAsked& event, model::Decision& out);
+  /// How long an attempt of it may take; 0: there is no limit.
+  [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;
+
   // Of tasks.
   void start(std::uint32_t lane, const GpuSet& gpus, Instant at, model::Decision& out);
   [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, model::Decision& out);
@@ -435,6 +443,7 @@ struct Scheduler::State {
   /// What tasks of a resumed run had come to ask of the host's memory, until they first wait for
   /// room.
   std::map<model::TaskIndex, Bytes> reached_memory_;
+  std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
   std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
   std::vector<Durations> durations_;                          ///< By group.

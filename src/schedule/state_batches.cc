@@ -95,9 +95,9 @@ void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStar
   std::uint32_t next = 0;
   for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
     const std::uint32_t first = next;
-    std::uint32_t open = 0;
+    GroupBook::Counts counts;
     while (next < plan.tasks.size() && plan.shape_of(model::TaskIndex{next}).group.value == group) {
-      if (!plan.tasks[next].finished_before) ++open;
+      counts.count(plan.tasks[next].before, 1);
       ++next;
     }
     members_.emplace_back(model::TaskIndex{start.task + first},
@@ -108,7 +108,7 @@ void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStar
       check(earlier.value < start.group, "a group of an earlier batch");
       added.needs.push_back(earlier);
     }
-    groups_.add(std::move(added), open);
+    groups_.add(std::move(added), counts);
   }
   check(next == plan.tasks.size(), "the tasks of a plan come group by group");
 }

@@ -361,7 +361,8 @@ std::optional<Instant> Scheduler::State::expected_end(const Running& running, In
   const model::Shape& shape = shape_of(running.key.task);
   const Durations& known = durations_[shape.group.value];
   if (known.count > 0) return std::max(now, since + (known.sum / known.count));
-  if (shape.terms.time_limit > Duration{0}) return std::max(now, since + shape.terms.time_limit);
+  const Duration limit = time_limit_of(running.key.task);
+  if (limit > Duration{0}) return std::max(now, since + limit);
   return std::nullopt;
 }
 

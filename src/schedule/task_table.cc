@@ -1,5 +1,6 @@
 #include "schedule/task_table.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,14 +11,32 @@
 #include "schedule/another_try.h"
 
 namespace trainyard::schedule {
+namespace {
+
+Status status_with(model::Verdict before) {
+  if (before == model::Verdict::Finished) return Status::Exited;
+  return before == model::Verdict::Failed ? Status::Exception : Status::Init;
+}
+
+}  // namespace
 
 void TaskTable::add(const model::PlannedTask& planned) {
-  tasks_.push_back(
-      {.shape = planned.shape,
-       .first_attempt = planned.first_attempt,
-       .status = planned.finished_before ? Status::Exited : Status::Init,
-       .verdict = planned.finished_before ? model::Verdict::Finished : model::Verdict::None});
-  if (!planned.finished_before) ++open_;
+  tasks_.push_back({.shape = planned.shape,
+                    .first_attempt = planned.first_attempt,
+                    .status = status_with(planned.before),
+                    .verdict = planned.before});
+  if (planned.is_open()) ++open_;
+}
+
+void TaskTable::reopen(model::TaskIndex task) {
+  Task& state = tasks_[task.value];
+  check(state.verdict != model::Verdict::None, "only a task that has ended begins anew");
+  state.first_attempt = std::max(state.first_attempt, state.attempt + 1);
+  state.attempt = 0;
+  state.tries = {};
+  state.status = Status::Init;
+  state.verdict = model::Verdict::None;
+  ++open_;
 }
 
 void TaskTable::enter(model::TaskIndex task, Status next) {

@@ -42,8 +42,12 @@ class TaskTable {
   /// Of a task that has not begun: how often each has happened in executions before.
   void take_over(model::TaskIndex task, const Tries& tries) { tasks_[task.value].tries = tries; }
 
-  /// Ends a task. Exactly once.
+  /// Ends a task. Exactly once, unless it begins anew.
   void conclude(model::TaskIndex task, model::Verdict verdict);
+
+  /// One that has ended is as one that has not begun, with all its tries; only its attempts count
+  /// on.
+  void reopen(model::TaskIndex task);
 
  private:
   std::vector<Task> tasks_;

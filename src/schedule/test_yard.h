@@ -105,7 +105,7 @@ inline std::string told(const model::Command& command) {
         return fmt::format("{} {}#{}", it.kill ? "kill" : "stop", it.key.task.value,
                            it.key.attempt);
       },
-      [](const model::AnswerKill& it) {
+      [](const model::Answer& it) {
         return fmt::format("answer {} {}", it.request, it.done ? "done" : "not running");
       });
 }

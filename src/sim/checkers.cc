@@ -64,6 +64,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   entered_.clear();
   reached_due_.reset();
   kill_of_.reset();
+  retry_of_.reset();
   said_free_.reset();
   oldest_.reset();
   oldest_loaded_.reset();
@@ -112,6 +113,7 @@ void Checkers::happened(const model::Event& event) {
         if (outside_.interrupts == 2) counts_.count(Fault::InterruptTwice);
       },
       [&](const model::KillAsked& it) { kill_asked(it); },
+      [&](const model::RetryAsked& it) { retry_asked(it); },
       [&](const model::BatchAdded& it) {
         outside_.add(*it.plan, it.number == 1 ? Instant{} : event.at);
         for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);
@@ -123,9 +125,10 @@ void Checkers::happened(const model::Event& event) {
 void Checkers::heard_of(SeenAttempt& attempt, std::optional<Instant> began) {
   const model::TaskIndex index = attempt.key.task;
   attempt.started = std::clamp(began.value_or(now_), attempt.granted, now_);
-  const Duration limit = outside_.shape_of(index).terms.time_limit;
+  const Duration limit = outside_.time_limit_of(index);
   if (limit > Duration{0} && attempt.stop == StopReason::None) {
-    attempt.end_by = now_ + (limit - outside_.shape_of(index).terms.early_signal.before);
+    const Duration before = outside_.shape_of(index).terms.early_signal.before;
+    attempt.end_by = now_ + std::max(Duration{0}, limit - before);
   }
   if (outside_.two_phase(index)) return;
   attempt.trains_since = attempt.started;
@@ -304,8 +307,8 @@ void Checkers::carried_out(const model::Command& command) {
           const auto* other = std::get_if<model::StopAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->kill == it.kill;
         },
-        [&](const model::AnswerKill& it) {
-          const auto* other = std::get_if<model::AnswerKill>(&due.command);
+        [&](const model::Answer& it) {
+          const auto* other = std::get_if<model::Answer>(&due.command);
           return other != nullptr && other->request == it.request && other->done == it.done;
         });
   };
@@ -337,7 +340,7 @@ void Checkers::carried_out(const model::Command& command) {
         expect_of(it.key.task, on_machine_.contains(it.key), "is started before it is stopped");
         stopped_.insert(it.key);
       },
-      [&](const model::AnswerKill& it) {
+      [&](const model::Answer& it) {
         expect(answered_.insert(it.request).second, "a kill request is answered once");
       });
   due_.erase(found);

@@ -91,6 +91,10 @@ class Checkers {
   Duration try_again(const SeenAttempt& attempt, SeenTask& task);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
+  void retry_asked(const model::RetryAsked& news);
+  [[nodiscard]] bool may_begin_anew(model::TaskIndex index) const;
+  void began_anew(const model::TaskChanged& change);
+  [[nodiscard]] bool may_be_blocked_again(const SeenGroup& group) const;
   void look_at_trials();
   void progressed(const model::Progressed& news);
   void trial_is_over(model::GroupIndex group, model::TaskIndex tried);
@@ -139,7 +143,7 @@ class Checkers {
   static bool ended_before_it_was_found(const SeenAttempt& attempt, Instant ended);
   void look_at_memory(const model::Sampled& reading);
   void take_causes_to_heart();
-  void decided(const model::AnswerKill& command);
+  void decided(const model::Answer& command);
 
   // What must hold after it.
   void check_after(const model::Event& event);
@@ -177,8 +181,9 @@ class Checkers {
       too_much_;  ///< Who has to end for the memory that it takes.
   std::optional<model::TaskIndex>
       oldest_loaded_;  ///< Lacked its device when the first younger one trained.
-  std::optional<model::Headroom> said_free_;  ///< With this event.
-  std::optional<model::TaskIndex> kill_of_;   ///< Waited when it was asked for.
+  std::optional<model::Headroom> said_free_;   ///< With this event.
+  std::optional<model::TaskIndex> kill_of_;    ///< Waited when it was asked for.
+  std::optional<model::RetryAsked> retry_of_;  ///< May begin anew, and has not yet.
   std::optional<model::TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 
   /// What was kept for that one when it was first seen to be owed its room; within, nothing where

@@ -33,6 +33,7 @@ void Checkers::check_after(const model::Event& event) {
   expect(granted_.empty(), "what is granted is started at once");
   expect(!reached_due_, "what a task has come to ask for is written down for a resumed run");
   expect(!signal_due_, "a signal is sent when its time has come");
+  expect(!retry_of_, "what somebody asked for begins anew at once");
   expect(answers_due_.empty(), "a kill request is answered as soon as it can be");
   check_groups();
   check_trials();

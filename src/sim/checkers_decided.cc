@@ -28,6 +28,9 @@ void Checkers::changed(const model::TaskChanged& change) {
   const model::TaskIndex index = change.key.task;
   expect(index.value < outside_.tasks.size(), "only tasks of the plan change");
   if (complaint_) return;
+  if (change.status == Status::Init && change.verdict == model::Verdict::None) {
+    return began_anew(change);
+  }
   SeenTask& task = outside_.task(index);
   expect_of(index, task.verdict == model::Verdict::None,
             "nothing is said of a task after its verdict");
@@ -119,6 +122,12 @@ void Checkers::changed(const model::GroupChanged& change) {
   bool order = false;
   switch (change.phase) {
     case model::GroupPhase::Blocked:
+      order = may_be_blocked_again(group);
+      group = {.since = group.since,
+               .open = group.open,
+               .ended_well = group.ended_well,
+               .durations = group.durations,
+               .longest = group.longest};
       break;
     case model::GroupPhase::Running:
       order = group.phase == model::GroupPhase::Blocked && outside_.interrupts == 0 &&
@@ -415,7 +424,7 @@ void Checkers::decided(const model::StopAttempt& command) {
   expect_of(index, patient || outside_.interrupts > 1, "is sent KILL when the grace is over");
 }
 
-void Checkers::decided(const model::AnswerKill& command) {
+void Checkers::decided(const model::Answer& command) {
   const auto found = answers_due_.find(command.request);
   expect(found != answers_due_.end(), "a kill request is answered when it is known");
   if (complaint_) return;

@@ -73,6 +73,8 @@ constexpr std::array<std::string_view, kFaultKinds> kFaultNames{
     "kill of waiting",
     "kill of ended",
     "kill of unknown",
+    "begins anew",
+    "another try refused",
     "starts at its time",
     "late batch",
     "goes on with what it had reached",

@@ -78,6 +78,8 @@ enum class Fault : std::uint8_t {
   KillOfWaiting,
   KillOfEnded,
   KillOfUnknown,
+  RetryOfEnded,  ///< No fault, and as good a trial: it begins anew.
+  RetryRefused,
   StartsLater,   ///< No fault, and as good a trial: its time comes.
   LateBatch,     ///< No fault, and as good a trial: the run grows while it runs.
   GoesOn,        ///< The same: a task of a resumed run starts with what it had reached.

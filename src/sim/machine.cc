@@ -69,7 +69,7 @@ void MadeUpMachine::do_what_was_asked(const model::Command& command) {
       command, [this](const model::StartAttempt& it) { start(it); },
       [this](const model::GrantDevice& it) { grant(it); },
       [this](const model::StopAttempt& it) { stop(it); },
-      [this](const model::SignalAttempt& it) { signal(it); }, [](const model::AnswerKill&) {});
+      [this](const model::SignalAttempt& it) { signal(it); }, [](const model::Answer&) {});
 }
 
 std::vector<model::Event> MadeUpMachine::wait(std::optional<Instant> until) {
@@ -457,6 +457,18 @@ void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
   }
   tell(model::KillAsked{.task = task, .request = next_request_++});
   if (random_.one_in(6)) tell(model::KillAsked{.task = task, .request = next_request_++});
+  if (random_.one_in(2)) return;
+  // Who asked for its end comes to want it after all, some time later.
+  const Duration later{random_.one_in(4) ? 0 : random_.between(1, 40'000)};
+  at(now_ + later, [this, task] { ask_to_retry(task); });
+}
+
+void MadeUpMachine::ask_to_retry(model::TaskIndex task) {
+  model::RetryAsked asked{.task = task, .request = next_request_++};
+  if (random_.one_in(3)) asked.memory = Bytes{random_.between(1, 2048) << 20};
+  if (random_.one_in(3)) asked.gpu_memory = Bytes{random_.between(1, 8192) << 20};
+  if (random_.one_in(4)) asked.time_limit = Duration{random_.between(1, 60'000)};
+  tell(asked);
 }
 
 }  // namespace trainyard::sim

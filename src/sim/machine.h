@@ -120,6 +120,7 @@ class MadeUpMachine final : public run::Machine {
   void stop_yard(Duration lasts);
   void do_what_was_asked(const model::Command& command);
   void ask_to_kill(const Trouble& trouble);
+  void ask_to_retry(model::TaskIndex task);
 
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return workload_.plan.shape_of(task);

@@ -48,28 +48,41 @@ void Outside::add(const model::Plan& batch, Instant since) {
   gpu_memory_peaks.resize(plan.shapes.size());
   for (std::uint32_t index = first; index < plan.tasks.size(); ++index) {
     const model::PlannedTask& planned = plan.tasks[index];
-    const model::Shape& shape = plan.shapes[planned.shape.value];
-    SeenTask task{
-        .shape = planned.shape,
-        .group = shape.group,
-        .next_attempt = planned.first_attempt,
-        .request = shape.terms.request,
-        .gpu_request = {.gpus = shape.terms.request.gpus,
-                        .gpu_memory = shape.terms.request.gpu_memory,
-                        .gpu = shape.terms.request.gpu,
-                        .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase,
-                        .sharing = shape.terms.request.sharing}};
-    if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
-    if (planned.finished_before) {
-      task.status = Status::Exited;
-      task.verdict = model::Verdict::Finished;
-    } else {
-      ++groups[shape.group.value].open;
+    SeenTask task = begun(planned.shape, planned.first_attempt);
+    if (planned.is_open()) {
+      ++groups[task.group.value].open;
       ++waiting_in[planned.shape.value];
+    } else {
+      const bool failed = planned.before == model::Verdict::Failed;
+      task.status = planned.finished_before() ? Status::Exited
+                    : failed                  ? Status::Exception
+                                              : Status::Init;
+      task.verdict = planned.before;
     }
     tasks.push_back(task);
   }
   go_on_with(batch, first);
+}
+
+SeenTask Outside::begun(model::ShapeIndex index, std::uint32_t attempt) const {
+  const model::Shape& shape = plan.shapes[index.value];
+  SeenTask task{
+      .shape = index,
+      .group = shape.group,
+      .next_attempt = attempt,
+      .request = shape.terms.request,
+      .gpu_request = {.gpus = shape.terms.request.gpus,
+                      .gpu_memory = shape.terms.request.gpu_memory,
+                      .gpu = shape.terms.request.gpu,
+                      .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase,
+                      .sharing = shape.terms.request.sharing}};
+  if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
+  return task;
+}
+
+Duration Outside::time_limit_of(model::TaskIndex index) const {
+  const auto asked = time_limits.find(index);
+  return asked == time_limits.end() ? shape_of(index).terms.time_limit : asked->second;
 }
 
 void Outside::read(const model::Sampled& reading) {
@@ -323,7 +336,7 @@ bool Outside::is_owed_its_room(model::TaskIndex index, Instant at) const {
 
 std::optional<Instant> Outside::expected_end(const SeenAttempt& attempt, Instant at) const {
   const SeenGroup& group = groups[task(attempt.key.task).group.value];
-  const Duration limit = shape_of(attempt.key.task).terms.time_limit;
+  const Duration limit = time_limit_of(attempt.key.task);
   if (!attempt.trains_since) return std::nullopt;
   const Instant began = *attempt.trains_since;
   if (group.ended_well > 0) return std::max(at, began + group.durations / group.ended_well);

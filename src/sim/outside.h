@@ -144,6 +144,9 @@ struct Outside {
   Outside(const model::Policy& the_limits, const model::Capacity& the_capacity);
 
   void add(const model::Plan& batch, Instant since);
+  /// A task as it is before its first attempt, which will have this number.
+  [[nodiscard]] SeenTask begun(model::ShapeIndex index, std::uint32_t attempt) const;
+  [[nodiscard]] Duration time_limit_of(model::TaskIndex index) const;
   /// How often a task may be tried in all before a lack of memory is its end.
   [[nodiscard]] int tries_for_memory(const SeenTask& task, Stage stage) const;
 
@@ -158,6 +161,7 @@ struct Outside {
   bool room_known = false;                ///< The numbers of reasons have been told.
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
   std::map<model::TaskIndex, SeenAttempt> running;
+  std::map<model::TaskIndex, Duration> time_limits;  ///< That others were asked for.
   std::set<model::TaskIndex> waiting;  ///< Those of groups that run and try nobody first.
   std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
   std::set<model::TaskIndex> started;  ///< After this event, oldest first.
@@ -192,6 +196,8 @@ struct Outside {
 
   /// The group runs: all of its tasks wait from now on, or the one that is tried first.
   void open(model::GroupIndex group);
+  /// Of a group that runs: the task waits for room, or for the time of its start.
+  void begin_to_wait(model::TaskIndex index);
   /// The others wait for room now.
   void end_trial(model::GroupIndex group);
   /// It has its verdict for what others did: another one is tried, where somebody still waits.
@@ -279,8 +285,6 @@ struct Outside {
                    const std::vector<model::GpuIndex>& on) const;
 
  private:
-  /// Waits for room, or first for its time.
-  void begin_to_wait(model::TaskIndex index);
   void try_one_of(const std::vector<model::TaskIndex>& open);
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::TaskIndex index) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::TaskIndex index) const;

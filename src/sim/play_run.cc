@@ -66,7 +66,7 @@ class PlayedMachine final : public run::Machine {
         [this](const model::StopAttempt& it) {
           end(it.key.task, model::KilledBy{.signal = 15}, false);
         },
-        [](const model::AnswerKill&) {});
+        [](const model::Answer&) {});
   }
 
   std::vector<model::Event> wait(std::optional<Instant> until) override {

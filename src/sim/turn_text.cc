@@ -80,6 +80,10 @@ std::string words(const model::What& what) {
       [](const model::KillAsked& it) {
         return fmt::format("kill of task {} asked (request {})", it.task.value, it.request);
       },
+      [](const model::RetryAsked& it) {
+        return fmt::format("another try of task {} asked (request {}) with {} and {} of a GPU",
+                           it.task.value, it.request, to_text(it.memory), to_text(it.gpu_memory));
+      },
       [](const model::BatchAdded& it) {
         return fmt::format("batch {} with {} tasks is added", it.number, it.plan->tasks.size());
       },
@@ -153,7 +157,7 @@ std::string words(const model::Command& command) {
       [](const model::StopAttempt& it) {
         return fmt::format("{} {}", it.kill ? "KILL" : "TERM", name(it.key));
       },
-      [](const model::AnswerKill& it) {
+      [](const model::Answer& it) {
         return fmt::format("answer request {}: {}", it.request, it.done ? "done" : "not running");
       });
 }

@@ -46,11 +46,17 @@ void give_a_past(model::Plan& plan, Random& random) {
   for (std::uint32_t index = 0; index < plan.tasks.size(); ++index) {
     model::PlannedTask& task = plan.tasks[index];
     const model::Request& written = plan.shape_of({index}).terms.request;
-    task.finished_before = random.one_in(4);
+    if (random.one_in(4)) {
+      task.before = model::Verdict::Finished;
+    } else if (random.one_in(12)) {
+      task.before = random.one_in(2) ? model::Verdict::Failed : model::Verdict::Skipped;
+    } else if (random.one_in(20)) {
+      task.before = model::Verdict::LeftOut;
+    }
     task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
-    if (task.finished_before && random.one_in(2)) {
+    if (task.finished_before() && random.one_in(2)) {
       plan.taken.push_back(make_taken({index}, written, random));
-    } else if (!task.finished_before && random.one_in(3)) {
+    } else if (!task.finished_before() && random.one_in(3)) {
       plan.reached.push_back(make_reached({index}, written, random));
     }
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,35 @@ Result<ControlRequest> kill_of(const nlohmann::json& fields) {
   auto id = text_field(fields, "id");
   if (!id) return std::unexpected(std::move(id.error()));
   return Kill{.group = std::move(*group), .id = std::move(*id)};
+}
+
+/// 0 where there is none.
+Result<std::int64_t> amount_of(const nlohmann::json& fields, const char* name) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) return 0;
+  const bool fits = found->is_number_unsigned() &&
+                    found->get<std::uint64_t>() <=
+                        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (!fits) return std::unexpected(Error{fmt::format("'{}': is no such number", name)});
+  return found->get<std::int64_t>();
+}
+
+Result<ControlRequest> retry_of(const nlohmann::json& fields) {
+  Retry retry;
+  for (const auto& [name, member] :
+       {std::pair{"group", &Retry::group}, std::pair{"id", &Retry::id}}) {
+    auto text = text_field(fields, name);
+    if (!text) return std::unexpected(std::move(text.error()));
+    retry.*member = std::move(*text);
+  }
+  for (const auto& [name, member] : {std::pair{"memory_bytes", &Retry::memory_bytes},
+                                     std::pair{"gpu_memory_bytes", &Retry::gpu_memory_bytes},
+                                     std::pair{"time_limit_ms", &Retry::time_limit_ms}}) {
+    const Result<std::int64_t> amount = amount_of(fields, name);
+    if (!amount) return std::unexpected(amount.error());
+    retry.*member = *amount;
+  }
+  return retry;
 }
 
 Result<std::vector<std::string>> texts_of(const nlohmann::json& fields, const char* name) {
@@ -89,9 +119,10 @@ Result<ControlRequest> request_of(std::string_view text, std::span<const std::st
   if (!what) return std::unexpected(what.error());
   if (*what == "ping") return Ping{};
   if (*what == "kill") return kill_of(*fields);
+  if (*what == "retry") return retry_of(*fields);
   if (*what == "submit") return submit_of(*fields, buffers);
   return std::unexpected(
-      Error{fmt::format("'do': unknown request '{}'; there are ping, kill and submit",
+      Error{fmt::format("'do': unknown request '{}'; there are ping, kill, retry and submit",
                         utf8_prefix(*what, kShownBytesMax))});
 }
 
@@ -136,6 +167,15 @@ std::string to_fields(const ControlRequest& request) {
       request, [](const Ping&) { return fields_text({{"do", "ping"}}); },
       [](const Kill& kill) {
         return fields_text({{"do", "kill"}, {"group", kill.group}, {"id", kill.id}});
+      },
+      [](const Retry& retry) {
+        return fields_text(
+            {{"do", "retry"},
+             {"group", retry.group},
+             {"id", retry.id},
+             {"memory_bytes", static_cast<std::uint64_t>(retry.memory_bytes)},
+             {"gpu_memory_bytes", static_cast<std::uint64_t>(retry.gpu_memory_bytes)},
+             {"time_limit_ms", static_cast<std::uint64_t>(retry.time_limit_ms)}});
       },
       [](const Submit& submit) {
         return fields_text({{"do", "submit"},

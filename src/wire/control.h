@@ -26,6 +26,16 @@ struct Kill {
   friend bool operator==(const Kill&, const Kill&) = default;
 };
 
+/// Try this task again, which has ended without having finished. 0: as it was.
+struct Retry {
+  std::string group;
+  std::string id;
+  std::int64_t memory_bytes = 0;      ///< What it asks for of the host at least,
+  std::int64_t gpu_memory_bytes = 0;  ///< and on each of its GPUs, unless they are its own.
+  std::int64_t time_limit_ms = 0;     ///< How long an attempt may take.
+  friend bool operator==(const Retry&, const Retry&) = default;
+};
+
 /// Add a job file to the run. Answered when it is in the journal, with what was added.
 struct Submit {
   std::string job_file;               ///< Absolute path.
@@ -37,11 +47,11 @@ struct Submit {
   friend bool operator==(const Submit&, const Submit&) = default;
 };
 
-using ControlRequest = std::variant<Ping, Kill, Submit>;
+using ControlRequest = std::variant<Ping, Kill, Retry, Submit>;
 
 enum class Outcome : std::uint8_t {
   Done,
-  NotRunning,  ///< The task is there, but there is nothing to end.
+  NotRunning,  ///< The task is there, but there is nothing to end, or to try again.
   NoSuchTask,
   Error,  ///< The request was not understood, or could not be carried out.
 };

@@ -23,10 +23,30 @@ TEST(ControlRequest, IsReadAsItWasWritten) {
   EXPECT_EQ(read_request(to_fields(kill)).value(), kill);
 }
 
+TEST(ControlRequest, ToTryAgainSaysWithWhat) {
+  const ControlRequest retry = Retry{.group = "train",
+                                     .id = "a",
+                                     .memory_bytes = 1,
+                                     .gpu_memory_bytes = 20'000'000'000,
+                                     .time_limit_ms = 7'200'000};
+  EXPECT_EQ(to_fields(retry),
+            R"({"do":"retry","gpu_memory_bytes":20000000000,"group":"train","id":"a",)"
+            R"("memory_bytes":1,"time_limit_ms":7200000})");
+  EXPECT_EQ(read_request(to_fields(retry)).value(), retry);
+  EXPECT_EQ(read_request(R"({"do":"retry","group":"g","id":"a"})").value(),
+            (ControlRequest{Retry{.group = "g", .id = "a"}}));
+  for (const std::string_view amount : {"-1", "1.5", "\"1\"", "18446744073709551615", "null"}) {
+    EXPECT_EQ(request_error(R"({"do":"retry","group":"g","id":"a","memory_bytes":)" +
+                            std::string(amount) + "}"),
+              "request: 'memory_bytes': is no such number")
+        << amount;
+  }
+}
+
 TEST(ControlRequest, SaysWhatIsWrong) {
   EXPECT_EQ(request_error(""), "request: 'do' is missing");
   EXPECT_EQ(request_error(R"({"do":"dance"})"),
-            "request: 'do': unknown request 'dance'; there are ping, kill and submit");
+            "request: 'do': unknown request 'dance'; there are ping, kill, retry and submit");
   EXPECT_EQ(request_error(R"({"do":"kill","id":"a"})"), "request: 'group' is missing");
   EXPECT_EQ(request_error(R"({"do":"kill","group":"a","id":7})"), "request: 'id' must be text");
   EXPECT_EQ(request_error("\"kill\""), "request: fields must be an object, not string");

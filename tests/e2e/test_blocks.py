@@ -190,6 +190,29 @@ groups:
         self.assertIn("\nrun 1: runs/sweep\n", shown)
 
     @tries(DOCS / "reports.md", "sh", 1)
+    def test_tasks_are_tried_again_in_the_ways_of_their_page(self):
+        self.write("task.sh", """
+[ $TRAINYARD_ATTEMPT = 2 ] && exit 0
+[ $1 = 0.2 ] && echo MemoryError >&2
+exit 1
+""")
+        self.job("""
+name: sweep
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    oom-retries: 0
+    matrix: {lr: [0.1, 0.2]}
+    tasks: [{command: 'sh task.sh {lr}'}]
+  - {name: h, needs: g, tasks: [{id: a, memory: 10MB, cpus: 0, command: 'true'}]}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[1])
+        self.assertIn("2 tasks of 'runs/sweep':\n", shown)
+        self.assertEqual(set(self.words("runs/sweep").values()), {"FINISHED"})
+
+    @tries(DOCS / "reports.md", "sh", 2)
     def test_results_are_shown_in_all_the_ways_of_their_page(self):
         self.write("task.sh", "echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT")
         self.job("""
@@ -203,7 +226,7 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=0)
         self.trainyard("run", "job.yaml", "--new", expect=0)
-        shown = self.shell(blocks(DOCS / "reports.md", "sh")[1])
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[2])
         self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4)
         self.assertIn("batch=8", shown)
         self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)

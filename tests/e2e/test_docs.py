@@ -229,6 +229,7 @@ groups:
                       ["learned", "job.yaml"], ["learned", "forget", "job.yaml"], ["learned", "nowhere.yaml"],
                       ["submit", "more.yaml", "--run-dir", "waits"], ["submit", "job.yaml", "--run-dir", "runs/job"],
                       ["kill", "b", "waits"], ["kill", "g/c", "waits"], ["kill", "x", "waits"],
+                      ["retry", "g/c", "waits"], ["kill", "g/c", "waits"], ["retry", "fails/"], ["retry", "nowhere"],
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"]):
             tried(*words)

@@ -131,6 +131,31 @@ class Selection(YardTest):
         self.assertIn("by its number, and that in './2' by its directory", self.trainyard("status", "2", expect=2).stderr)
         self.assertIn("\nrun 4: 2\n", self.trainyard("status", "./2", expect=0).stdout)
 
+    def test_a_run_may_begin_with_some_of_its_tasks_alone(self):
+        self.job(SWEEP.replace("needs: []", "needs: train"), "sweep.yaml")
+        shown = json.loads(self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3", "--only", "3", "--dry-run", "--json",
+                                          expect=0).stdout)
+        self.assertEqual([task["id"] for task in shown["tasks"]], ["lr=1e-3,seed=0", "lr=1e-3,seed=1", "3"])
+        done = self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3", "--only", "3", expect=0)
+        self.assertIn("6 tasks in 2 groups: 4 of train, 2 of eval; 3 left out\n", done.stderr)
+        self.assertRegex(done.stderr, r"3/3 done\n$")
+        words = self.words("runs/sweep")
+        self.assertEqual(words, {"train/lr=1e-3,seed=0": "FINISHED", "train/lr=1e-3,seed=1": "FINISHED",
+                                 "train/lr=0.1,seed=0": "LEFT_OUT", "train/lr=0.1,seed=1": "LEFT_OUT",
+                                 "eval/all": "LEFT_OUT", "eval/3": "FINISHED"})
+        self.assertEqual(self.rows("1", ":left-out"), ["0.1,0", "0.1,1", "all"])
+        # One of them by command, and the others when the run is resumed.
+        self.trainyard("retry", "1", "all", expect=0)
+        self.assertEqual(self.words("runs/sweep")["eval/all"], "FINISHED")
+        self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "LEFT_OUT")
+        self.trainyard("run", "--resume", "1", expect=1)
+        self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "EXIT 3")
+        for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'"),
+                            (["--only", "al"], "did you mean 'all'?"), (["--only", ""], "names no task"),
+                            (["--only", "all", "--resume"], "'trainyard retry' takes them")):
+            with self.subTest(words=words):
+                self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
+
     def test_kill_ends_all_that_are_meant(self):
         os.mkfifo(self.directory / "gate")
         yard = self.start("run", "sweep.yaml")

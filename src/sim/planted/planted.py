@@ -52,8 +52,8 @@ BUGS = [
      "  set_deadline(running, at + policy_.stop_grace);\n",
      "  set_deadline(running, std::optional<Instant>(at + 1000 * policy_.stop_grace));\n"),
     ("who_asked_for_a_kill_is_not_answered", "state.cc",
-     "AnswerKill{.request = request, .done = true});\n  }\n  close_group_if_over",
-     "AnswerKill{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
+     "Answer{.request = request, .done = true});\n  }\n  close_group_if_over",
+     "Answer{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
      "  close_group_if_over"),
     ("a_reason_stays_when_nobody_waits", "state_reasons.cc",
      "  if (!somebody_waits(shape)) clear_reason(shape, out);\n",
@@ -225,6 +225,16 @@ BUGS = [
     ("what_the_one_that_is_tried_first_takes_teaches_nobody", "state_trials.cc",
      "    const bool capped = is_near_its_cap(running->second, peak);\n",
      "    const bool capped = running->second.seen || peak >= Bytes{};\n"),
+    ("a_task_that_begins_anew_is_not_given_more", "state_retry.cc",
+     "  if (of_host) reached_memory_[event.task] = event.memory;\n",
+     ""),
+    ("a_task_begins_anew_in_a_group_that_is_failing_fast", "state_retry.cc",
+     "  return groups_.phase(group) != model::GroupPhase::Running || "
+     "!groups_.planned(group).fail_fast;\n",
+     "  return true;\n"),
+    ("a_task_begins_anew_though_what_it_needs_has_failed", "state_retry.cc",
+     "  if (groups_.outlook(group).phase == model::GroupPhase::Skipped) return false;\n",
+     ""),
 ]
 
 

@@ -1,0 +1,281 @@
+// `trainyard retry`: asks for another try of tasks that have ended without having finished.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
+#include "journal/reader.h"
+#include "link/control_client.h"
+#include "model/ids.h"
+#include "model/status.h"
+#include "report/task_state.h"
+#include "report/terminal_text.h"
+#include "sys/files.h"
+#include "sys/terminal.h"
+#include "text/shell_quote.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// What is written down before it is answered, of however many.
+constexpr Duration kAnsweredSoon{60'000};
+constexpr std::size_t kShownMax = 20;
+
+/// What is to be tried again, and with what.
+struct Wanted {
+  std::string run;
+  bool lives = false;
+  std::string socket;  ///< Of one that lives.
+  std::vector<journal::TaskRow> tasks;
+  wire::Retry with;  ///< Without a name.
+};
+
+/// The amounts that were typed.
+Result<wire::Retry> read_amounts(const RetryOptions& options) {
+  wire::Retry with;
+  for (const auto& [text, member] :
+       {std::pair{&options.memory, &wire::Retry::memory_bytes},
+        std::pair{&options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
+    if (text->empty()) continue;
+    const Result<Bytes> amount = parse_bytes(*text);
+    if (!amount) return std::unexpected(amount.error());
+    if (*amount == Bytes{}) return std::unexpected(Error{fmt::format("'{}' is nothing", *text)});
+    with.*member = amount->count;
+  }
+  if (options.time_limit.empty()) return with;
+  const Result<Duration> limit = parse_duration(options.time_limit);
+  if (!limit) return std::unexpected(limit.error());
+  if (*limit <= Duration{0}) {
+    return std::unexpected(Error{fmt::format("'{}' is no time", options.time_limit)});
+  }
+  with.time_limit_ms = limit->count();
+  return with;
+}
+
+std::string count_of(std::size_t tasks) {
+  return report::counted(static_cast<std::int64_t>(tasks), "task");
+}
+
+bool may_be_tried(const journal::TaskRow& task) {
+  return task.standing.verdict != model::Verdict::None &&
+         task.standing.verdict != model::Verdict::Finished;
+}
+
+/// Of a task that was asked for by its name.
+Error cannot_be_tried(const journal::TaskRow& task) {
+  const std::string word = model::word_for(task.standing);
+  if (task.standing.verdict == model::Verdict::Finished) {
+    return Error{
+        fmt::format("{}/{} has finished: there is nothing to try again", task.group_name, task.id)};
+  }
+  return Error{fmt::format("{}/{} has not ended, it is {}: 'trainyard kill {}' ends it",
+                           task.group_name, task.id, word,
+                           text::shell_word(task.group_name + "/" + task.id))};
+}
+
+/// The groups that need one of these, also over several others.
+std::set<model::GroupIndex> groups_behind(const std::vector<journal::GroupRow>& groups,
+                                          const std::vector<journal::TaskRow>& tasks) {
+  std::set<model::GroupIndex> behind;
+  for (const journal::TaskRow& task : tasks) behind.insert(task.group);
+  const auto needs_one = [&](const journal::GroupRow& group) {
+    return std::ranges::any_of(groups, [&](const journal::GroupRow& other) {
+      return other.batch == group.batch && behind.contains(other.index) &&
+             std::ranges::find(group.needs, other.name_in_file) != group.needs.end();
+    });
+  };
+  // They stand in the order of their file, and a group may need one that comes later.
+  for (bool more = true; more;) {
+    more = false;
+    for (const journal::GroupRow& group : groups) {
+      if (behind.contains(group.index) || !needs_one(group)) continue;
+      more = behind.insert(group.index).second;
+    }
+  }
+  return behind;
+}
+
+/// With what was skipped because of them, in the order of the run: what others need comes before.
+Result<void> add_cascade(journal::JournalReader& reader, std::vector<journal::TaskRow>& tasks) {
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(groups.error());
+  const std::set<model::GroupIndex> behind = groups_behind(*groups, tasks);
+  std::set<model::TaskIndex> chosen;
+  for (const journal::TaskRow& task : tasks) chosen.insert(task.index);
+  tasks.clear();
+  return reader.tasks({}, [&](journal::TaskRow row) {
+    const bool skipped =
+        behind.contains(row.group) && row.standing.verdict == model::Verdict::Skipped;
+    if (skipped || chosen.contains(row.index)) tasks.push_back(std::move(row));
+    return true;
+  });
+}
+
+/// One whose yard died goes on as a whole, before any of it is tried again.
+Result<void> check_ended(journal::JournalReader& reader, const std::string& run) {
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (!executions->empty() && executions->back().ended) return {};
+  return std::unexpected(Error{
+      fmt::format("the run in '{0}' has not ended as it should: 'trainyard run --resume {1}' goes "
+                  "on with it, and tries all again that has not finished",
+                  seen_from_here(run), text::shell_word(seen_from_here(run)))});
+}
+
+Result<Wanted> look_up(const RetryOptions& options) {
+  Result<wire::Retry> with = read_amounts(options);
+  if (!with) return std::unexpected(std::move(with.error()));
+  Result<TasksOfRun> selection =
+      read_selection({.words = options.words,
+                      .run_directory = options.run_directory,
+                      .when_several_live = WhenSeveralLive::RefuseEnded});
+  if (!selection) return std::unexpected(std::move(selection.error()));
+  if (selection->is_all()) selection->states = {report::TaskState::Failed};
+  Wanted wanted{.run = selection->run, .socket = {}, .tasks = {}, .with = std::move(*with)};
+  Result<journal::JournalReader> reader = open_run(wanted.run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  wanted.lives = sys::RunLock::holder(wanted.run).has_value();
+  if (wanted.lives) {
+    Result<std::string> socket = socket_of_run(*reader, wanted.run);
+    if (!socket) return std::unexpected(std::move(socket.error()));
+    wanted.socket = std::move(*socket);
+  } else if (Result<void> ended = check_ended(*reader, wanted.run); !ended) {
+    return std::unexpected(std::move(ended.error()));
+  }
+  Result<std::vector<journal::TaskRow>> tasks =
+      selected_tasks(*reader, *selection, SameName::Refuse);
+  if (!tasks) return std::unexpected(std::move(tasks.error()));
+  if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
+  if (tasks->size() == 1 && !may_be_tried(tasks->front())) {
+    return std::unexpected(cannot_be_tried(tasks->front()));
+  }
+  wanted.tasks = std::move(*tasks);
+  std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
+  if (wanted.tasks.empty()) {
+    return std::unexpected(
+        Error{fmt::format("none of these tasks of '{}' has ended without having finished",
+                          seen_from_here(wanted.run))});
+  }
+  if (!options.cascade) return wanted;
+  if (Result<void> added = add_cascade(*reader, wanted.tasks); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return wanted;
+}
+
+std::string name_to_retry(const journal::TaskRow& task) {
+  return fmt::format("{}/{}", task.group_name, task.id);
+}
+
+/// "with 20 GB on each GPU, and 2 h for an attempt", or nothing.
+std::string with_what(const wire::Retry& with) {
+  std::string text;
+  const auto add = [&text](const std::string& what) {
+    text += (text.empty() ? " with " : ", ") + what;
+  };
+  if (with.memory_bytes > 0) add(to_text(Bytes{with.memory_bytes}) + " of memory");
+  if (with.gpu_memory_bytes > 0) add(to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
+  if (with.time_limit_ms > 0) add(to_text(Duration{with.time_limit_ms}) + " for an attempt");
+  return text;
+}
+
+/// What will be tried, first of all.
+std::string shown(const Wanted& wanted) {
+  std::string text = fmt::format("{} of '{}'{}:\n", count_of(wanted.tasks.size()),
+                                 seen_from_here(wanted.run), with_what(wanted.with));
+  for (std::size_t i = 0; i < std::min(wanted.tasks.size(), kShownMax); ++i) {
+    const journal::TaskRow& task = wanted.tasks[i];
+    text += fmt::format("  {}: {} after {}\n", report::plain(name_to_retry(task)),
+                        model::word_for(task.standing), report::counted(task.attempt, "attempt"));
+  }
+  if (wanted.tasks.size() > kShownMax) {
+    text += fmt::format("  and {} more\n", wanted.tasks.size() - kShownMax);
+  }
+  return text;
+}
+
+std::vector<wire::Retry> requests_for(const Wanted& wanted) {
+  std::vector<wire::Retry> retries;
+  retries.reserve(wanted.tasks.size());
+  for (const journal::TaskRow& task : wanted.tasks) {
+    wire::Retry retry = wanted.with;
+    retry.group = task.group_name;
+    retry.id = task.id;
+    retries.push_back(std::move(retry));
+  }
+  return retries;
+}
+
+ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& reply) {
+  const std::string name = name_to_retry(task);
+  switch (reply.outcome) {
+    case wire::Outcome::Done:
+      return ExitCode::Success;
+    case wire::Outcome::NotRunning:
+      return fail(fmt::format("{} is not tried again: what its group needs has failed (--cascade "
+                              "tries what was skipped behind a task), the run or the group is just "
+                              "ending, or the task has begun anew already",
+                              name),
+                  ExitCode::TaskFailed);
+    case wire::Outcome::NoSuchTask:
+      return fail(fmt::format("the run knows no task {}", name));
+    case wire::Outcome::Error:
+      break;
+  }
+  return fail(reply.text, ExitCode::TaskFailed);
+}
+
+/// The run at work takes them in.
+ExitCode ask_the_yard(const Wanted& wanted) {
+  std::vector<wire::ControlRequest> requests;
+  for (wire::Retry& retry : requests_for(wanted)) requests.emplace_back(std::move(retry));
+  const auto replies =
+      link::ask_all(wanted.socket, requests,
+                    {.run = wanted.run, .program = "trainyard retry", .within = kAnsweredSoon});
+  if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
+  ExitCode code = ExitCode::Success;
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
+    const ExitCode told = tell_refused(wanted.tasks[i], (*replies)[i]);
+    if (told == ExitCode::Success) ++taken;
+    if (code == ExitCode::Success) code = told;
+  }
+  if (taken == 0) return code;
+  const ExitCode told = answer(fmt::format("{} begin anew in the run at work\n", count_of(taken)));
+  return code == ExitCode::Success ? told : code;
+}
+
+}  // namespace
+
+ExitCode retry_command(const RetryOptions& options) {
+  // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
+  // it.
+  const Result<Wanted> wanted = look_up(options);
+  if (!wanted) return fail(wanted.error());
+  if (options.dry_run) return answer(shown(*wanted));
+  sys::write_standard_error(shown(*wanted));
+  if (wanted->lives) return ask_the_yard(*wanted);
+  return run_command({.resumes = true,
+                      .resume = wanted->run,
+                      .command_line = options.command_line,
+                      .retries = requests_for(*wanted)});
+}
+
+}  // namespace trainyard::cli

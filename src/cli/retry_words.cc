@@ -1,0 +1,45 @@
+#include "cli/retry_words.h"
+
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace trainyard::cli {
+
+RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
+  options_.command_line = command_line;
+  retry_ = app.add_subcommand("retry", "Try tasks again that have ended without having finished");
+  retry_->add_option("what", options_.words,
+                     "Tasks and their run, as of 'logs': 46, 46/lr=0.1, :oom\n"
+                     "(default: those that failed)");
+  retry_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task");
+  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB");
+  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs");
+  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h");
+  retry_->add_flag("--cascade", options_.cascade, "Also what was skipped because of them");
+  retry_->add_flag("--dry-run", options_.dry_run, "Show what would be tried, and do nothing");
+  retry_->footer(
+      "Examples:\n"
+      "  trainyard retry 46\n"
+      "  trainyard retry 46 :oom --gpu-memory 20GB\n"
+      "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
+      "  trainyard retry sweep.yaml --dry-run\n"
+      "\n"
+      "They begin anew, with all their tries. A run at work takes them in; one that has ended "
+      "goes\n"
+      "on with them alone, in this terminal, and all else of it stays as it is.\n"
+      "Exit codes: of a run at work 0 taken in, 1 one was not, 2 nothing was done; of one that "
+      "has\n"
+      "ended those of 'run', for these tasks alone.");
+}
+
+std::optional<ExitCode> RetryWords::run() {
+  if (!retry_->parsed()) return std::nullopt;
+  return retry_command(options_);
+}
+
+}  // namespace trainyard::cli

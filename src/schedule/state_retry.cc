@@ -1,0 +1,73 @@
+// The part of the scheduler by which a task that has ended begins anew.
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "schedule/group_book.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+
+void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decision& out) {
+  const bool may = may_begin_anew(event.task);
+  out.commands.emplace_back(model::Answer{.request = event.request, .done = may});
+  if (!may) return;
+  const model::GroupIndex group = group_of(event.task);
+  groups_.task_reopened(group, tasks[event.task].verdict);
+  tasks.reopen(event.task);
+  out.changes.emplace_back(model::TaskChanged{.key = {.task = event.task, .attempt = 0}});
+  ask_for(event, out);
+  fresh_lanes_ = true;
+  switch (groups_.phase(group)) {
+    case model::GroupPhase::Running:
+      if (!is_held(event.task)) wait_to_start(event.task, out);
+      break;
+    case model::GroupPhase::Blocked:
+      tell_who_is_blocked({}, out);
+      break;
+    default:
+      groups_.reopen(group);
+      out.changes.emplace_back(
+          model::GroupChanged{.group = group, .phase = model::GroupPhase::Blocked});
+      look_at_blocked_groups(out);
+      tell_who_is_blocked({}, out);
+  }
+}
+
+/// Where what its group needs will not come to be, or the group is just ending as one of it failed,
+/// it would only be skipped.
+bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
+  if (interrupts_ > 0 || !tasks.knows(task)) return false;
+  const model::Verdict verdict = tasks[task].verdict;
+  if (verdict == model::Verdict::None || verdict == model::Verdict::Finished) return false;
+  const model::GroupIndex group = group_of(task);
+  if (groups_.outlook(group).phase == model::GroupPhase::Skipped) return false;
+  return groups_.phase(group) != model::GroupPhase::Running || !groups_.planned(group).fail_fast;
+}
+
+/// What it asks for is written down, so that a run that is resumed goes on with it.
+void Scheduler::State::ask_for(const model::RetryAsked& event, model::Decision& out) {
+  const model::Terms& terms = shape_of(event.task).terms;
+  if (event.time_limit > Duration{0}) time_limits_[event.task] = event.time_limit;
+  // Whoever has whole GPUs has more already.
+  const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
+  const bool of_gpu =
+      event.gpu_memory > terms.request.gpu_memory && terms.request.gpus > 0 && !whole;
+  if (of_gpu) grown_gpu_[event.task] = {.each = event.gpu_memory, .most = event.gpu_memory};
+  const bool of_host = event.memory > terms.request.memory;
+  if (of_host) reached_memory_[event.task] = event.memory;
+  if (!of_gpu && !of_host) return;
+  tell_reached(event.task, of_host ? event.memory : terms.request.memory, out);
+}
+
+Duration Scheduler::State::time_limit_of(model::TaskIndex task) const {
+  const auto asked = time_limits_.find(task);
+  return asked == time_limits_.end() ? shape_of(task).terms.time_limit : asked->second;
+}
+
+}  // namespace trainyard::schedule

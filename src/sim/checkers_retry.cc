@@ -1,0 +1,86 @@
+// What a task that begins anew must be from then on, as somebody asked for it.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "sim/checkers.h"
+#include "sim/faults.h"
+#include "sim/outside.h"
+
+namespace trainyard::sim {
+
+void Checkers::retry_asked(const model::RetryAsked& news) {
+  ++requests_;
+  const bool may = may_begin_anew(news.task);
+  counts_.count(may ? Fault::RetryOfEnded : Fault::RetryRefused);
+  answers_due_[news.request] = may;
+  if (may) retry_of_ = news;
+}
+
+bool Checkers::may_begin_anew(model::TaskIndex index) const {
+  if (outside_.interrupts > 0 || index.value >= outside_.tasks.size()) return false;
+  const SeenTask& task = outside_.task(index);
+  if (task.verdict == model::Verdict::None || task.verdict == model::Verdict::Finished) {
+    return false;
+  }
+  const model::PlannedGroup& planned = outside_.plan.groups[task.group.value];
+  const bool hopeless = std::ranges::any_of(planned.needs, [this](model::GroupIndex needed) {
+    const model::GroupPhase phase = outside_.groups[needed.value].phase;
+    return phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped ||
+           phase == model::GroupPhase::Stopped;
+  });
+  const bool ending =
+      planned.fail_fast && outside_.groups[task.group.value].phase == model::GroupPhase::Running;
+  return !hopeless && !ending;
+}
+
+void Checkers::began_anew(const model::TaskChanged& change) {
+  const model::TaskIndex index = change.key.task;
+  const std::optional<model::RetryAsked> asked = std::exchange(retry_of_, std::nullopt);
+  expect_of(index, asked && asked->task == index, "begins anew when somebody asks for it, once");
+  expect_of(index, change.key.attempt == 0 && change.message.empty(), "begins as one that is new");
+  if (complaint_) return;
+  SeenTask& task = outside_.task(index);
+  const std::uint32_t next = task.next_attempt;
+  task = outside_.begun(task.shape, next);
+  // The number of its attempt is not the first one of the plan.
+  task.again = true;
+  const model::Terms& terms = outside_.shape_of(index).terms;
+  const bool of_host = asked->memory > task.request.memory;
+  if (of_host) task.request.memory = asked->memory;
+  const bool counted = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
+  const bool of_gpu =
+      counted && terms.request.gpus > 0 && asked->gpu_memory > terms.request.gpu_memory;
+  if (of_gpu) {
+    task.gpu_request.gpu_memory = asked->gpu_memory;
+    task.gpu_memory_most = asked->gpu_memory;
+    if (!outside_.two_phase(index)) task.request.gpu_memory = asked->gpu_memory;
+  }
+  if (asked->time_limit > Duration{0}) outside_.time_limits[index] = asked->time_limit;
+  if (of_gpu || of_host) {
+    reached_due_ = what_is_reached(index, task.request.memory);
+  }
+  ++outside_.waiting_in[task.shape.value];
+  SeenGroup& group = outside_.groups[task.group.value];
+  ++group.open;
+  if (group.phase == model::GroupPhase::Running && !outside_.is_held(index)) {
+    outside_.begin_to_wait(index);
+  }
+}
+
+bool Checkers::may_be_blocked_again(const SeenGroup& group) const {
+  return std::holds_alternative<model::RetryAsked>(event_->what) && group.open > 0 &&
+         group.phase != model::GroupPhase::Blocked && group.phase != model::GroupPhase::Running;
+}
+
+}  // namespace trainyard::sim

@@ -1,0 +1,145 @@
+"""`trainyard retry`: tasks that have ended without having finished are tried again, by command."""
+import json
+import os
+import re
+import sqlite3
+import unittest
+
+from yard import TRAINYARD, YardTest
+
+JOB = """
+name: job
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1, 2, 3]}
+    tasks: [{command: 'sh task.sh {lr}'}]
+  - name: eval
+    needs: train
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: all, command: echo evaluated}]
+  - name: last
+    needs: eval
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: report, command: 'true'}]
+"""
+# The first fails until it is mended, the second until it has more, the third once it has run.
+SCRIPT = """
+echo "$1: attempt $TRAINYARD_ATTEMPT of $TRAINYARD_MEMORY_LIMIT" >> tries
+[ $1 = 1 ] && [ ! -f mended ] && exit 3
+[ $1 = 2 ] && [ ! -f mended ] && exit 4
+exit 0
+"""
+
+
+class Retry(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(JOB)
+        self.write("task.sh", SCRIPT)
+
+    def retry(self, *words, expect=0):
+        return self.trainyard("retry", *words, expect=expect)
+
+    def attempts(self, run="runs/job"):
+        return {f'{task["group"]}/{task["id"]}': (task["word"], task["attempt"]) for task in self.status(run)["tasks"]}
+
+    def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("mended", "")
+        done = self.retry("1", "lr=1", expect=0)
+        self.assertIn("1 task of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\nrun 1: runs/job\n", done.stderr)
+        self.assertEqual(self.attempts(), {"train/lr=1": ("FINISHED", 2), "train/lr=2": ("EXIT 4", 1),
+                                           "train/lr=3": ("FINISHED", 1), "eval/all": ("SKIPPED", 0),
+                                           "last/report": ("SKIPPED", 0)})
+        self.assertEqual(self.text("tries").count("\n"), 4)
+        # The rest of those that failed, and what was skipped because of them.
+        done = self.retry("--cascade", expect=0)
+        self.assertIn("3 tasks of 'runs/job':\n  train/lr=2: EXIT 4 after 1 attempt\n  eval/all: SKIPPED after 0 attempts\n",
+                      done.stderr)
+        self.assertEqual({word for word, _ in self.attempts().values()}, {"FINISHED"})
+        self.assertEqual(self.attempts()["train/lr=2"], ("FINISHED", 2))
+        self.assertEqual(self.attempts()["eval/all"], ("FINISHED", 1))
+        self.assertIn("no task of 'runs/job' is in that state", self.retry(expect=2).stderr)
+
+    def test_of_a_run_at_work_is_taken_in(self):
+        os.mkfifo(self.directory / "gate")
+        self.job(JOB.replace("matrix: {lr: [1, 2, 3]}", "matrix: {lr: [1, 3]}").replace("  - name: eval", """  - name: other
+    needs: []
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: waits, command: cat gate}]
+  - name: eval"""))
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the failure", lambda: self.words().get("eval/all") == "SKIPPED")
+        refused = self.retry("eval/all", expect=1).stderr
+        self.assertIn("eval/all is not tried again: what its group needs has failed (--cascade", refused)
+        self.assertIn("other/waits has not ended, it is RUNNING: 'trainyard kill other/waits' ends it",
+                      self.retry("other/waits", expect=2).stderr)
+        self.assertIn("train/lr=3 has finished: there is nothing to try again", self.retry("lr=3", expect=2).stderr)
+        self.assertIn("none of these tasks of 'runs/job' has ended without having finished",
+                      self.retry("other", "lr=3", expect=2).stderr)
+        shown = self.retry("--cascade", "--dry-run").stdout
+        self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
+                                "  eval/all: SKIPPED after 0 attempts\n  last/report: SKIPPED after 0 attempts\n")
+        self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
+        self.write("mended", "")
+        self.assertEqual(self.retry("--cascade").stdout, "3 tasks begin anew in the run at work\n")
+        self.until("the last", lambda: self.words()["last/report"] == "FINISHED")
+        self.open_gate()
+        _, errors = self.end_of(yard, expect=0)
+        self.assertRegex(errors, r"5/5 done\n$")
+        self.assertEqual(self.attempts()["train/lr=1"], ("FINISHED", 2))
+        with sqlite3.connect(f"file:{self.directory}/runs/job/journal.db?mode=ro", uri=True) as journal:
+            kinds = [row[0] for row in journal.execute("SELECT kind FROM events WHERE kind IN ('retry', 'kill')")]
+        self.assertEqual(kinds, ["retry"] * 4, "the one that was refused as well")
+
+    def test_asks_for_more_memory_and_another_time_limit(self):
+        self.job("""
+name: job
+groups:
+  - {name: g, cpus: 0, tasks: [{id: a, memory: 20MB, time-limit: 1s, command: 'exec sleep 1000'}]}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.attempts(), {"g/a": ("TIMEOUT", 1)})
+        done = self.retry(":timeout", "--memory", "50MB", "--time-limit", "0.2s", expect=1)
+        self.assertIn("1 task of 'runs/job' with 50 MB of memory, 0.2 s for an attempt:\n", done.stderr)
+        (task,) = self.status()["tasks"]
+        self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
+        self.assertIn("0.2 s", task["message"])
+        for words, told in ((["--memory", "much"], "much"), (["--memory", "0"], "'0' is nothing"),
+                            (["--time-limit", "0s"], "'0s' is no time"), (["--time-limit", "soon"], "soon")):
+            self.assertIn(told, self.retry(*words, expect=2).stderr)
+
+    def test_never_guesses_between_two_runs(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.trainyard("run", "job.yaml", "--new", expect=1)
+        refused = self.retry(expect=2).stderr
+        self.assertRegex(refused, r"which run, '.*/runs/job-2', '.*/runs/job'\?")
+        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"which run, '")
+        self.write("mended", "")
+        self.retry("2", "--cascade", expect=0)
+        self.assertEqual(self.attempts("runs/job")["train/lr=1"], ("EXIT 3", 1))
+
+    def test_of_a_run_that_died_goes_on_with_it_as_a_whole_first(self):
+        os.mkfifo(self.directory / "gate")
+        self.job(JOB.replace("sh task.sh {lr}", "sh task.sh {lr} && [ {lr} != 3 ] || cat gate"))
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("all", lambda: list(self.words().values()).count("RUNNING") == 3)
+        yard.kill()
+        yard.wait()
+        self.assertIn("has not ended as it should: 'trainyard run --resume runs/job' goes on", self.retry("1", expect=2).stderr)
+
+    def test_of_a_task_that_is_not_in_the_job_file_any_more_says_so(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.job(JOB.replace("[1, 2, 3]", "[2, 3]"))
+        self.assertIn("no task train/lr=1 any more", self.retry("lr=1", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
