@@ -101,14 +101,9 @@ Result<ReadWords> read_words(const SelectionWords& all) {
       read.runs.push_back(std::move(*run));
       continue;
     }
-    Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
-    if (!pattern) {
-      return std::unexpected(
-          word.contains('/')
-              ? Error{fmt::format("there is no run in '{}', and it names no task", word)}
-              : std::move(pattern.error()));
+    if (Result<void> added = add_pattern(word, read.patterns); !added) {
+      return std::unexpected(std::move(added.error()));
     }
-    read.patterns.push_back(std::move(*pattern));
   }
   return read;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <numeric>
 #include <utility>
 
 #include "base/result.h"
@@ -24,8 +23,8 @@ void add_task_numbers(RowNumbers& numbers, std::uint32_t known, std::uint32_t ne
                       std::uint32_t count) {
   if (numbers.tasks.empty() && known == next) return;
   if (numbers.tasks.empty()) {
-    numbers.tasks.resize(known);
-    std::iota(numbers.tasks.begin(), numbers.tasks.end(), 0U);
+    numbers.tasks.reserve(known);
+    for (std::uint32_t i = 0; i < known; ++i) numbers.tasks.push_back(i);
   }
   for (std::uint32_t i = 0; i < count; ++i) numbers.tasks.push_back(next + i);
 }

@@ -155,5 +155,22 @@ TEST(BeginsAnew, IsOneOfAResumedRunInWhichAllElseStays) {
   EXPECT_TRUE(yard.over());
 }
 
+TEST(BeginsAnew, WaitsWithTheOthersForTheOneThatIsTriedFirst) {
+  Yard yard(PlanBuilder().group({.name = "g", .try_first = true}).tasks(1, gb(2)).tasks(1, gb(1)));
+  static_cast<void>(yard.started(0, at(0)));
+  // With the only one that waited for it the trial is over.
+  static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
+  EXPECT_THAT(commands(yard.on(at(2), retry(1))),
+              ElementsAre("answer 9 done", "start 1#1 with 1 GB"));
+  Yard several(
+      PlanBuilder().group({.name = "g", .try_first = true}).tasks(2, gb(2)).tasks(1, gb(1)));
+  static_cast<void>(several.started(0, at(0)));
+  EXPECT_THAT(changes(several.on(at(1), model::KillAsked{.task = {2}, .request = 1})),
+              Contains("shape 1: "));
+  const model::Decision asked = several.on(at(2), retry(2));
+  EXPECT_THAT(commands(asked), ElementsAre("answer 9 done"));
+  EXPECT_THAT(changes(asked), Contains(HasSubstr("shape 1: ")));
+}
+
 }  // namespace
 }  // namespace trainyard::schedule

@@ -10,6 +10,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -9,12 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +17,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

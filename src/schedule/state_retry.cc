@@ -7,6 +7,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "schedule/group_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -25,7 +26,11 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   fresh_lanes_ = true;
   switch (groups_.phase(group)) {
     case model::GroupPhase::Running:
-      if (!is_held(event.task)) wait_to_start(event.task, out);
+      if (is_held(event.task)) {
+        tell_of_trial(group, trials_.at(group), out);
+      } else {
+        wait_to_start(event.task, out);
+      }
       break;
     case model::GroupPhase::Blocked:
       tell_who_is_blocked({}, out);

@@ -248,7 +248,8 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
   expect_of(index, !group.tripped, "nothing of a group starts after it failed fast");
   for (const model::GroupIndex needed : outside_.plan.groups[task.group.value].needs) {
     const bool over = std::ranges::all_of(outside_.tasks, [&](const SeenTask& other) {
-      return other.group != needed || other.verdict == model::Verdict::Finished;
+      return other.group != needed || other.verdict == model::Verdict::Finished ||
+             other.verdict == model::Verdict::LeftOut;
     });
     expect_of(index, over, "starts after all that its group needs has finished");
   }
