@@ -248,12 +248,13 @@ std::optional<ExitCode> Session::begin() {
     if (auto submitted = add_submitted(tasks_, directory()); !submitted) {
       return fail(submitted.error());
     }
-    Result<run::YardRun::Resumed> resumed =
-        yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
-    if (!resumed) return fail(resumed.error());
+    // Before anything is written down: nothing is done where one of them is not there.
     if (const Result<void> asked = yard_.retry(options_.retries); !asked) {
       return fail(asked.error());
     }
+    Result<run::YardRun::Resumed> resumed =
+        yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
+    if (!resumed) return fail(resumed.error());
     plan_ = resumed->plans.front();
     notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));

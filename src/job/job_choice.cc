@@ -1,5 +1,4 @@
 // The part of a job by which some of its tasks are run alone.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>

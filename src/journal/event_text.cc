@@ -208,6 +208,12 @@ bool says_nothing(const model::What& what) {
          std::holds_alternative<model::TimePassed>(what);
 }
 
+std::string retry_json(const model::RetryAsked& retry) {
+  return fmt::format(R"("request":{},"memory":{},"gpu_memory":{},"time_limit_ms":{})",
+                     retry.request, retry.memory.count, retry.gpu_memory.count,
+                     retry.time_limit.count());
+}
+
 }  // namespace
 
 void EventRows::begin(EventRow& row) {
@@ -215,6 +221,11 @@ void EventRows::begin(EventRow& row) {
     row.kind = kind;
     row.task = numbers_.of(key.task);
     row.attempt = key.attempt;
+  };
+  const auto asked = [&](std::string_view kind, model::TaskIndex task, const std::string& what) {
+    row.kind = kind;
+    row.task = numbers_.of(task);
+    row.data += "," + what;
   };
   match(
       event_.what,
@@ -265,18 +276,9 @@ void EventRows::begin(EventRow& row) {
         if (!interrupt.why.empty()) append_named(row.data, "message", interrupt.why);
       },
       [&](const model::KillAsked& kill) {
-        row.kind = "kill";
-        row.task = numbers_.of(kill.task);
-        fmt::format_to(std::back_inserter(row.data), R"(,"request":{})", kill.request);
+        asked("kill", kill.task, fmt::format(R"("request":{})", kill.request));
       },
-      [&](const model::RetryAsked& retry) {
-        row.kind = "retry";
-        row.task = numbers_.of(retry.task);
-        fmt::format_to(std::back_inserter(row.data),
-                       R"(,"request":{},"memory":{},"gpu_memory":{},"time_limit_ms":{})",
-                       retry.request, retry.memory.count, retry.gpu_memory.count,
-                       retry.time_limit.count());
-      },
+      [&](const model::RetryAsked& retry) { asked("retry", retry.task, retry_json(retry)); },
       [&](const model::BatchAdded& batch) {
         row.kind = "batch";
         fmt::format_to(std::back_inserter(row.data), R"(,"number":{},"tasks":{})", batch.number,

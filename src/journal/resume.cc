@@ -390,6 +390,8 @@ Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, m
     if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
   }
+  // One that stays as it ended begins anew, if ever, with what is written.
+  if (!plan.tasks[task.value].is_open()) return {};
   const Result<std::optional<model::Reached>> reached =
       past_->reached_by(known.row, task, plan.shape_of(task).terms);
   if (!reached) return std::unexpected(reached.error());

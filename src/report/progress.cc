@@ -69,6 +69,7 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
     names_.push_back(plan.groups[i].shown());
     group_ends_.push_back(static_cast<std::uint32_t>(total_));
     forecast_.add_group(left[i]);
+    was_open_.push_back(left[i] > 0);
     if (i == kGroupsNamed) {
       added.names += fmt::format(", and {} more", plan.groups.size() - kGroupsNamed);
     }
@@ -99,6 +100,7 @@ void ProgressLine::begin_anew(model::TaskIndex task) {
   const auto ended = ended_badly_.find(task);
   if (ended == ended_badly_.end()) return;
   count_end(task, ended->second, -1);
+  was_open_[group_of(task)] = true;
   forecast_.begins_anew(group_of(task));
 }
 
@@ -305,6 +307,8 @@ void ProgressLine::tell_trouble(const model::TaskChanged& change, std::optional<
 
 void ProgressLine::see(const model::GroupChanged& change) {
   if (change.phase != model::GroupPhase::Skipped || change.group.value >= names_.size()) return;
+  // What had been skipped before is no news.
+  if (!was_open_[change.group.value]) return;
   const std::string& name = names_[change.group.value];
   const std::string why = change.message.empty() ? "" : ": " + change.message;
   lasting(fmt::format("{}: SKIPPED{}", name, why));

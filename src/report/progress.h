@@ -129,8 +129,9 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
-  int left_out_ = 0;                          ///< Of these the run began without so many.
-  std::vector<std::string> names_;            ///< Of the groups.
+  int left_out_ = 0;                ///< Of these the run began without so many.
+  std::vector<std::string> names_;  ///< Of the groups.
+  std::vector<bool> was_open_;      ///< By group: it had something to run in this execution.
   std::vector<std::uint32_t> shape_groups_;   ///< The group of each shape.
   std::vector<std::uint32_t> shape_batches_;  ///< And the number of its batch.
   std::vector<std::uint32_t> group_ends_;     ///< The first task after each group.

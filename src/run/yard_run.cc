@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -256,7 +257,11 @@ Ending YardRun::run() {
     batch.more_follow = &batch != &batches_.back();
     machine_->add(std::move(batch));
   }
-  for (const model::RetryAsked& asked : retries_) machine_->ask_to_retry(asked, [](bool) {});
+  for (const auto& [asked, name] : retries_) {
+    machine_->ask_to_retry(asked, [this, &name](bool done) {
+      if (!done) tasks_.note(name + " is not tried again: what its group needs has failed");
+    });
+  }
   if (options_.ends_on_signals) watch_signals();
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
   if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);
@@ -328,7 +333,7 @@ Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
       return std::unexpected(
           Error{fmt::format("the job file has no task {}/{} any more", retry.group, retry.id)});
     }
-    retries_.push_back(asked_for(*task, retry));
+    retries_.emplace_back(asked_for(*task, retry), retry.group + "/" + retry.id);
   }
   return {};
 }

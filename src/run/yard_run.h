@@ -104,7 +104,8 @@ class YardRun {
   Result<Resumed> go_on(const std::vector<journal::Batch>& batches,
                         const journal::Execution& execution, journal::JournalOptions options);
 
-  /// These tasks begin anew when the run goes on. An error names one that it does not know.
+  /// These tasks begin anew when the run goes on: before go_on(). An error names one that it does
+  /// not know.
   Result<void> retry(const std::vector<wire::Retry>& tasks);
 
   /// What its user calls the run by on this host, after one of these. Nothing where it could be
@@ -150,7 +151,8 @@ class YardRun {
   process::DelegatedGroup group_;     ///< For tasks that have limits of their own.
   std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
   std::vector<model::BatchAdded> batches_;
-  std::vector<model::RetryAsked> retries_;  ///< Asked for before the run goes on.
+  /// Asked for before the run goes on, and what people call the tasks.
+  std::vector<std::pair<model::RetryAsked, std::string>> retries_;
   Instant at_;                              ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.

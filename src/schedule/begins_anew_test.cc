@@ -125,6 +125,17 @@ TEST(BeginsAnew, DoesNotWhenTheRunIsToEndOrItsGroupFailsFast) {
               ElementsAre("answer 9 done", "start 0#2 with 1 GB"));
 }
 
+TEST(BeginsAnew, IsEachOfAGroupThatFailedFast) {
+  Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(2, gb(1)));
+  static_cast<void>(yard.started(1, at(1)));
+  static_cast<void>(yard.ran(0, at(1), kFailed));
+  static_cast<void>(yard.ended(1, at(2), model::KilledBy{.signal = 15}));
+  EXPECT_THAT(commands(yard.on(at(3), retry(0))),
+              ElementsAre("answer 9 done", "start 0#2 with 1 GB"));
+  EXPECT_THAT(commands(yard.on(at(3), retry(1))),
+              ElementsAre("answer 9 done", "start 1#2 with 1 GB"));
+}
+
 TEST(BeginsAnew, IsOneThatWasSkippedBeforeItStarted) {
   Yard yard(PlanBuilder().tasks(2, gb(6)));
   static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));

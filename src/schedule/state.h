@@ -9,8 +9,7 @@
 //   waits for its retry's time   in delayed_, where it asks for nothing
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
 //   has its verdict              in none of them any more, nor in passed_, grown_gpu_ or
-//                                reached_memory_ (but for what a resumed run has kept for it, if
-//                                somebody asks for it to begin anew)
+//                                reached_memory_
 //
 // What holds whenever an event has been taken in:
 //
@@ -438,6 +437,8 @@ struct Scheduler::State {
   /// How many tasks of a shape are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
   std::map<model::GroupIndex, Trial> trials_;
+  /// Groups that end as one of their tasks has failed, and that still have others running.
+  std::set<model::GroupIndex> failing_fast_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;
   /// What tasks of a resumed run had come to ask of the host's memory, until they first wait for

@@ -85,12 +85,14 @@ void Scheduler::State::close_group_if_over(model::GroupIndex group, model::Decis
   if (groups_.open(group) > 0 || groups_.phase(group) != model::GroupPhase::Running) return;
   const model::GroupPhase result = groups_.result(group);
   groups_.enter(group, result);
+  failing_fast_.erase(group);
   out.changes.emplace_back(model::GroupChanged{.group = group, .phase = result});
   // At an interrupt those that are blocked are stopped, and not skipped for what they need.
   if (interrupts_ == 0) look_at_blocked_groups(out);
 }
 
 void Scheduler::State::fail_fast(model::GroupIndex group, Instant at, model::Decision& out) {
+  failing_fast_.insert(group);
   // For good, so that none of them comes back to wait in a group that has failed.
   for (auto& [task, running] : running_) {
     if (group_of(task) == group) end_for(running, StopCause::FailFast, at, out);

@@ -52,7 +52,7 @@ bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   if (verdict == model::Verdict::None || verdict == model::Verdict::Finished) return false;
   const model::GroupIndex group = group_of(task);
   if (groups_.outlook(group).phase == model::GroupPhase::Skipped) return false;
-  return groups_.phase(group) != model::GroupPhase::Running || !groups_.planned(group).fail_fast;
+  return !failing_fast_.contains(group);
 }
 
 /// What it asks for is written down, so that a run that is resumed goes on with it.

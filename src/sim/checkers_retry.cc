@@ -13,6 +13,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
 #include "sim/outside.h"
@@ -39,15 +40,17 @@ bool Checkers::may_begin_anew(model::TaskIndex index) const {
     return phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped ||
            phase == model::GroupPhase::Stopped;
   });
-  const bool ending =
-      planned.fail_fast && outside_.groups[task.group.value].phase == model::GroupPhase::Running;
+  const SeenGroup& group = outside_.groups[task.group.value];
+  const bool ending = group.tripped && group.phase == model::GroupPhase::Running;
   return !hopeless && !ending;
 }
 
 void Checkers::began_anew(const model::TaskChanged& change) {
   const model::TaskIndex index = change.key.task;
-  const std::optional<model::RetryAsked> asked = std::exchange(retry_of_, std::nullopt);
-  expect_of(index, asked && asked->task == index, "begins anew when somebody asks for it, once");
+  const std::optional<model::RetryAsked> due = std::exchange(retry_of_, std::nullopt);
+  const model::RetryAsked asked = due.value_or(model::RetryAsked{});
+  expect_of(index, due.has_value() && asked.task == index,
+            "begins anew when somebody asks for it, once");
   expect_of(index, change.key.attempt == 0 && change.message.empty(), "begins as one that is new");
   if (complaint_) return;
   SeenTask& task = outside_.task(index);
@@ -56,17 +59,17 @@ void Checkers::began_anew(const model::TaskChanged& change) {
   // The number of its attempt is not the first one of the plan.
   task.again = true;
   const model::Terms& terms = outside_.shape_of(index).terms;
-  const bool of_host = asked->memory > task.request.memory;
-  if (of_host) task.request.memory = asked->memory;
+  const bool of_host = asked.memory > task.request.memory;
+  if (of_host) task.request.memory = asked.memory;
   const bool counted = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
   const bool of_gpu =
-      counted && terms.request.gpus > 0 && asked->gpu_memory > terms.request.gpu_memory;
+      counted && terms.request.gpus > 0 && asked.gpu_memory > terms.request.gpu_memory;
   if (of_gpu) {
-    task.gpu_request.gpu_memory = asked->gpu_memory;
-    task.gpu_memory_most = asked->gpu_memory;
-    if (!outside_.two_phase(index)) task.request.gpu_memory = asked->gpu_memory;
+    task.gpu_request.gpu_memory = asked.gpu_memory;
+    task.gpu_memory_most = asked.gpu_memory;
+    if (!outside_.two_phase(index)) task.request.gpu_memory = asked.gpu_memory;
   }
-  if (asked->time_limit > Duration{0}) outside_.time_limits[index] = asked->time_limit;
+  if (asked.time_limit > Duration{0}) outside_.time_limits[index] = asked.time_limit;
   if (of_gpu || of_host) {
     reached_due_ = what_is_reached(index, task.request.memory);
   }

@@ -11,6 +11,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "sim/random.h"
 #include "sim/workload.h"
 
@@ -56,7 +57,7 @@ void give_a_past(model::Plan& plan, Random& random) {
     task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
     if (task.finished_before() && random.one_in(2)) {
       plan.taken.push_back(make_taken({index}, written, random));
-    } else if (!task.finished_before() && random.one_in(3)) {
+    } else if (task.is_open() && random.one_in(3)) {
       plan.reached.push_back(make_reached({index}, written, random));
     }
   }

@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/result.h"
+
 namespace trainyard::text {
 namespace {
 

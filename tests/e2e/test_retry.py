@@ -115,6 +115,22 @@ groups:
                             (["--time-limit", "0s"], "'0s' is no time"), (["--time-limit", "soon"], "soon")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
+    def test_of_a_group_that_failed_fast_is_one_of_all_its_tasks(self):
+        self.job("""
+name: job
+groups:
+  - {name: g, cpus: 0, memory: 10MB, fail-fast: true,
+     tasks: [{id: a, command: 'test -f ok'}, {id: b, command: 'test -f ok || sleep 1000'}]}
+  - {name: h, needs: g, cpus: 0, memory: 10MB, tasks: [{id: c, command: 'true'}]}
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        refused = self.retry("1/h/c", expect=1).stderr
+        self.assertIn("h/c is not tried again: what its group needs has failed\n", refused)
+        self.assertNotIn("h: SKIPPED", refused, "it was before")
+        self.write("ok", "")
+        self.retry("--cascade", expect=0)
+        self.assertEqual(self.attempts(), {"g/a": ("FINISHED", 2), "g/b": ("FINISHED", 2), "h/c": ("FINISHED", 1)})
+
     def test_never_guesses_between_two_runs(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
@@ -139,6 +155,8 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.job(JOB.replace("[1, 2, 3]", "[2, 3]"))
         self.assertIn("no task train/lr=1 any more", self.retry("lr=1", expect=2).stderr)
+        self.assertEqual(self.status()["state"], "ended", "nothing has been done")
+        self.assertEqual(self.status()["execution"]["number"], 1)
 
 
 if __name__ == "__main__":

@@ -228,10 +228,6 @@ BUGS = [
     ("a_task_that_begins_anew_is_not_given_more", "state_retry.cc",
      "  if (of_host) reached_memory_[event.task] = event.memory;\n",
      ""),
-    ("a_task_begins_anew_in_a_group_that_is_failing_fast", "state_retry.cc",
-     "  return groups_.phase(group) != model::GroupPhase::Running || "
-     "!groups_.planned(group).fail_fast;\n",
-     "  return true;\n"),
     ("a_task_begins_anew_though_what_it_needs_has_failed", "state_retry.cc",
      "  if (groups_.outlook(group).phase == model::GroupPhase::Skipped) return false;\n",
      ""),
