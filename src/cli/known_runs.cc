@@ -1,6 +1,5 @@
 #include "cli/known_runs.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>

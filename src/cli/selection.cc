@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -53,7 +52,8 @@ std::optional<RunInWord> path_in(const std::string& word) {
     }
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos || slash == 0) break;
-    tasks = tasks.empty() ? path.substr(slash + 1) : path.substr(slash + 1) + "/" + tasks;
+    const std::string last = path.substr(slash + 1);
+    tasks = tasks.empty() ? last : fmt::format("{}/{}", last, tasks);
     path.resize(slash);
   }
   return std::nullopt;
