@@ -154,7 +154,7 @@ bool holds_run_directories(const std::string& directory) {
   return fs::is_directory(directory + "/runs", ignored);
 }
 
-Result<std::string> find_run(const std::string& named, WhenSeveralLive when_several_live) {
+Result<std::string> find_run(const std::string& named, WhenSeveral when_several) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   std::vector<std::string> places;
@@ -172,11 +172,11 @@ Result<std::string> find_run(const std::string& named, WhenSeveralLive when_seve
                             : fmt::format("'{}' has no run yet", named)});
   }
   const bool several = runs.size() > 1 && runs[1].lives;
-  if (several && when_several_live != WhenSeveralLive::TakeLatest) {
+  if (several && when_several != WhenSeveral::TakeLatest) {
     return std::unexpected(several_live(runs));
   }
   const bool guessed = runs.size() > 1 && !runs.front().lives;
-  if (guessed && when_several_live == WhenSeveralLive::RefuseEnded) {
+  if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(Error{fmt::format("which run, '{}', '{}'{}?", runs[0].directory,
                                              runs[1].directory, runs.size() > 2 ? ", ..." : "")});
   }

@@ -10,11 +10,11 @@
 
 namespace trainyard::cli {
 
-/// What is right where nobody said which run is meant, and several are at work.
-enum class WhenSeveralLive : std::uint8_t {
-  TakeLatest,
-  Refuse,
-  RefuseEnded,  ///< Several that have ended, too, unless one is at work.
+/// What is right where a name, or none, may be several runs.
+enum class WhenSeveral : std::uint8_t {
+  TakeLatest,  ///< One at work before all others.
+  RefuseLive,  ///< Where several are at work; else the latest.
+  Refuse,      ///< Unless one of them alone is at work.
 };
 
 /// The run that a command means, by its directory. It is named by this, by its number or name
@@ -23,7 +23,7 @@ enum class WhenSeveralLive : std::uint8_t {
 /// it is so of those in ./runs and in the runs/ of the configured workdir. Absolute. Reads the
 /// journal of each. An error, too, where a number is also the name of a directory with a run.
 Result<std::string> find_run(const std::string& named,
-                             WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest);
+                             WhenSeveral when_several = WhenSeveral::TakeLatest);
 
 /// Whether there is a run in a directory: one that is just beginning has no journal yet, and one
 /// may have lost it.

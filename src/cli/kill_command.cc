@@ -24,14 +24,8 @@
 namespace trainyard::cli {
 namespace {
 
-/// A task has ten seconds between TERM and KILL, and the answer comes when it is gone. So many are
-/// ended at a time.
+/// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
 constexpr Duration kWithin{30'000};
-constexpr std::size_t kAtATime = 32;
-
-std::string killed_name(const journal::TaskRow& task) {
-  return fmt::format("{}/{}", task.group_name, task.id);
-}
 
 /// Whether a task that has been ended had a process in this execution. What the journal says counts
 /// after the yard has answered: it writes down before it answers.
@@ -70,14 +64,15 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   for (const journal::TaskRow& task : tasks) {
     requests.emplace_back(wire::Kill{.group = task.group_name, .id = task.id});
   }
-  const auto rounds = static_cast<std::int64_t>((tasks.size() + kAtATime - 1) / kAtATime);
+  const auto rounds =
+      static_cast<std::int64_t>((tasks.size() + link::kAskedAtOnce - 1) / link::kAskedAtOnce);
   const auto replies = link::ask_all(
       *socket, requests, {.run = run, .program = "trainyard kill", .within = kWithin * rounds});
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const ExitCode told = tell((*replies)[i], killed_name(tasks[i]), has_started(reader, tasks[i]));
+    const ExitCode told = tell((*replies)[i], shown_name(tasks[i]), has_started(reader, tasks[i]));
     if (code == ExitCode::Success) code = told;
   }
   return code;
@@ -86,10 +81,9 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
 }  // namespace
 
 ExitCode kill_command(const KillOptions& options) {
-  const Result<TasksOfRun> selection =
-      read_selection({.words = options.words,
-                      .run_directory = options.run_directory,
-                      .when_several_live = WhenSeveralLive::Refuse});
+  const Result<TasksOfRun> selection = read_selection({.words = options.words,
+                                                       .run_directory = options.run_directory,
+                                                       .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
   if (selection->is_all()) {
     return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));

@@ -226,8 +226,8 @@ class Follower {
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   if (attempt <= task.attempt && (task.attempt > 0 || options.follow)) return {};
-  return task.attempt == 0 ? fmt::format("{}/{} has not been started", task.group_name, task.id)
-                           : fmt::format("{}/{} has had {}", task.group_name, task.id,
+  return task.attempt == 0 ? fmt::format("{} has not been started", shown_name(task))
+                           : fmt::format("{} has had {}", shown_name(task),
                                          report::counted(task.attempt, "attempt"));
 }
 
@@ -250,7 +250,7 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
     return !ended && printer.works();
   });
   if (!follower.has_log()) {
-    return fail(fmt::format("{}/{} has no log of rank {}", task.group_name, task.id, options.rank));
+    return fail(fmt::format("{} has no log of rank {}", shown_name(task), options.rank));
   }
   while (following && printer.works()) {
     const Result<bool> more = follower.step();
@@ -270,9 +270,8 @@ ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options
   for (const journal::TaskRow& task : tasks) {
     const bool first = &task == &tasks.front();
     const std::string wrong = wrong_with(options, task);
-    const std::string heading =
-        fmt::format("{}==> {}/{}{} <==\n", first ? "" : "\n", task.group_name, task.id,
-                    wrong.empty() ? "" : " has no such log");
+    const std::string heading = fmt::format("{}==> {}{} <==\n", first ? "" : "\n", shown_name(task),
+                                            wrong.empty() ? "" : " has no such log");
     if (!print(heading)) return ExitCode::TaskFailed;
     if (!wrong.empty()) continue;
     const ExitCode shown = follow(reader, options, run, task);

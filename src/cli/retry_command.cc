@@ -82,12 +82,10 @@ bool may_be_tried(const journal::TaskRow& task) {
 Error cannot_be_tried(const journal::TaskRow& task) {
   const std::string word = model::word_for(task.standing);
   if (task.standing.verdict == model::Verdict::Finished) {
-    return Error{
-        fmt::format("{}/{} has finished: there is nothing to try again", task.group_name, task.id)};
+    return Error{fmt::format("{} has finished: there is nothing to try again", shown_name(task))};
   }
-  return Error{fmt::format("{}/{} has not ended, it is {}: 'trainyard kill {}' ends it",
-                           task.group_name, task.id, word,
-                           text::shell_word(task.group_name + "/" + task.id))};
+  return Error{fmt::format("{} has not ended, it is {}: 'trainyard kill {}' ends it",
+                           shown_name(task), word, text::shell_word(shown_name(task)))};
 }
 
 /// The groups that need one of these, also over several others.
@@ -142,10 +140,9 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
 Result<Wanted> look_up(const RetryOptions& options) {
   Result<wire::Retry> with = read_amounts(options);
   if (!with) return std::unexpected(std::move(with.error()));
-  Result<TasksOfRun> selection =
-      read_selection({.words = options.words,
-                      .run_directory = options.run_directory,
-                      .when_several_live = WhenSeveralLive::RefuseEnded});
+  Result<TasksOfRun> selection = read_selection({.words = options.words,
+                                                 .run_directory = options.run_directory,
+                                                 .when_several = WhenSeveral::Refuse});
   if (!selection) return std::unexpected(std::move(selection.error()));
   if (selection->is_all()) selection->states = {report::TaskState::Failed};
   Wanted wanted{.run = selection->run, .socket = {}, .tasks = {}, .with = std::move(*with)};
@@ -180,10 +177,6 @@ Result<Wanted> look_up(const RetryOptions& options) {
   return wanted;
 }
 
-std::string name_to_retry(const journal::TaskRow& task) {
-  return fmt::format("{}/{}", task.group_name, task.id);
-}
-
 /// "with 20 GB on each GPU, and 2 h for an attempt", or nothing.
 std::string with_what(const wire::Retry& with) {
   std::string text;
@@ -202,7 +195,7 @@ std::string shown(const Wanted& wanted) {
                                  seen_from_here(wanted.run), with_what(wanted.with));
   for (std::size_t i = 0; i < std::min(wanted.tasks.size(), kShownMax); ++i) {
     const journal::TaskRow& task = wanted.tasks[i];
-    text += fmt::format("  {}: {} after {}\n", report::plain(name_to_retry(task)),
+    text += fmt::format("  {}: {} after {}\n", report::plain(shown_name(task)),
                         model::word_for(task.standing), report::counted(task.attempt, "attempt"));
   }
   if (wanted.tasks.size() > kShownMax) {
@@ -224,7 +217,7 @@ std::vector<wire::Retry> requests_for(const Wanted& wanted) {
 }
 
 ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& reply) {
-  const std::string name = name_to_retry(task);
+  const std::string name = shown_name(task);
   switch (reply.outcome) {
     case wire::Outcome::Done:
       return ExitCode::Success;

@@ -20,10 +20,6 @@
 namespace trainyard::cli {
 namespace {
 
-std::string shown_name(const journal::TaskRow& row) {
-  return fmt::format("{}/{}", row.group_name, row.id);
-}
-
 text::TaskNames all_names_of(const journal::TaskRow& row) {
   return {.group = row.group_name,
           .group_in_file = row.group_in_file,
@@ -80,6 +76,10 @@ Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& re
 }
 
 }  // namespace
+
+std::string shown_name(const journal::TaskRow& row) {
+  return fmt::format("{}/{}", row.group_name, row.id);
+}
 
 std::string none_in_state(const TasksOfRun& selection) {
   return fmt::format("no task {}of '{}' is in {} state",

@@ -31,6 +31,9 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
 
+/// "train/lr=0.1", as people read and type it.
+std::string shown_name(const journal::TaskRow& row);
+
 /// "no task of 'runs/sweep' is in that state", where the states leave none.
 std::string none_in_state(const TasksOfRun& selection);
 

@@ -140,7 +140,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     // Beside another one a run is meant.
     Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
-    Result<std::string> run = find_run(word.run, words.when_several_live);
+    Result<std::string> run = find_run(word.run, words.when_several);
     if (!run) return std::unexpected(std::move(run.error()));
     TasksOfRun& of = selections.emplace_back(
         TasksOfRun{.run = std::move(*run), .patterns = read.patterns, .states = read.states});
@@ -150,7 +150,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     }
   }
   if (!selections.empty()) return selections;
-  Result<std::string> run = find_run(words.run_directory, words.when_several_live);
+  Result<std::string> run = find_run(words.run_directory, words.when_several);
   if (!run) return std::unexpected(std::move(run.error()));
   return std::vector{TasksOfRun{.run = std::move(*run),
                                 .patterns = std::move(read.patterns),

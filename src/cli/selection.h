@@ -23,7 +23,7 @@ struct SelectionWords {
   std::vector<std::string> words;
   std::string
       run_directory;  ///< --run-dir, or empty: then the words say which run, or nobody does.
-  WhenSeveralLive when_several_live = WhenSeveralLive::TakeLatest;
+  WhenSeveral when_several = WhenSeveral::TakeLatest;
 };
 
 /// One entry for each run that is named, or for the one that is meant where none is (find_run.h).

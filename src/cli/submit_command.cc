@@ -56,7 +56,7 @@ ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string&
 ExitCode submit_command(const SubmitOptions& options) {
   const Result<wire::Submit> submission = submission_of(options);
   if (!submission) return fail(submission.error());
-  const Result<std::string> run = find_run(options.run_directory, WhenSeveralLive::Refuse);
+  const Result<std::string> run = find_run(options.run_directory, WhenSeveral::RefuseLive);
   if (!run) return fail(run.error());
   Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());

@@ -1,4 +1,5 @@
-// The part of the writer of turns that takes up what another execution has left under way.
+// The part of the writer of turns that takes rows up again: of what another execution has left
+// under way, and of tasks that begin anew.
 #include <algorithm>
 #include <cstdint>
 #include <expected>

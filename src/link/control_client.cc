@@ -21,8 +21,6 @@ namespace {
 
 /// The hello is the first.
 constexpr std::uint64_t kFirstSequence = 2;
-/// How many requests wait for their answers at a time: a server bounds them (ControlLimits).
-constexpr std::size_t kUnansweredMax = 32;
 
 Result<void> greet(Conversation& conversation, const std::string& socket_path,
                    const AskOptions& options) {
@@ -56,7 +54,7 @@ Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
   std::vector<bool> answered(requests.size(), false);
   std::size_t told = 0;
   for (std::size_t heard = 0; done && heard < requests.size(); ++heard) {
-    for (; done && told < requests.size() && told - heard < kUnansweredMax; ++told) {
+    for (; done && told < requests.size() && told - heard < kAskedAtOnce; ++told) {
       done = tell(conversation, requests[told], kFirstSequence + told);
     }
     if (!done) break;

@@ -3,6 +3,7 @@
 // Blocks, and keeps nothing open. For programs that do one thing and end; any thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,8 +26,11 @@ struct AskOptions {
 Result<wire::ControlReply> ask(const std::string& socket_path, const wire::ControlRequest& request,
                                const AskOptions& options);
 
-/// The same for several requests over one connection, which are answered in any order, some of them
-/// at a time. The answers are in the order of the requests; an error is one of all of them.
+/// How many requests wait for their answers at a time: a server bounds them (ControlLimits).
+constexpr std::size_t kAskedAtOnce = 32;
+
+/// The same for several requests over one connection, which are answered in any order. The answers
+/// are in the order of the requests; an error is one of all of them.
 Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
                                                 std::span<const wire::ControlRequest> requests,
                                                 const AskOptions& options);

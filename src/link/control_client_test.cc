@@ -1,7 +1,9 @@
 // Asking a yard: with the real server, and with others that do what no server should.
 #include "link/control_client.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <expected>
 #include <filesystem>
 #include <functional>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <sys/fsuid.h>
@@ -107,6 +110,40 @@ TEST(ControlClient, GetsAnAnswerThatComesLater) {
   }
   (*due)({.text = "later"});
   EXPECT_EQ(answer.get(), "done: later");
+}
+
+TEST(ControlClient, GetsManyAnswersInWhicheverOrderAndWaitsForABoundedNumber) {
+  constexpr std::size_t kRequests = (3 * kAskedAtOnce) + 5;
+  sys::EventLoop loop;
+  std::vector<std::pair<std::string, Reply>> due;
+  std::size_t most = 0;
+  const Yard server(loop, {}, {}, [&](wire::ControlRequest request, Reply reply) {
+    due.emplace_back(std::get<wire::Kill>(request).id, std::move(reply));
+    most = std::max(most, due.size());
+  });
+  std::vector<wire::ControlRequest> requests;
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    requests.emplace_back(wire::Kill{.group = "g", .id = std::to_string(i)});
+  }
+  auto answers =
+      std::async(std::launch::async, [&] { return ask_all(server.path(), requests, asking()); });
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  std::size_t answered = 0;
+  while (answered < kRequests) {
+    ASSERT_LT(sys::EventLoop::now(), end);
+    loop.run_once(Duration{5});
+    // The last one first, and all that there may be at once before the first is answered.
+    const std::size_t left = kRequests - answered;
+    if (due.size() < std::min(kAskedAtOnce, left)) continue;
+    due.back().second({.text = due.back().first});
+    due.pop_back();
+    ++answered;
+  }
+  const auto got = answers.get();
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_EQ(got->size(), kRequests);
+  for (std::size_t i = 0; i < kRequests; ++i) EXPECT_EQ((*got)[i].text, std::to_string(i));
+  EXPECT_EQ(most, kAskedAtOnce);
 }
 
 TEST(ControlClient, SaysWhenNobodyIsThere) {

@@ -95,6 +95,13 @@ std::string how(const Ending& ending) {
   return ending.keeper_gone ? kKeeperDied : kEnded;
 }
 
+model::RetryAsked asked_for(model::TaskIndex task, const wire::Retry& retry) {
+  return {.task = task,
+          .memory = Bytes{retry.memory_bytes},
+          .gpu_memory = Bytes{retry.gpu_memory_bytes},
+          .time_limit = Duration{retry.time_limit_ms}};
+}
+
 }  // namespace
 
 Result<void> clear_up(const std::string& run_directory) {
@@ -314,17 +321,6 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
   submissions_->see(turn);
   tasks_.see(turn);
 }
-
-namespace {
-
-model::RetryAsked asked_for(model::TaskIndex task, const wire::Retry& retry) {
-  return {.task = task,
-          .memory = Bytes{retry.memory_bytes},
-          .gpu_memory = Bytes{retry.gpu_memory_bytes},
-          .time_limit = Duration{retry.time_limit_ms}};
-}
-
-}  // namespace
 
 Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
   for (const wire::Retry& retry : tasks) {
