@@ -15,10 +15,10 @@
 namespace trainyard::report {
 
 struct StatusRequest {
-  std::string run_directory;  ///< As the user wrote it: it stands in what is shown.
+  std::string run_directory;            ///< As the user wrote it: it stands in what is shown.
   std::optional<std::uint32_t> number;  ///< Of the run, on this host.
-  bool yard_lives = false;    ///< Somebody holds the run directory's lock,
-  bool yard_stopped = false;  ///< and was sent a SIGSTOP or the like.
+  bool yard_lives = false;              ///< Somebody holds the run directory's lock,
+  bool yard_stopped = false;            ///< and was sent a SIGSTOP or the like.
   std::int64_t now_unix_ms = 0;
 };
 

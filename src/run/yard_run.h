@@ -153,7 +153,7 @@ class YardRun {
   std::vector<model::BatchAdded> batches_;
   /// Asked for before the run goes on, and what people call the tasks.
   std::vector<std::pair<model::RetryAsked, std::string>> retries_;
-  Instant at_;                              ///< The last thing that happened.
+  Instant at_;  ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
