@@ -1,6 +1,7 @@
 // The subcommands, one function each, and what the command line says to them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,6 +77,17 @@ struct RetryOptions {
   std::string command_line;  ///< As typed, but for secrets: for the journal.
 };
 ExitCode retry_command(const RetryOptions& options);
+
+/// What somebody wants of tasks that wait, in a run at work.
+struct WishOptions {
+  enum class What : std::uint8_t { Hold, Release, Priority };
+  What what = What::Hold;
+  std::vector<std::string> words;  ///< As of logs; for Release none: all that are on hold.
+  std::string run_directory;
+  int priority = 0;
+  bool dry_run = false;
+};
+ExitCode wish_command(const WishOptions& options);
 
 /// What a script says to the yard that runs it. Outside of one: waits for nothing, and prints
 /// "cpu"; tells nobody; prints the result.

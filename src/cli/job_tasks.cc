@@ -19,6 +19,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/turn.h"
+#include "run/run_directory.h"
 #include "run/tasks.h"
 #include "sys/environment.h"
 #include "text/mistake.h"
@@ -162,6 +163,20 @@ void JobTasks::note(std::string_view line) {
 
 void JobTasks::see(const model::Turn& turn) {
   if (view_) view_->on(turn);
+}
+
+/// Results are read from the journal: what a task left is there before one that needs it starts.
+model::Launch JobTasks::launch(model::AttemptKey key, const model::GpuGrant& grant) {
+  const std::string& directory = jobs_.first().paths().run_directory;
+  return jobs_.launch(
+      key, grant,
+      [&directory](const std::string& group, const std::string& id) -> std::optional<std::string> {
+        auto reader = journal::JournalReader::open(run::journal_path(directory));
+        if (!reader) return std::nullopt;
+        const auto row = reader->find(group, id);
+        if (!row || !*row) return std::nullopt;
+        return (*row)->result;
+      });
 }
 
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {

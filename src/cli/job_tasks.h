@@ -42,9 +42,7 @@ class JobTasks final : public run::Tasks {
   void show();
   void hide();
 
-  model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override {
-    return jobs_.launch(key, grant);
-  }
+  model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);
   }

@@ -21,7 +21,9 @@
 #include "cli/ranks_words.h"
 #include "cli/results_words.h"
 #include "cli/retry_words.h"
+#include "cli/selection_words.h"
 #include "cli/version.h"
+#include "cli/wish_words.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
 #include "sys/other_end.h"
@@ -47,15 +49,6 @@ void add_run_name(CLI::App& command, std::string& run) {
   command.add_option("run,--run-dir", run,
                      "Which run: its number, its name, its directory, or its job file\n"
                      "(default: the latest under ./runs, one at work first)");
-}
-
-/// The one way to say which tasks are meant, and of which run.
-void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run) {
-  command.add_option("what", words,
-                     "Tasks: an id, <group>/<id>, values of the matrix (lr=0.1), a pattern\n"
-                     "('train/*'), a state (:failed). And their run, as 46, 46/lr=0.1, runs/sweep\n"
-                     "or sweep.yaml (default: the latest under ./runs, one at work first)");
-  command.add_option("--run-dir", run, "The run, where a word may be a task as well");
 }
 
 struct CommandLine {
@@ -315,6 +308,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* plan = add_plan(app, line.plan);
   LearnedWords learned(app);
   RetryWords retry(app, line.run.command_line);
+  WishWords wishes(app);
   ResultsWords results(app);
   ClientWords client(app);
   const RanksWords ranks(app);
@@ -355,6 +349,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
   if (const std::optional<ExitCode> done = retry.run()) return *done;
+  if (const std::optional<ExitCode> done = wishes.run()) return *done;
   if (const std::optional<ExitCode> done = results.run()) return *done;
   if (const std::optional<ExitCode> done = client.run()) return *done;
   // It has the exit code of the command.

@@ -10,15 +10,14 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/selection_words.h"
 
 namespace trainyard::cli {
 
 ResultsWords::ResultsWords(CLI::App& app) {
   results_ = app.add_subcommand("results", "Show what tasks came to: sorted, averaged, turned");
-  results_->add_option("what", options_.words,
-                       "Runs and tasks: 46, runs/sweep, sweep.yaml, lr=0.1, :failed\n"
-                       "(default: the latest run under ./runs); several runs stand in one table");
-  results_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task");
+  add_selection(*results_, options_.words, options_.run_directory,
+                {.text = "the latest run; several stand in one table"});
   results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed")
       ->delimiter(',')
       ->expected(1)

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -88,40 +89,75 @@ Error cannot_be_tried(const journal::TaskRow& task) {
                            shown_name(task), word, text::shell_word(shown_name(task)))};
 }
 
-/// The groups that need one of these, also over several others.
-std::set<model::GroupIndex> groups_behind(const std::vector<journal::GroupRow>& groups,
-                                          const std::vector<journal::TaskRow>& tasks) {
-  std::set<model::GroupIndex> behind;
-  for (const journal::TaskRow& task : tasks) behind.insert(task.group);
-  const auto needs_one = [&](const journal::GroupRow& group) {
-    return std::ranges::any_of(groups, [&](const journal::GroupRow& other) {
-      return other.batch == group.batch && behind.contains(other.index) &&
+/// What was skipped behind tasks that are to be tried again, found step by step.
+class Cascade {
+ public:
+  Cascade(const std::vector<journal::GroupRow>& groups,
+          const std::vector<journal::TaskNeedRow>& needs)
+      : groups_(groups), needs_(needs) {}
+
+  void add_skipped(const journal::TaskRow& task) { skipped_[task.index] = task.group; }
+  void add(const journal::TaskRow& task) {
+    chosen_.insert(task.index);
+    touched_.insert(task.group);
+  }
+
+  /// All that is behind those that were added, and these.
+  std::set<model::TaskIndex> find() {
+    // They stand in the order of their file, and a group may need one that comes later.
+    for (bool more = true; more;) {
+      more = false;
+      for (const journal::TaskNeedRow& need : needs_) {
+        if (chosen_.contains(need.needed)) more = take(need.task) || more;
+      }
+      for (const journal::GroupRow& group : groups_) {
+        if (!needs_one(group)) continue;
+        for (const auto& [task, of] : skipped_) {
+          if (of == group.index) more = take(task) || more;
+        }
+      }
+    }
+    return std::move(chosen_);
+  }
+
+ private:
+  bool take(model::TaskIndex task) {
+    const auto skipped = skipped_.find(task);
+    if (skipped == skipped_.end() || !chosen_.insert(task).second) return false;
+    touched_.insert(skipped->second);
+    return true;
+  }
+  [[nodiscard]] bool needs_one(const journal::GroupRow& group) const {
+    return std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
+      return other.batch == group.batch && touched_.contains(other.index) &&
              std::ranges::find(group.needs, other.name_in_file) != group.needs.end();
     });
-  };
-  // They stand in the order of their file, and a group may need one that comes later.
-  for (bool more = true; more;) {
-    more = false;
-    for (const journal::GroupRow& group : groups) {
-      if (behind.contains(group.index) || !needs_one(group)) continue;
-      more = behind.insert(group.index).second;
-    }
   }
-  return behind;
-}
+
+  const std::vector<journal::GroupRow>& groups_;
+  const std::vector<journal::TaskNeedRow>& needs_;
+  std::map<model::TaskIndex, model::GroupIndex> skipped_;
+  std::set<model::TaskIndex> chosen_;
+  std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
+};
 
 /// With what was skipped because of them, in the order of the run: what others need comes before.
 Result<void> add_cascade(journal::JournalReader& reader, std::vector<journal::TaskRow>& tasks) {
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  const std::set<model::GroupIndex> behind = groups_behind(*groups, tasks);
-  std::set<model::TaskIndex> chosen;
-  for (const journal::TaskRow& task : tasks) chosen.insert(task.index);
+  const Result<std::vector<journal::TaskNeedRow>> needs = reader.task_needs();
+  if (!needs) return std::unexpected(needs.error());
+  Cascade cascade(*groups, *needs);
+  for (const journal::TaskRow& task : tasks) cascade.add(task);
+  Result<void> read = reader.tasks({}, [&](const journal::TaskRow& row) {
+    if (row.standing.verdict == model::Verdict::Skipped) cascade.add_skipped(row);
+    return true;
+  });
+  if (!read) return read;
+  const std::set<model::TaskIndex> chosen = cascade.find();
   tasks.clear();
   return reader.tasks({}, [&](journal::TaskRow row) {
-    const bool skipped =
-        behind.contains(row.group) && row.standing.verdict == model::Verdict::Skipped;
-    if (skipped || chosen.contains(row.index)) tasks.push_back(std::move(row));
+    if (chosen.contains(row.index)) tasks.push_back(std::move(row));
     return true;
   });
 }
@@ -222,11 +258,12 @@ ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& re
     case wire::Outcome::Done:
       return ExitCode::Success;
     case wire::Outcome::NotRunning:
-      return fail(fmt::format("{} is not tried again: what its group needs has failed (--cascade "
-                              "tries what was skipped behind a task), the run or the group is just "
-                              "ending, or the task has begun anew already",
-                              name),
-                  ExitCode::TaskFailed);
+      return fail(
+          fmt::format("{} is not tried again: what it or its group needs has failed (--cascade "
+                      "tries what was skipped behind a task), the run or the group is just "
+                      "ending, or the task has begun anew already",
+                      name),
+          ExitCode::TaskFailed);
     case wire::Outcome::NoSuchTask:
       return fail(fmt::format("the run knows no task {}", name));
     case wire::Outcome::Error:

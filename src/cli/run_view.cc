@@ -39,7 +39,7 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
   return {.name_of = [&jobs](model::TaskIndex task) { return jobs.name_of(task); },
           .stderr_of =
               [&jobs](model::AttemptKey key) {
-                return seen_from_here(jobs.launch(key, {}).stderr_path);
+                return seen_from_here(jobs.launch(key, {}, {}).stderr_path);
               },
           .terminal = sys::can_redraw(sys::kStandardError),
           .width = [] { return sys::terminal_width(sys::kStandardError); },
@@ -67,9 +67,9 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
   if (!retries.empty()) return ExitCode::Success;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  const Result<int> left_out = reader.count_left_out();
-  if (!left_out) return std::unexpected(left_out.error());
-  int unfinished = -*left_out;
+  const Result<int> not_to_run = reader.count_not_to_run();
+  if (!not_to_run) return std::unexpected(not_to_run.error());
+  int unfinished = -*not_to_run;
   for (const journal::GroupRow& group : *groups) unfinished += group.tasks - group.finished;
   if (unfinished > 0) return ExitCode::TaskFailed;
   return ExitCode::Success;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,11 @@ struct LoadOptions {
   /// a note then, and no mistake.
   bool only_shown = false;
 };
+
+/// The JSON object that a task of the run has left, by its group as people call it and its id;
+/// nothing where it left none.
+using ResultOf =
+    std::function<std::optional<std::string>(const std::string& group, const std::string& id)>;
 
 /// A command for the shell whose values are variables, as a person would write it.
 struct WrittenCommand {
@@ -155,10 +161,12 @@ class Job {
       model::TaskIndex task) const;
 
   /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
-  /// them later, or only looks). Cannot fail: load() has checked it. One that is to be kept to a
-  /// part of them costs a look at the files beside its Python.
-  [[nodiscard]] model::Launch launch(model::AttemptKey key,
-                                     const model::GpuGrant& grant = {}) const;
+  /// them later, or only looks). Cannot fail, as load() has checked it, but where it needs a value
+  /// of a result that is not there: Launch::cannot_start says so. Without `result_of` such a value
+  /// is left as it is written. One that is to be kept to a part of its GPUs costs a look at the
+  /// files beside its Python.
+  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant = {},
+                                     const ResultOf& result_of = {}) const;
 
   /// What would keep it to a part of a GPU, and why nothing would.
   [[nodiscard]] Cappers cappers(model::TaskIndex task) const;

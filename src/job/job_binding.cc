@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "job/job_spec.h"
+#include "job/needs_values.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "text/placeholder.h"
@@ -22,7 +24,11 @@ TaskOrigin origin_of(const GroupSpec& group, std::size_t index) {
 
 void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings) {
   const std::size_t keys = group.matrix.keys().size();
-  bindings.resize(kMatrixSlots + keys);
+  // What is of needed tasks stands for itself until it is known (Job::launch()).
+  bindings.resize(kMatrixSlots + keys + group.needs_values.size());
+  for (std::size_t i = 0; i < group.needs_values.size(); ++i) {
+    bindings[kMatrixSlots + keys + i] = fmt::format("{{{}}}", name_of(group.needs_values[i]));
+  }
   bindings[kGroupSlot] = group.name;
   for (std::size_t key = 0; key < keys; ++key) {
     bindings[kMatrixSlots + key] = group.matrix.value(combination, key);
@@ -41,6 +47,19 @@ std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindi
 const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key) {
   const Text* const own = task.wants.find(key);
   return own != nullptr ? own : group.wants.find(key);
+}
+
+bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot) {
+  const auto in = [slot](const Text& text) { return text.text.uses(slot); };
+  for (const Wants* const wants : {&group.wants, &task.wants}) {
+    if (std::ranges::any_of(wants->environment, in, &std::pair<std::string, Text>::second)) {
+      return true;
+    }
+  }
+  const Text* const directory = said(group, task, TaskKey::WorkingDirectory);
+  if (directory != nullptr && in(*directory)) return true;
+  return std::ranges::any_of(task.arguments,
+                             [slot](const text::Template& text) { return text.uses(slot); });
 }
 
 Variables said_variables(const GroupSpec& group, const TaskSpec& task,

@@ -31,6 +31,9 @@ std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindi
 /// What counts: the task's own word, else the group's.
 const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key);
 
+/// Whether a slot stands in the command, the variables or the working directory of a task.
+bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot);
+
 /// The variables that the job file sets: the group's, with the task's over them, in the order in
 /// which their names appear first.
 Variables said_variables(const GroupSpec& group, const TaskSpec& task,

@@ -1,4 +1,5 @@
 // The part of a job by which some of its tasks are run alone.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -34,27 +35,41 @@ Error no_such_task(const std::string& pattern, const std::vector<std::string>& i
                            near ? fmt::format(", did you mean '{}'?", *near) : std::string())};
 }
 
-/// Which groups are needed by one with a chosen task, and have none themselves.
-std::vector<bool> groups_taken_along(const model::Plan& plan, const std::vector<bool>& chosen) {
-  std::vector<bool> has_some(plan.groups.size(), false);
-  for (std::uint32_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i]) has_some[plan.shape_of(model::TaskIndex{i}).group.value] = true;
-  }
-  std::vector<bool> along(plan.groups.size(), false);
+/// The chosen tasks with those that they need, of groups of which none was chosen itself: all of a
+/// group, or as many as are needed task by task.
+std::vector<bool> with_what_they_need(const model::Plan& plan, std::vector<bool> chosen) {
+  const auto group_of = [&plan](std::uint32_t task) {
+    return plan.shape_of(model::TaskIndex{task}).group.value;
+  };
+  std::vector<bool> named(plan.groups.size(), false);
+  std::vector<std::vector<std::uint32_t>> members(plan.groups.size());
   std::vector<std::uint32_t> left;
-  for (std::uint32_t group = 0; group < has_some.size(); ++group) {
-    if (has_some[group]) left.push_back(group);
+  for (std::uint32_t i = 0; i < chosen.size(); ++i) {
+    members[group_of(i)].push_back(i);
+    if (!chosen[i]) continue;
+    named[group_of(i)] = true;
+    left.push_back(i);
   }
+  const auto take = [&](std::uint32_t task) {
+    if (chosen[task] || named[group_of(task)]) return;
+    chosen[task] = true;
+    left.push_back(task);
+  };
+  std::vector<bool> whole(plan.groups.size(), false);
   while (!left.empty()) {
-    const std::uint32_t group = left.back();
+    const std::uint32_t task = left.back();
     left.pop_back();
-    for (const model::GroupIndex needed : plan.groups[group].needs) {
-      if (has_some[needed.value] || along[needed.value]) continue;
-      along[needed.value] = true;
-      left.push_back(needed.value);
+    for (const model::TaskNeed& need : std::ranges::equal_range(
+             plan.task_needs, model::TaskIndex{task}, {}, &model::TaskNeed::task)) {
+      take(need.needed.value);
+    }
+    for (const model::GroupIndex needed : plan.groups[group_of(task)].needs) {
+      if (whole[needed.value]) continue;
+      whole[needed.value] = true;
+      for (const std::uint32_t member : members[needed.value]) take(member);
     }
   }
-  return along;
+  return chosen;
 }
 
 }  // namespace
@@ -74,11 +89,9 @@ Result<void> Job::choose(const std::vector<text::TaskPattern>& patterns) {
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.tasks.empty()) return std::unexpected(no_such_task(meant.text, ids));
   }
-  const std::vector<bool> chosen = choice.chosen();
-  const std::vector<bool> along = groups_taken_along(*plan, chosen);
+  const std::vector<bool> to_run = with_what_they_need(*plan, choice.chosen());
   for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
-    if (chosen[i] || along[plan->shape_of(model::TaskIndex{i}).group.value]) continue;
-    plan->tasks[i].before = model::Verdict::LeftOut;
+    if (!to_run[i]) plan->tasks[i].before = model::Verdict::LeftOut;
   }
   state_->plan = std::move(plan);
   return {};

@@ -64,5 +64,21 @@ TEST(JobChoice, SaysWhatMeansNothing) {
               ElementsAre("the job has no task 'unpak', did you mean 'unpack'?"));
 }
 
+TEST(JobChoice, TakesOfWhatIsNeededTaskByTaskNoMore) {
+  constexpr std::string_view kCells = R"(
+groups:
+  - {name: prepare, tasks: [{id: get, command: x}]}
+  - {name: train, needs: prepare, matrix: {lr: [1, 2], seed: [0, 1]}, tasks: [{command: x}]}
+  - {name: eval, needs: [{group: train, match: matrix}], tasks: [{command: x}]}
+)";
+  Job job = job_of(kCells);
+  ASSERT_TRUE(job.choose({text::TaskPattern::read("eval/lr=2,seed=1").value()}));
+  std::vector<std::string> open;
+  for (std::uint32_t i = 0; i < job.plan().tasks.size(); ++i) {
+    if (job.plan().tasks[i].is_open()) open.push_back(job.task_id({i}));
+  }
+  EXPECT_THAT(open, ElementsAre("get", "lr=2,seed=1", "lr=2,seed=1"));
+}
+
 }  // namespace
 }  // namespace trainyard::job

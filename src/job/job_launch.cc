@@ -1,5 +1,6 @@
 // What a task is started with: Job::launch() and Job::fingerprint().
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -54,18 +55,36 @@ struct Program {
 };
 
 /// The command with its values written out: the words of a list, or a single text for the shell.
-std::vector<std::string> filled_command(const TaskSpec& task, const text::Bindings& bindings) {
+std::vector<std::string> filled_command(const TaskSpec& task, const text::Bindings& bindings,
+                                        const text::Template::Lists& lists = {}) {
   std::vector<std::string> words;
   words.reserve(task.arguments.size());
-  for (const text::Template& argument : task.arguments) words.push_back(argument.fill(bindings));
+  for (const text::Template& argument : task.arguments) {
+    const std::optional<std::size_t> only = argument.only_slot();
+    const auto list = only ? lists.find(*only) : lists.end();
+    if (list != lists.end() && !task.in_shell) {
+      words.insert(words.end(), list->second.begin(), list->second.end());
+    } else {
+      words.push_back(argument.fill(bindings));
+    }
+  }
   return words;
 }
 
+/// What is written of a task, and the values of its placeholders.
+struct TaskTexts {
+  const GroupSpec& group;
+  const TaskSpec& task;
+  const text::Bindings& bindings;
+  const text::Template::Lists& lists;
+};
+
 /// For a task whose group says `preload`. What its command needs was checked when the job was
 /// loaded. No shell reads it, so its values are words of it.
-void add_preload(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings,
-                 const std::string& run_directory, Program& program, model::Launch& launch) {
-  std::vector<std::string> words = filled_command(task, bindings);
+void add_preload(const TaskTexts& texts, const std::string& run_directory, Program& program,
+                 model::Launch& launch) {
+  const auto& [group, task, bindings, lists] = texts;
+  std::vector<std::string> words = filled_command(task, bindings, lists);
   const auto python = task.in_shell ? text::read_python_command(std::string_view(words.front()))
                                     : text::read_python_command(std::move(words));
   // A placeholder in the place of the interpreter may have made it no Python's: it runs as it is.
@@ -110,15 +129,19 @@ std::vector<std::string> starter_of(const GroupSpec& group, const TaskSpec& task
 }
 
 /// What is exec'ed. The shell gets values as variables, and never as text.
-Program program_of(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings,
-                   int ranks) {
+Program program_of(const TaskTexts& texts, int ranks) {
+  const auto& [group, task, bindings, lists] = texts;
   Program program{.arguments = starter_of(group, task, ranks), .variables = {}};
   if (task.in_shell) {
-    text::Template::Command command = task.arguments.front().command(bindings);
+    text::Template::Command command = task.arguments.front().command(bindings, lists);
     program.arguments.push_back(std::move(command.text));
     program.variables = std::move(command.variables);
+    if (!command.parameters.empty()) {
+      program.arguments.emplace_back("sh");  // $0
+      std::ranges::move(command.parameters, std::back_inserter(program.arguments));
+    }
   } else {
-    std::ranges::move(filled_command(task, bindings), std::back_inserter(program.arguments));
+    std::ranges::move(filled_command(task, bindings, lists), std::back_inserter(program.arguments));
   }
   return program;
 }
@@ -143,7 +166,8 @@ std::string Job::State::working_directory_of(const Bound& bound) const {
   return text::absolute_path(paths.directory, directory->text.fill(bound.bindings));
 }
 
-model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant) const {
+model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
+                          const ResultOf& result_of) const {
   State::Bound bound = state_->bind(key.task);
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;
@@ -152,6 +176,9 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant) c
   set_files(launch, state_->directory_of(bound), key.attempt);
   bound.bindings[kTaskDirSlot] = launch.task_directory;
   bound.bindings[kRunDirSlot] = state_->paths.run_directory;
+  if (auto why = state_->bind_needs(key.task, bound, result_of)) {
+    launch.cannot_start = std::move(*why);
+  }
 
   launch.working_directory = state_->working_directory_of(bound);
   const Variables said = said_variables(group, task, bound.bindings);
@@ -201,10 +228,12 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant) c
     }
     launch.capped_by = to_text(cappers);
   }
-  Program program = program_of(group, task, bound.bindings, shape.terms.ranks);
+  const TaskTexts texts{
+      .group = group, .task = task, .bindings = bound.bindings, .lists = bound.lists};
+  Program program = program_of(texts, shape.terms.ranks);
   if (!group.preload.empty()) {
     launch.preload.environment = std::move(common);
-    add_preload(group, task, bound.bindings, state_->paths.run_directory, program, launch);
+    add_preload(texts, state_->paths.run_directory, program, launch);
   }
   for (const auto& [name, value] : program.variables) add(name, value);
   launch.arguments = std::move(program.arguments);

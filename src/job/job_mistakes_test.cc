@@ -66,7 +66,8 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
                   "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group, and "
                   "is for all its tasks",
                   "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group: "
-                  "tasks of a group run in any order",
+                  "'needs: [{group: train, match: matrix}]' has each of its tasks wait for that of "
+                  "its own cell",
                   "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
                   "group",
                   "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
@@ -173,7 +174,8 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                   "sweep.yaml:11:24: group 'train': 'working-directory' wants a single value, "
                   "and this is a list",
                   "sweep.yaml:12:12: group 'train': 'needs' wants names of groups, as in "
-                  "[prepare, train]; [] for none"));
+                  "[prepare, train], or tasks of the same cell, as in [{group: train, match: "
+                  "matrix}]"));
   EXPECT_THAT(
       in_group("memory: 500"),
       ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be 500 "

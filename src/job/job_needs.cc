@@ -56,8 +56,9 @@ void take_off(const std::vector<Needs>& needs, std::vector<bool>& done) {
     changed = false;
     for (std::size_t i = 0; i < needs.size(); ++i) {
       if (done[i]) continue;
-      const bool ready = std::ranges::all_of(
-          needs[i].own, [&](model::GroupIndex need) { return done[need.value]; });
+      const auto is_done = [&](model::GroupIndex need) { return done[need.value]; };
+      const bool ready = std::ranges::all_of(needs[i].own, is_done) &&
+                         std::ranges::all_of(needs[i].by_task, is_done);
       if (ready) done[i] = changed = true;
     }
   }
@@ -75,8 +76,10 @@ std::vector<Circle> find_circles(const std::vector<Needs>& needs) {
     Circle way{static_cast<std::size_t>(left - done.begin())};
     auto seen = way.end();
     while (seen == way.end()) {
-      const auto next = std::ranges::find_if(
-          needs[way.back()].own, [&](model::GroupIndex need) { return !done[need.value]; });
+      const auto is_open = [&](model::GroupIndex need) { return !done[need.value]; };
+      const Needs& last = needs[way.back()];
+      auto next = std::ranges::find_if(last.own, is_open);
+      if (next == last.own.end()) next = std::ranges::find_if(last.by_task, is_open);
       seen = std::ranges::find(way, std::size_t{next->value});
       if (seen == way.end()) {
         way.emplace_back(next->value);
@@ -92,9 +95,8 @@ std::vector<Circle> find_circles(const std::vector<Needs>& needs) {
 /// Where a group says that it needs another.
 text::Place place_of_need(const GroupSpec& group, std::string_view name) {
   if (!group.needs) return group.place;
-  const auto said =
-      std::ranges::find(*group.needs, name, [](const auto& need) { return need.first; });
-  return said == group.needs->end() ? group.place : said->second;
+  const auto said = std::ranges::find(*group.needs, name, &Need::group);
+  return said == group.needs->end() ? group.place : said->place;
 }
 
 void complain_of_circle(const JobSpec& spec, const Circle& circle,
@@ -128,9 +130,9 @@ std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before
       if (i > 0) add(needs[i].own, i - 1);
       continue;
     }
-    for (const auto& [name, place] : *group.needs) {
+    for (const auto& [name, place, match] : *group.needs) {
       if (const auto own = find_group(spec, name)) {
-        add(needs[i].own, *own);
+        add(match ? needs[i].by_task : needs[i].own, *own);
       } else if (const auto earlier = find_earlier(groups_before, name)) {
         add(needs[i].earlier, *earlier);
       } else {

@@ -15,6 +15,7 @@ namespace trainyard::job {
 struct Needs {
   std::vector<model::GroupIndex> own;      ///< Groups of the same file.
   std::vector<model::GroupIndex> earlier;  ///< Of batches before, numbered over the whole run.
+  std::vector<model::GroupIndex> by_task;  ///< Of the same file, matched task by task.
 };
 
 /// The groups of the batches before, in order.

@@ -20,12 +20,14 @@
 #include "base/time.h"
 #include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
-#include "job/gpu_wish.h"
+#include "job/idle_gpus_note.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
 #include "job/learned_notes.h"
+#include "job/matching.h"
+#include "job/needs_check.h"
 #include "job/raised_numbers.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
@@ -65,9 +67,10 @@ class PlanMaker {
            .directory = run::group_directory(basis_.batch, group.name, grouping_),
            .needs = std::move(needs[i].own),
            .needs_earlier = std::move(needs[i].earlier),
+           .needs_by_task = std::move(needs[i].by_task),
            .parallel_max = group.parallel_max,
            .fail_fast = group.fail_fast,
-           .try_first = group.try_first.value_or(spec_.try_first)});
+           .try_first = group.try_first.value_or(spec_.try_first && needs[i].by_task.empty())});
       job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
       if (run::taken_in_run_directory(group.name) && grouping_ && basis_.batch == 1) {
         complain(group.name_place, group,
@@ -381,26 +384,16 @@ class PlanMaker {
     }
   }
 
-  /// Says so when tasks that share GPUs leave them idle for want of CPUs that nobody has asked for:
-  /// each has one by default, and one that trains on a GPU often needs less. Once a group.
+  /// Once a group.
   void compare_room(std::size_t group, const model::Request& request, const model::Policy& policy) {
-    if (request.gpu_memory == Bytes{} || request.cpus == model::Cpus{}) return;
     if (group < groups_compared_) return;
-    const std::int64_t on_gpus = tasks_on_gpus(request, policy, basis_.capacity);
     const std::size_t end = group + 1 < job_.group_starts.size() ? job_.group_starts[group + 1]
                                                                  : job_.plan.tasks.size();
     const std::int64_t tasks = static_cast<std::int64_t>(end) - job_.group_starts[group];
-    const std::int64_t on_cpus = basis_.capacity.cpus.milli / request.cpus.milli;
-    const std::int64_t wanted = std::min(on_gpus, tasks);
-    if (on_cpus >= wanted) return;
+    auto note = idle_gpus_note(spec_.groups[group].name, tasks, request, policy, basis_.capacity);
+    if (!note) return;
     groups_compared_ = group + 1;
-    // Rounded down, so that as many really fit.
-    const std::int64_t hundredths = basis_.capacity.cpus.milli / wanted / 10;
-    const double share = static_cast<double>(hundredths) / 100;
-    job_.notes.push_back(fmt::format(
-        "group '{}': the GPUs have room for {} of its tasks at once, the CPUs for {}: with "
-        "'cpus: {}' all of them run",
-        spec_.groups[group].name, wanted, on_cpus, share));
+    job_.notes.push_back(std::move(*note));
   }
 
   /// `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
@@ -494,7 +487,11 @@ class PlanMaker {
 
 PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const text::YamlDocument& document,
                     text::MistakeList& mistakes) {
-  return PlanMaker(spec, basis, document, mistakes).make();
+  PlannedJob job = PlanMaker(spec, basis, document, mistakes).make();
+  if (!mistakes.empty()) return job;
+  job.plan.task_needs = match_tasks(spec, job.group_starts, document, mistakes);
+  check_needs(spec, job, document, mistakes);
+  return job;
 }
 
 }  // namespace trainyard::job

@@ -1,9 +1,9 @@
 #include "job/job_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,8 +13,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "job/inherited_matrix.h"
 #include "job/job_spec.h"
+#include "job/matrix.h"
 #include "job/matrix_reader.h"
+#include "job/misplaced_keys.h"
+#include "job/needs_reader.h"
+#include "job/needs_values.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "settings/setting_value.h"
@@ -28,36 +33,6 @@
 
 namespace trainyard::job {
 namespace {
-
-constexpr std::array<text::Elsewhere, 3> kNotOfJob{{
-    {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
-    {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
-    {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
-}};
-/// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
-constexpr std::string_view kNotRetries =
-    "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often "
-    "more after memory ran out";
-constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
-    {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
-    {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
-    {.key = "retry", .message = kNotRetries},
-    {.key = "nretry", .message = kNotRetries},
-    {.key = "max-retries", .message = kNotRetries},
-}};
-constexpr std::array<text::Elsewhere, 10> kNotOfTask{{
-    {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
-    {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
-    {.key = "needs", .message = "'needs' belongs to the group: tasks of a group run in any order"},
-    {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
-    {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
-    {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
-    {.key = "preload",
-     .message = "'preload' belongs to the group, whose tasks share what is imported"},
-    {.key = "retry", .message = kNotRetries},
-    {.key = "nretry", .message = kNotRetries},
-    {.key = "max-retries", .message = kNotRetries},
-}};
 
 /// A single text with placeholders, and without NUL.
 std::optional<Text> read_text(const text::Complainer& to, const text::YamlNode& node,
@@ -90,21 +65,22 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
 /// Reads one group and its tasks. Its members are what everything in it is read with.
 class GroupReader {
  public:
-  GroupReader(const text::Complainer& to, std::string directory)
-      : to_(to), directory_(std::move(directory)) {}
+  GroupReader(const text::Complainer& to, std::string directory,
+              const std::vector<GroupSpec>& before)
+      : to_(to), directory_(std::move(directory)), before_(before) {}
 
   GroupSpec read(const text::YamlNode& node, std::string name) {
     GroupSpec group;
     group.place = node.place;
     group.name = std::move(name);
     text::check_keys(to_, node, keys_of_group(), kNotOfGroup);
+    if (const text::YamlNode* needs = node.find("needs")) {
+      group.needs = read_needs(to_, *needs, before_);
+    }
     if (const text::YamlNode* matrix = node.find("matrix")) read_group_matrix(*matrix, group);
-    names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
-    for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
-    if (group.matrix_broken) add_names_of_broken(*node.find("matrix"));
-
+    inherit_matrix(node, group);
+    set_names(node, group);
     group.wants = read_wants(to_, node);
-    if (const text::YamlNode* needs = node.find("needs")) group.needs = read_needs(*needs);
     if (const text::YamlNode* most = node.find("max-parallel")) {
       group.parallel_max =
           read_value<int>(to_, *most, "max-parallel", settings::parse_count).value_or(0);
@@ -146,24 +122,41 @@ class GroupReader {
     }
   }
 
-  std::vector<std::pair<std::string, text::Place>> read_needs(const text::YamlNode& node) {
-    std::vector<std::pair<std::string, text::Place>> needs;
-    if (node.kind == text::YamlKind::Text) {
-      needs.emplace_back(node.text, node.place);
-      return needs;
+  /// The cells of the groups that its tasks are matched with are its own.
+  void inherit_matrix(const text::YamlNode& node, GroupSpec& group) {
+    const auto is_matched = [](const Need& need) { return need.match.has_value(); };
+    if (!group.needs || std::ranges::none_of(*group.needs, is_matched)) return;
+    if (group.matrix_broken) return;
+    Result<Matrix> matrix =
+        inherit(group.has_matrix ? &group.matrix : nullptr, *group.needs, before_);
+    group.has_matrix = true;
+    group.matrix_broken = !matrix;
+    if (matrix) {
+      group.matrix = std::move(*matrix);
+      return;
     }
-    if (node.kind != text::YamlKind::List) {
-      to_.complain(node, "'needs' wants names of groups, as in [prepare, train]; [] for none");
-      return needs;
+    const text::YamlNode* const own = node.find("matrix");
+    to_.complain(own != nullptr ? *own : *node.find("needs"),
+                 fmt::format("the matrix {}", matrix.error().message));
+  }
+
+  /// What its placeholders may name.
+  void set_names(const text::YamlNode& node, GroupSpec& group) {
+    names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
+    for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
+    const text::YamlNode* const matrix = node.find("matrix");
+    if (group.matrix_broken && matrix != nullptr) add_names_of_broken(*matrix);
+    names_before_start_ = names_.size();
+    std::vector<std::string> needed;
+    if (group.needs) {
+      for (const Need& need : *group.needs) needed.push_back(need.group);
+    } else if (!before_.empty()) {
+      needed.push_back(before_.back().name);
     }
-    for (const text::YamlNode* item : node.items) {
-      if (item->kind == text::YamlKind::Text) {
-        needs.emplace_back(item->text, item->place);
-      } else {
-        to_.complain(*item, "'needs' wants names of groups, as in [prepare, train]");
-      }
-    }
-    return needs;
+    group.needs_values = needs_values(node, needed);
+    needs_names_.clear();
+    for (const NeedsValue& value : group.needs_values) needs_names_.push_back(name_of(value));
+    for (const std::string& name : needs_names_) names_.emplace_back(name);
   }
 
   std::vector<std::string> read_preload(const text::YamlNode& node) {
@@ -247,7 +240,7 @@ class GroupReader {
 
   /// The id is part of {task_id} and {task_dir}, so it cannot use them.
   std::optional<Text> read_id(const text::Complainer& to, const text::YamlNode& node) {
-    auto id = read_text(to, node, "id", names(false));
+    auto id = read_text(to, node, "id", names_before_start());
     if (!id) return std::nullopt;
     for (const std::size_t slot : {kTaskDirSlot, kRunDirSlot, kTaskIdSlot}) {
       if (!id->text.uses(slot)) continue;
@@ -293,6 +286,10 @@ class GroupReader {
   [[nodiscard]] text::Template::Names names(bool in_shell) const {
     return {.names = names_, .in_shell = in_shell};
   }
+  /// For what counts before a task starts: what it needs has not ended then.
+  [[nodiscard]] text::Template::Names names_before_start() const {
+    return {.names = std::span(names_).first(names_before_start_)};
+  }
 
   /// The text of a key. When it has no placeholder, its value is checked here, once and at its
   /// place.
@@ -302,7 +299,8 @@ class GroupReader {
     if (info.list && node.kind == text::YamlKind::List) {
       text = read_words(to, node, info);
     } else if (info.placeholders) {
-      text = read_text(to, node, info.name, names(false));
+      text = read_text(to, node, info.name,
+                       info.take == nullptr ? names(false) : names_before_start());
     } else if (auto single = text::read_single(to, node, info.name)) {
       text = Text{.text = text::Template::plain(std::move(*single)), .place = node.place};
     }
@@ -380,7 +378,10 @@ class GroupReader {
 
   const text::Complainer& to_;
   std::string directory_;
-  std::vector<std::string_view> names_;
+  const std::vector<GroupSpec>& before_;
+  std::vector<std::string_view> names_;  ///< By slot.
+  std::size_t names_before_start_ = 0;   ///< How many of them are known before a task starts.
+  std::vector<std::string> needs_names_;
 };
 
 class JobReader {
@@ -458,7 +459,7 @@ class JobReader {
       }
       seen.emplace_back(name, &named);
       const text::Complainer to = to_.within(fmt::format("group '{}'", name));
-      job.groups.push_back(GroupReader(to, directory_).read(node, name));
+      job.groups.push_back(GroupReader(to, directory_, job.groups).read(node, name));
       job.groups.back().name_place = named.place;
     }
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@ constexpr std::size_t kTaskDirSlot = 0;
 constexpr std::size_t kRunDirSlot = 1;
 constexpr std::size_t kTaskIdSlot = 2;
 constexpr std::size_t kGroupSlot = 3;
-constexpr std::size_t kMatrixSlots = 4;  ///< Where those of the matrix start.
+constexpr std::size_t kMatrixSlots = 4;  ///< Where those of the matrix start; see needs_values.
 
 struct Text {
   text::Template text;
@@ -50,6 +51,29 @@ struct TaskSpec {
   Wants wants;
 };
 
+/// What a group needs, as it is written.
+struct Need {
+  std::string group;
+  text::Place place;
+  /// By which keys of the matrix its tasks are matched with those of that group, each of which
+  /// needs those of its own cell; nothing: all of the group is needed.
+  std::optional<std::vector<std::string>> match;
+};
+
+/// What a placeholder stands for that is of a needed task: see job/needs_values.h.
+struct NeedsValue {
+  enum class Kind : std::uint8_t {
+    Directory,    ///< Of the one task that is needed.
+    Directories,  ///< Of all that are.
+    Result,       ///< What the one task left under `key`.
+  };
+  Kind kind = Kind::Directory;
+  std::string group;
+  std::string key;
+
+  friend bool operator==(const NeedsValue&, const NeedsValue&) = default;
+};
+
 struct GroupSpec {
   text::Place place;
   std::string name;
@@ -59,8 +83,8 @@ struct GroupSpec {
   bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.
   Wants wants;
   std::vector<TaskSpec> tasks;
-  std::optional<std::vector<std::pair<std::string, text::Place>>>
-      needs;  ///< Nothing: the one before.
+  std::optional<std::vector<Need>> needs;  ///< Nothing: the one before.
+  std::vector<NeedsValue> needs_values;    ///< By slot, behind those of the matrix.
   int parallel_max = 0;
   bool fail_fast = false;
   std::optional<bool> try_first;     ///< Nothing: as the job says.

@@ -1,8 +1,11 @@
 // What is behind a Job. For the files of this folder alone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,9 +46,18 @@ struct Job::State {
     const TaskSpec* task = nullptr;
     model::GroupIndex index;  ///< Of the group.
     text::Bindings bindings;
+    std::map<std::size_t, std::vector<std::string>> lists;  ///< By slot: of those that are several.
     std::string id;
   };
   [[nodiscard]] Bound bind(model::TaskIndex index) const;
+
+  /// The tasks of a group that it needs, in order.
+  [[nodiscard]] std::vector<model::TaskIndex> needed_of(model::TaskIndex task,
+                                                        const std::string& group) const;
+  /// Binds what stands in its texts of the tasks that it needs. Returns why it cannot start, where
+  /// a value is not there; without `result_of` those of results are left as they are written.
+  [[nodiscard]] std::optional<std::string> bind_needs(model::TaskIndex task, Bound& bound,
+                                                      const ResultOf& result_of) const;
 
   [[nodiscard]] std::string directory_of(const Bound& bound) const;
   [[nodiscard]] std::string working_directory_of(const Bound& bound) const;

@@ -75,10 +75,11 @@ std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_v
   return std::nullopt;
 }
 
-model::Launch Jobs::launch(model::AttemptKey key, const model::GpuGrant& grant) const {
+model::Launch Jobs::launch(model::AttemptKey key, const model::GpuGrant& grant,
+                           const ResultOf& result_of) const {
   const Owner owner = owner_of(key.task);
   model::Launch launch =
-      owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, grant);
+      owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, grant, result_of);
   const std::vector<std::string>& environment = owner.entry.environment;
   if (environment.empty()) return launch;
   launch.environment_is_whole = true;

@@ -44,7 +44,8 @@ class Jobs {
   [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
                                                      std::string_view id) const;
 
-  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) const;
+  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant,
+                                     const ResultOf& result_of) const;
 
  private:
   struct Entry {

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "job/early_signal.h"
 #include "job/retry_text.h"
+#include "job/run_if.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::job {
@@ -213,6 +214,17 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .schema = R"({"$ref": "#/definitions/duration",
        "description": "Starts no earlier than so long after the run began."})",
      .example = "10m"},
+    {.key = TaskKey::If,
+     .name = "if",
+     .take = take<&Asked::run_if, parse_run_if>,
+     .placeholders = false,
+     .in_fingerprint = false,
+     .type = "`success()`, `failure()`, `always()`",
+     .fallback = "`success()`",
+     .schema =
+         R"json({"enum": ["success()", "failure()", "always()", "success", "failure", "always"],
+       "description": "What must have become of all that it needs for it to run."})json",
+     .example = "always()"},
     {.key = TaskKey::Ranks,
      .name = "ranks",
      .take = take<&Asked::ranks, settings::parse_ranks>,

@@ -43,13 +43,14 @@ enum class TaskKey : std::uint8_t {
   RetryOn,
   RetryDelay,
   StartAfter,
+  If,
   Ranks,
   Launcher,
   TwoPhase,
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 24;
+constexpr std::size_t kTaskKeys = 25;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -74,6 +75,7 @@ struct Asked {
   std::optional<bool> retry_on_time_limit;
   std::optional<Duration> retry_delay;
   std::optional<Duration> start_after;
+  std::optional<model::RunIf> run_if;
 };
 
 struct TaskKeyInfo {

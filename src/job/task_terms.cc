@@ -37,6 +37,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   terms.memory_hard = asked.memory_hard.value_or(false);
   terms.gpu_memory_limit = asked.gpu_memory_limit.value_or(model::GpuMemoryLimit::Soft);
   terms.priority = asked.priority.value_or(0);
+  terms.run_if = asked.run_if.value_or(model::RunIf::Success);
   terms.start_after = asked.start_after.value_or(Duration{0});
   terms.preemptible = asked.preempt.value_or(true);
   terms.early_signal = asked.signal.value_or(model::EarlySignal{});

@@ -67,6 +67,7 @@ Result<BatchWriter> BatchWriter::begin(Database& database, const Batch& batch, B
     done = put_group(database, *group + i, batch, model::GroupIndex{i});
   }
   if (done) done = put_shapes(database, plan, start, book.numbers);
+  if (done) done = put_task_needs(database, batch, start, book.numbers);
   Result<TaskRows> rows = done ? TaskRows::open(database, batch, start, book.numbers)
                                : std::unexpected(std::move(done.error()));
   if (rows) return BatchWriter(batch, start, book, std::move(*rows));

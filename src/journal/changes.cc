@@ -27,6 +27,10 @@ void Changes::compare(const std::string& group, const GroupSettings& before,
   if (before.needs != after.needs) {
     add(fmt::format("group '{}': needs was {} and is {}", group, before.needs, after.needs));
   }
+  if (before.needs_tasks != after.needs_tasks) {
+    add(fmt::format("group '{}': its tasks needed some of {} and need some of {}", group,
+                    before.needs_tasks, after.needs_tasks));
+  }
   if (before.parallel_max != after.parallel_max) {
     add(fmt::format("group '{}': max-parallel was {} and is {}", group,
                     words_for(before.parallel_max), words_for(after.parallel_max)));

@@ -129,6 +129,14 @@ void append(std::string& data, const model::Change& change, const RowNumbers& nu
         if (it.largest) data += R"(,"largest":true)";
         data.push_back('}');
       },
+      [&](const model::SaidOfTask& it) {
+        fmt::format_to(std::back_inserter(data), R"({{"said":{},"on_hold":{})", numbers.of(it.task),
+                       it.on_hold);
+        if (it.priority) {
+          fmt::format_to(std::back_inserter(data), R"(,"priority":{})", *it.priority);
+        }
+        data.push_back('}');
+      },
       [&](const model::Learned& it) {
         fmt::format_to(std::back_inserter(data),
                        R"({{"shape":{},"learned":{},"memory":{},"gpu_memory":{}}})",
@@ -277,6 +285,14 @@ void EventRows::begin(EventRow& row) {
       },
       [&](const model::KillAsked& kill) {
         asked("kill", kill.task, fmt::format(R"("request":{})", kill.request));
+      },
+      [&](const model::HoldAsked& hold) {
+        asked(hold.hold ? "hold" : "release", hold.task,
+              fmt::format(R"("request":{})", hold.request));
+      },
+      [&](const model::PriorityAsked& it) {
+        asked("priority", it.task,
+              fmt::format(R"("request":{},"priority":{})", it.request, it.priority));
       },
       [&](const model::RetryAsked& retry) { asked("retry", retry.task, retry_json(retry)); },
       [&](const model::BatchAdded& batch) {

@@ -49,6 +49,11 @@ SELECT e.task, t.shape, e.ended_ms, e.memory_peak,
     AND t.batch IN ({batches})
 )sql";
 
+constexpr const char* kSaid = R"sql(
+SELECT s.task, s.on_hold, s.priority FROM said s JOIN tasks t ON t.number = s.task
+  WHERE t.batch IN ({batches})
+)sql";
+
 std::uint8_t tries(const Statement& row, int column) {
   return static_cast<std::uint8_t>(row.small(column));
 }
@@ -62,6 +67,7 @@ Result<Past> Past::read(Database& database, const std::string& batches) {
                                fmt::arg("failed", std::to_underlying(model::Verdict::Failed))));
   if (done) done = past.read_reached(batches);
   if (done) done = past.read_sharing(batches);
+  if (done) done = past.read_said(batches);
   if (done) done = past.read_taken(batches);
   if (!done) return std::unexpected(std::move(done.error()));
   return past;
@@ -127,6 +133,19 @@ Result<void> Past::read_sharing(const std::string& batches) {
   }
 }
 
+Result<void> Past::read_said(const std::string& batches) {
+  Result<Statement> rows = database_->prepare(fmt::format(kSaid, fmt::arg("batches", batches)));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    model::SaidOfTask& said = said_[static_cast<std::uint32_t>(rows->integer(0))];
+    said.on_hold = rows->small(1) != 0;
+    if (!rows->null(2)) said.priority = rows->small(2);
+  }
+}
+
 Result<std::optional<model::Reached>> Past::reached_by(std::uint32_t row, model::TaskIndex task,
                                                        const model::Terms& terms) {
   const auto found = reached_.find(row);
@@ -151,6 +170,14 @@ std::optional<model::SharingMeasured> Past::sharing_of(std::uint32_t row,
   model::SharingMeasured measured = found->second;
   measured.shape = shape;
   return measured;
+}
+
+std::optional<model::SaidOfTask> Past::said_of(std::uint32_t row, model::TaskIndex task) const {
+  const auto found = said_.find(row);
+  if (found == said_.end()) return std::nullopt;
+  model::SaidOfTask said = found->second;
+  said.task = task;
+  return said;
 }
 
 Result<void> Past::forget(std::uint32_t row) {

@@ -44,6 +44,10 @@ class Past {
   [[nodiscard]] std::optional<model::SharingMeasured> sharing_of(std::uint32_t row,
                                                                  model::ShapeIndex shape) const;
 
+  /// What somebody has said of the task in this row, as of `task`.
+  [[nodiscard]] std::optional<model::SaidOfTask> said_of(std::uint32_t row,
+                                                         model::TaskIndex task) const;
+
   /// What it took, and when it had finished; nothing where that is too long ago.
   struct Taken {
     Instant ended;
@@ -66,11 +70,13 @@ class Past {
   Result<void> read_reached(const std::string& batches);
   Result<void> read_taken(const std::string& batches);
   Result<void> read_sharing(const std::string& batches);
+  Result<void> read_said(const std::string& batches);
 
   Database* database_;
   std::unordered_map<std::uint32_t, Before> reached_;
   std::unordered_map<std::uint32_t, Taken> taken_;
   std::unordered_map<std::uint32_t, model::SharingMeasured> sharing_;
+  std::unordered_map<std::uint32_t, model::SaidOfTask> said_;
 };
 
 }  // namespace trainyard::journal

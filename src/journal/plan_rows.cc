@@ -26,14 +26,23 @@
 
 namespace trainyard::journal {
 
-GroupSettings settings_of(const model::Plan& plan, const model::PlannedGroup& group) {
-  std::string needs = "[";
-  for (const model::GroupIndex need : group.needs) {
-    if (needs.size() > 1) needs.push_back(',');
-    append_json_string(needs, plan.groups.at(need.value).name);
+namespace {
+
+std::string names_of(const model::Plan& plan, const std::vector<model::GroupIndex>& groups) {
+  std::string names = "[";
+  for (const model::GroupIndex group : groups) {
+    if (names.size() > 1) names.push_back(',');
+    append_json_string(names, plan.groups.at(group.value).name);
   }
-  needs.push_back(']');
-  return {.needs = std::move(needs),
+  names.push_back(']');
+  return names;
+}
+
+}  // namespace
+
+GroupSettings settings_of(const model::Plan& plan, const model::PlannedGroup& group) {
+  return {.needs = names_of(plan, group.needs),
+          .needs_tasks = names_of(plan, group.needs_by_task),
           .parallel_max = group.parallel_max,
           .fail_fast = group.fail_fast,
           .try_first = group.try_first};
@@ -62,14 +71,14 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
                        model::GroupIndex index) {
   Result<Statement> put = database.prepare(
       "INSERT OR REPLACE INTO groups (number, batch, position, directory, name, needs, "
-      "parallel_max, fail_fast, called, try_first) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+      "parallel_max, fail_fast, called, try_first, needs_tasks) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)");
   if (!put) return std::unexpected(std::move(put.error()));
   const model::PlannedGroup& group = batch.plan->groups.at(index.value);
   const GroupSettings settings = settings_of(*batch.plan, group);
   return put->run(number, batch.number, index.value, group.directory, group.name, settings.needs,
                   settings.parallel_max, settings.fail_fast ? 1 : 0, group.shown(),
-                  settings.try_first ? 1 : 0);
+                  settings.try_first ? 1 : 0, settings.needs_tasks);
 }
 
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
@@ -100,13 +109,29 @@ Result<void> put_shapes(Database& database, const model::Plan& plan, const model
   return {};
 }
 
+Result<void> put_task_needs(Database& database, const Batch& batch, const model::PlanStart& start,
+                            const RowNumbers& numbers) {
+  Result<void> done = database.run(fmt::format(
+      "DELETE FROM task_needs WHERE task IN (SELECT number FROM tasks WHERE batch = {})",
+      batch.number));
+  Result<Statement> insert = database.prepare("INSERT INTO task_needs VALUES (?1, ?2)");
+  if (!insert) return std::unexpected(std::move(insert.error()));
+  for (const model::TaskNeed& need : batch.plan->task_needs) {
+    if (!done) return done;
+    done = insert->run(numbers.of(model::TaskIndex{start.task + need.task.value}),
+                       numbers.of(model::TaskIndex{start.task + need.needed.value}));
+  }
+  return done;
+}
+
 Result<void> put_left_out(Database& database, const model::Plan& plan,
                           const model::PlanStart& start, const RowNumbers& numbers) {
   Result<Statement> insert = database.prepare(
       "INSERT INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
       "memory_requested, memory_peak, cpu_ms, message, warning, result, load_numbers, "
       "train_numbers, gpus, gpu_memory_requested, gpu_memory_peak) "
-      "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'not chosen by --only', '', '', 0, 0, '', 0, 0)");
+      "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'the run was begun without it', '', '', 0, 0, '', "
+      "0, 0)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
     if (plan.tasks[i].before != model::Verdict::LeftOut) continue;

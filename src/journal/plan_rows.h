@@ -19,7 +19,8 @@ namespace trainyard::journal {
 
 /// What the settings of a group are, as far as an edit of them is told.
 struct GroupSettings {
-  std::string needs;  ///< Names, as a JSON array.
+  std::string needs;        ///< Names, as a JSON array.
+  std::string needs_tasks;  ///< The same of those of which its tasks need some each.
   int parallel_max = 0;
   bool fail_fast = false;
   bool try_first = false;
@@ -43,6 +44,10 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
 /// where its numbers begin in the run.
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
                         const RowNumbers& numbers);
+
+/// Writes down which tasks of a batch need which; in place of what was there.
+Result<void> put_task_needs(Database& database, const Batch& batch, const model::PlanStart& start,
+                            const RowNumbers& numbers);
 
 /// Writes down what has become of the tasks of a batch that the run begins without.
 Result<void> put_left_out(Database& database, const model::Plan& plan,

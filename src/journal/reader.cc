@@ -154,7 +154,8 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
   std::vector<GroupRow> groups;
   const Result<void> named = each(
       state_->database,
-      "SELECT g.number, g.batch, g.called, g.phase, g.message, g.needs, g.name FROM groups g "
+      "SELECT g.number, g.batch, g.called, g.phase, g.message, g.needs, g.name, g.needs_tasks FROM "
+      "groups g "
       "JOIN batches b ON b.number = g.batch WHERE g.position IS NOT NULL AND b.complete "
       "ORDER BY g.batch, g.position",
       [&](const Statement& row) {
@@ -165,6 +166,7 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
                           .phase = static_cast<model::GroupPhase>(std::clamp(row.small(3), 0, 5)),
                           .message = std::string(row.text(4)),
                           .needs = strings_from_json(row.text(5)),
+                          .needs_tasks = strings_from_json(row.text(7)),
                           .name_in_file = std::string(row.text(6))});
         return true;
       });
@@ -304,11 +306,19 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
               [&row](const Statement& found) { return row(read_task(found)); });
 }
 
-Result<int> JournalReader::count_left_out() {
-  const Result<std::int64_t> count = state_->database.number(
-      fmt::format("SELECT count(*) FROM ended e JOIN tasks t ON t.number = e.task "
-                  "WHERE e.verdict = {} AND t.position >= 0",
-                  std::to_underlying(model::Verdict::LeftOut)));
+Result<std::vector<TaskNeedRow>> JournalReader::task_needs() {
+  return collect(state_->database, "SELECT task, needed FROM task_needs ORDER BY task, needed",
+                 [](const Statement& row) {
+                   return TaskNeedRow{.task = {static_cast<std::uint32_t>(row.integer(0))},
+                                      .needed = {static_cast<std::uint32_t>(row.integer(1))}};
+                 });
+}
+
+Result<int> JournalReader::count_not_to_run() {
+  const Result<std::int64_t> count = state_->database.number(fmt::format(
+      "SELECT count(*) FROM ended e JOIN tasks t ON t.number = e.task "
+      "WHERE e.verdict IN ({}, {}) AND t.position >= 0",
+      std::to_underlying(model::Verdict::LeftOut), std::to_underlying(model::Verdict::NotNeeded)));
   if (!count) return std::unexpected(count.error());
   return static_cast<int>(*count);
 }

@@ -61,6 +61,14 @@ struct BatchRow {
   Instant added;  ///< When it began to count.
 };
 
+/// A task that needs another one itself.
+struct TaskNeedRow {
+  model::TaskIndex task;
+  model::TaskIndex needed;
+
+  friend bool operator==(const TaskNeedRow&, const TaskNeedRow&) = default;
+};
+
 struct GroupRow {
   model::GroupIndex index;  ///< Its number, the same in all executions.
   std::uint32_t batch = 1;
@@ -72,8 +80,10 @@ struct GroupRow {
   int failed = 0;
   int skipped = 0;
   std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
-  std::string name_in_file;        ///< What it is called there itself.
-  std::string why_skipped;         ///< Of one of them, where the group's message does not say it.
+  /// Those of which its tasks need only some each: JournalReader::needs_of().
+  std::vector<std::string> needs_tasks;
+  std::string name_in_file;  ///< What it is called there itself.
+  std::string why_skipped;   ///< Of one of them, where the group's message does not say it.
   int stopped = 0;
   int running = 0;    ///< AVAILABLE to TRAINING
   int lost = 0;       ///< The same in a run that died: the journal does not know of it,
@@ -210,8 +220,11 @@ class JournalReader {
   };
   /// In the order of the batches and of their job files; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
-  /// How many tasks the run began without, and has not taken up since. Costs O(tasks).
-  Result<int> count_left_out();
+  /// How many tasks the run began without, and has not taken up since, or did not need. Costs
+  /// O(tasks).
+  Result<int> count_not_to_run();
+  /// Which tasks need which themselves.
+  Result<std::vector<TaskNeedRow>> task_needs();
   /// How many tasks have ended with a warning. Costs O(how many).
   Result<int> count_warned();
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);

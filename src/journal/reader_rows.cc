@@ -70,7 +70,8 @@ const std::string_view kTaskColumns =
     "coalesce(e.memory_at_least, l.memory_at_least, 0), coalesce(e.gpu_capped, l.gpu_capped, 0), "
     "g.name, coalesce(e.gpu_memory_max, l.gpu_memory_max, 0), coalesce(e.capped_by, l.capped_by), "
     "coalesce((SELECT min(a.started_ms) FROM attempts a WHERE a.task = t.number), "
-    "e.started_ms, l.started_ms) ";
+    "e.started_ms, l.started_ms), "
+    "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -84,9 +85,10 @@ TaskRow read_task(const Statement& row) {
           .group_name = std::string(row.text(2)),
           .id = std::string(row.text(3)),
           .standing = {.status = one_of(row, 4, Status::Unknown, Status::Interrupt),
-                       .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::LeftOut),
+                       .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::NotNeeded),
                        .failure = failure(row, 6),
-                       .exit_code = row.small(7)},
+                       .exit_code = row.small(7),
+                       .on_hold = row.small(41) != 0},
           .stage = one_of(row, 8, Stage::Train, Stage::Train),
           .attempt = index(row, 9),
           .pid = row.integer(10),

@@ -201,10 +201,11 @@ Result<void> TakingOver::close_executions() {
 
 Result<void> TakingOver::match_groups() {
   std::vector<OldGroup> old;
-  Result<Statement> rows = database_.prepare(fmt::format(
-      "SELECT number, batch, name, needs, parallel_max, fail_fast, try_first, position FROM groups "
-      "WHERE batch IN ({}) ORDER BY number",
-      taken_over_));
+  Result<Statement> rows =
+      database_.prepare(fmt::format("SELECT number, batch, name, needs, parallel_max, fail_fast, "
+                                    "try_first, position, needs_tasks "
+                                    "FROM groups WHERE batch IN ({}) ORDER BY number",
+                                    taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
   while (true) {
     const Result<bool> row = rows->next();
@@ -214,6 +215,7 @@ Result<void> TakingOver::match_groups() {
                    .batch = static_cast<std::uint32_t>(rows->integer(1)),
                    .name = std::string(rows->text(2)),
                    .settings = {.needs = std::string(rows->text(3)),
+                                .needs_tasks = std::string(rows->text(8)),
                                 .parallel_max = rows->small(4),
                                 .fail_fast = rows->small(5) != 0,
                                 .try_first = rows->small(6) != 0},
@@ -383,6 +385,7 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
 
 /// What the executions before had come to counts as long as it is the same task.
 Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
+  if (const auto said = past_->said_of(known.row, task)) plan.said.push_back(*said);
   if (known.changed) return past_->forget(known.row);
   const model::ShapeIndex shape = plan.tasks[task.value].shape;
   if (const auto sharing = past_->sharing_of(known.row, shape)) sharing_before_[shape] = *sharing;
@@ -403,6 +406,7 @@ Result<void> TakingOver::write_shapes() {
   Result<void> done;
   for (std::size_t batch = 0; done && batch < batches_.size(); ++batch) {
     done = put_shapes(database_, *taken_.plans[batch], starts_[batch], numbers());
+    if (done) done = put_task_needs(database_, batches_[batch], starts_[batch], numbers());
   }
   taken_.book.shapes = static_cast<std::uint32_t>(plan_.shapes.size());
   for (const auto& [row, it] : measured_) {

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 8;
+PRAGMA user_version = 9;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -53,6 +53,7 @@ CREATE TABLE groups (
   called TEXT NOT NULL,                 -- its name; 'train (2)' where an earlier batch has a 'train'
   needs TEXT NOT NULL, parallel_max INTEGER NOT NULL,
   fail_fast INTEGER NOT NULL, try_first INTEGER NOT NULL DEFAULT 0,
+  needs_tasks TEXT NOT NULL DEFAULT '[]', -- groups of which its tasks need some each: see task_needs
   phase INTEGER NOT NULL DEFAULT 0, message TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE shapes (                   -- the tasks of a group that ask for the same, counted
@@ -162,6 +163,13 @@ CREATE TABLE reached (                  -- what tasks ask for since their memory
   load_tries INTEGER NOT NULL, train_tries INTEGER NOT NULL, -- how often it has, and was
   preempted INTEGER NOT NULL, crowded INTEGER NOT NULL       -- interrupted, or not to blame
 );
+CREATE TABLE said (                     -- what somebody has said of tasks while the run was at work
+  task INTEGER PRIMARY KEY, on_hold INTEGER NOT NULL,
+  priority INTEGER                      -- instead of the job file's; NULL: none
+);
+CREATE TABLE task_needs (               -- tasks that need others themselves, as those of their cell
+  task INTEGER NOT NULL, needed INTEGER NOT NULL, PRIMARY KEY (task, needed)
+) WITHOUT ROWID;
 CREATE TABLE events (                   -- what happened and what was decided; only added to
   seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, at_ms INTEGER NOT NULL,
   kind TEXT NOT NULL, task INTEGER, attempt INTEGER,

@@ -64,6 +64,7 @@ Counted counted_as(Status status, model::Verdict verdict) {
       return Counted::Failed;
     case model::Verdict::Skipped:
     case model::Verdict::LeftOut:
+    case model::Verdict::NotNeeded:
       return Counted::Skipped;
     case model::Verdict::Stopped:
       return Counted::Stopped;
@@ -113,6 +114,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                              "?15, ?16, ?17, ?18)"),
       .reached_put = prepare("INSERT OR REPLACE INTO reached VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
+      .said_put = prepare("INSERT OR REPLACE INTO said VALUES (?1, ?2, ?3)"),
       .learned_put = prepare("UPDATE shapes SET learned_memory = ?2, learned_gpu_memory = ?3, "
                              "learned_tasks = ?4 WHERE number = ?1"),
       .sharing_put = prepare("UPDATE shapes SET sharing_best = ?2, sharing_factor = ?3, "
@@ -286,6 +288,7 @@ Result<void> TurnWriter::apply(const model::Event& event, const model::Change& c
       },
       [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); },
       [&](const model::Reached& reached) { return apply(reached); },
+      [&](const model::SaidOfTask& said) { return apply(said); },
       [&](const model::Learned& learned) {
         return statements_.learned_put.run(book_.numbers.of(learned.shape), learned.memory,
                                            learned.gpu_memory, learned.tasks);
@@ -336,6 +339,10 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   row.message = change.message;
   if (change.verdict != model::Verdict::None && !row.ended) row.ended = at;
   return {};
+}
+
+Result<void> TurnWriter::apply(const model::SaidOfTask& said) {
+  return statements_.said_put.run(book_.numbers.of(said.task), said.on_hold ? 1 : 0, said.priority);
 }
 
 Result<void> TurnWriter::apply(const model::Reached& reached) {

@@ -119,6 +119,7 @@ class TurnWriter {
     Statement ended_delete;
     Statement attempt_put;
     Statement reached_put;
+    Statement said_put;
     Statement learned_put;
     Statement sharing_put;
     Statement traceback_put;
@@ -145,6 +146,7 @@ class TurnWriter {
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
   Result<void> apply(const model::Reached& reached);
+  Result<void> apply(const model::SaidOfTask& said);
   Result<void> apply(Instant at, const model::Sampled& sample);
   Result<void> apply(const model::GpusSampled& sample);
   /// `command` starts an attempt or gives it its GPUs.

@@ -328,6 +328,7 @@ void GroupRun::see(Instant at, const model::TaskChanged& change) {
       break;
     case model::Verdict::Skipped:
     case model::Verdict::LeftOut:
+    case model::Verdict::NotNeeded:
       ++summary_.skipped;
       break;
     case model::Verdict::Stopped:

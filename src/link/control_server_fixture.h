@@ -70,6 +70,12 @@ inline std::string shown(const wire::ControlRequest& what) {
       what, [](const wire::Ping&) { return std::string("ping"); },
       [](const wire::Kill& kill) { return fmt::format("kill {}/{}", kill.group, kill.id); },
       [](const wire::Retry& retry) { return fmt::format("retry {}/{}", retry.group, retry.id); },
+      [](const wire::Hold& it) {
+        return fmt::format("{} {}/{}", it.hold ? "hold" : "release", it.group, it.id);
+      },
+      [](const wire::SetPriority& it) {
+        return fmt::format("priority {}/{} {}", it.group, it.id, it.priority);
+      },
       [](const wire::Submit& it) { return "submit " + it.job_file; });
 }
 

@@ -146,11 +146,12 @@ TEST_F(ControlServerTest, GoesOnAfterARequestThatItDoesNotUnderstand) {
   const auto caller = caller_inside();
   EXPECT_TRUE(caller->say(bytes_of({.sequence = 5, .fields = R"({"do":"dance"})"}) + request(6)));
   run_until_heard(*caller, 2);
-  EXPECT_THAT(caller->heard,
-              ElementsAre(reply(5, {.outcome = Outcome::Error,
-                                    .text = "request: 'do': unknown request 'dance'; there are "
-                                            "ping, kill, retry and submit"}),
-                          reply(6, {.text = "done so"})));
+  EXPECT_THAT(
+      caller->heard,
+      ElementsAre(reply(5, {.outcome = Outcome::Error,
+                            .text = "request: 'do': unknown request 'dance'; there are "
+                                    "ping, kill, retry, hold, release, priority and submit"}),
+                  reply(6, {.text = "done so"})));
   EXPECT_THAT(requests, ElementsAre("ping"));
 }
 

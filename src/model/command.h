@@ -109,7 +109,7 @@ struct Learned {
 
 /// Reached comes behind the TaskChanged of the same task.
 using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen, SharingMeasured,
-                            Reached, Learned>;
+                            Reached, Learned, SaidOfTask>;
 
 /// What one event led to, in order. `changes` are written down before `commands` are carried out.
 struct Decision {

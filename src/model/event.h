@@ -208,6 +208,22 @@ struct RetryAsked {
   Duration time_limit{0};  ///< How long an attempt may take from now on; 0: as before.
 };
 
+/// Somebody asked for a task that waits not to start before they release it, or released it.
+/// `request` is answered by an Answer with its number.
+struct HoldAsked {
+  TaskIndex task;
+  std::uint64_t request = 0;
+  bool hold = true;  ///< False: it is released.
+};
+
+/// Somebody gave a task that has no verdict another priority: it counts whenever it waits.
+/// `request` is answered by an Answer with its number.
+struct PriorityAsked {
+  TaskIndex task;
+  std::uint64_t request = 0;
+  int priority = 0;
+};
+
 /// There is more to run: the job file of the run, or what was submitted to it.
 struct BatchAdded {
   std::uint32_t number = 1;  ///< From 1, in the order in which they are added.
@@ -223,9 +239,9 @@ struct BatchAdded {
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What =
-    std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
-                 KeeperSilent, InterruptAsked, KillAsked, RetryAsked, BatchAdded, TimePassed>;
+using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
+                          GpusSampled, KeeperSilent, InterruptAsked, KillAsked, RetryAsked,
+                          HoldAsked, PriorityAsked, BatchAdded, TimePassed>;
 
 struct Event {
   Instant at;

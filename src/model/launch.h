@@ -50,6 +50,8 @@ struct GpuGrant {
 };
 
 struct Launch {
+  /// Why it cannot be started after all, for people; empty: it can.
+  std::string cannot_start;
   /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh",
   /// "-c", text}. The program is looked up on PATH when it has no slash.
   std::vector<std::string> arguments;

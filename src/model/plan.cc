@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "model/ids.h"
 
@@ -13,7 +14,9 @@ PlanStart append(Plan& whole, const Plan& next) {
                         .task = static_cast<std::uint32_t>(whole.tasks.size())};
   whole.groups.reserve(whole.groups.size() + next.groups.size());
   for (PlannedGroup group : next.groups) {
-    for (GroupIndex& needed : group.needs) needed.value += start.group;
+    for (std::vector<GroupIndex>* const needs : {&group.needs, &group.needs_by_task}) {
+      for (GroupIndex& needed : *needs) needed.value += start.group;
+    }
     group.needs.insert(group.needs.end(), group.needs_earlier.begin(), group.needs_earlier.end());
     group.needs_earlier.clear();
     whole.groups.push_back(std::move(group));
@@ -27,6 +30,15 @@ PlanStart append(Plan& whole, const Plan& next) {
   for (PlannedTask task : next.tasks) {
     task.shape.value += start.shape;
     whole.tasks.push_back(task);
+  }
+  for (TaskNeed need : next.task_needs) {
+    need.task.value += start.task;
+    need.needed.value += start.task;
+    whole.task_needs.push_back(need);
+  }
+  for (SaidOfTask said : next.said) {
+    said.task.value += start.task;
+    whole.said.push_back(said);
   }
   for (Reached reached : next.reached) {
     reached.task.value += start.task;

@@ -28,6 +28,9 @@ struct PlannedGroup {
   std::vector<GroupIndex> needs;
   /// The same of earlier batches; these are numbered over the whole run.
   std::vector<GroupIndex> needs_earlier;
+  /// Groups of the same plan of which each of its tasks needs only some: Plan::task_needs says
+  /// which.
+  std::vector<GroupIndex> needs_by_task;
   int parallel_max = 0;    ///< How many of its tasks at once; 0 is no limit.
   bool fail_fast = false;  ///< The first failure ends the group.
   bool try_first = false;  ///< One of its tasks is tried before the others start.
@@ -52,6 +55,25 @@ struct PlannedTask {
 
   [[nodiscard]] bool is_open() const { return before == Verdict::None; }
   [[nodiscard]] bool finished_before() const { return before == Verdict::Finished; }
+};
+
+/// A task of which another must have ended first, beside what its group needs: the training of its
+/// own cell, say.
+struct TaskNeed {
+  TaskIndex task;
+  TaskIndex needed;  ///< Of the same plan, and of another group: one of needs_by_task.
+
+  friend auto operator<=>(const TaskNeed&, const TaskNeed&) = default;
+};
+
+/// What somebody has said of a task while the run was at work; it counts until they say otherwise,
+/// also in a run that is resumed.
+struct SaidOfTask {
+  TaskIndex task;
+  bool on_hold = false;         ///< It does not start until it is released.
+  std::optional<int> priority;  ///< Instead of that of its terms.
+
+  friend bool operator==(const SaidOfTask&, const SaidOfTask&) = default;
 };
 
 /// How often the memory of a task has run out so far, and for whose fault it did not count.
@@ -102,11 +124,13 @@ struct SharingMeasured {
 /// Groups, shapes and tasks are numbered from 0 within a plan.
 struct Plan {
   std::vector<PlannedGroup> groups;
-  std::vector<Shape> shapes;       ///< In the order in which the first task of each comes.
-  std::vector<PlannedTask> tasks;  ///< In the order of the job file: group by group.
+  std::vector<Shape> shapes;         ///< In the order in which the first task of each comes.
+  std::vector<PlannedTask> tasks;    ///< In the order of the job file: group by group.
+  std::vector<TaskNeed> task_needs;  ///< By task, then by what it needs; each once.
   // Of a run that is resumed. Most tasks have neither.
   std::vector<Reached> reached;    ///< Of tasks that have not finished, each once.
   std::vector<TakenBefore> taken;  ///< In the order in which they finished.
+  std::vector<SaidOfTask> said;    ///< Each task once.
   /// What earlier runs have measured of some of the shapes: it counts until this one knows better.
   std::vector<SharingMeasured> sharing;
 

@@ -105,6 +105,8 @@ Help help_against(const Reason& reason, const Headroom& room) {
       return with_setting("scheduler.max-waiting", std::to_string(room.waiting_max + 1));
     case Cause::None:
     case Cause::Group:
+    case Cause::Needs:
+    case Cause::Held:
     case Cause::NotYet:
     case Cause::Queued:
     case Cause::KeeperSilent:

@@ -21,9 +21,11 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 16> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 18> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
+     {Cause::Needs, "needs"},
+     {Cause::Held, "held"},
      {Cause::NotYet, "not-yet"},
      {Cause::Queued, "queued"},
      {Cause::KeeperSilent, "keeper"},
@@ -261,6 +263,10 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return "waits for group " + reason.groups;
     case Cause::TriedFirst:
       return tried_first_words(reason, room, first);
+    case Cause::Needs:
+      return fmt::format("waits for the tasks of group {} that it needs", reason.groups);
+    case Cause::Held:
+      return "is on hold; 'trainyard release' lets it start";
     case Cause::NotYet:
       return fmt::format("starts {} after the run began ('start-after')",
                          trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));

@@ -61,8 +61,8 @@ std::string_view to_text(Failure failure) {
 }
 
 std::string_view to_text(Verdict verdict) {
-  constexpr std::array<std::string_view, 6> kNames{"NONE",    "FINISHED", "FAILED",
-                                                   "SKIPPED", "STOPPED",  "LEFT_OUT"};
+  constexpr std::array<std::string_view, 7> kNames{"NONE",    "FINISHED", "FAILED",    "SKIPPED",
+                                                   "STOPPED", "LEFT_OUT", "NOT_NEEDED"};
   return kNames.at(std::to_underlying(verdict));
 }
 
@@ -76,6 +76,7 @@ std::string word_for(const Standing& standing) {
     case Verdict::Skipped:
     case Verdict::Stopped:
     case Verdict::LeftOut:
+    case Verdict::NotNeeded:
       return std::string(to_text(standing.verdict));
     case Verdict::Failed:
       if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
@@ -85,6 +86,8 @@ std::string word_for(const Standing& standing) {
   }
   const bool waits = standing.status == Status::Init;
   if (standing.failure == Failure::Lost && !waits) return std::string(to_text(Failure::Lost));
+  const bool between = waits || standing.status == Status::Interrupt;
+  if (standing.on_hold && between) return "ON_HOLD";
   switch (standing.status) {
     case Status::Init:
     case Status::Waiting:

@@ -35,6 +35,18 @@ constexpr std::string_view to_text(GpuMemoryLimit limit) {
   return kNames.at(static_cast<std::size_t>(limit));
 }
 
+/// What must have become of all that a task and its group need, once that is over, for it to run.
+enum class RunIf : std::uint8_t {
+  Success,  ///< All of it has finished. It is skipped as soon as some never will.
+  Failure,  ///< Some of it has not.
+  Always,   ///< Whatever.
+};
+
+constexpr std::string_view to_text(RunIf condition) {
+  constexpr std::array<std::string_view, 3> kNames{"success()", "failure()", "always()"};
+  return kNames.at(static_cast<std::size_t>(condition));
+}
+
 /// How often a task is tried again. All are counts of *more* tries; what was not its fault (lost,
 /// interrupted for memory) is in none of them.
 struct Retries {
@@ -62,6 +74,7 @@ struct Terms {
   GpuMemoryLimit gpu_memory_limit = GpuMemoryLimit::Soft;
   /// The larger goes first, of all that wait in the run.
   int priority = 0;
+  RunIf run_if = RunIf::Success;
   /// It starts no earlier than so long after the run began, or its submission came.
   Duration start_after{0};
   /// The task may be interrupted, to be tried again, when the machine's memory runs short.

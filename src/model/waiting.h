@@ -23,6 +23,8 @@ enum class Cause : std::uint8_t {
   None,  ///< Nobody waits.
   Group,
   TriedFirst,  ///< Another task of their group is tried first.
+  Needs,       ///< Tasks that they need themselves have not ended.
+  Held,        ///< Somebody keeps them from starting.
   NotYet,      ///< They are to start no earlier than at a time.
   Queued,
   KeeperSilent,
@@ -39,9 +41,9 @@ enum class Cause : std::uint8_t {
   Reserved
 };
 
-/// "group", "tried-first", "not-yet", "queued", "keeper", "processes", "others-use-cpu",
-/// "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling", "ahead",
-/// "reserved"; empty for None.
+/// "group", "tried-first", "needs", "held", "not-yet", "queued", "keeper", "processes",
+/// "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling",
+/// "ahead", "reserved"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -51,7 +53,7 @@ struct Reason {
   Cause cause = Cause::None;
   Request needs;         ///< Of the oldest; only what of it the cause is about.
   int parallel_max = 0;  ///< Of its group, where that is the cause.
-  std::string groups;    ///< Where groups have to end first: their names, quoted.
+  std::string groups;  ///< Where groups, or tasks of them, have to end first: their names, quoted.
   /// Who is tried first, where that is the cause, and since when it trains.
   std::optional<TaskIndex> first = std::nullopt;
   std::optional<Instant> first_since = std::nullopt;

@@ -187,6 +187,10 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
   for (const model::GroupIndex need : group.needs) {
     facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].name));
   }
+  for (const model::GroupIndex need : group.needs_by_task) {
+    facts.push_back(
+        fmt::format("each task needs those of its cell in {}", job.plan().groups[need.value].name));
+  }
   if (group.parallel_max > 0)
     facts.push_back(fmt::format("at most {} at once", group.parallel_max));
   if (group.fail_fast) facts.emplace_back("ends with the first failure");
@@ -228,6 +232,9 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
   if (shape.terms.start_after > Duration{0}) {
     line("start after", to_text(shape.terms.start_after));
+  }
+  if (shape.terms.run_if != model::RunIf::Success) {
+    line("runs if", model::to_text(shape.terms.run_if));
   }
   if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
   if (!shape.terms.preemptible) line("preempt", "no: it is not interrupted when memory runs short");
@@ -342,6 +349,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"preempt", shape.terms.preemptible},
       {"priority", shape.terms.priority},
       {"start_after_ms", shape.terms.start_after.count()},
+      {"if", model::to_text(shape.terms.run_if)},
       {"duration_ms", shape.terms.train_expected.count() == 0
                           ? Json(nullptr)
                           : Json(shape.terms.train_expected.count())},
@@ -416,8 +424,12 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
     Json needs = Json::array();
     for (const model::GroupIndex need : group.needs)
       needs.push_back(job.plan().groups[need.value].name);
+    Json by_task = Json::array();
+    for (const model::GroupIndex need : group.needs_by_task)
+      by_task.push_back(job.plan().groups[need.value].name);
     groups.push_back({{"name", group.name},
                       {"needs", needs},
+                      {"needs_by_task", by_task},
                       {"max_parallel", group.parallel_max},
                       {"fail_fast", group.fail_fast},
                       {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)}});

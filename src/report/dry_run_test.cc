@@ -233,9 +233,10 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(json["task_count"], 3);
   EXPECT_EQ(json["machine"]["memory_to_give_bytes"], gb(18).count);
   EXPECT_EQ(json["configuration"]["scheduler.interval"]["value"], "60");
-  EXPECT_EQ(json["groups"][1],
-            nlohmann::json::parse(
-                R"({"name": "train", "needs": ["prepare"], "max_parallel": 2, "fail_fast": true,
+  EXPECT_EQ(
+      json["groups"][1],
+      nlohmann::json::parse(
+          R"({"name": "train", "needs": ["prepare"], "needs_by_task": [], "max_parallel": 2, "fail_fast": true,
               "try_first": null})"));
   ASSERT_EQ(json["tasks"].size(), 2U);
   const auto& task = json["tasks"][1];

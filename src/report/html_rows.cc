@@ -45,6 +45,7 @@ std::string_view look_of(const journal::TaskRow& row) {
     case model::Verdict::Skipped:
     case model::Verdict::Stopped:
     case model::Verdict::LeftOut:
+    case model::Verdict::NotNeeded:
       return "off";
     case model::Verdict::None:
       break;

@@ -85,7 +85,7 @@ void ProgressLine::count_end(model::TaskIndex task, model::Verdict verdict, int 
   if (verdict == model::Verdict::Failed) counts_.failed += by;
   if (verdict == model::Verdict::Skipped) counts_.skipped += by;
   if (verdict == model::Verdict::Stopped) counts_.stopped += by;
-  if (verdict == model::Verdict::LeftOut) left_out_ += by;
+  if (verdict == model::Verdict::LeftOut || verdict == model::Verdict::NotNeeded) left_out_ += by;
   const bool kept =
       by > 0 && verdict != model::Verdict::None && verdict != model::Verdict::Finished;
   if (kept) {
@@ -200,7 +200,7 @@ void ProgressLine::see(const model::Decision& decision) {
         },
         [this](const model::HeadroomSeen& it) { room_ = it.headroom; },
         [this](const model::SharingMeasured& it) { see(it); }, [](const model::Reached&) {},
-        [this](const model::Learned& it) { see(it); });
+        [](const model::SaidOfTask&) {}, [this](const model::Learned& it) { see(it); });
   }
   for (const model::Command& command : decision.commands) {
     if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {

@@ -24,7 +24,8 @@ struct Word {
   TaskState state;
 };
 
-constexpr std::array<Word, 18> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+constexpr std::array<Word, 20> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+                                       {.text = "on-hold", .state = TaskState::OnHold},
                                        {.text = "running", .state = TaskState::Running},
                                        {.text = "retrying", .state = TaskState::Retrying},
                                        {.text = "finished", .state = TaskState::Finished},
@@ -40,6 +41,7 @@ constexpr std::array<Word, 18> kWords{{{.text = "waiting", .state = TaskState::W
                                        {.text = "skipped", .state = TaskState::Skipped},
                                        {.text = "stopped", .state = TaskState::Stopped},
                                        {.text = "left-out", .state = TaskState::LeftOut},
+                                       {.text = "not-needed", .state = TaskState::NotNeeded},
                                        {.text = "ended", .state = TaskState::Ended},
                                        {.text = "unfinished", .state = TaskState::Unfinished}}};
 
@@ -81,6 +83,8 @@ bool is_in(const model::Standing& standing, TaskState state) {
   switch (state) {
     case TaskState::Waiting:
       return reads("WAITING");
+    case TaskState::OnHold:
+      return reads("ON_HOLD");
     case TaskState::Running:
       return reads("RUNNING");
     case TaskState::Retrying:
@@ -109,6 +113,8 @@ bool is_in(const model::Standing& standing, TaskState state) {
       return standing.verdict == model::Verdict::Stopped;
     case TaskState::LeftOut:
       return standing.verdict == model::Verdict::LeftOut;
+    case TaskState::NotNeeded:
+      return standing.verdict == model::Verdict::NotNeeded;
     case TaskState::Ended:
       return standing.verdict != model::Verdict::None;
     case TaskState::Unfinished:

@@ -13,6 +13,7 @@ namespace trainyard::report {
 /// Each is one word that people read for tasks (model/status.h), or several of these.
 enum class TaskState : std::uint8_t {
   Waiting,
+  OnHold,
   Running,
   Retrying,
   Finished,
@@ -27,6 +28,7 @@ enum class TaskState : std::uint8_t {
   Skipped,
   Stopped,
   LeftOut,
+  NotNeeded,
   Ended,       ///< Has its verdict.
   Unfinished,  ///< Has not finished, for whatever cause.
 };

@@ -33,7 +33,7 @@ TEST(TaskState, NamesTheNearestWordOrAll) {
   EXPECT_EQ(read_task_state("faild").error().message,
             "tasks have no state ':faild', did you mean ':failed'?");
   EXPECT_THAT(read_task_state("").error().message,
-              HasSubstr("there are :waiting, :running, :retrying"));
+              HasSubstr("there are :waiting, :on-hold, :running, :retrying"));
 }
 
 TEST(TaskState, OfAFailureIsItsCauseAndFailed) {

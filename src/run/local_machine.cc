@@ -135,6 +135,13 @@ void LocalMachine::start(const model::StartAttempt& command) {
   given.gpus.reserve(command.gpus.size());
   for (const model::GpuIndex gpu : command.gpus) given.gpus.push_back(gpus_.at(gpu.value));
   model::Launch launch = options_.launch(command.key, given);
+  if (!launch.cannot_start.empty()) {
+    inbox_.push_back(
+        {.at = now(),
+         .what = model::AttemptEnded{.key = command.key,
+                                     .end = model::NotStarted{std::move(launch.cannot_start)}}});
+    return;
+  }
   if (launch.two_phase) {
     link::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
     check(tasks != nullptr, "a socket where there are two-phase tasks");
@@ -378,16 +385,15 @@ void LocalMachine::ask_to_interrupt() {
 
 void LocalMachine::look_again() { inbox_.push_back({.at = now(), .what = model::TimePassed{}}); }
 
-void LocalMachine::ask_to_kill(model::TaskIndex task, Answered reply) {
+void LocalMachine::ask(Asked asked, Answered reply) {
   const std::uint64_t request = next_request_++;
   asked_.emplace(request, std::move(reply));
-  inbox_.push_back({.at = now(), .what = model::KillAsked{.task = task, .request = request}});
-}
-
-void LocalMachine::ask_to_retry(model::RetryAsked asked, Answered reply) {
-  asked.request = next_request_++;
-  asked_.emplace(asked.request, std::move(reply));
-  inbox_.push_back({.at = now(), .what = asked});
+  std::visit(
+      [&](auto& it) {
+        it.request = request;
+        inbox_.push_back({.at = now(), .what = it});
+      },
+      asked);
 }
 
 void LocalMachine::hear(std::span<const process::KeeperNews> news) {

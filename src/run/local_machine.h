@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/bytes.h"
@@ -79,9 +80,10 @@ class LocalMachine final : public Machine {
   void add(model::BatchAdded batch);
   /// From callbacks of the loop only, or before it begins.
   void ask_to_interrupt();
-  void ask_to_kill(model::TaskIndex task, Answered reply);
-  /// `asked` without a request: it is given one here.
-  void ask_to_retry(model::RetryAsked asked, Answered reply);
+  /// What somebody wants of one task. Without a request: it is given one here.
+  using Asked =
+      std::variant<model::KillAsked, model::RetryAsked, model::HoldAsked, model::PriorityAsked>;
+  void ask(Asked asked, Answered reply);
   /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
   void look_again();
 

@@ -280,7 +280,9 @@ TEST_F(LocalMachineTest, AnswersAKillRequestOnceItIsDecided) {
   LocalMachine yard = machine("exit 0", Duration{1000});
   static_cast<void>(yard.wait(std::nullopt));
   std::vector<bool> answers;
-  loop_.post([&] { yard.ask_to_kill({7}, [&](bool done) { answers.push_back(done); }); });
+  loop_.post([&] {
+    yard.ask(model::KillAsked{.task = {7}}, [&](bool done) { answers.push_back(done); });
+  });
   const std::vector<model::Event> events = yard.wait(std::nullopt);
   const auto& asked = std::get<model::KillAsked>(events.back().what);
   EXPECT_EQ(asked.task, model::TaskIndex{7});

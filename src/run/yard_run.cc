@@ -265,7 +265,7 @@ Ending YardRun::run() {
     machine_->add(std::move(batch));
   }
   for (const auto& [asked, name] : retries_) {
-    machine_->ask_to_retry(asked, [this, &name](bool done) {
+    machine_->ask(asked, [this, &name](bool done) {
       if (!done) tasks_.note(name + " is not tried again: what its group needs has failed");
     });
   }
@@ -334,13 +334,11 @@ Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
   return {};
 }
 
-void YardRun::serve(const wire::Retry& retry, link::Reply reply) {
-  if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
-    return reply({.outcome = wire::Outcome::Error, .text = why});
-  }
-  const std::optional<model::TaskIndex> task = tasks_.find(retry.group, retry.id);
+void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply) {
+  const std::optional<model::TaskIndex> task = tasks_.find(named.group, named.id);
   if (!task || !machine_) return reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
-  machine_->ask_to_retry(asked_for(*task, retry), [reply = std::move(reply)](bool done) mutable {
+  std::visit([&](auto& it) { it.task = *task; }, asked);
+  machine_->ask(std::move(asked), [reply = std::move(reply)](bool done) mutable {
     reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
   });
 }
@@ -348,17 +346,20 @@ void YardRun::serve(const wire::Retry& retry, link::Reply reply) {
 void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
   match(
       request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
-      [&](const wire::Kill& kill) {
-        const std::optional<model::TaskIndex> task = tasks_.find(kill.group, kill.id);
-        if (!task || !machine_) {
-          reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
-          return;
+      [&](const wire::Kill& it) { ask({it.group, it.id}, model::KillAsked{}, std::move(reply)); },
+      [&](const wire::Retry& it) {
+        if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
+          return reply({.outcome = wire::Outcome::Error, .text = why});
         }
-        this->kill(*task, [reply = std::move(reply)](bool done) mutable {
-          reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
-        });
+        ask({it.group, it.id}, asked_for({}, it), std::move(reply));
       },
-      [&](const wire::Retry& retry) { serve(retry, std::move(reply)); },
+      [&](const wire::Hold& it) {
+        ask({it.group, it.id}, model::HoldAsked{.task = {}, .hold = it.hold}, std::move(reply));
+      },
+      [&](const wire::SetPriority& it) {
+        ask({it.group, it.id}, model::PriorityAsked{.task = {}, .priority = it.priority},
+            std::move(reply));
+      },
       [&](const wire::Submit& submit) {
         if (submissions_) return submissions_->take(submit, std::move(reply));
         reply({.outcome = wire::Outcome::Error,
@@ -376,7 +377,7 @@ void YardRun::interrupt() {
 
 bool YardRun::kill(model::TaskIndex task, LocalMachine::Answered reply) {
   if (!machine_) return false;
-  machine_->ask_to_kill(task, std::move(reply));
+  machine_->ask(model::KillAsked{.task = task}, std::move(reply));
   return true;
 }
 

@@ -128,7 +128,12 @@ class YardRun {
   bool open_group();
   void make_machine();
   void serve(const wire::ControlRequest& request, link::Reply reply);
-  void serve(const wire::Retry& retry, link::Reply reply);
+  struct NamedTask {
+    const std::string& group;
+    const std::string& id;
+  };
+  /// Asks the scheduler about a task; the reply says what it answers.
+  void ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply);
   void watch_signals();
   void watch_other_end(int descriptor);
   void let_go();

@@ -16,12 +16,13 @@ void DelayedTries::add(model::TaskIndex task, Instant at, Bytes memory) {
   order_.insert({at, task});
 }
 
-bool DelayedTries::remove(model::TaskIndex task) {
+std::optional<DelayedTries::Waiting> DelayedTries::remove(model::TaskIndex task) {
   const auto found = tasks_.find(task);
-  if (found == tasks_.end()) return false;
-  order_.erase({found->second.at, task});
+  if (found == tasks_.end()) return std::nullopt;
+  const Waiting waiting = found->second;
+  order_.erase({waiting.at, task});
   tasks_.erase(found);
-  return true;
+  return waiting;
 }
 
 std::vector<DelayedTries::Due> DelayedTries::take_due(Instant now) {

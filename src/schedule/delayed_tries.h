@@ -18,8 +18,13 @@ class DelayedTries {
   /// `memory` is what its try asks for. A task is added once.
   void add(model::TaskIndex task, Instant at, Bytes memory);
 
-  /// Whether it was here.
-  bool remove(model::TaskIndex task);
+  [[nodiscard]] bool holds(model::TaskIndex task) const { return tasks_.contains(task); }
+  struct Waiting {
+    Instant at;
+    Bytes memory;
+  };
+  /// What it waited for; nothing where it was not here.
+  std::optional<Waiting> remove(model::TaskIndex task);
 
   struct Due {
     model::TaskIndex task;
@@ -36,10 +41,6 @@ class DelayedTries {
   [[nodiscard]] std::optional<Instant> first() const;
 
  private:
-  struct Waiting {
-    Instant at;
-    Bytes memory;
-  };
   std::map<model::TaskIndex, Waiting> tasks_;
   std::set<std::pair<Instant, model::TaskIndex>> order_;  ///< Of tasks_, by time.
 };

@@ -1,8 +1,9 @@
 #include "schedule/group_book.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,8 +23,8 @@ void GroupBook::Counts::count(model::Verdict verdict, int by) {
   if (verdict == model::Verdict::Stopped) add(stopped);
 }
 
-void GroupBook::add(model::PlannedGroup group, const Counts& tasks) {
-  groups_.push_back({.planned = std::move(group), .tasks = tasks});
+void GroupBook::add(model::PlannedGroup group, const Counts& tasks, Patience patience) {
+  groups_.push_back({.planned = std::move(group), .tasks = tasks, .patience = patience});
 }
 
 bool GroupBook::has_room(model::GroupIndex group) const {
@@ -44,38 +45,54 @@ void GroupBook::task_reopened(model::GroupIndex group, model::Verdict before) {
   tasks.count(model::Verdict::None, 1);
 }
 
-GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
-  bool open = false;
-  for (const model::GroupIndex needed : groups_[group.value].planned.needs) {
-    const Group& other = groups_[needed.value];
-    switch (other.phase) {
-      case model::GroupPhase::Failed: {
-        const bool failed = other.tasks.failed > 0;
-        const auto count = failed ? other.tasks.failed : other.tasks.skipped;
-        return {.phase = model::GroupPhase::Skipped,
-                .cause = fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
-                                     count == 1 ? "a task" : fmt::format("{} tasks", count),
-                                     failed       ? "failed"
-                                     : count == 1 ? "was never started"
-                                                  : "were never started")};
-      }
-      case model::GroupPhase::Skipped:
-        return {
-            .phase = model::GroupPhase::Skipped,
-            .cause = fmt::format("it needs group '{}', which was skipped", other.planned.shown())};
-      case model::GroupPhase::Stopped:
-        return {
-            .phase = model::GroupPhase::Skipped,
-            .cause = fmt::format("it needs group '{}', which was stopped", other.planned.shown())};
-      case model::GroupPhase::Finished:
-        break;
-      case model::GroupPhase::Blocked:
-      case model::GroupPhase::Running:
-        open = true;
-        break;
+bool GroupBook::needs_a_bad_one(model::GroupIndex group) const {
+  const Group& state = groups_[group.value];
+  if (state.phase == model::GroupPhase::Running) return state.began_after_failure;
+  return std::ranges::any_of(state.planned.needs, [this](model::GroupIndex needed) {
+    const model::GroupPhase phase = groups_[needed.value].phase;
+    return phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped ||
+           phase == model::GroupPhase::Stopped;
+  });
+}
+
+std::string GroupBook::why_never(const Group& other) {
+  switch (other.phase) {
+    case model::GroupPhase::Failed: {
+      const bool failed = other.tasks.failed > 0;
+      const auto count = failed ? other.tasks.failed : other.tasks.skipped;
+      return fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
+                         count == 1 ? "a task" : fmt::format("{} tasks", count),
+                         failed       ? "failed"
+                         : count == 1 ? "was never started"
+                                      : "were never started");
     }
+    case model::GroupPhase::Skipped:
+      return fmt::format("it needs group '{}', which was skipped", other.planned.shown());
+    case model::GroupPhase::Stopped:
+      return fmt::format("it needs group '{}', which was stopped", other.planned.shown());
+    case model::GroupPhase::Blocked:
+    case model::GroupPhase::Running:
+    case model::GroupPhase::Finished:
+      break;
   }
-  return {.phase = open ? model::GroupPhase::Blocked : model::GroupPhase::Running, .cause = {}};
+  return {};
+}
+
+GroupBook::Outlook GroupBook::outlook(model::GroupIndex group) const {
+  const Group& state = groups_[group.value];
+  bool open = false;
+  std::string cause;
+  for (const model::GroupIndex needed : state.planned.needs) {
+    const Group& other = groups_[needed.value];
+    open = open || other.phase == model::GroupPhase::Blocked ||
+           other.phase == model::GroupPhase::Running;
+    if (cause.empty()) cause = why_never(other);
+  }
+  const bool hopeless = !cause.empty() && state.patience == Patience::UntilOneFails;
+  return {.phase = hopeless ? model::GroupPhase::Skipped
+                   : open   ? model::GroupPhase::Blocked
+                            : model::GroupPhase::Running,
+          .cause = std::move(cause)};
 }
 
 model::GroupPhase GroupBook::result(model::GroupIndex group) const {
@@ -94,6 +111,7 @@ void GroupBook::enter(model::GroupIndex group, model::GroupPhase phase) {
       state.phase == model::GroupPhase::Running && phase != model::GroupPhase::Blocked;
   check((begins || ends) && phase != state.phase,
         "a group is blocked, runs, and ends, in this order");
+  if (phase == model::GroupPhase::Running) state.began_after_failure = needs_a_bad_one(group);
   state.phase = phase;
 }
 

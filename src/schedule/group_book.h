@@ -29,8 +29,14 @@ class GroupBook {
     void count(model::Verdict verdict, int by);
   };
 
+  /// When it is known whether a group runs whose needs are not all fulfilled.
+  enum class Patience : std::uint8_t {
+    UntilOneFails,      ///< It is skipped as soon as one of them never will be.
+    UntilAllHaveEnded,  ///< It runs then: some of its tasks do so after a failure, too.
+  };
+
   /// Adds a group, whose needs are numbered over the whole run.
-  void add(model::PlannedGroup group, const Counts& tasks);
+  void add(model::PlannedGroup group, const Counts& tasks, Patience patience);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   [[nodiscard]] const model::PlannedGroup& planned(model::GroupIndex group) const {
@@ -51,13 +57,17 @@ class GroupBook {
   /// One that had ended begins anew.
   void task_reopened(model::GroupIndex group, model::Verdict before);
 
-  /// Looks at what a blocked group needs: Running when all of it has finished, Skipped (with the
-  /// cause) when some of it never will, Blocked while that is open.
+  /// Looks at what a blocked group needs: Running when all of it has finished, Skipped when some of
+  /// it never will, or Running all the same once the rest has ended, as the group's patience says;
+  /// Blocked while that is open.
   struct Outlook {
     model::GroupPhase phase = model::GroupPhase::Blocked;
-    std::string cause;
+    std::string cause;  ///< What of it never will; empty where all of it may, or has.
   };
   [[nodiscard]] Outlook outlook(model::GroupIndex group) const;
+  /// Whether some of what it needs has ended without having finished. Of one that runs: when it
+  /// began, whatever has begun anew of that since.
+  [[nodiscard]] bool needs_a_bad_one(model::GroupIndex group) const;
 
   /// What a group whose tasks have all ended has become.
   [[nodiscard]] model::GroupPhase result(model::GroupIndex group) const;
@@ -71,8 +81,12 @@ class GroupBook {
     model::PlannedGroup planned;
     model::GroupPhase phase = model::GroupPhase::Blocked;
     Counts tasks;
+    Patience patience = Patience::UntilOneFails;
+    bool began_after_failure = false;
     int running = 0;  ///< How many of its tasks have an attempt.
   };
+  /// Why what needs this one never will run after its success; empty while it may.
+  static std::string why_never(const Group& other);
   std::vector<Group> groups_;
 };
 

@@ -109,6 +109,8 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::RetryAsked& it) { state_->retry_asked(it, out); },
+      [&](const model::HoldAsked& it) { state_->hold_asked(it, out); },
+      [&](const model::PriorityAsked& it) { state_->priority_asked(it, out); },
       [&](const model::BatchAdded& it) {
         // The first one began with the run, also where that was an execution before this one.
         state_->batch_added(*it.plan, it.number == 1 ? Instant{} : event.at, out);
@@ -119,13 +121,18 @@ model::Decision Scheduler::on(const model::Event& event) {
   // it may give back room.
   state_->end_overdue(event.at, out);
   state_->let_go(event.at);
+  if (state_->settle_needs(event.at, out)) look = true;
   if (state_->come_back(event.at)) look = true;
   state_->tell_prices(out);
   const auto* const batch = std::get_if<model::BatchAdded>(&event.what);
   if (batch != nullptr && batch->more_follow) look = false;
   const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
   if (gpus != nullptr && gpus->ends_follow) look = false;
-  if (look) state_->start_what_fits(event.at, out);
+  if (look) {
+    do state_->start_what_fits(event.at, out);
+    // Who finds nothing left to run on may be what others wait for.
+    while (state_->settle_needs(event.at, out));
+  }
   state_->tell_of_trials(out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
                        std::holds_alternative<model::GpusSampled>(event.what);

@@ -20,6 +20,7 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/another_try.h"
+#include "schedule/durations.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
@@ -174,9 +175,7 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
   if (!running.training_since) return;
   const Duration took = std::max(ended - *running.training_since, Duration{0});
   for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
-    ++durations->count;
-    durations->sum += took;
-    durations->longest = std::max(durations->longest, took);
+    durations->add(took);
   }
 }
 
@@ -252,7 +251,8 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
 bool Scheduler::State::somebody_waits(model::ShapeIndex shape) const {
   const model::GroupIndex group = shapes_[shape.value].group;
   if (groups_.phase(group) == model::GroupPhase::Running) {
-    return waits_in_a_room(shape) || holds_any(shape) || not_yet_in_.contains(shape);
+    return waits_in_a_room(shape) || holds_any(shape) || not_yet_in_.contains(shape) ||
+           aside_.contains(shape);
   }
   // The tasks of a group that is blocked wait in no room.
   const auto [first, last] = members_[group.value];
@@ -302,9 +302,10 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   if (!waits) return;
   const model::GroupIndex group = group_of(event.task);
   const model::ShapeIndex shape = tasks[event.task].shape;
-  const bool delayed = delayed_.remove(event.task);
+  const bool delayed = delayed_.remove(event.task).has_value();
   if (delayed) leave_not_yet(event.task);
-  const bool in_room = !delayed && groups_.phase(group) == model::GroupPhase::Running;
+  const bool elsewhere = leave_aside(event.task) || delayed;
+  const bool in_room = !elsewhere && groups_.phase(group) == model::GroupPhase::Running;
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool tried = tasks[event.task].status == Status::Interrupt;
   conclude_waiting(event.task, model::Verdict::Skipped,
@@ -424,6 +425,10 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .message = std::move(ending.message)});
   grown_gpu_.erase(task);
   reached_memory_.erase(task);
+  count_for_those_who_need(task, ending.verdict);
+  // Who had it kept from starting wants that of a run that goes on, too.
+  const bool over = ending.verdict != model::Verdict::Stopped;
+  if (over && on_hold_.erase(task) > 0) tell_what_is_said(task, out);
 }
 
 /// `failure` is for one that has been tried.

@@ -7,6 +7,8 @@
 //   another is tried first       in none either, while its group is in trials_
 //   waits to be started          in waiting_
 //   waits for its retry's time   in delayed_, where it asks for nothing
+//   needs tasks that are open,
+//   or is on hold                in aside_
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
 //   has its verdict              in none of them any more, nor in passed_, grown_gpu_ or
 //                                reached_memory_
@@ -22,7 +24,8 @@
 // (3) `deadlines` has each Running::deadline, and nothing else. Only set_deadline() changes either.
 // (4) ahead_, ahead_on_gpus_ and ahead_cpus_ count the attempts that are Running::ahead. Only
 //     set_ahead() changes them.
-// (5) Tasks wait in waiting_ and in delayed_ only while their group is Running. A group with a task
+// (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. A group with a
+// task
 //     without a verdict is Blocked or Running, and one that is Running has such a task
 //     (group_book.h).
 // (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
@@ -57,6 +60,7 @@
 #include "model/waiting.h"
 #include "schedule/another_try.h"
 #include "schedule/delayed_tries.h"
+#include "schedule/durations.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/gpu_ledger.h"
@@ -67,6 +71,7 @@
 #include "schedule/paces.h"
 #include "schedule/scheduler.h"
 #include "schedule/startup_gate.h"
+#include "schedule/task_needs.h"
 #include "schedule/task_table.h"
 #include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
@@ -88,6 +93,8 @@ struct Scheduler::State {
   void interrupted(Instant at, const model::InterruptAsked& event, model::Decision& out);
   void kill_asked(Instant at, const model::KillAsked& event, model::Decision& out);
   void retry_asked(const model::RetryAsked& event, model::Decision& out);
+  void hold_asked(const model::HoldAsked& event, model::Decision& out);
+  void priority_asked(const model::PriorityAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
   /// Who says how far it is begins nothing more, and lives: others may begin.
@@ -109,6 +116,10 @@ struct Scheduler::State {
   [[nodiscard]] std::optional<Instant> next_trial_end() const;
   /// Says of those who wait for one that is tried first since when it trains.
   void tell_of_trials(model::Decision& out);
+
+  /// Looks at those who need tasks that have ended since this was called last. Returns whether some
+  /// wait for room now.
+  bool settle_needs(Instant at, model::Decision& out);
 
   /// When somebody may start who waits for another to settle on its GPU, whatever else happens.
   [[nodiscard]] std::optional<Instant> next_gate() const { return gate_opens_at_; }
@@ -213,13 +224,6 @@ struct Scheduler::State {
     bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
     bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
   };
-  /// How long the tasks of a group have trained that ended well.
-  struct Durations {
-    std::int64_t count = 0;
-    Duration sum{0};
-    Duration longest{0};
-  };
-
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];
   }
@@ -259,6 +263,7 @@ struct Scheduler::State {
   void leave_not_yet(model::TaskIndex task);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
+  void add_task_needs(const model::Plan& plan, const model::PlanStart& start);
   void go_on_with(const model::Plan& plan, const model::PlanStart& start);
   void tell_who_is_blocked(const model::PlanStart& start, model::Decision& out);
 
@@ -273,6 +278,23 @@ struct Scheduler::State {
   void misspoke(Running& running, std::string what, Instant at, model::Decision& out);
   void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
+
+  // Of those that need other tasks, and of those on hold.
+  enum class Fate : std::uint8_t { Open, Runs, Skipped, NotNeeded };
+  [[nodiscard]] Fate fate_of(model::TaskIndex task) const;
+  [[nodiscard]] bool is_not_to_run(model::TaskIndex task) const;
+  [[nodiscard]] std::string why_skipped(model::TaskIndex task) const;
+  bool conclude_if_not_to_run(model::TaskIndex task, model::Decision& out);
+  [[nodiscard]] bool stands_aside(model::TaskIndex task) const;
+  void stand_aside(model::TaskIndex task, model::Decision& out);
+  bool leave_aside(model::TaskIndex task);
+  std::vector<model::TaskIndex> take_aside(model::GroupIndex group);
+  [[nodiscard]] model::Reason reason_aside(model::ShapeIndex shape) const;
+  void count_for_those_who_need(model::TaskIndex task, model::Verdict verdict);
+  bool look_again_at(model::TaskIndex task, model::Decision& out);
+  bool take_out(model::TaskIndex task);
+  [[nodiscard]] int priority_of(model::TaskIndex task) const;
+  void tell_what_is_said(model::TaskIndex task, model::Decision& out) const;
 
   // Of those that begin anew.
   [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
@@ -436,6 +458,11 @@ struct Scheduler::State {
   std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
   /// How many tasks of a shape are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
+  TaskNeeds needs_;
+  std::vector<model::TaskIndex> concluded_;                        ///< For settle_needs().
+  std::map<model::ShapeIndex, std::set<model::TaskIndex>> aside_;  ///< No set is empty.
+  std::set<model::TaskIndex> on_hold_;                             ///< Without a verdict.
+  std::map<model::TaskIndex, int> priorities_;  ///< Of those of whom another was said.
   std::map<model::GroupIndex, Trial> trials_;
   /// Groups that end as one of their tasks has failed, and that still have others running.
   std::set<model::GroupIndex> failing_fast_;
@@ -447,8 +474,8 @@ struct Scheduler::State {
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
   std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
-  std::vector<Durations> durations_;                          ///< By group.
-  Durations all_durations_;                                   ///< The same over all groups.
+  std::vector<Durations> durations_;     ///< By group: of tasks that ended well.
+  Durations all_durations_;              ///< The same over all groups.
   std::vector<model::Reason> reasons_;   ///< By shape: why its tasks wait, as was last said.
   int told_ = 0;                         ///< How many shapes have a reason.
   model::Headroom headroom_;             ///< The headroom that was last said.

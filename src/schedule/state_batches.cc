@@ -1,5 +1,7 @@
 // The part of the scheduler by which a run grows.
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "model/waiting.h"
 #include "schedule/another_try.h"
 #include "schedule/group_book.h"
@@ -46,6 +49,7 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
     }
   }
   add_groups(plan, start);
+  add_task_needs(plan, start);
   reasons_.resize(shapes_.size());
   noted_in_.resize(shapes_.size(), 0);
   durations_.resize(groups_.size());
@@ -85,8 +89,33 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
                         {.memory = taken.memory, .gpu_memory = taken.gpu_memory});
     estimates_.took_of_gpu(group_of(task), taken.gpu_memory_written, taken.gpu_memory);
   }
+  for (const model::SaidOfTask& said : plan.said) {
+    const model::TaskIndex task{start.task + said.task.value};
+    if (said.on_hold && tasks[task].verdict == model::Verdict::None) on_hold_.insert(task);
+    if (!said.priority) continue;
+    priorities_[task] = *said.priority;
+    for (WaitingRoom* const room : {&waiting_, &loaded_}) room->set_priority(task, *said.priority);
+  }
   for (const model::SharingMeasured& before : plan.sharing) {
     prices_before_[{start.shape + before.shape.value}] = before;
+  }
+}
+
+/// One that needs others goes in the place of the first of these: it comes before what has not been
+/// begun.
+void Scheduler::State::add_task_needs(const model::Plan& plan, const model::PlanStart& start) {
+  needs_.add(plan.task_needs, start, tasks);
+  std::map<model::TaskIndex, model::TaskIndex> steads;
+  for (model::TaskNeed need : plan.task_needs) {
+    need.task.value += start.task;
+    need.needed.value += start.task;
+    const auto further = steads.find(need.needed);
+    const model::TaskIndex earlier = further == steads.end() ? need.needed : further->second;
+    const auto [stead, fresh] = steads.try_emplace(need.task, need.task);
+    stead->second = std::min(stead->second, earlier);
+  }
+  for (const auto& [task, earlier] : steads) {
+    for (WaitingRoom* const room : {&waiting_, &loaded_}) room->set_stead(task, earlier);
   }
 }
 
@@ -96,19 +125,26 @@ void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStar
   for (std::uint32_t group = 0; group < plan.groups.size(); ++group) {
     const std::uint32_t first = next;
     GroupBook::Counts counts;
+    bool conditional = false;
     while (next < plan.tasks.size() && plan.shape_of(model::TaskIndex{next}).group.value == group) {
       counts.count(plan.tasks[next].before, 1);
+      const model::RunIf condition = plan.shape_of(model::TaskIndex{next}).terms.run_if;
+      conditional = conditional || condition != model::RunIf::Success;
       ++next;
     }
     members_.emplace_back(model::TaskIndex{start.task + first},
                           model::TaskIndex{start.task + next});
     model::PlannedGroup added = plan.groups[group];
-    for (model::GroupIndex& needed : added.needs) needed.value += start.group;
+    for (std::vector<model::GroupIndex>* const needs : {&added.needs, &added.needs_by_task}) {
+      for (model::GroupIndex& needed : *needs) needed.value += start.group;
+    }
     for (const model::GroupIndex earlier : std::exchange(added.needs_earlier, {})) {
       check(earlier.value < start.group, "a group of an earlier batch");
       added.needs.push_back(earlier);
     }
-    groups_.add(std::move(added), counts);
+    using Patience = GroupBook::Patience;
+    groups_.add(std::move(added), counts,
+                conditional ? Patience::UntilAllHaveEnded : Patience::UntilOneFails);
   }
   check(next == plan.tasks.size(), "the tasks of a plan come group by group");
 }

@@ -42,12 +42,16 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
   out_of_order_ = true;
   out.changes.emplace_back(
       model::GroupChanged{.group = group, .phase = model::GroupPhase::Running});
+  for (const model::TaskIndex task : held_of(group)) {
+    if (conclude_if_not_to_run(task, out)) settle_reason(tasks[task].shape, out);
+  }
   if (groups_.planned(group).try_first && groups_.open(group) > 1) {
     begin_trial(group, out);
   } else {
     for (const model::TaskIndex task : held_of(group)) wait_to_start(task, out);
   }
-  // All of its tasks had finished in an earlier execution. Who needs it is looked at by the caller.
+  // None of its tasks is to run, or all had finished in an earlier execution. Who needs it is
+  // looked at by the caller.
   if (groups_.open(group) > 0) return;
   const model::GroupPhase result = groups_.result(group);
   groups_.enter(group, result);

@@ -69,8 +69,7 @@ void Scheduler::State::put_in_order() {
     gpus = gpus || shape.terms.request.gpus > 0;
     known = known && shape.terms.train_expected > Duration{0};
     // Who goes first is said then.
-    known =
-        known && (open.empty() || shape.terms.priority == shape_of(open.front()).terms.priority);
+    known = known && (open.empty() || priority_of(task) == priority_of(open.front()));
     differ = differ || (!open.empty() && tasks[task].shape != tasks[open.front()].shape);
     // Without foresight only whether there are GPUs still matters.
     if (!known && (gpus || !policy_.looks_ahead)) break;

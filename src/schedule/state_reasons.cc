@@ -52,6 +52,7 @@ void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& o
     return set_reason(
         shape, {.cause = model::Cause::NotYet, .needs = {}, .not_before = start_of(shape)}, out);
   }
+  if (aside_.contains(shape)) return set_reason(shape, reason_aside(shape), out);
   if (!somebody_waits(shape)) clear_reason(shape, out);
 }
 
@@ -60,7 +61,8 @@ void Scheduler::State::note_queued(model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     const model::Cause told = reasons_[lane.shape.value].cause;
     if (told == model::Cause::None || told == model::Cause::Group ||
-        told == model::Cause::TriedFirst || told == model::Cause::NotYet)
+        told == model::Cause::TriedFirst || told == model::Cause::NotYet ||
+        told == model::Cause::Needs || told == model::Cause::Held)
       note_reason(lane, model::Cause::Queued, {}, out);
   }
 }

@@ -20,6 +20,7 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   if (!may) return;
   const model::GroupIndex group = group_of(event.task);
   groups_.task_reopened(group, tasks[event.task].verdict);
+  needs_.reopened(event.task, tasks[event.task].verdict);
   tasks.reopen(event.task);
   out.changes.emplace_back(model::TaskChanged{.key = {.task = event.task, .attempt = 0}});
   ask_for(event, out);
@@ -44,14 +45,14 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   }
 }
 
-/// Where what its group needs will not come to be, or the group is just ending as one of it failed,
+/// Where what it needs will not come to be, or the group is just ending as one of it failed,
 /// it would only be skipped.
 bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   if (interrupts_ > 0 || !tasks.knows(task)) return false;
   const model::Verdict verdict = tasks[task].verdict;
   if (verdict == model::Verdict::None || verdict == model::Verdict::Finished) return false;
   const model::GroupIndex group = group_of(task);
-  if (groups_.outlook(group).phase == model::GroupPhase::Skipped) return false;
+  if (is_not_to_run(task)) return false;
   return !failing_fast_.contains(group);
 }
 

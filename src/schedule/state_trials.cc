@@ -71,7 +71,9 @@ model::Request Scheduler::State::whole_request_of(model::TaskIndex task) const {
 /// The largest is tried; of several the first in the job file. It stands for the others: where it
 /// finds room and memory they do.
 void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out) {
-  const std::vector<model::TaskIndex> open = held_of(group);
+  std::vector<model::TaskIndex> open = held_of(group);
+  std::erase_if(open, [this](model::TaskIndex each) { return is_not_to_run(each); });
+  if (open.empty()) return;
   const model::TaskIndex task = *std::ranges::max_element(
       open, asks_for_less, [this](model::TaskIndex each) { return whole_request_of(each); });
   trials_[group] = {.task = task, .told_since = {}};
@@ -80,9 +82,14 @@ void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out
 }
 
 void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out) {
+  if (stands_aside(task)) return stand_aside(task, out);
+  // What it needs has just failed: settle_needs() ends it in this turn.
+  if (is_not_to_run(task)) return;
   const auto reached = reached_memory_.extract(task);
   const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
-  if (shape_of(task).terms.start_after > Duration{0}) {
+  // Who waits for another try has waited for that before.
+  const bool first = tasks[task].status != Status::Interrupt;
+  if (first && shape_of(task).terms.start_after > Duration{0}) {
     const model::ShapeIndex shape = tasks[task].shape;
     // Also where that is past: those who come back are looked at in this very turn.
     delayed_.add(task, start_of(shape), memory);

@@ -243,6 +243,7 @@ std::vector<model::TaskIndex> Scheduler::State::take_waiting(model::GroupIndex g
   }
   if (trials_.contains(group)) std::ranges::copy(held_of(group), std::back_inserter(taken));
   trials_.erase(group);
+  std::ranges::copy(take_aside(group), std::back_inserter(taken));
   return taken;
 }
 

@@ -71,6 +71,10 @@ inline std::string told(const model::Change& change, const model::Headroom& room
         return fmt::format("{}; tries {}/{}/{}/{}", text, it.tries.load, it.tries.train,
                            it.tries.preempted, it.tries.crowded);
       },
+      [](const model::SaidOfTask& it) {
+        return fmt::format("{} {}{}", it.task.value, it.on_hold ? "on hold" : "not on hold",
+                           it.priority ? fmt::format(", priority {}", *it.priority) : "");
+      },
       [](const model::Learned& it) {
         return fmt::format("shape {} learns of {}: {}, {} on GPUs", it.shape.value, it.tasks,
                            to_text(it.memory), to_text(it.gpu_memory));

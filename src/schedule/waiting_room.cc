@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,9 +32,13 @@ void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::Gro
 }
 
 void WaitingRoom::set_priority(model::TaskIndex task, int priority) {
-  if (priority == 0) return;
+  if (priority == 0 && task.value >= priorities_.size()) return;
   if (task.value >= priorities_.size()) priorities_.resize(std::size_t{task.value} + 1, 0);
   priorities_[task.value] = priority;
+}
+
+void WaitingRoom::set_stead(model::TaskIndex task, model::TaskIndex earlier) {
+  steads_[task] = earlier;
 }
 
 void WaitingRoom::set_turns(std::vector<std::int64_t> turns) {
@@ -60,19 +66,26 @@ model::TaskIndex WaitingRoom::take_head(std::uint32_t index) {
   return head;
 }
 
-void WaitingRoom::remove(model::TaskIndex task) {
+std::optional<WaitingRoom::Place> WaitingRoom::place_of(model::TaskIndex task) const {
+  const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
-    Lane& lane = lanes_[index];
-    const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
-    const auto found = std::ranges::lower_bound(lane.tasks, precedence_of(task), {}, precedence);
-    if (found == lane.tasks.end() || *found != task) continue;
-    step_back(index);
-    lane.tasks.erase(found);
-    if (!lane.tasks.empty()) stand(index);
-    leave(lane.shape);
-    return;
+    const std::deque<model::TaskIndex>& tasks = lanes_[index].tasks;
+    const auto found = std::ranges::lower_bound(tasks, precedence_of(task), {}, precedence);
+    if (found == tasks.end() || *found != task) continue;
+    return Place{.lane = index, .position = found - tasks.begin()};
   }
-  check(false, "a task is removed from where it waits");
+  return std::nullopt;
+}
+
+model::Request WaitingRoom::remove(model::TaskIndex task) {
+  const std::optional<Place> place = place_of(task);
+  check(place.has_value(), "a task is removed from where it waits");
+  Lane& lane = lanes_[place->lane];
+  step_back(place->lane);
+  lane.tasks.erase(lane.tasks.begin() + place->position);
+  if (!lane.tasks.empty()) stand(place->lane);
+  leave(lane.shape);
+  return lane.request;
 }
 
 std::vector<model::TaskIndex> WaitingRoom::clear(model::GroupIndex group) {

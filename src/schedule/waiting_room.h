@@ -1,7 +1,7 @@
 // The tasks that wait for what they asked for, in lanes: tasks of one shape that ask for the same.
 // A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
-// priorities, of their turns where these are alike, and of the job file where those are; so only
-// the head of a lane is ever looked at.
+// priorities, of their turns where these are alike, and of the job file where those are, one that
+// needs others in the place of the first of them; so only the head of a lane is ever looked at.
 //
 // order_ has one Head for each lane with somebody in it, that of its head, so whatever changes a
 // head takes the Head out before and puts it in after. A lane that has become empty stays: its
@@ -13,6 +13,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ class WaitingRoom {
   struct Precedence {
     int behind = 0;  ///< What was said of its priority, negated.
     std::int64_t turn = 0;
+    model::TaskIndex in_stead_of;
     model::TaskIndex task;
     friend auto operator<=>(const Precedence&, const Precedence&) = default;
   };
@@ -51,19 +53,26 @@ class WaitingRoom {
   /// The first first.
   using Order = std::set<Head>;
 
-  /// Before the task waits here for the first time. The larger goes first; 0 where nothing is said.
+  /// While the task does not wait here. The larger goes first; 0 where nothing is said.
   void set_priority(model::TaskIndex task, int priority);
+
+  /// Before the task waits here for the first time: it goes where that earlier one would. So what
+  /// has been begun, as the training of a cell, is brought to its end before more is begun.
+  void set_stead(model::TaskIndex task, model::TaskIndex earlier);
 
   /// Smaller turns go first, of tasks of the same priority. By task; empty: all are alike. Who
   /// waits is put in order anew. A task that was added to the run since has no turn, and goes last.
   void set_turns(std::vector<std::int64_t> turns);
   [[nodiscard]] Precedence precedence_of(model::TaskIndex task) const {
     const int behind = task.value < priorities_.size() ? -priorities_[task.value] : 0;
-    if (turns_.empty()) return {.behind = behind, .turn = 0, .task = task};
-    const bool has_one = task.value < turns_.size();
-    return {.behind = behind,
-            .turn = has_one ? turns_[task.value] : std::numeric_limits<std::int64_t>::max(),
-            .task = task};
+    const auto stead = steads_.find(task);
+    const model::TaskIndex earlier = stead == steads_.end() ? task : stead->second;
+    std::int64_t turn = 0;
+    if (!turns_.empty()) {
+      const bool has_one = task.value < turns_.size();
+      turn = has_one ? turns_[task.value] : std::numeric_limits<std::int64_t>::max();
+    }
+    return {.behind = behind, .turn = turn, .in_stead_of = earlier, .task = task};
   }
 
   void add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
@@ -72,8 +81,12 @@ class WaitingRoom {
   /// Takes the head out of a lane.
   model::TaskIndex take_head(std::uint32_t index);
 
-  /// Takes a task out of wherever it waits. Costs O(lanes + tasks of its lane).
-  void remove(model::TaskIndex task);
+  /// Whether it waits here. Costs O(lanes * log(tasks of one)), as remove() does.
+  [[nodiscard]] bool holds(model::TaskIndex task) const { return place_of(task).has_value(); }
+
+  /// Takes a task out of wherever it waits; returns what it asked for. Costs O(tasks of its lane)
+  /// more.
+  model::Request remove(model::TaskIndex task);
 
   /// Empties all lanes of a group; returns who was there, in order.
   std::vector<model::TaskIndex> clear(model::GroupIndex group);
@@ -84,6 +97,11 @@ class WaitingRoom {
   [[nodiscard]] std::uint32_t waiting_in(model::ShapeIndex shape) const;
 
  private:
+  struct Place {
+    std::uint32_t lane = 0;
+    std::ptrdiff_t position = 0;
+  };
+  [[nodiscard]] std::optional<Place> place_of(model::TaskIndex task) const;
   void leave(model::ShapeIndex shape) { --waiting_[shape]; }
   void stand(std::uint32_t index) {
     order_.insert({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
@@ -94,6 +112,7 @@ class WaitingRoom {
 
   std::vector<int> priorities_;  ///< By task, as far as any is not 0.
   std::vector<std::int64_t> turns_;
+  std::map<model::TaskIndex, model::TaskIndex> steads_;  ///< Of the few that go in another's.
 
   std::vector<Lane> lanes_;
   std::map<std::pair<model::ShapeIndex, model::Request>, std::uint32_t> index_;  ///< Into lanes_.

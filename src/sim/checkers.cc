@@ -65,6 +65,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   reached_due_.reset();
   kill_of_.reset();
   retry_of_.reset();
+  said_due_.reset();
   said_free_.reset();
   oldest_.reset();
   oldest_loaded_.reset();
@@ -114,6 +115,8 @@ void Checkers::happened(const model::Event& event) {
       },
       [&](const model::KillAsked& it) { kill_asked(it); },
       [&](const model::RetryAsked& it) { retry_asked(it); },
+      [&](const model::HoldAsked& it) { hold_asked(it); },
+      [&](const model::PriorityAsked& it) { priority_asked(it); },
       [&](const model::BatchAdded& it) {
         outside_.add(*it.plan, it.number == 1 ? Instant{} : event.at);
         for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);

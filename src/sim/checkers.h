@@ -92,6 +92,12 @@ class Checkers {
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
   void retry_asked(const model::RetryAsked& news);
+  void hold_asked(const model::HoldAsked& news);
+  void priority_asked(const model::PriorityAsked& news);
+  void changed(const model::SaidOfTask& change);
+  void check_who_stands_aside();
+  /// Whether this is a verdict that follows from what the task needs.
+  [[nodiscard]] bool follows_from_needs(model::TaskIndex index, model::Verdict verdict) const;
   [[nodiscard]] bool may_begin_anew(model::TaskIndex index) const;
   void began_anew(const model::TaskChanged& change);
   [[nodiscard]] bool may_be_blocked_again(const SeenGroup& group) const;
@@ -184,6 +190,7 @@ class Checkers {
   std::optional<model::Headroom> said_free_;   ///< With this event.
   std::optional<model::TaskIndex> kill_of_;    ///< Waited when it was asked for.
   std::optional<model::RetryAsked> retry_of_;  ///< May begin anew, and has not yet.
+  std::optional<model::SaidOfTask> said_due_;  ///< What has to be written down of what was said.
   std::optional<model::TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 
   /// What was kept for that one when it was first seen to be owed its room; within, nothing where

@@ -17,6 +17,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "model/waiting.h"
 #include "sim/checkers.h"
 #include "sim/faults.h"
@@ -64,6 +65,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   task.back_at.reset();
   task.begins_at.reset();
   outside_.waiting.erase(index);
+  outside_.aside.erase(index);
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
   if (about_ != index) outside_.leave_trial(index);
@@ -74,6 +76,7 @@ void Checkers::changed(const model::TaskChanged& change) {
       if (outside_.task(other).group == task.group) not_again(attempt, StopReason::FailFast);
     }
   }
+  outside_.let_in();
 }
 
 void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& before) {
@@ -98,15 +101,13 @@ void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& b
               "waits when the run is interrupted, and is stopped");
     return;
   }
-  bool needs_failed = false;
-  for (const model::GroupIndex needed : outside_.plan.groups[before.group.value].needs) {
-    const model::GroupPhase phase = outside_.groups[needed.value].phase;
-    needs_failed =
-        needs_failed || phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped;
+  if (follows_from_needs(index, change.verdict)) {
+    counts_.count(change.verdict == model::Verdict::NotNeeded ? Fault::NotNeeded
+                                                              : Fault::SkippedForNeeds);
+    return;
   }
   const bool no_gpu = !outside_.gpus.may_ever_fit(outside_.whole(index), now_);
-  const bool has_cause =
-      kill_of_ == index || group.tripped || group.first_failed || needs_failed || no_gpu;
+  const bool has_cause = kill_of_ == index || group.tripped || group.first_failed || no_gpu;
   expect_of(index, has_cause, "one that waits ends only for a cause");
   const model::Verdict right = tried ? model::Verdict::Failed : model::Verdict::Skipped;
   expect_of(index, change.verdict == right,
@@ -119,6 +120,10 @@ void Checkers::changed(const model::GroupChanged& change) {
   SeenGroup& group = outside_.groups[change.group.value];
   const auto& needs = outside_.plan.groups[change.group.value].needs;
   const auto phase_of = [&](model::GroupIndex other) { return outside_.groups[other.value].phase; };
+  const auto is_over = [&](model::GroupIndex other) {
+    return phase_of(other) != model::GroupPhase::Blocked &&
+           phase_of(other) != model::GroupPhase::Running;
+  };
   bool order = false;
   switch (change.phase) {
     case model::GroupPhase::Blocked:
@@ -132,12 +137,14 @@ void Checkers::changed(const model::GroupChanged& change) {
     case model::GroupPhase::Running:
       order = group.phase == model::GroupPhase::Blocked && outside_.interrupts == 0 &&
               std::ranges::all_of(needs, [&](model::GroupIndex it) {
-                return phase_of(it) == model::GroupPhase::Finished;
+                return phase_of(it) == model::GroupPhase::Finished ||
+                       (outside_.is_patient(change.group) && is_over(it));
               });
       break;
     case model::GroupPhase::Skipped:
       order = group.phase == model::GroupPhase::Blocked && !change.message.empty() &&
-              group.open == 0 && std::ranges::any_of(needs, [&](model::GroupIndex it) {
+              group.open == 0 && !outside_.is_patient(change.group) &&
+              std::ranges::any_of(needs, [&](model::GroupIndex it) {
                 return phase_of(it) == model::GroupPhase::Failed ||
                        phase_of(it) == model::GroupPhase::Skipped;
               });
@@ -152,6 +159,7 @@ void Checkers::changed(const model::GroupChanged& change) {
     }
   }
   expect(order, "groups run in the order of their needs, and end when their tasks have");
+  group.after_failure = outside_.needs_a_bad_group(change.group);
   group.phase = change.phase;
   if (change.phase == model::GroupPhase::Running) outside_.open(change.group);
   bool failed = false;
@@ -246,13 +254,11 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
   const SeenGroup& group = outside_.groups[task.group.value];
   expect_of(index, group.phase == model::GroupPhase::Running, "starts while its group runs");
   expect_of(index, !group.tripped, "nothing of a group starts after it failed fast");
-  for (const model::GroupIndex needed : outside_.plan.groups[task.group.value].needs) {
-    const bool over = std::ranges::all_of(outside_.tasks, [&](const SeenTask& other) {
-      return other.group != needed || other.verdict == model::Verdict::Finished ||
-             other.verdict == model::Verdict::LeftOut;
-    });
-    expect_of(index, over, "starts after all that its group needs has finished");
-  }
+  // What has failed may have begun anew since; who runs whatever has become of it does not mind.
+  const bool wants_success = outside_.shape_of(index).terms.run_if == model::RunIf::Success;
+  expect_of(index, !wants_success || outside_.fate_of(index) == Outside::Fate::Runs,
+            "starts after all that it and its group need has finished");
+  expect_of(index, !task.on_hold, "does not start while it is on hold");
   const bool first = task.attempt == outside_.plan.tasks[index.value].first_attempt;
   if (first && task.goes_on) counts_.count(Fault::GoesOn);
   const model::Request& written = outside_.shape_of(index).terms.request;

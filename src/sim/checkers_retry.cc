@@ -1,5 +1,4 @@
 // What a task that begins anew must be from then on, as somebody asked for it.
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
@@ -34,12 +32,8 @@ bool Checkers::may_begin_anew(model::TaskIndex index) const {
   if (task.verdict == model::Verdict::None || task.verdict == model::Verdict::Finished) {
     return false;
   }
-  const model::PlannedGroup& planned = outside_.plan.groups[task.group.value];
-  const bool hopeless = std::ranges::any_of(planned.needs, [this](model::GroupIndex needed) {
-    const model::GroupPhase phase = outside_.groups[needed.value].phase;
-    return phase == model::GroupPhase::Failed || phase == model::GroupPhase::Skipped ||
-           phase == model::GroupPhase::Stopped;
-  });
+  const Outside::Fate fate = outside_.fate_of(index);
+  const bool hopeless = fate == Outside::Fate::Skipped || fate == Outside::Fate::NotNeeded;
   const SeenGroup& group = outside_.groups[task.group.value];
   const bool ending = group.tripped && group.phase == model::GroupPhase::Running;
   return !hopeless && !ending;
@@ -55,7 +49,9 @@ void Checkers::began_anew(const model::TaskChanged& change) {
   if (complaint_) return;
   SeenTask& task = outside_.task(index);
   const std::uint32_t next = task.next_attempt;
+  const int priority = task.priority;
   task = outside_.begun(task.shape, next);
+  task.priority = priority;
   // The number of its attempt is not the first one of the plan.
   task.again = true;
   const model::Terms& terms = outside_.shape_of(index).terms;

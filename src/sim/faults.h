@@ -80,12 +80,16 @@ enum class Fault : std::uint8_t {
   KillOfUnknown,
   RetryOfEnded,  ///< No fault, and as good a trial: it begins anew.
   RetryRefused,
-  StartsLater,   ///< No fault, and as good a trial: its time comes.
-  LateBatch,     ///< No fault, and as good a trial: the run grows while it runs.
-  GoesOn,        ///< The same: a task of a resumed run starts with what it had reached.
-  TaughtBefore,  ///< The same: one that had finished before teaches the others.
-  TrialLives,    ///< One that is tried first lives long enough for the others to start.
-  TrialTells,    ///< It says how far it is.
+  PutOnHold,        ///< No fault, and as good a trial: it does not start until it is released.
+  OtherPriority,    ///< The same: it goes first, or last, from now on.
+  SkippedForNeeds,  ///< What it or its group needs has failed.
+  NotNeeded,        ///< It was to run after a failure, and there was none.
+  StartsLater,      ///< No fault, and as good a trial: its time comes.
+  LateBatch,        ///< No fault, and as good a trial: the run grows while it runs.
+  GoesOn,           ///< The same: a task of a resumed run starts with what it had reached.
+  TaughtBefore,     ///< The same: one that had finished before teaches the others.
+  TrialLives,       ///< One that is tried first lives long enough for the others to start.
+  TrialTells,       ///< It says how far it is.
   TrialFails,
   // Of the news.
   OldNews,        ///< About an attempt that was over before.

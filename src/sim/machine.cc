@@ -457,6 +457,18 @@ void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
   }
   tell(model::KillAsked{.task = task, .request = next_request_++});
   if (random_.one_in(6)) tell(model::KillAsked{.task = task, .request = next_request_++});
+  // Another one is kept from starting for a while, or is to go before or after the others.
+  const model::TaskIndex other{static_cast<std::uint32_t>(random_.below(tasks))};
+  if (random_.one_in(2)) {
+    tell(model::HoldAsked{.task = other, .request = next_request_++});
+    at(now_ + Duration{random_.between(0, 30'000)}, [this, other] {
+      tell(model::HoldAsked{.task = other, .request = next_request_++, .hold = false});
+    });
+  } else {
+    tell(model::PriorityAsked{.task = other,
+                              .request = next_request_++,
+                              .priority = static_cast<int>(random_.between(-2, 2))});
+  }
   if (random_.one_in(2)) return;
   // Who asked for its end comes to want it after all, some time later.
   const Duration later{random_.one_in(4) ? 0 : random_.between(1, 40'000)};

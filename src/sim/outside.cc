@@ -59,8 +59,10 @@ void Outside::add(const model::Plan& batch, Instant since) {
                                               : Status::Init;
       task.verdict = planned.before;
     }
+    task.priority = plan.shapes[planned.shape.value].terms.priority;
     tasks.push_back(task);
   }
+  add_needs(batch, first);
   go_on_with(batch, first);
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,6 +58,8 @@ struct SeenTask {
   int crowded = 0;                   ///< How often others were to blame for a lack of memory.
   bool again = false;                ///< It may be started once more.
   bool goes_on = false;              ///< It had been tried before the run was resumed.
+  bool on_hold = false;              ///< Somebody keeps it from starting.
+  int priority = 0;                  ///< As it was said last.
   std::optional<Instant> begins_at;  ///< It is to start no earlier.
   std::optional<Instant> back_at;    ///< It waits until then for another try.
   model::Request request;            ///< What its next attempt asks for when it starts,
@@ -124,7 +127,8 @@ struct SeenGroup {
   Instant since;           ///< When its batch came, or the run began.
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
-  bool tripped = false;                         ///< It fails fast, and one of its tasks has failed.
+  bool after_failure = false;  ///< Some of what it needs had ended badly when it began.
+  bool tripped = false;        ///< It fails fast, and one of its tasks has failed.
   std::optional<model::TaskIndex> tried_first;  ///< While the others wait for it.
   bool first_failed = false;                    ///< That one has, by itself.
   std::int64_t ended_well = 0;
@@ -163,6 +167,11 @@ struct Outside {
   std::map<model::TaskIndex, SeenAttempt> running;
   std::map<model::TaskIndex, Duration> time_limits;  ///< That others were asked for.
   std::set<model::TaskIndex> waiting;  ///< Those of groups that run and try nobody first.
+  /// Those of such groups that need tasks which have not ended, or are on hold.
+  std::set<model::TaskIndex> aside;
+  /// What each needs itself, and in whose place it goes.
+  std::map<model::TaskIndex, std::vector<model::TaskIndex>> needed;
+  std::map<model::TaskIndex, model::TaskIndex> steads;
   std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
   std::set<model::TaskIndex> started;  ///< After this event, oldest first.
   /// After this event: those that had room when they were looked at, and wait for another to
@@ -198,6 +207,20 @@ struct Outside {
   void open(model::GroupIndex group);
   /// Of a group that runs: the task waits for room, or for the time of its start.
   void begin_to_wait(model::TaskIndex index);
+  /// What becomes of one without a verdict, by what it and its group need.
+  enum class Fate : std::uint8_t { Open, Runs, Skipped, NotNeeded };
+  [[nodiscard]] Fate fate_of(model::TaskIndex index) const;
+  [[nodiscard]] bool needs_a_bad_group(model::GroupIndex index) const;
+  [[nodiscard]] bool needs_open_tasks(model::TaskIndex index) const;
+  /// Whether some of the group run after a failure, too.
+  [[nodiscard]] bool is_patient(model::GroupIndex group) const;
+  /// Who stands aside in vain waits from now on.
+  void let_in();
+  void put_on_hold(model::TaskIndex index);
+  void release_from_hold(model::TaskIndex index);
+  void add_needs(const model::Plan& batch, std::uint32_t first);
+  /// Before the order of the job file: what has been begun is brought to its end.
+  [[nodiscard]] std::pair<model::TaskIndex, model::TaskIndex> place(model::TaskIndex index) const;
   /// The others wait for room now.
   void end_trial(model::GroupIndex group);
   /// It has its verdict for what others did: another one is tried, where somebody still waits.

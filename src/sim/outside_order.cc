@@ -32,10 +32,11 @@ std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
 }
 
 bool Outside::starts_before(model::TaskIndex one, model::TaskIndex other) const {
-  const int first = shape_of(one).terms.priority;
-  const int second = shape_of(other).terms.priority;
+  const int first = task(one).priority;
+  const int second = task(other).priority;
   if (first != second) return first > second;
-  return std::pair(part_of_machine(one), one) < std::pair(part_of_machine(other), other);
+  return std::pair(part_of_machine(one), place(one)) <
+         std::pair(part_of_machine(other), place(other));
 }
 
 std::vector<model::TaskIndex> Outside::waiting_in_order() const {
@@ -52,10 +53,10 @@ bool Outside::trains_before(model::TaskIndex one, model::TaskIndex other) const 
     const bool whole = request.gpus > 0 && request.gpu_memory == Bytes{};
     return whole ? gib(std::int64_t{1} << 20) : request.gpu_memory;
   };
-  const int first = shape_of(one).terms.priority;
-  const int second = shape_of(other).terms.priority;
+  const int first = task(one).priority;
+  const int second = task(other).priority;
   if (first != second) return first > second;
-  return size(one) != size(other) ? size(one) > size(other) : one < other;
+  return size(one) != size(other) ? size(one) > size(other) : place(one) < place(other);
 }
 
 std::vector<model::TaskIndex> Outside::loaded_in_order() const {

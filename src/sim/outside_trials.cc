@@ -24,6 +24,12 @@ std::vector<model::TaskIndex> Outside::open_tasks_of(model::GroupIndex group) co
 }
 
 void Outside::begin_to_wait(model::TaskIndex index) {
+  if (task(index).on_hold || needs_open_tasks(index)) {
+    aside.insert(index);
+    return;
+  }
+  // It ends in this turn, as what it needs has just failed.
+  if (fate_of(index) != Fate::Runs) return;
   const Instant begins = groups[task(index).group.value].since + shape_of(index).terms.start_after;
   if (begins > latest) {
     task(index).begins_at = begins;
@@ -49,8 +55,14 @@ void Outside::try_one_of(const std::vector<model::TaskIndex>& open) {
     return std::tuple(whole ? on_gpus.gpus : 0, on_gpus.gpus * on_gpus.gpu_memory.count,
                       task(index).request.memory);
   };
-  model::TaskIndex largest = open.front();
-  for (const model::TaskIndex index : open) {
+  std::vector<model::TaskIndex> may_run = open;
+  std::erase_if(may_run, [this](model::TaskIndex index) {
+    const Fate fate = fate_of(index);
+    return fate == Fate::Skipped || fate == Fate::NotNeeded;
+  });
+  if (may_run.empty()) return;
+  model::TaskIndex largest = may_run.front();
+  for (const model::TaskIndex index : may_run) {
     if (size(index) > size(largest)) largest = index;
   }
   groups[task(largest).group.value].tried_first = largest;

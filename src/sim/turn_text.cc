@@ -84,6 +84,14 @@ std::string words(const model::What& what) {
         return fmt::format("another try of task {} asked (request {}) with {} and {} of a GPU",
                            it.task.value, it.request, to_text(it.memory), to_text(it.gpu_memory));
       },
+      [](const model::HoldAsked& it) {
+        return fmt::format("task {} is to be {} (request {})", it.task.value,
+                           it.hold ? "put on hold" : "released", it.request);
+      },
+      [](const model::PriorityAsked& it) {
+        return fmt::format("task {} is to have priority {} (request {})", it.task.value,
+                           it.priority, it.request);
+      },
       [](const model::BatchAdded& it) {
         return fmt::format("batch {} with {} tasks is added", it.number, it.plan->tasks.size());
       },
@@ -123,6 +131,10 @@ std::string words(const model::Change& change) {
         return fmt::format("task {} has reached {}, {} on GPUs{}", it.task.value,
                            to_text(it.memory), to_text(it.gpu_memory),
                            it.largest ? ", the largest for itself" : "");
+      },
+      [](const model::SaidOfTask& it) {
+        return fmt::format("task {} {}, its priority is {}", it.task.value,
+                           it.on_hold ? "is on hold" : "may start", it.priority.value_or(0));
       },
       [](const model::Learned& it) {
         return fmt::format("shape {} is given {}, {} on GPUs, as was learned of {}", it.shape.value,

@@ -22,6 +22,7 @@
 #include "sim/behaviour.h"
 #include "sim/random.h"
 #include "sim/workload_batches.h"
+#include "sim/workload_needs.h"
 
 namespace trainyard::sim {
 namespace {
@@ -431,6 +432,7 @@ Workload make_workload(std::uint64_t seed) {
   const auto last = static_cast<std::uint32_t>(made.plan.groups.size() - 1);
   while (made.plan.tasks.size() < 30) add_tasks(made.plan, shapes.make({last}, {}, {}), 2);
   make_some_start_later(made.plan, seed);
+  make_some_need_tasks(made.plan, seed);
   if (flavour == Flavour::Ordinary && random.one_in(8)) give_a_past(made.plan, random);
   made.troubles = make_troubles(random, made, flavour);
   made.additions = cut_into_additions(made.plan, random);

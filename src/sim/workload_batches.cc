@@ -65,8 +65,17 @@ void give_a_past(model::Plan& plan, Random& random) {
 
 namespace {
 
-/// Whether the groups from here on can come later: none before needs one of them.
+/// Whether the groups from here on can come later: none before needs one of them, and none of them
+/// needs tasks of one before.
 bool may_be_cut(const model::Plan& plan, std::uint32_t group) {
+  const auto crosses = [&](std::uint32_t own) {
+    return std::ranges::any_of(plan.groups[own].needs_by_task, [&](model::GroupIndex need) {
+      return (need.value < group) != (own < group);
+    });
+  };
+  for (std::uint32_t own = 0; own < plan.groups.size(); ++own) {
+    if (crosses(own)) return false;
+  }
   return std::ranges::all_of(
       plan.groups.begin(), plan.groups.begin() + group, [group](const model::PlannedGroup& it) {
         return std::ranges::all_of(it.needs,
@@ -83,6 +92,7 @@ model::Plan part_of(const model::Plan& whole, std::uint32_t first, std::uint32_t
       const bool own = need.value >= first;
       (own ? group.needs : group.needs_earlier).push_back({own ? need.value - first : need.value});
     }
+    for (model::GroupIndex& need : group.needs_by_task) need.value -= first;
     part.groups.push_back(std::move(group));
   }
   std::uint32_t shapes_before = 0;
@@ -102,6 +112,12 @@ model::Plan part_of(const model::Plan& whole, std::uint32_t first, std::uint32_t
   const auto is_in_part = [&](model::TaskIndex task) {
     return task.value >= tasks_before && task.value < tasks_before + part.tasks.size();
   };
+  for (model::TaskNeed need : whole.task_needs) {
+    if (!is_in_part(need.task)) continue;
+    need.task.value -= tasks_before;
+    need.needed.value -= tasks_before;
+    part.task_needs.push_back(need);
+  }
   for (model::Reached reached : whole.reached) {
     if (!is_in_part(reached.task)) continue;
     reached.task.value -= tasks_before;

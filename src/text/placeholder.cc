@@ -29,8 +29,10 @@ bool continues_identifier(char byte) {
   return starts_identifier(byte) || (byte >= '0' && byte <= '9') || byte == '-';
 }
 
+/// With the name of a group, and of a key, that may have any characters but braces.
 std::string_view leading_identifier(std::string_view text) {
   if (text.empty() || !starts_identifier(text.front())) return {};
+  if (text.starts_with("needs.")) return text.substr(0, text.find_first_of("{}\n"));
   const auto end = std::ranges::find_if_not(text, continues_identifier);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
@@ -95,6 +97,15 @@ std::expected<ShellContext, std::string> context_of(const Piece& piece, std::str
   return *context;
 }
 
+/// Whether what ends a word of a command, or begins one, is on both sides.
+bool stands_alone(std::string_view text, std::size_t at, std::size_t length) {
+  constexpr std::string_view kBefore = " \t\r\n;&|(";
+  constexpr std::string_view kBehind = " \t\r\n;&|)";
+  const std::size_t end = at + length;
+  return (at == 0 || kBefore.contains(text[at - 1])) &&
+         (end == text.size() || kBehind.contains(text[end]));
+}
+
 /// It is told of the first value in a document: which of them it is about is not known any more.
 void add_late(const ShellRefusal& why, const Template::Names& names, Template::Read& read) {
   const auto slot = read.text.first_in_document();
@@ -107,7 +118,7 @@ void add_late(const ShellRefusal& why, const Template::Names& names, Template::R
 }  // namespace
 
 bool is_identifier(std::string_view text) {
-  return !text.empty() && leading_identifier(text).size() == text.size();
+  return !text.empty() && !text.contains('.') && leading_identifier(text).size() == text.size();
 }
 
 Template::Read Template::read(std::string_view text, const Names& names) {
@@ -131,6 +142,8 @@ Template::Read Template::read(std::string_view text, const Names& names) {
             {.text_before = static_cast<std::uint32_t>(literal.size() - part_start),
              .slot = static_cast<std::uint16_t>(found - names.names.begin()),
              .in_shell = names.in_shell,
+             .own_word = names.in_shell && context->quoting == Quoting::Word &&
+                         stands_alone(text, at, piece.length),
              .context = *context});
         part_start = literal.size();
         at += piece.length;
@@ -171,7 +184,22 @@ std::string Template::fill(const Bindings& bindings) const {
   return filled;
 }
 
-Template::Command Template::command(const Bindings& bindings) const {
+std::optional<std::size_t> Template::only_slot() const {
+  if (parts_.size() != 1 || !literal_.empty()) return std::nullopt;
+  return parts_.front().slot;
+}
+
+std::vector<std::size_t> Template::slots_as_words() const {
+  std::vector<std::size_t> slots;
+  for (const Part& part : parts_) {
+    if (part.own_word && std::ranges::find(slots, part.slot) == slots.end()) {
+      slots.push_back(part.slot);
+    }
+  }
+  return slots;
+}
+
+Template::Command Template::command(const Bindings& bindings, const Lists& lists) const {
   Command command;
   std::vector<std::size_t> slots;  // Of the variables, in their order.
   std::size_t at = 0;
@@ -181,6 +209,11 @@ Template::Command Template::command(const Bindings& bindings) const {
     at += part.text_before;
     // Nothing reads a comment, so its value need not be there.
     if (part.context.quoting == Quoting::Comment) continue;
+    if (const auto list = lists.find(part.slot); list != lists.end() && part.own_word) {
+      command.text += "\"$@\"";
+      command.parameters = list->second;
+      continue;
+    }
     const auto known = std::ranges::find(slots, part.slot);
     const auto number = known - slots.begin() + 1;
     std::string name = fmt::format("TRAINYARD_V{}", number);

@@ -1,7 +1,8 @@
 // Text with placeholders: `train.py --lr {lr} --out {task_dir}`, read once and filled in for each
 // task.
 //
-// What counts: `{identifier}` alone. `${` is left alone, with what follows it. `{{` stands for one
+// What counts: `{identifier}` alone, and `{needs.<group>...}`. `${` is left alone, with what
+// follows it. `{{` stands for one
 // `{`, and `{{identifier}}` for `{identifier}`; a `}` anywhere else stands for itself. So JSON,
 // `awk '{print $1}'`, `${HOME}` and `find -exec ls {} +` can be written as they are.
 #pragma once
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,9 +56,16 @@ class Template {
   /// is what people are shown and what fingerprints are of, never what runs.
   [[nodiscard]] std::string fill(const Bindings& bindings) const;
 
-  /// What runs of a command for the shell.
+  /// What runs of a command for the shell. A slot of `lists` has several values: where it stands as
+  /// a word of its own, the words are the command's positional parameters, "$@".
   struct Command;
-  [[nodiscard]] Command command(const Bindings& bindings) const;
+  using Lists = std::map<std::size_t, std::vector<std::string>>;
+  [[nodiscard]] Command command(const Bindings& bindings, const Lists& lists = {}) const;
+
+  /// The slot, where the text is one placeholder and nothing else.
+  [[nodiscard]] std::optional<std::size_t> only_slot() const;
+  /// The slots of `lists` that stand as words of their own in a command for the shell, each once.
+  [[nodiscard]] std::vector<std::size_t> slots_as_words() const;
 
   /// The slot of the first value in a here-document, where a line of it that is the document's end
   /// cannot be quoted: only command() is right for any value.
@@ -76,6 +85,7 @@ class Template {
     std::uint32_t text_before = 0;  ///< How much of literal_ comes before it, after the last part.
     std::uint16_t slot = 0;
     bool in_shell = false;
+    bool own_word = false;  ///< In a command for the shell: with nothing beside it, and no quotes.
     ShellContext context;
   };
 
@@ -87,6 +97,7 @@ struct Template::Command {
   std::string text;  ///< The same for all values: they are in the variables.
   /// TRAINYARD_V1, TRAINYARD_V2, ... with their values, one for each placeholder.
   std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> parameters;  ///< "$@"
 };
 
 struct Template::Read {

@@ -66,6 +66,27 @@ Result<ControlRequest> retry_of(const nlohmann::json& fields) {
   return retry;
 }
 
+Result<ControlRequest> hold_of(const nlohmann::json& fields, bool hold) {
+  auto group = text_field(fields, "group");
+  if (!group) return std::unexpected(std::move(group.error()));
+  auto id = text_field(fields, "id");
+  if (!id) return std::unexpected(std::move(id.error()));
+  return Hold{.group = std::move(*group), .id = std::move(*id), .hold = hold};
+}
+
+Result<ControlRequest> priority_of(const nlohmann::json& fields) {
+  auto group = text_field(fields, "group");
+  if (!group) return std::unexpected(std::move(group.error()));
+  auto id = text_field(fields, "id");
+  if (!id) return std::unexpected(std::move(id.error()));
+  const auto found = fields.find("priority");
+  const bool fits = found != fields.end() && found->is_number_integer() &&
+                    std::in_range<std::int32_t>(found->get<std::int64_t>());
+  if (!fits) return std::unexpected(Error{"'priority': is no such number"});
+  return SetPriority{
+      .group = std::move(*group), .id = std::move(*id), .priority = found->get<std::int32_t>()};
+}
+
 Result<std::vector<std::string>> texts_of(const nlohmann::json& fields, const char* name) {
   const auto found = fields.find(name);
   if (found == fields.end() || !found->is_array()) {
@@ -120,9 +141,13 @@ Result<ControlRequest> request_of(std::string_view text, std::span<const std::st
   if (*what == "ping") return Ping{};
   if (*what == "kill") return kill_of(*fields);
   if (*what == "retry") return retry_of(*fields);
+  if (*what == "hold") return hold_of(*fields, true);
+  if (*what == "release") return hold_of(*fields, false);
+  if (*what == "priority") return priority_of(*fields);
   if (*what == "submit") return submit_of(*fields, buffers);
   return std::unexpected(
-      Error{fmt::format("'do': unknown request '{}'; there are ping, kill, retry and submit",
+      Error{fmt::format("'do': unknown request '{}'; there are ping, kill, retry, hold, "
+                        "release, priority and submit",
                         utf8_prefix(*what, kShownBytesMax))});
 }
 
@@ -176,6 +201,14 @@ std::string to_fields(const ControlRequest& request) {
              {"memory_bytes", static_cast<std::uint64_t>(retry.memory_bytes)},
              {"gpu_memory_bytes", static_cast<std::uint64_t>(retry.gpu_memory_bytes)},
              {"time_limit_ms", static_cast<std::uint64_t>(retry.time_limit_ms)}});
+      },
+      [](const Hold& it) {
+        return fields_text(
+            {{"do", it.hold ? "hold" : "release"}, {"group", it.group}, {"id", it.id}});
+      },
+      [](const SetPriority& it) {
+        return fields_text(
+            {{"do", "priority"}, {"group", it.group}, {"id", it.id}, {"priority", it.priority}});
       },
       [](const Submit& submit) {
         return fields_text({{"do", "submit"},

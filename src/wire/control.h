@@ -36,6 +36,22 @@ struct Retry {
   friend bool operator==(const Retry&, const Retry&) = default;
 };
 
+/// Keep this task from starting, or let it start again.
+struct Hold {
+  std::string group;
+  std::string id;
+  bool hold = true;
+  friend bool operator==(const Hold&, const Hold&) = default;
+};
+
+/// Put this task before those of a smaller priority, whenever it waits.
+struct SetPriority {
+  std::string group;
+  std::string id;
+  std::int32_t priority = 0;
+  friend bool operator==(const SetPriority&, const SetPriority&) = default;
+};
+
 /// Add a job file to the run. Answered when it is in the journal, with what was added.
 struct Submit {
   std::string job_file;               ///< Absolute path.
@@ -47,11 +63,11 @@ struct Submit {
   friend bool operator==(const Submit&, const Submit&) = default;
 };
 
-using ControlRequest = std::variant<Ping, Kill, Retry, Submit>;
+using ControlRequest = std::variant<Ping, Kill, Retry, Hold, SetPriority, Submit>;
 
 enum class Outcome : std::uint8_t {
   Done,
-  NotRunning,  ///< The task is there, but there is nothing to end, or to try again.
+  NotRunning,  ///< The task is there, but there is nothing to end, to try again, or to keep.
   NoSuchTask,
   Error,  ///< The request was not understood, or could not be carried out.
 };

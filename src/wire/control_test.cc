@@ -43,10 +43,27 @@ TEST(ControlRequest, ToTryAgainSaysWithWhat) {
   }
 }
 
+TEST(ControlRequest, ToHoldToReleaseAndToGoFirstComeThroughTheFrame) {
+  for (const ControlRequest& request :
+       {ControlRequest(Hold{.group = "train", .id = "a", .hold = true}),
+        ControlRequest(Hold{.group = "train", .id = "a", .hold = false}),
+        ControlRequest(SetPriority{.group = "train", .id = "lr=1", .priority = -7})}) {
+    EXPECT_EQ(read_request(to_fields(request)), request);
+  }
+  EXPECT_EQ(request_error(R"({"do":"hold","group":"a"})"), "request: 'id' is missing");
+  for (const std::string_view wrong : {R"("3")", "1.5", "99999999999", "null"}) {
+    EXPECT_EQ(request_error(std::string(R"({"do":"priority","group":"a","id":"b","priority":)") +
+                            std::string(wrong) + "}"),
+              "request: 'priority': is no such number")
+        << wrong;
+  }
+}
+
 TEST(ControlRequest, SaysWhatIsWrong) {
   EXPECT_EQ(request_error(""), "request: 'do' is missing");
   EXPECT_EQ(request_error(R"({"do":"dance"})"),
-            "request: 'do': unknown request 'dance'; there are ping, kill, retry and submit");
+            "request: 'do': unknown request 'dance'; there are ping, kill, retry, hold, "
+            "release, priority and submit");
   EXPECT_EQ(request_error(R"({"do":"kill","id":"a"})"), "request: 'group' is missing");
   EXPECT_EQ(request_error(R"({"do":"kill","group":"a","id":7})"), "request: 'id' must be text");
   EXPECT_EQ(request_error("\"kill\""), "request: fields must be an object, not string");

@@ -77,7 +77,7 @@ class Retry(YardTest):
         self.until_file("runs/job/journal.db")
         self.until("the failure", lambda: self.words().get("eval/all") == "SKIPPED")
         refused = self.retry("eval/all", expect=1).stderr
-        self.assertIn("eval/all is not tried again: what its group needs has failed (--cascade", refused)
+        self.assertIn("eval/all is not tried again: what it or its group needs has failed (--cascade", refused)
         self.assertIn("other/waits has not ended, it is RUNNING: 'trainyard kill other/waits' ends it",
                       self.retry("other/waits", expect=2).stderr)
         self.assertIn("train/lr=3 has finished: there is nothing to try again", self.retry("lr=3", expect=2).stderr)

@@ -1,0 +1,160 @@
+// `trainyard hold`, `release` and `set`: asks the yard at work for something about tasks that wait.
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
+#include "journal/reader.h"
+#include "link/control_client.h"
+#include "model/status.h"
+#include "report/task_state.h"
+#include "report/terminal_text.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+namespace {
+
+using What = WishOptions::What;
+
+/// What is written down before it is answered, of however many.
+constexpr Duration kTakenSoon{60'000};
+constexpr std::size_t kNamedMax = 20;
+
+wire::ControlRequest request_for(const WishOptions& options, const journal::TaskRow& task) {
+  if (options.what == What::Priority) {
+    return wire::SetPriority{.group = task.group_name, .id = task.id, .priority = options.priority};
+  }
+  return wire::Hold{.group = task.group_name, .id = task.id, .hold = options.what == What::Hold};
+}
+
+std::string done_text(const WishOptions& options) {
+  switch (options.what) {
+    case What::Hold:
+      return "on hold";
+    case What::Release:
+      return "may start";
+    case What::Priority:
+      break;
+  }
+  return fmt::format("has priority {}", options.priority);
+}
+
+/// Whether it can be done to the task, as far as the journal knows.
+bool may_be_done(const WishOptions& options, const journal::TaskRow& task) {
+  if (task.standing.verdict != model::Verdict::None) return false;
+  switch (options.what) {
+    case What::Hold:
+      return report::is_in(task.standing, report::TaskState::Waiting) ||
+             report::is_in(task.standing, report::TaskState::Retrying);
+    case What::Release:
+      return report::is_in(task.standing, report::TaskState::OnHold);
+    case What::Priority:
+      break;
+  }
+  return true;
+}
+
+Error cannot_be_done(const WishOptions& options, const journal::TaskRow& task) {
+  const std::string_view why = options.what == What::Hold      ? "only what waits is kept back"
+                               : options.what == What::Release ? "only what is on hold is released"
+                                                               : "it has ended";
+  return Error{fmt::format("{} is {}: {}", shown_name(task), model::word_for(task.standing), why)};
+}
+
+struct Wished {
+  std::string run;
+  std::string socket;
+  std::vector<journal::TaskRow> tasks;
+};
+
+Result<Wished> look_up_wished(const WishOptions& options) {
+  Result<TasksOfRun> selection = read_selection({.words = options.words,
+                                                 .run_directory = options.run_directory,
+                                                 .when_several = WhenSeveral::RefuseLive});
+  if (!selection) return std::unexpected(std::move(selection.error()));
+  if (selection->is_all()) {
+    if (options.what != What::Release) {
+      return std::unexpected(
+          Error{fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run))});
+    }
+    selection->states = {report::TaskState::OnHold};
+  }
+  Result<journal::JournalReader> reader = open_run(selection->run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  Result<std::string> socket = socket_of_run(*reader, selection->run);
+  if (!socket) return std::unexpected(std::move(socket.error()));
+  Result<std::vector<journal::TaskRow>> tasks =
+      selected_tasks(*reader, *selection, SameName::Refuse);
+  if (!tasks) return std::unexpected(std::move(tasks.error()));
+  if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
+  if (tasks->size() == 1 && !may_be_done(options, tasks->front())) {
+    return std::unexpected(cannot_be_done(options, tasks->front()));
+  }
+  std::erase_if(*tasks, [&](const journal::TaskRow& task) { return !may_be_done(options, task); });
+  if (tasks->empty()) {
+    return std::unexpected(Error{fmt::format("none of these tasks of '{}' is one that {}",
+                                             seen_from_here(selection->run),
+                                             options.what == What::Hold      ? "waits"
+                                             : options.what == What::Release ? "is on hold"
+                                                                             : "has not ended")});
+  }
+  return Wished{.run = selection->run, .socket = std::move(*socket), .tasks = std::move(*tasks)};
+}
+
+std::string names_of(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(tasks.size(), kNamedMax); ++i) {
+    text += fmt::format("{} {}\n", report::plain(shown_name(tasks[i])), what);
+  }
+  if (tasks.size() > kNamedMax) {
+    text += fmt::format("and {} more\n", tasks.size() - kNamedMax);
+  }
+  return text;
+}
+
+}  // namespace
+
+ExitCode wish_command(const WishOptions& options) {
+  const Result<Wished> wished = look_up_wished(options);
+  if (!wished) return fail(wished.error());
+  if (options.dry_run) return answer(names_of(wished->tasks, "is meant"));
+  std::vector<wire::ControlRequest> requests;
+  requests.reserve(wished->tasks.size());
+  for (const journal::TaskRow& task : wished->tasks) {
+    requests.push_back(request_for(options, task));
+  }
+  const auto replies = link::ask_all(
+      wished->socket, requests, {.run = wished->run, .program = "trainyard", .within = kTakenSoon});
+  if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
+  std::vector<journal::TaskRow> done;
+  ExitCode code = ExitCode::Success;
+  for (std::size_t i = 0; i < wished->tasks.size(); ++i) {
+    const journal::TaskRow& task = wished->tasks[i];
+    const wire::ControlReply& reply = (*replies)[i];
+    if (reply.outcome == wire::Outcome::Done) {
+      done.push_back(task);
+      continue;
+    }
+    code = fail(reply.outcome == wire::Outcome::Error
+                    ? reply.text
+                    : fmt::format("{} has begun or ended meanwhile", shown_name(task)),
+                ExitCode::TaskFailed);
+  }
+  const ExitCode told = answer(names_of(done, done_text(options)));
+  return code == ExitCode::Success ? told : code;
+}
+
+}  // namespace trainyard::cli

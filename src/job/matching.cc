@@ -1,0 +1,143 @@
+#include "job/matching.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "job/job_binding.h"
+#include "job/job_spec.h"
+#include "job/matrix.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "text/mistake.h"
+#include "text/placeholder.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+using Cell = std::vector<std::optional<std::string>>;
+
+/// What a combination has for some keys.
+class CellReader {
+ public:
+  CellReader(const Matrix& matrix, const std::vector<std::string>& keys) : matrix_(matrix) {
+    for (const std::string& key : keys) {
+      const auto found = std::ranges::find(matrix.keys(), key);
+      places_.push_back(static_cast<std::size_t>(found - matrix.keys().begin()));
+    }
+  }
+  [[nodiscard]] Cell cell(std::size_t combination) const {
+    Cell cell;
+    cell.reserve(places_.size());
+    for (const std::size_t key : places_) {
+      cell.push_back(key < matrix_.keys().size() ? matrix_.value(combination, key) : std::nullopt);
+    }
+    return cell;
+  }
+
+ private:
+  const Matrix& matrix_;
+  std::vector<std::size_t> places_;
+};
+
+/// The combinations of a group by what they have for some keys.
+std::map<Cell, std::vector<std::size_t>> combinations_by_cell(
+    const GroupSpec& group, const std::vector<std::string>& keys) {
+  std::map<Cell, std::vector<std::size_t>> by_cell;
+  const CellReader reader(group.matrix, keys);
+  for (std::size_t i = 0; i < group.matrix.size(); ++i) by_cell[reader.cell(i)].push_back(i);
+  return by_cell;
+}
+
+/// A group whose tasks are matched, and the first of its tasks.
+struct Matched {
+  const GroupSpec& group;
+  std::uint32_t start = 0;
+};
+
+/// By combination of `own`, the tasks of `other` of the same cell. Nothing where one has none: that
+/// is a combination of `own`.
+struct Partners {
+  std::vector<std::vector<std::uint32_t>> tasks;
+  std::optional<std::size_t> without;
+};
+
+Partners partners_of(const Matched& own, const Matched& other,
+                     const std::vector<std::string>& keys) {
+  const auto by_cell = combinations_by_cell(other.group, keys);
+  const CellReader reader(own.group.matrix, keys);
+  Partners partners;
+  partners.tasks.resize(own.group.matrix.size());
+  for (std::size_t i = 0; i < own.group.matrix.size(); ++i) {
+    const auto there = by_cell.find(reader.cell(i));
+    if (there == by_cell.end()) {
+      partners.without = i;
+      return partners;
+    }
+    for (const std::size_t combination : there->second) {
+      const std::size_t first = combination * other.group.tasks.size();
+      for (std::size_t task = 0; task < other.group.tasks.size(); ++task) {
+        partners.tasks[i].push_back(other.start + static_cast<std::uint32_t>(first + task));
+      }
+    }
+  }
+  return partners;
+}
+
+}  // namespace
+
+std::vector<model::TaskNeed> match_tasks(const JobSpec& spec, std::span<const std::uint32_t> starts,
+                                         const text::YamlDocument& document,
+                                         text::MistakeList& mistakes) {
+  std::vector<model::TaskNeed> all;
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    const Matched own{.group = spec.groups[i], .start = starts[i]};
+    if (!own.group.needs || own.group.matrix_broken) continue;
+    const std::size_t before = all.size();
+    for (const Need& need : *own.group.needs) {
+      const auto found = std::ranges::find(spec.groups, need.group, &GroupSpec::name);
+      if (!need.match || found == spec.groups.end() || found->matrix_broken) continue;
+      const auto complain = [&](const std::string& message) {
+        mistakes.add(document.mistake(
+            need.place, fmt::format("group '{}': needs: {}", own.group.name, message)));
+      };
+      const auto place = static_cast<std::size_t>(found - spec.groups.begin());
+      const Partners partners =
+          partners_of(own, {.group = *found, .start = starts[place]}, *need.match);
+      if (partners.without) {
+        text::Bindings bindings;
+        bind_combination(own.group, *partners.without, bindings);
+        complain(fmt::format("group '{}' has no task for the combination {}", need.group,
+                             combination_text(own.group, bindings)));
+        return {};
+      }
+      std::uint32_t task = own.start;
+      for (const std::vector<std::uint32_t>& needed : partners.tasks) {
+        for (std::size_t k = 0; k < own.group.tasks.size(); ++k, ++task) {
+          for (const std::uint32_t it : needed) all.push_back({.task = {task}, .needed = {it}});
+        }
+        if (all.size() > kTaskNeedsMax) {
+          complain(
+              fmt::format("the tasks of the job need more than {} others in all", kTaskNeedsMax));
+          return {};
+        }
+      }
+    }
+    std::ranges::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    const auto twice =
+        std::ranges::unique(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    all.erase(twice.begin(), twice.end());
+  }
+  return all;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,44 @@
+// Keys of a job file that belong to another part of it, with what is said about each.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "text/key_reader.h"
+
+namespace trainyard::job {
+
+constexpr std::array<text::Elsewhere, 3> kNotOfJob{{
+    {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
+    {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
+    {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
+}};
+/// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
+constexpr std::string_view kNotRetries =
+    "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often "
+    "more after memory ran out";
+constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
+    {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
+    {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
+    {.key = "retry", .message = kNotRetries},
+    {.key = "nretry", .message = kNotRetries},
+    {.key = "max-retries", .message = kNotRetries},
+}};
+constexpr std::array<text::Elsewhere, 10> kNotOfTask{{
+    {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
+    {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
+    {.key = "needs",
+     .message =
+         "'needs' belongs to the group: 'needs: [{group: train, match: matrix}]' has each of "
+         "its tasks wait for that of its own cell"},
+    {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
+    {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
+    {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
+    {.key = "preload",
+     .message = "'preload' belongs to the group, whose tasks share what is imported"},
+    {.key = "retry", .message = kNotRetries},
+    {.key = "nretry", .message = kNotRetries},
+    {.key = "max-retries", .message = kNotRetries},
+}};
+
+}  // namespace trainyard::job

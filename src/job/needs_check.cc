@@ -1,0 +1,140 @@
+#include "job/needs_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "job/job_binding.h"
+#include "job/job_plan.h"
+#include "job/job_spec.h"
+#include "job/needs_values.h"
+#include "job/task_keys.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/terms.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+class NeedsCheck {
+ public:
+  NeedsCheck(const JobSpec& spec, const PlannedJob& job, const text::YamlDocument& document,
+             text::MistakeList& mistakes)
+      : spec_(spec), job_(job), document_(document), mistakes_(mistakes) {}
+
+  void run() {
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
+      for (const TaskSpec& task : spec_.groups[i].tasks) check_task(i, task);
+    }
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
+      const bool matched = !job_.plan.groups[i].needs_by_task.empty();
+      if (!matched || !spec_.groups[i].try_first.value_or(false)) continue;
+      complain(spec_.groups[i].place, spec_.groups[i],
+               "try-first: its tasks begin one by one, as those that they need end: none is first");
+    }
+    for (const model::Shape& shape : job_.plan.shapes) check_condition(shape);
+  }
+
+ private:
+  void complain(text::Place place, const GroupSpec& group, const std::string& message) {
+    mistakes_.add(document_.mistake(place, fmt::format("group '{}': {}", group.name, message)));
+  }
+
+  void check_task(std::size_t number, const TaskSpec& task) {
+    const GroupSpec& group = spec_.groups[number];
+    const std::size_t first = first_needs_slot(group);
+    std::optional<std::size_t> list;
+    for (std::size_t i = 0; i < group.needs_values.size(); ++i) {
+      const NeedsValue& value = group.needs_values[i];
+      if (!uses(group, task, first + i)) continue;
+      const auto found = std::ranges::find(spec_.groups, value.group, &GroupSpec::name);
+      if (found == spec_.groups.end()) {
+        complain(task.command_place, group,
+                 fmt::format("'{{{}}}': group '{}' is of an earlier job file, and what its tasks "
+                             "have made is not known here",
+                             name_of(value), value.group));
+        continue;
+      }
+      if (value.kind != NeedsValue::Kind::Directories) {
+        const auto other = static_cast<std::size_t>(found - spec_.groups.begin());
+        check_one(number, task, value, most_needed(number, other));
+      } else if (task.in_shell && stands_as_words(task, first + i)) {
+        if (list)
+          complain(task.command_place, group, "one list of directories is a command's \"$@\"");
+        list = i;
+      }
+    }
+  }
+
+  static bool stands_as_words(const TaskSpec& task, std::size_t slot) {
+    const std::vector<std::size_t> words = task.arguments.front().slots_as_words();
+    return std::ranges::find(words, slot) != words.end();
+  }
+
+  void check_one(std::size_t number, const TaskSpec& task, const NeedsValue& value,
+                 std::size_t most) {
+    if (most == 1) return;
+    complain(task.command_place, spec_.groups[number],
+             fmt::format("'{{{0}}}' is of one task, and {1} of group '{2}' are needed; "
+                         "'{{needs.{2}.dirs}}' are the directories of all",
+                         name_of(value), most, value.group));
+  }
+
+  /// How many tasks of one group a task of another needs at most.
+  [[nodiscard]] std::size_t most_needed(std::size_t group, std::size_t other) const {
+    const auto end_of = [this](std::size_t number) {
+      return number + 1 < job_.group_starts.size()
+                 ? job_.group_starts[number + 1]
+                 : static_cast<std::uint32_t>(job_.plan.tasks.size());
+    };
+    const std::uint32_t first = job_.group_starts[other];
+    const std::vector<model::GroupIndex>& by_task = job_.plan.groups[group].needs_by_task;
+    const model::GroupIndex index{static_cast<std::uint32_t>(other)};
+    if (std::ranges::find(by_task, index) == by_task.end()) return end_of(other) - first;
+    std::size_t most = 0;
+    std::size_t count = 0;
+    model::TaskIndex last{job_.group_starts[group]};
+    for (const model::TaskNeed& need : job_.plan.task_needs) {
+      const bool own =
+          need.task.value >= job_.group_starts[group] && need.task.value < end_of(group);
+      if (!own || need.needed.value < first || need.needed.value >= end_of(other)) continue;
+      count = need.task == last ? count + 1 : 1;
+      last = need.task;
+      most = std::max(most, count);
+    }
+    return most;
+  }
+
+  void check_condition(const model::Shape& shape) {
+    if (shape.terms.run_if != model::RunIf::Failure) return;
+    const model::PlannedGroup& planned = job_.plan.groups[shape.group.value];
+    if (!planned.needs.empty() || !planned.needs_earlier.empty() ||
+        !planned.needs_by_task.empty()) {
+      return;
+    }
+    const GroupSpec& group = spec_.groups[shape.group.value];
+    complain(group.place, group,
+             "if: failure() is for when something that it needs has failed, and it needs nothing");
+  }
+
+  const JobSpec& spec_;
+  const PlannedJob& job_;
+  const text::YamlDocument& document_;
+  text::MistakeList& mistakes_;
+};
+
+}  // namespace
+
+void check_needs(const JobSpec& spec, const PlannedJob& job, const text::YamlDocument& document,
+                 text::MistakeList& mistakes) {
+  NeedsCheck(spec, job, document, mistakes).run();
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,16 @@
+// What can be wrong with what tasks need that shows when a job has been multiplied.
+#pragma once
+
+#include "job/job_plan.h"
+#include "job/job_spec.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+/// A directory or a result of one task where there are several, a group that is not in the file, a
+/// condition that never holds.
+void check_needs(const JobSpec& spec, const PlannedJob& job, const text::YamlDocument& document,
+                 text::MistakeList& mistakes);
+
+}  // namespace trainyard::job

@@ -1,0 +1,27 @@
+// Placeholders for what a task needs: "{needs.train.dir}", "{needs.train.dirs}" and
+// "{needs.train.result.acc}". Their values are known when a task starts, and not before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/job_spec.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+/// Those that a group may use, in the order of their slots: the directories of each group that it
+/// needs, and the values of results that stand somewhere in `node`, the group as it is written.
+std::vector<NeedsValue> needs_values(const text::YamlNode& node,
+                                     const std::vector<std::string>& needed);
+
+/// "needs.train.result.acc"
+std::string name_of(const NeedsValue& value);
+
+/// The slot of the first of them.
+std::size_t first_needs_slot(const GroupSpec& group);
+
+}  // namespace trainyard::job

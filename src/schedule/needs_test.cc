@@ -1,0 +1,205 @@
+// Tasks that need others themselves, tasks that run whatever became of these, and tasks that a
+// person keeps from starting or puts before the others.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/terms.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr model::ExitedWith kFailed{3};
+
+/// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine.
+model::Plan cells(model::RunIf condition = model::RunIf::Success) {
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "train"})
+                         .tasks(2, gb(10))
+                         .group({.name = "eval", .needs_by_task = {{0}}})
+                         .tasks(2, gb(10))
+                         .build();
+  plan.shapes.back().terms.run_if = condition;
+  plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
+  return plan;
+}
+
+TEST(TaskNeeds, AreWaitedForTaskByTaskAndGoBeforeWhatHasNotBegun) {
+  Yard yard(cells());
+  EXPECT_THAT(
+      changes(yard.first),
+      ElementsAre("group 0 running", "group 1 running",
+                  "shape 1: waits for the tasks of group 'train' that it needs", "0#1 AVAILABLE",
+                  "shape 0: needs 10 GB of memory, 0 B free, 1 task holds 10 GB"));
+  EXPECT_THAT(commands(yard.ran(0, at(1))), ElementsAre("start 2#1 with 10 GB"))
+      << "the cell is brought to its end before the next one";
+  EXPECT_THAT(commands(yard.ran(2, at(2))), ElementsAre("start 1#1 with 10 GB"));
+  EXPECT_THAT(commands(yard.ran(1, at(3))), ElementsAre("start 3#1 with 10 GB"));
+  static_cast<void>(yard.ran(3, at(4)));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(TaskNeeds, SkipOnlyWhatNeedsTheOneThatFailed) {
+  Yard yard(cells());
+  const model::Decision failed = yard.ran(0, at(1), kFailed);
+  EXPECT_THAT(changes(failed),
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 3",
+                          "2#0 INIT SKIPPED: it needs a task of group 'train' that failed",
+                          "1#1 AVAILABLE", "shape 0: "));
+  static_cast<void>(yard.ran(1, at(2)));
+  EXPECT_THAT(changes(yard.ran(3, at(3))),
+              ElementsAre("3#1 FINISHED", "3#1 EXITED FINISHED", "group 1 failed"));
+}
+
+TEST(TaskNeeds, OfATaskThatRunsAlwaysAreOverHoweverTheyEnd) {
+  Yard yard(cells(model::RunIf::Always));
+  EXPECT_THAT(commands(yard.ran(0, at(1), kFailed)), ElementsAre("start 2#1 with 10 GB"));
+}
+
+TEST(TaskNeeds, OfATaskThatIsForFailuresMakeItNotNeeded) {
+  Yard yard(cells(model::RunIf::Failure));
+  EXPECT_THAT(changes(yard.ran(0, at(1))),
+              ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED",
+                          "2#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())",
+                          "1#1 AVAILABLE", "shape 0: "));
+  EXPECT_THAT(commands(yard.ran(1, at(2), kFailed)), ElementsAre("start 3#1 with 10 GB"));
+  EXPECT_THAT(changes(yard.ran(3, at(3))),
+              ElementsAre("3#1 FINISHED", "3#1 EXITED FINISHED", "group 1 finished"))
+      << "what was not needed is no failure";
+}
+
+/// A group of one, then one that needs it, on some condition.
+model::Plan groups(model::RunIf condition) {
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "train"})
+                         .tasks(1, gb(1))
+                         .group({.name = "report", .needs = {{0}}})
+                         .tasks(1, gb(1))
+                         .build();
+  plan.shapes.back().terms.run_if = condition;
+  return plan;
+}
+
+TEST(Conditions, AreOfGroupsToo) {
+  Yard always(groups(model::RunIf::Always));
+  EXPECT_THAT(commands(always.ran(0, at(1), kFailed)), ElementsAre("start 1#1 with 1 GB"));
+  Yard failure(groups(model::RunIf::Failure));
+  EXPECT_THAT(commands(failure.ran(0, at(1), kFailed)), ElementsAre("start 1#1 with 1 GB"));
+  Yard not_needed(groups(model::RunIf::Failure));
+  EXPECT_THAT(
+      changes(not_needed.ran(0, at(1))),
+      ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished", "group 1 running",
+                  "1#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())",
+                  "shape 1: ", "group 1 finished"));
+  EXPECT_TRUE(not_needed.over());
+}
+
+TEST(Conditions, BeginNothingWhenTheRunIsInterrupted) {
+  Yard yard(groups(model::RunIf::Always));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.on(at(1), model::InterruptAsked{}));
+  EXPECT_THAT(commands(yard.ended(0, at(2), model::KilledBy{.signal = 15})), IsEmpty());
+  EXPECT_TRUE(yard.over());
+}
+
+model::HoldAsked hold(std::uint32_t task, bool on = true) {
+  return {.task = {task}, .request = 5, .hold = on};
+}
+
+TEST(Hold, KeepsATaskFromStartingUntilItIsReleased) {
+  Yard yard(PlanBuilder().tasks(3, gb(10)));
+  const model::Decision held = yard.on(at(1), hold(1));
+  EXPECT_THAT(commands(held), ElementsAre("answer 5 done"));
+  EXPECT_THAT(changes(held), ElementsAre("1 on hold")) << "for a run that is resumed";
+  EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 2#1 with 10 GB"));
+  EXPECT_THAT(changes(yard.ran(2, at(3))), ElementsAre("2#1 FINISHED", "2#1 EXITED FINISHED"));
+  EXPECT_FALSE(yard.over()) << "it waits as long as nobody releases it";
+  EXPECT_THAT(commands(yard.on(at(4), hold(1, false))),
+              ElementsAre("answer 5 done", "start 1#1 with 10 GB"));
+}
+
+TEST(Hold, IsRefusedOfWhatRunsHasEndedOrIsAsItShallBe) {
+  Yard yard(PlanBuilder().tasks(3, gb(10)));
+  EXPECT_THAT(commands(yard.on(at(1), hold(0))), ElementsAre("answer 5 not running"));
+  EXPECT_THAT(commands(yard.on(at(1), hold(1, false))), ElementsAre("answer 5 not running"));
+  EXPECT_THAT(commands(yard.on(at(1), hold(99))), ElementsAre("answer 5 not running"));
+  static_cast<void>(yard.on(at(1), hold(1)));
+  EXPECT_THAT(commands(yard.on(at(1), hold(1))), ElementsAre("answer 5 not running"));
+  static_cast<void>(yard.ran(0, at(2)));
+  EXPECT_THAT(commands(yard.on(at(3), hold(0))), ElementsAre("answer 5 not running"));
+}
+
+TEST(Hold, EndsWithTheTask) {
+  Yard yard(PlanBuilder().tasks(2, gb(10)));
+  static_cast<void>(yard.on(at(1), hold(1)));
+  EXPECT_THAT(changes(yard.on(at(2), model::KillAsked{.task = {1}, .request = 6})),
+              ElementsAre("1#0 INIT SKIPPED: killed on request before it started", "1 not on hold",
+                          "shape 0: "));
+}
+
+TEST(Hold, OfABlockedGroupCountsWhenItOpens) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(2, gb(1)));
+  static_cast<void>(yard.on(at(1), hold(1)));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 2#1 with 1 GB"));
+}
+
+TEST(Hold, KeepsWhatATaskHadComeToAskFor) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).retries({.failures = 3, .delay = Duration{5'000}}));
+  static_cast<void>(yard.ran(0, at(1), kFailed));
+  EXPECT_EQ(yard.wakeup(), at(6)) << "the time of its next try";
+  static_cast<void>(yard.on(at(2), hold(0)));
+  EXPECT_EQ(yard.wakeup(), std::nullopt);
+  EXPECT_THAT(commands(yard.on(at(10), hold(0, false))),
+              ElementsAre("answer 5 done", "start 0#2 with 2 GB"));
+}
+
+TEST(Hold, OfAResumedRunStays) {
+  model::Plan plan = PlanBuilder().tasks(2, gb(1)).build();
+  plan.said = {{.task = {0}, .on_hold = true, .priority = {}}};
+  Yard yard(std::move(plan));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 1#1 with 1 GB"));
+}
+
+TEST(Priority, ThatIsSaidCountsForThoseThatWait) {
+  Yard yard(PlanBuilder().tasks(4, gb(10)));
+  const model::Decision said =
+      yard.on(at(1), model::PriorityAsked{.task = {3}, .request = 5, .priority = 7});
+  EXPECT_THAT(commands(said), ElementsAre("answer 5 done"));
+  EXPECT_THAT(changes(said), ElementsAre("3 not on hold, priority 7"));
+  EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 3#1 with 10 GB"));
+  static_cast<void>(
+      yard.on(at(2), model::PriorityAsked{.task = {1}, .request = 5, .priority = -1}));
+  EXPECT_THAT(commands(yard.ran(3, at(3))), ElementsAre("start 2#1 with 10 GB"));
+  EXPECT_THAT(
+      commands(yard.on(at(4), model::PriorityAsked{.task = {3}, .request = 5, .priority = 1})),
+      ElementsAre("answer 5 not running"))
+      << "it has ended";
+}
+
+TEST(Priority, OfAResumedRunStays) {
+  model::Plan plan = PlanBuilder().tasks(2, gb(10)).build();
+  plan.said = {{.task = {1}, .on_hold = false, .priority = 3}};
+  Yard yard(std::move(plan));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 1#1 with 10 GB"));
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

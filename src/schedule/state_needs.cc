@@ -1,0 +1,241 @@
+// The part of the scheduler by which tasks wait for others that they need themselves, run or not by
+// what became of these, and are kept from starting by a person.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/terms.h"
+#include "model/waiting.h"
+#include "schedule/delayed_tries.h"
+#include "schedule/group_book.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+#include "schedule/task_needs.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard::schedule {
+
+/// Of one without a verdict, whose group may run.
+Scheduler::State::Fate Scheduler::State::fate_of(model::TaskIndex task) const {
+  const model::RunIf condition = shape_of(task).terms.run_if;
+  const TaskNeeds::Counts needs = needs_.of(task);
+  const bool badly = needs.badly > 0 || groups_.needs_a_bad_one(group_of(task));
+  if (badly && condition == model::RunIf::Success) return Fate::Skipped;
+  if (needs.open > 0) return Fate::Open;
+  if (!badly && condition == model::RunIf::Failure) return Fate::NotNeeded;
+  return Fate::Runs;
+}
+
+bool Scheduler::State::is_not_to_run(model::TaskIndex task) const {
+  const Fate fate = fate_of(task);
+  return fate == Fate::Skipped || fate == Fate::NotNeeded;
+}
+
+std::string Scheduler::State::why_skipped(model::TaskIndex task) const {
+  for (const model::TaskNeed& need : needs_.needs_of(task)) {
+    const model::Verdict verdict = tasks[need.needed].verdict;
+    if (verdict == model::Verdict::None || is_well(verdict)) continue;
+    const auto what = [verdict] {
+      switch (verdict) {
+        case model::Verdict::Failed:
+          return "failed";
+        case model::Verdict::Stopped:
+          return "was stopped";
+        default:
+          return "was skipped";
+      }
+    };
+    return fmt::format("it needs a task of group '{}' that {}",
+                       groups_.planned(group_of(need.needed)).shown(), what());
+  }
+  return groups_.outlook(group_of(task)).cause;
+}
+
+/// One that is not to run has its end. Returns whether that was so.
+bool Scheduler::State::conclude_if_not_to_run(model::TaskIndex task, model::Decision& out) {
+  switch (fate_of(task)) {
+    case Fate::Skipped:
+      conclude_waiting(task, model::Verdict::Skipped, why_skipped(task), out);
+      return true;
+    case Fate::NotNeeded:
+      conclude_waiting(task, model::Verdict::NotNeeded,
+                       "nothing that it needs failed (if: failure())", out);
+      return true;
+    case Fate::Open:
+    case Fate::Runs:
+      break;
+  }
+  return false;
+}
+
+bool Scheduler::State::stands_aside(model::TaskIndex task) const {
+  return on_hold_.contains(task) || needs_.of(task).open > 0;
+}
+
+void Scheduler::State::stand_aside(model::TaskIndex task, model::Decision& out) {
+  const model::ShapeIndex shape = tasks[task].shape;
+  aside_[shape].insert(task);
+  settle_reason(shape, out);
+}
+
+bool Scheduler::State::leave_aside(model::TaskIndex task) {
+  const auto found = aside_.find(tasks[task].shape);
+  if (found == aside_.end() || found->second.erase(task) == 0) return false;
+  if (found->second.empty()) aside_.erase(found);
+  return true;
+}
+
+/// The tasks of a group that stand aside; they do no more. In order.
+std::vector<model::TaskIndex> Scheduler::State::take_aside(model::GroupIndex group) {
+  std::vector<model::TaskIndex> taken;
+  std::erase_if(aside_, [&](const auto& of_shape) {
+    if (shapes_[of_shape.first.value].group != group) return false;
+    taken.insert(taken.end(), of_shape.second.begin(), of_shape.second.end());
+    return true;
+  });
+  std::ranges::sort(taken);
+  return taken;
+}
+
+/// Why those of a shape that stand aside do so: its first task speaks for them.
+model::Reason Scheduler::State::reason_aside(model::ShapeIndex shape) const {
+  const model::TaskIndex first = *aside_.at(shape).begin();
+  if (needs_.of(first).open == 0) return {.cause = model::Cause::Held, .needs = {}};
+  std::string names;
+  for (const model::GroupIndex needed : groups_.planned(shapes_[shape.value].group).needs_by_task) {
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).shown());
+  }
+  return {.cause = model::Cause::Needs, .needs = {}, .groups = std::move(names)};
+}
+
+void Scheduler::State::count_for_those_who_need(model::TaskIndex task, model::Verdict verdict) {
+  if (needs_.needed_by(task).empty()) return;
+  needs_.concluded(task, verdict);
+  concluded_.push_back(task);
+}
+
+bool Scheduler::State::settle_needs(Instant at, model::Decision& out) {
+  bool some_wait = false;
+  // Who is skipped here may be needed itself, so that the list grows while it is gone through.
+  for (std::size_t i = 0; i < concluded_.size(); ++i) {
+    for (const model::TaskNeed& need : needs_.needed_by(concluded_[i])) {
+      if (interrupts_ == 0) some_wait = look_again_at(need.task, out) || some_wait;
+    }
+  }
+  concluded_.clear();
+  // The time that some of them wait for may be past.
+  if (some_wait) come_back(at);
+  return some_wait;
+}
+
+/// What it needs has changed. Returns whether it waits for room now.
+bool Scheduler::State::look_again_at(model::TaskIndex task, model::Decision& out) {
+  const model::GroupIndex group = group_of(task);
+  if (tasks[task].verdict != model::Verdict::None) return false;
+  if (groups_.phase(group) != model::GroupPhase::Running) return false;
+  const model::ShapeIndex shape = tasks[task].shape;
+  const auto of_shape = aside_.find(shape);
+  const bool aside = of_shape != aside_.end() && of_shape->second.contains(task);
+  if (is_not_to_run(task)) {
+    // Who has begun to wait had all that it needs then.
+    const bool went_on = running_.contains(task) || delayed_.holds(task) || waiting_.holds(task);
+    if (went_on) return false;
+    leave_aside(task);
+    conclude_if_not_to_run(task, out);
+    leave_trial(task, out);
+    settle_reason(shape, out);
+    close_group_if_over(group, out);
+    return false;
+  }
+  if (!aside || stands_aside(task)) return false;
+  leave_aside(task);
+  wait_to_start(task, out);
+  settle_reason(shape, out);
+  fresh_lanes_ = true;
+  return true;
+}
+
+void Scheduler::State::hold_asked(const model::HoldAsked& event, model::Decision& out) {
+  const model::TaskIndex task = event.task;
+  const bool waits = interrupts_ == 0 && tasks.knows(task) &&
+                     tasks[task].verdict == model::Verdict::None && !running_.contains(task);
+  const bool done = waits && on_hold_.contains(task) != event.hold;
+  out.commands.emplace_back(model::Answer{.request = event.request, .done = done});
+  if (!done) return;
+  if (event.hold) {
+    on_hold_.insert(task);
+    if (take_out(task)) stand_aside(task, out);
+  } else {
+    on_hold_.erase(task);
+    const bool aside = leave_aside(task);
+    if (aside && stands_aside(task)) {
+      stand_aside(task, out);
+    } else if (aside) {
+      wait_to_start(task, out);
+      fresh_lanes_ = true;
+    }
+  }
+  settle_reason(tasks[task].shape, out);
+  tell_what_is_said(task, out);
+}
+
+/// One that waits, for room or for a time, does so no more; what it asks for is kept. Returns
+/// whether it did.
+bool Scheduler::State::take_out(model::TaskIndex task) {
+  std::optional<Bytes> memory;
+  if (const std::optional<DelayedTries::Waiting> delayed = delayed_.remove(task)) {
+    leave_not_yet(task);
+    memory = delayed->memory;
+  } else if (waiting_.holds(task)) {
+    memory = waiting_.remove(task).memory;
+    passed_.erase(task);
+  }
+  if (!memory) return false;
+  if (*memory > shape_of(task).terms.request.memory) reached_memory_[task] = *memory;
+  return true;
+}
+
+void Scheduler::State::priority_asked(const model::PriorityAsked& event, model::Decision& out) {
+  const model::TaskIndex task = event.task;
+  const bool done =
+      interrupts_ == 0 && tasks.knows(task) && tasks[task].verdict == model::Verdict::None;
+  out.commands.emplace_back(model::Answer{.request = event.request, .done = done});
+  if (!done) return;
+  priorities_[task] = event.priority;
+  for (WaitingRoom* const room : {&waiting_, &loaded_}) {
+    const bool stands = room->holds(task);
+    const model::Request request = stands ? room->remove(task) : model::Request{};
+    room->set_priority(task, event.priority);
+    if (stands) room->add(task, tasks[task].shape, group_of(task), request);
+  }
+  out_of_order_ = true;
+  tell_what_is_said(task, out);
+}
+
+int Scheduler::State::priority_of(model::TaskIndex task) const {
+  const auto said = priorities_.find(task);
+  return said == priorities_.end() ? shape_of(task).terms.priority : said->second;
+}
+
+/// So that a run which is resumed goes on with it.
+void Scheduler::State::tell_what_is_said(model::TaskIndex task, model::Decision& out) const {
+  model::SaidOfTask said{.task = task, .on_hold = on_hold_.contains(task), .priority = {}};
+  const auto priority = priorities_.find(task);
+  if (priority != priorities_.end()) said.priority = priority->second;
+  out.changes.emplace_back(said);
+}
+
+}  // namespace trainyard::schedule

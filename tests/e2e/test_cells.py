@@ -1,0 +1,170 @@
+"""Tasks that need tasks of their own cell, tasks that run whatever became of others, and tasks that a person keeps from
+starting or puts before the others."""
+import json
+import os
+import unittest
+
+from yard import YardTest
+
+CHAIN = """
+name: job
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    matrix: {lr: [1, 2], seed: [0, 1]}
+    tasks: [{command: 'sh train.sh {lr} {seed}'}]
+  - name: eval
+    cpus: 0
+    memory: 10MB
+    needs: [{group: train, match: matrix}]
+    tasks: [{command: 'cat {needs.train.dir}/model > {task_dir}/seen; echo "{{\\"double\\": {needs.train.result.acc}}" > $TRAINYARD_RESULT'}]
+  - name: mean
+    cpus: 0
+    memory: 10MB
+    needs: [{group: eval, match: lr}]
+    tasks: [{command: 'for d in {needs.eval.dirs}; do cat $d/seen; done'}]
+  - name: report
+    cpus: 0
+    memory: 10MB
+    if: always()
+    tasks: [{id: all, command: echo reported}]
+  - name: alarm
+    cpus: 0
+    memory: 10MB
+    needs: [train]
+    if: failure()
+    tasks: [{id: ring, command: echo rings}]
+"""
+TRAIN = """
+[ $1 = 2 ] && [ $2 = 1 ] && [ ! -f mended ] && exit 3
+echo "model of $1 $2" > $TRAINYARD_TASK_DIR/model
+echo "{\\"acc\\": 0.$1$2}" > $TRAINYARD_RESULT
+"""
+
+
+class Cells(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(CHAIN)
+        self.write("train.sh", TRAIN)
+
+    def words_of(self):
+        return {f'{task["group"]}/{task["id"]}': task["word"] for task in self.status("runs/job")["tasks"]}
+
+    def test_are_evaluated_each_by_itself_and_retried_with_what_stands_behind(self):
+        done = self.trainyard("run", "job.yaml", expect=1)
+        words = self.words_of()
+        self.assertEqual({name for name, word in words.items() if word == "FINISHED"},
+                         {"train/lr=1,seed=0", "train/lr=1,seed=1", "train/lr=2,seed=0", "eval/lr=1,seed=0", "eval/lr=1,seed=1",
+                          "eval/lr=2,seed=0", "mean/lr=1", "report/all", "alarm/ring"})
+        self.assertEqual(words["train/lr=2,seed=1"], "EXIT 3")
+        self.assertEqual({words["eval/lr=2,seed=1"], words["mean/lr=2"]}, {"SKIPPED"})
+        self.assertIn("it needs a task of group 'train' that failed", done.stdout)
+        self.assertEqual(self.text("runs/job/mean/lr=1/stdout.log"), "model of 1 0\nmodel of 1 1\n")
+        self.assertEqual(json.loads(self.text("runs/job/eval/lr=1,seed=1/result.json")), {"double": 0.11})
+        self.write("mended", "")
+        again = self.trainyard("retry", "train/lr=2", "--cascade", expect=0)
+        self.assertIn("train/lr=2,seed=1: EXIT 3 after 1 attempt\n  eval/lr=2,seed=1: SKIPPED after 0 attempts\n"
+                      "  mean/lr=2: SKIPPED after 0 attempts\n", again.stderr)
+        self.assertEqual(set(self.words_of().values()), {"FINISHED"})
+
+    def test_that_are_not_needed_are_no_failure(self):
+        self.write("mended", "")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.words_of()["alarm/ring"], "NOT_NEEDED")
+        self.assertEqual(self.words_of()["mean/lr=2"], "FINISHED")
+
+    def test_whose_value_is_not_there_cannot_start(self):
+        self.write("train.sh", "echo model > $TRAINYARD_TASK_DIR/model")
+        self.trainyard("run", "job.yaml", "--only", "eval/lr=1,seed=0", expect=1)
+        self.assertEqual(self.words_of()["eval/lr=1,seed=0"], "CANNOT_START")
+        self.assertEqual(self.words_of()["train/lr=1,seed=1"], "LEFT_OUT")
+        self.assertIn("'{needs.train.result.acc}' has no value: train/lr=1,seed=0 left no 'acc' in its result",
+                      self.trainyard("status").stdout)
+
+    def test_of_a_run_that_was_killed_go_on(self):
+        os.mkfifo(self.directory / "gate")
+        self.write("train.sh", "[ $1$2 = 20 ] && cat gate\n" + TRAIN)
+        self.write("mended", "")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("a whole cell", lambda: self.words().get("mean/lr=1") == "FINISHED")
+        yard.kill()
+        yard.wait()
+        self.write("train.sh", TRAIN)
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(self.words_of().pop("alarm/ring"), "NOT_NEEDED")
+        self.assertEqual(self.text("runs/job/mean/lr=2/stdout.log"), "model of 2 0\nmodel of 2 1\n")
+
+
+class Held(YardTest):
+    JOB = """
+name: job
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    max-parallel: 1
+    tasks: [{id: first, command: cat gate}, {id: a, command: echo a >> order}, {id: b, command: echo b >> order},
+            {id: c, command: echo c >> order}]
+"""
+
+    def setUp(self):
+        super().setUp()
+        os.mkfifo(self.directory / "gate")
+        self.job(self.JOB)
+
+    def begin(self):
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the first task runs", lambda: self.words().get("train/first") == "RUNNING")
+        return yard
+
+    def open_gate(self):
+        with open(self.directory / "gate", "w"):
+            pass
+
+    def test_does_not_start_before_it_is_released_and_the_larger_priority_goes_first(self):
+        yard = self.begin()
+        self.assertEqual(self.trainyard("hold", "1", "a").stdout, "train/a on hold\n")
+        self.assertEqual(self.trainyard("set", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
+        self.assertEqual(self.words()["train/a"], "ON_HOLD")
+        self.assertIn("train/a is ON_HOLD: only what waits is kept back", self.trainyard("hold", "a", expect=2).stderr)
+        self.assertIn("train/first is RUNNING: only what waits is kept back", self.trainyard("hold", "first", expect=2).stderr)
+        self.assertIn("train/b is WAITING: only what is on hold is released", self.trainyard("release", "b", expect=2).stderr)
+        self.assertEqual(self.trainyard("release", "--dry-run").stdout, "train/a is meant\n")
+        self.open_gate()
+        self.until("all others have ended", lambda: self.words().get("train/b") == "FINISHED")
+        self.assertIn("is on hold; 'trainyard release' lets it start", self.trainyard("status").stdout)
+        self.assertIsNone(yard.poll())
+        self.assertEqual(self.trainyard("release").stdout, "train/a may start\n")
+        self.assertEqual(yard.wait(), 0)
+        self.assertEqual(self.text("order"), "c\nb\na\n")
+        self.assertIn("is not running", self.trainyard("hold", "b", expect=2).stderr)
+
+    def test_stays_on_hold_in_a_run_that_is_resumed(self):
+        yard = self.begin()
+        self.trainyard("hold", "a", "b")
+        self.trainyard("set", "c", "--priority", "-3")
+        yard.kill()
+        yard.wait()
+        yard = self.start("run", "--resume", "runs/job")
+        self.until("the first task runs again", lambda: self.words().get("train/first") == "RUNNING")
+        self.open_gate()
+        self.until("the last has ended", lambda: self.words().get("train/c") == "FINISHED")
+        self.assertEqual({self.words()["train/a"], self.words()["train/b"]}, {"ON_HOLD"})
+        self.assertEqual(self.trainyard("release", ":on-hold").stdout, "train/a may start\ntrain/b may start\n")
+        self.assertEqual(yard.wait(), 0)
+
+    def test_says_which_tasks_where_nobody_names_any(self):
+        yard = self.begin()
+        self.assertIn("which tasks of 'runs/job'? '*' are all", self.trainyard("hold", expect=2).stderr)
+        self.assertIn("--priority is required", self.trainyard("set", "a", expect=2).stderr)
+        self.assertIn("no task of 'runs/job' is", self.trainyard("release", expect=2).stderr)
+        self.open_gate()
+        self.assertEqual(yard.wait(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
