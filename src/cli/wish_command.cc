@@ -114,7 +114,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   return Wished{.run = selection->run, .socket = std::move(*socket), .tasks = std::move(*tasks)};
 }
 
-std::string names_of(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
+std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
   std::string text;
   for (std::size_t i = 0; i < std::min(tasks.size(), kNamedMax); ++i) {
     text += fmt::format("{} {}\n", report::plain(shown_name(tasks[i])), what);
@@ -130,7 +130,7 @@ std::string names_of(const std::vector<journal::TaskRow>& tasks, std::string_vie
 ExitCode wish_command(const WishOptions& options) {
   const Result<Wished> wished = look_up_wished(options);
   if (!wished) return fail(wished.error());
-  if (options.dry_run) return answer(names_of(wished->tasks, "is meant"));
+  if (options.dry_run) return answer(names_and_what(wished->tasks, "is meant"));
   std::vector<wire::ControlRequest> requests;
   requests.reserve(wished->tasks.size());
   for (const journal::TaskRow& task : wished->tasks) {
@@ -153,7 +153,7 @@ ExitCode wish_command(const WishOptions& options) {
                     : fmt::format("{} has begun or ended meanwhile", shown_name(task)),
                 ExitCode::TaskFailed);
   }
-  const ExitCode told = answer(names_of(done, done_text(options)));
+  const ExitCode told = answer(names_and_what(done, done_text(options)));
   return code == ExitCode::Success ? told : code;
 }
 

@@ -74,7 +74,7 @@ Row part_of_row(const Row& row, const std::vector<std::size_t>& places) {
   return part;
 }
 
-std::string text_of(const Cells& cells, const Row& row) {
+std::string row_text(const Cells& cells, const Row& row) {
   std::string text;
   for (std::size_t i = 0; i < row.size(); ++i) {
     if (row[i]) text += fmt::format("{}{}={}", text.empty() ? "" : ",", cells.keys[i], *row[i]);
@@ -112,7 +112,7 @@ std::optional<std::string> left_alone(const Cells& some, const Cells& whole) {
   std::set<Row> there;
   for (const Row& row : whole.rows) there.insert(part_of_row(row, common.left));
   for (const Row& row : some.rows) {
-    if (!there.contains(part_of_row(row, common.right))) return text_of(some, row);
+    if (!there.contains(part_of_row(row, common.right))) return row_text(some, row);
   }
   return std::nullopt;
 }

@@ -23,7 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-constexpr model::ExitedWith kFailed{3};
+constexpr model::ExitedWith kFails{3};
 
 /// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine.
 model::Plan cells(model::RunIf condition = model::RunIf::Success) {
@@ -55,7 +55,7 @@ TEST(TaskNeeds, AreWaitedForTaskByTaskAndGoBeforeWhatHasNotBegun) {
 
 TEST(TaskNeeds, SkipOnlyWhatNeedsTheOneThatFailed) {
   Yard yard(cells());
-  const model::Decision failed = yard.ran(0, at(1), kFailed);
+  const model::Decision failed = yard.ran(0, at(1), kFails);
   EXPECT_THAT(changes(failed),
               ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 3",
                           "2#0 INIT SKIPPED: it needs a task of group 'train' that failed",
@@ -67,7 +67,7 @@ TEST(TaskNeeds, SkipOnlyWhatNeedsTheOneThatFailed) {
 
 TEST(TaskNeeds, OfATaskThatRunsAlwaysAreOverHoweverTheyEnd) {
   Yard yard(cells(model::RunIf::Always));
-  EXPECT_THAT(commands(yard.ran(0, at(1), kFailed)), ElementsAre("start 2#1 with 10 GB"));
+  EXPECT_THAT(commands(yard.ran(0, at(1), kFails)), ElementsAre("start 2#1 with 10 GB"));
 }
 
 TEST(TaskNeeds, OfATaskThatIsForFailuresMakeItNotNeeded) {
@@ -76,7 +76,7 @@ TEST(TaskNeeds, OfATaskThatIsForFailuresMakeItNotNeeded) {
               ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED",
                           "2#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())",
                           "1#1 AVAILABLE", "shape 0: "));
-  EXPECT_THAT(commands(yard.ran(1, at(2), kFailed)), ElementsAre("start 3#1 with 10 GB"));
+  EXPECT_THAT(commands(yard.ran(1, at(2), kFails)), ElementsAre("start 3#1 with 10 GB"));
   EXPECT_THAT(changes(yard.ran(3, at(3))),
               ElementsAre("3#1 FINISHED", "3#1 EXITED FINISHED", "group 1 finished"))
       << "what was not needed is no failure";
@@ -96,9 +96,9 @@ model::Plan groups(model::RunIf condition) {
 
 TEST(Conditions, AreOfGroupsToo) {
   Yard always(groups(model::RunIf::Always));
-  EXPECT_THAT(commands(always.ran(0, at(1), kFailed)), ElementsAre("start 1#1 with 1 GB"));
+  EXPECT_THAT(commands(always.ran(0, at(1), kFails)), ElementsAre("start 1#1 with 1 GB"));
   Yard failure(groups(model::RunIf::Failure));
-  EXPECT_THAT(commands(failure.ran(0, at(1), kFailed)), ElementsAre("start 1#1 with 1 GB"));
+  EXPECT_THAT(commands(failure.ran(0, at(1), kFails)), ElementsAre("start 1#1 with 1 GB"));
   Yard not_needed(groups(model::RunIf::Failure));
   EXPECT_THAT(
       changes(not_needed.ran(0, at(1))),
@@ -163,7 +163,7 @@ TEST(Hold, OfABlockedGroupCountsWhenItOpens) {
 
 TEST(Hold, KeepsWhatATaskHadComeToAskFor) {
   Yard yard(PlanBuilder().tasks(1, gb(2)).retries({.failures = 3, .delay = Duration{5'000}}));
-  static_cast<void>(yard.ran(0, at(1), kFailed));
+  static_cast<void>(yard.ran(0, at(1), kFails));
   EXPECT_EQ(yard.wakeup(), at(6)) << "the time of its next try";
   static_cast<void>(yard.on(at(2), hold(0)));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
