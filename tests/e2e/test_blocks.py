@@ -17,7 +17,7 @@ JOBS, JOURNAL, PROTOCOL, RANKS = (DOCS / f"{name}.md" for name in ("job-file", "
 LIBRARY, PIPELINE, SETTINGS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "configuration"))
 # What test_docs.py tries: the README's story, the programs in Python, and the queries of the journal.
 TRIED_ELSEWHERE = {(ROOT / "README.md", language, 0) for language in ("yaml", "python", "sh", "console")}
-TRIED_ELSEWHERE |= {(JOURNAL, "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(3)}
+TRIED_ELSEWHERE |= {(JOURNAL, "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(2)}
 tried = set()
 
 
