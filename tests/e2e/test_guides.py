@@ -200,8 +200,10 @@ class Cookbook(GuideTest):
         self.assertEqual(len(re.findall("has been ended|will not be started", self.shell(kill))), 10)
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=1)
-        ended = {word for task, word in self.words("runs/grid").items() if "lr=1e-2" in task}
-        self.assertEqual(ended, {"KILLED"})
+        # Those that had begun are ended; on a small machine none had.
+        words = self.words("runs/grid")
+        self.assertLessEqual({word for task, word in words.items() if "lr=1e-2" in task}, {"KILLED", "SKIPPED"})
+        self.assertEqual({word for task, word in words.items() if "lr=1e-2" not in task}, {"FINISHED"})
 
     @tries(COOKBOOK, "sh", 3, 4)
     def test_a_nightly_job_leaves_its_table(self):
