@@ -14,8 +14,12 @@ def on_config(config):
     """The decisions are those that are there: a new one need not be named twice. Headings are called as on GitHub."""
     folder = pathlib.Path(config["docs_dir"], "decisions")
     config["nav"].append({"Decisions": [f"decisions/{page.name}" for page in sorted(folder.glob("*.md"))]})
-    config["mdx_configs"].setdefault("toc", {})["slugify"] = lambda head, _: re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-")
+    config["mdx_configs"].setdefault("toc", {})["slugify"] = name_of_heading
     return config
+
+
+def name_of_heading(heading, _):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def on_page_markdown(markdown, page, **_):
