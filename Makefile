@@ -1,5 +1,5 @@
 # The front door. Each verb is one line; the work is in CMakePresets.json, scripts/ and tools/.
-.PHONY: demo test build check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers
+.PHONY: demo test build check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers site
 SEEDS ?= 20000
 GROUP ?= all
 
@@ -18,5 +18,6 @@ sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/
 shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers
 fuzz:         ; scripts/setup check && scripts/fuzz                          # a minute a parser
+site:         ; scripts/setup site && mkdocs build --strict                  # the pages, for a browser: build/site
 fresh:        ; scripts/fresh                                                # the two commands on a bare Debian 12
 check:        ; scripts/check                                                # everything CI runs

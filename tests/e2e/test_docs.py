@@ -130,11 +130,10 @@ class Python(YardTest):
                                   capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
             self.assertEqual((done.returncode, done.stderr), (0, ""), block)
             shown.append(done.stdout.splitlines())
-        folds, rounds, fedflow = shown
+        folds, rounds = shown
         self.assertEqual([line.split(" ")[:2] for line in folds], [[f"fold-{k}", "FINISHED"] for k in range(5)])
         self.assertEqual([line.split(" ")[0] for line in rounds], ["0", "1", "2"])
-        self.assertEqual(fedflow, ["[0.9, 0.9, 0.9]"] * 2)
-        self.assertEqual([len(self.words(f"runs/{run}")) for run in ("yard", "federated", "yard-2")], [5, 12, 6])
+        self.assertEqual([len(self.words(f"runs/{run}")) for run in ("yard", "federated")], [5, 12])
 
 
 class Pages(YardTest):

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Makes docs/commands.md from the program: every command, with what it says of itself.
+
+    tools/command_page.py build/dev/src/cli/trainyard > docs/commands.md
+
+tests/e2e/test_site.py says when the page is no longer what the program says.
+"""
+import re
+import subprocess
+import sys
+
+HEAD = """# Every command
+
+Made from the program by `tools/command_page.py`: `trainyard help <command>` says the same where you are. Which exit code comes when, with each
+command's own, is in [one table](reports.md#exit-codes); how runs and tasks are named, in [another](reports.md#which-run-which-tasks).
+
+"""
+
+
+def help_of(program, *words):
+    return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True).stdout
+
+
+def subcommands(text):
+    """The names in a help's list of subcommands, each with its sentence."""
+    listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
+    return re.findall(r"^  (\S+) +(.+)$", listed[1], re.M) if listed else []
+
+
+def tree(program, *words):
+    """Every command below this one, in the order of the help: its words, its sentence and its help."""
+    for name, sentence in subcommands(help_of(program, *words)):
+        text = help_of(program, *words, name)
+        yield (*words, name), sentence, text
+        if text != help_of(program):
+            yield from tree(program, *words, name)
+
+
+def footer_of(text):
+    """What stands behind the list of subcommands."""
+    return text.rpartition("\n\n")[2]
+
+
+def page(program):
+    """The text of the page."""
+    whole = help_of(program)
+    commands = list(tree(program))
+    lines = ["| command | what it does |", "|---|---|"]
+    lines += [f"| [`{' '.join(words)}`](#trainyard-{'-'.join(words)}) | {sentence} |" for words, sentence, _ in commands]
+    parts = [HEAD + "\n".join(lines), "## `trainyard`\n\n" + block(whole)]
+    for words, _, text in commands:
+        # A command that has no words of its own at the end says those of the whole program, which stand above.
+        own = text.removesuffix(footer_of(whole)).rstrip("\n") + "\n"
+        shown = f"Says what `trainyard {words[0]}` without a name behind it, and `trainyard --help`, say.\n"
+        parts.append(f"## `trainyard {' '.join(words)}`\n\n" + (block(own) if text != whole else shown))
+    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def block(text):
+    return f"```text\n{text}```\n"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.stdout.write(page(sys.argv[1]))
