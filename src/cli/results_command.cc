@@ -12,6 +12,7 @@
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
+#include "report/digest.h"
 #include "report/result_condition.h"
 #include "report/result_means.h"
 #include "report/result_table.h"
@@ -26,7 +27,9 @@ Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows)
   if (!reader) return std::unexpected(std::move(reader.error()));
   const std::string name = seen_from_here(selection.run);
   if (selection.is_all()) {
-    return reader->tasks({}, [&](const journal::TaskRow& row) {
+    const bool died = has_died(*reader, selection.run);
+    return reader->tasks({}, [&](journal::TaskRow row) {
+      if (died) report::mark_lost(row);
       rows.add(name, row);
       return true;
     });

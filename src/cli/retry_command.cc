@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +17,11 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/retry_needs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -89,79 +87,6 @@ Error cannot_be_tried(const journal::TaskRow& task) {
                            shown_name(task), word, text::shell_word(shown_name(task)))};
 }
 
-/// What was skipped behind tasks that are to be tried again, found step by step.
-class Cascade {
- public:
-  Cascade(const std::vector<journal::GroupRow>& groups,
-          const std::vector<journal::TaskNeedRow>& needs)
-      : groups_(groups), needs_(needs) {}
-
-  void add_skipped(const journal::TaskRow& task) { skipped_[task.index] = task.group; }
-  void add(const journal::TaskRow& task) {
-    chosen_.insert(task.index);
-    touched_.insert(task.group);
-  }
-
-  /// All that is behind those that were added, and these.
-  std::set<model::TaskIndex> find() {
-    // They stand in the order of their file, and a group may need one that comes later.
-    for (bool more = true; more;) {
-      more = false;
-      for (const journal::TaskNeedRow& need : needs_) {
-        if (chosen_.contains(need.needed)) more = take(need.task) || more;
-      }
-      for (const journal::GroupRow& group : groups_) {
-        if (!needs_one(group)) continue;
-        for (const auto& [task, of] : skipped_) {
-          if (of == group.index) more = take(task) || more;
-        }
-      }
-    }
-    return std::move(chosen_);
-  }
-
- private:
-  bool take(model::TaskIndex task) {
-    const auto skipped = skipped_.find(task);
-    if (skipped == skipped_.end() || !chosen_.insert(task).second) return false;
-    touched_.insert(skipped->second);
-    return true;
-  }
-  [[nodiscard]] bool needs_one(const journal::GroupRow& group) const {
-    return std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
-      return other.batch == group.batch && touched_.contains(other.index) &&
-             std::ranges::find(group.needs, other.name_in_file) != group.needs.end();
-    });
-  }
-
-  const std::vector<journal::GroupRow>& groups_;
-  const std::vector<journal::TaskNeedRow>& needs_;
-  std::map<model::TaskIndex, model::GroupIndex> skipped_;
-  std::set<model::TaskIndex> chosen_;
-  std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
-};
-
-/// With what was skipped because of them, in the order of the run: what others need comes before.
-Result<void> add_cascade(journal::JournalReader& reader, std::vector<journal::TaskRow>& tasks) {
-  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
-  if (!groups) return std::unexpected(groups.error());
-  const Result<std::vector<journal::TaskNeedRow>> needs = reader.task_needs();
-  if (!needs) return std::unexpected(needs.error());
-  Cascade cascade(*groups, *needs);
-  for (const journal::TaskRow& task : tasks) cascade.add(task);
-  Result<void> read = reader.tasks({}, [&](const journal::TaskRow& row) {
-    if (row.standing.verdict == model::Verdict::Skipped) cascade.add_skipped(row);
-    return true;
-  });
-  if (!read) return read;
-  const std::set<model::TaskIndex> chosen = cascade.find();
-  tasks.clear();
-  return reader.tasks({}, [&](journal::TaskRow row) {
-    if (chosen.contains(row.index)) tasks.push_back(std::move(row));
-    return true;
-  });
-}
-
 /// One whose yard died goes on as a whole, before any of it is tried again.
 Result<void> check_ended(journal::JournalReader& reader, const std::string& run) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
@@ -206,9 +131,11 @@ Result<Wanted> look_up(const RetryOptions& options) {
         Error{fmt::format("none of these tasks of '{}' has ended without having finished",
                           seen_from_here(wanted.run))});
   }
-  if (!options.cascade) return wanted;
-  if (Result<void> added = add_cascade(*reader, wanted.tasks); !added) {
-    return std::unexpected(std::move(added.error()));
+  Result<RetryNeeds> needs = RetryNeeds::read(*reader);
+  if (!needs) return std::unexpected(std::move(needs.error()));
+  if (options.cascade) needs->add_what_is_behind(wanted.tasks);
+  if (Result<void> all = needs->check(wanted.tasks); !all) {
+    return std::unexpected(std::move(all.error()));
   }
   return wanted;
 }

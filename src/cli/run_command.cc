@@ -63,11 +63,18 @@ std::string output_of(std::vector<std::string> arguments, const std::string& dir
   return std::move(output->text);
 }
 
-/// The diff as git itself makes it: what a person has configured to look at diffs with may print
-/// anything, start programs, and wait for somebody.
+/// The diff as git itself makes it: what a person has configured to look at diffs or at files with
+/// may print anything, start programs, and wait for somebody.
 std::vector<std::string> diff_command() {
-  return {"git",           "--no-optional-locks", "diff", "--no-ext-diff",
-          "--no-textconv", "--no-color",          "HEAD"};
+  return {"git",
+          "-c",
+          "core.fsmonitor=false",
+          "--no-optional-locks",
+          "diff",
+          "--no-ext-diff",
+          "--no-textconv",
+          "--no-color",
+          "HEAD"};
 }
 
 /// What of an execution the yard itself does not know (run::YardRun::execution).

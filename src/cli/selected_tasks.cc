@@ -50,13 +50,6 @@ Error several_of_name(const std::string& name, const std::vector<journal::TaskRo
   return Error{std::move(text)};
 }
 
-/// One whose yard is gone and has not written down how it ended.
-bool has_died(journal::JournalReader& reader, const std::string& run) {
-  const auto executions = reader.executions();
-  return executions && !executions->empty() && !executions->back().ended &&
-         !sys::RunLock::holder(run);
-}
-
 /// Of a run with very many tasks the one of a name is found without reading the others.
 Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& reader,
                                                       const TasksOfRun& selection) {
@@ -76,6 +69,12 @@ Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& re
 }
 
 }  // namespace
+
+bool has_died(journal::JournalReader& reader, const std::string& run) {
+  const auto executions = reader.executions();
+  return executions && !executions->empty() && !executions->back().ended &&
+         !sys::RunLock::holder(run);
+}
 
 std::string shown_name(const journal::TaskRow& row) {
   return fmt::format("{}/{}", row.group_name, row.id);

@@ -31,10 +31,14 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
 
+/// Whether the yard of a run is gone and has not written down how it ended: what ran is lost then.
+bool has_died(journal::JournalReader& reader, const std::string& run);
+
 /// "train/lr=0.1", as people read and type it.
 std::string shown_name(const journal::TaskRow& row);
 
-/// "no task of 'runs/sweep' is in that state", where the states leave none.
+/// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
+/// that a command means where nobody says any.
 std::string none_in_state(const TasksOfRun& selection);
 
 }  // namespace trainyard::cli

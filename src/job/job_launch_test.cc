@@ -43,6 +43,7 @@ TEST(Launch, HasEverythingForAnAttempt) {
               ElementsAre("TRAINYARD_TASK_ID=lr=1e-3", "TRAINYARD_GROUP=train",
                           "TRAINYARD_RUN_DIR=/job/runs/sweep",
                           "TRAINYARD_TASK_DIR=/job/runs/sweep/train/lr=1e-3",
+                          "TRAINYARD_CHECKPOINT_DIR=/job/runs/sweep/train/lr=1e-3/checkpoints",
                           "TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.json",
                           "TRAINYARD_ATTEMPT=1", "TRAINYARD_SEED=1252252158", "OMP_NUM_THREADS=1",
                           "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1", "PYTHONUNBUFFERED=1",

@@ -27,6 +27,7 @@ std::optional<std::string_view> why_not_to_set(std::string_view name) {
 void set_files(model::Launch& launch, std::string task_directory, std::uint32_t attempt) {
   launch.task_directory = std::move(task_directory);
   const std::string own = launch.task_directory + "/";
+  launch.checkpoint_directory = own + std::string(run::kCheckpoints);
   launch.stdout_path = own + run::log_name("stdout", attempt);
   launch.stderr_path = own + run::log_name("stderr", attempt);
   launch.result_path = own + run::result_name(attempt);
@@ -53,6 +54,7 @@ Variables own_variables(const TaskName& name, const model::Launch& launch,
           {"TRAINYARD_GROUP", name.group},
           {"TRAINYARD_RUN_DIR", run_directory},
           {"TRAINYARD_TASK_DIR", launch.task_directory},
+          {"TRAINYARD_CHECKPOINT_DIR", launch.checkpoint_directory},
           {"TRAINYARD_RESULT", launch.result_path},
           {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
           {"TRAINYARD_SEED", fmt::to_string(model::task_seed(name.group, name.id, name.attempt))}};

@@ -63,6 +63,9 @@ struct Launch {
   /// Of the three directories and files below all are absolute.
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.
+  /// In the task's directory, and made with it; what it saves there its next attempts find. Empty:
+  /// there is none.
+  std::string checkpoint_directory;
   /// Both made anew, and they may be the same. Empty: as the keeper's own, which are nothing unless
   /// its options say otherwise.
   std::string stdout_path;
@@ -90,6 +93,11 @@ struct Launch {
   /// By which its end is known to whoever goes on with the run, should the yard be gone by then:
   /// its task's number in the journal. Nothing: there is none.
   std::optional<std::uint32_t> journal_number = std::nullopt;
+
+  /// What is made before the process starts, with its parents.
+  [[nodiscard]] const std::string& directory_to_make() const {
+    return checkpoint_directory.empty() ? task_directory : checkpoint_directory;
+  }
 };
 
 }  // namespace trainyard::model

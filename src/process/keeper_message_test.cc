@@ -38,6 +38,7 @@ model::Launch some_launch() {
           .environment = {"A=1", "B="},
           .working_directory = "/work",
           .task_directory = "/run/t",
+          .checkpoint_directory = "/run/t/checkpoints",
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
           .two_phase = true,
@@ -87,6 +88,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_THAT(start->launch.environment, ElementsAre("A=1", "B="));
       EXPECT_EQ(start->launch.working_directory, "/work");
       EXPECT_EQ(start->launch.task_directory, "/run/t");
+      EXPECT_EQ(start->launch.checkpoint_directory, "/run/t/checkpoints");
       EXPECT_EQ(start->launch.stdout_path, "/run/t/stdout.log");
       EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");
       EXPECT_EQ(start->launch.result_path, "/run/t/result.json");

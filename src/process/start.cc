@@ -281,7 +281,7 @@ StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
       files(options.files),
       streams(options.streams),
       adds_to_logs(options.adds_to_logs),
-      directory_(launch.task_directory),
+      directory_(launch.directory_to_make()),
       arguments_(pointers_to(launch.arguments)),
       environment_(std::move(options.environment)) {
   if (!directory_.empty()) directory = directory_.data();

@@ -120,7 +120,7 @@ Error explain(const model::Launch& launch, std::span<const std::string> places,
     case StartStep::Group:
       return with_file("cannot join the control group", launch.memory_group, failure.error);
     case StartStep::Directory:
-      return with_file("cannot make the directory", launch.task_directory, failure.error);
+      return with_file("cannot make the directory", launch.directory_to_make(), failure.error);
     case StartStep::OldResult:
       return with_file("cannot remove the old", launch.result_path, failure.error);
     case StartStep::Stdout:

@@ -196,10 +196,22 @@ Result<std::size_t> key_column(const ResultTable& table, std::string_view name) 
   return std::unexpected(Error{fmt::format("'{}' is no key of the matrix", name)});
 }
 
+/// What is enough to know a task by: run, group and id, where the ids stand in the table.
+Places places_that_name(const ResultTable& table) {
+  Places keys = places_of(table, ColumnKind::Key);
+  const auto is = [&](std::size_t place, std::string_view name) {
+    return table.columns[place].name == name;
+  };
+  if (std::ranges::none_of(keys, [&](std::size_t it) { return is(it, "task"); })) return keys;
+  std::erase_if(
+      keys, [&](std::size_t it) { return !is(it, "run") && !is(it, "group") && !is(it, "task"); });
+  return keys;
+}
+
 }  // namespace
 
 void note_missing(ResultTable& table) {
-  const Places keys = places_of(table, ColumnKind::Key);
+  const Places keys = places_that_name(table);
   const Places fields = places_of(table, ColumnKind::Field);
   const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
   if (!status) return;

@@ -55,6 +55,9 @@ std::string group_directory(std::uint32_t batch, std::string_view group, bool by
 /// The directory of a task, seen from where its group's is: "train/lr=1".
 std::string task_directory(std::string_view group_directory, std::string_view id);
 
+/// In a task's directory: what its attempts save for the next one.
+constexpr std::string_view kCheckpoints = "checkpoints";
+
 /// "stderr.log", and "stderr.2.log" of the second attempt.
 std::string log_name(std::string_view stream, std::uint32_t attempt);
 /// "result.json", and "result.2.json" of the second attempt.

@@ -1,0 +1,140 @@
+#include "cli/retry_needs.h"
+
+#include <algorithm>
+#include <expected>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/selected_tasks.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "model/status.h"
+
+namespace trainyard::cli {
+namespace {
+
+bool needs_group(const journal::GroupRow& group, const journal::GroupRow& other) {
+  return other.batch == group.batch &&
+         std::ranges::find(group.needs, other.name_in_file) != group.needs.end();
+}
+
+std::set<model::TaskIndex> indices_of(const std::vector<journal::TaskRow>& tasks) {
+  std::set<model::TaskIndex> indices;
+  for (const journal::TaskRow& task : tasks) indices.insert(task.index);
+  return indices;
+}
+
+}  // namespace
+
+/// The tasks behind some, found step by step.
+class RetryNeeds::Behind {
+ public:
+  Behind(const RetryNeeds& all, const std::vector<journal::TaskRow>& tasks) : all_(all) {
+    for (const journal::TaskRow& task : tasks) {
+      chosen_.insert(task.index);
+      touched_.insert(task.group);
+    }
+  }
+
+  std::set<model::TaskIndex> find() && {
+    // Groups stand in the order of their file, and one may need one that comes later.
+    for (bool more = true; more;) {
+      more = false;
+      for (const journal::TaskNeedRow& need : all_.needs_) {
+        if (chosen_.contains(need.needed)) more = take(need.task) || more;
+      }
+      for (const journal::GroupRow& group : all_.groups_) {
+        if (is_behind(group)) more = take_all_of(group.index) || more;
+      }
+    }
+    return std::move(chosen_);
+  }
+
+ private:
+  [[nodiscard]] bool is_behind(const journal::GroupRow& group) const {
+    return std::ranges::any_of(all_.groups_, [&](const journal::GroupRow& other) {
+      return touched_.contains(other.index) && needs_group(group, other);
+    });
+  }
+  bool take_all_of(model::GroupIndex group) {
+    bool some = false;
+    for (const auto& [index, row] : all_.bad_) {
+      if (row.group == group) some = take(index) || some;
+    }
+    return some;
+  }
+  bool take(model::TaskIndex task) {
+    const auto found = all_.bad_.find(task);
+    if (found == all_.bad_.end()) return false;
+    if (found->second.standing.verdict != model::Verdict::Skipped) return false;
+    if (!chosen_.insert(task).second) return false;
+    touched_.insert(found->second.group);
+    return true;
+  }
+
+  const RetryNeeds& all_;
+  std::set<model::TaskIndex> chosen_;
+  std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
+};
+
+Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
+  RetryNeeds needs;
+  Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(std::move(groups.error()));
+  needs.groups_ = std::move(*groups);
+  Result<std::vector<journal::TaskNeedRow>> pairs = reader.task_needs();
+  if (!pairs) return std::unexpected(std::move(pairs.error()));
+  needs.needs_ = std::move(*pairs);
+  const Result<void> read = reader.tasks({}, [&needs](journal::TaskRow row) {
+    const model::Verdict verdict = row.standing.verdict;
+    const bool bad = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
+                     verdict == model::Verdict::Stopped;
+    const model::TaskIndex index = row.index;
+    if (bad) needs.bad_.emplace(index, std::move(row));
+    return true;
+  });
+  if (!read) return std::unexpected(read.error());
+  return needs;
+}
+
+void RetryNeeds::add_what_is_behind(std::vector<journal::TaskRow>& tasks) const {
+  const std::set<model::TaskIndex> before = indices_of(tasks);
+  for (const model::TaskIndex index : Behind(*this, tasks).find()) {
+    if (!before.contains(index)) tasks.push_back(bad_.at(index));
+  }
+  std::ranges::sort(tasks, {}, &journal::TaskRow::index);
+}
+
+Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const {
+  const std::set<model::TaskIndex> chosen = indices_of(tasks);
+  std::set<model::GroupIndex> failed;  // Groups that will not have finished.
+  for (const auto& [index, row] : bad_) {
+    if (!chosen.contains(index)) failed.insert(row.group);
+  }
+  const auto refuse = [](const journal::TaskRow& task, const std::string& needed) {
+    return std::unexpected(Error{fmt::format(
+        "{} would only be skipped again: it needs {}; name that as well, or try what failed with "
+        "--cascade, which takes along what was skipped behind it",
+        shown_name(task), needed)});
+  };
+  for (const journal::TaskRow& task : tasks) {
+    if (task.standing.verdict != model::Verdict::Skipped) continue;
+    for (const journal::TaskNeedRow& need : needs_) {
+      if (need.task != task.index || chosen.contains(need.needed)) continue;
+      const auto bad = bad_.find(need.needed);
+      if (bad != bad_.end()) return refuse(task, shown_name(bad->second));
+    }
+    const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
+    for (const journal::GroupRow& other : groups_) {
+      if (own == groups_.end() || !failed.contains(other.index)) continue;
+      if (needs_group(*own, other)) return refuse(task, fmt::format("group '{}'", other.name));
+    }
+  }
+  return {};
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,35 @@
+// What the tasks of a run need, as far as `trainyard retry` has to know it: which were skipped
+// because of others, and which would only be skipped again.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+
+namespace trainyard::cli {
+
+class RetryNeeds {
+ public:
+  /// Costs O(tasks).
+  static Result<RetryNeeds> read(journal::JournalReader& reader);
+
+  /// Adds what was skipped because of these tasks, in the order of the run: what others need comes
+  /// before.
+  void add_what_is_behind(std::vector<journal::TaskRow>& tasks) const;
+
+  /// An error names one that was skipped, and would be again: what it needs is not among them.
+  [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks) const;
+
+ private:
+  class Behind;
+
+  std::vector<journal::GroupRow> groups_;
+  std::vector<journal::TaskNeedRow> needs_;
+  /// Those that have ended without being what others wait for.
+  std::map<model::TaskIndex, journal::TaskRow> bad_;
+};
+
+}  // namespace trainyard::cli
