@@ -10,31 +10,40 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
 ResultsWords::ResultsWords(CLI::App& app) {
   results_ = app.add_subcommand("results", "Show what tasks came to: sorted, averaged, turned");
-  results_->add_option("what", options_.words,
-                       "Runs and tasks: 46, runs/sweep, sweep.yaml, lr=0.1, :failed\n"
-                       "(default: the latest run under ./runs); several runs stand in one table");
-  results_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task");
+  results_
+      ->add_option("what", options_.words,
+                   "Runs and tasks: 46, runs/sweep, sweep.yaml, lr=0.1, :failed\n"
+                   "(default: the latest run under ./runs); several runs stand in one table")
+      ->type_name(value_kinds::kTasks);
+  results_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task")
+      ->type_name(value_kinds::kRun);
   results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed")
+      ->type_name(value_kinds::kColumn)
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
   results_->add_option("--where", options_.where, "Rows to keep: 'lr<1e-3', 'status=FINISHED'")
+      ->type_name(value_kinds::kCondition)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  results_->add_option("--sort", options_.sort, "By a column; -acc: the largest first");
+  results_->add_option("--sort", options_.sort, "By a column; -acc: the largest first")
+      ->type_name(value_kinds::kColumn);
   CLI::Option* const pivot =
       results_
           ->add_option("--pivot", options_.pivot, "Two keys, for rows and for columns: lr,batch")
+          ->type_name(value_kinds::kColumn)
           ->delimiter(',')
           ->expected(2);
   results_->add_option("--show", options_.show, "With --pivot: the field that is shown")
+      ->type_name(value_kinds::kColumn)
       ->needs(pivot);
   CLI::Option* const csv = results_->add_flag("--csv", options_.csv, "For spreadsheets");
   CLI::Option* const markdown =

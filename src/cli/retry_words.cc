@@ -7,19 +7,26 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
   retry_ = app.add_subcommand("retry", "Try tasks again that have ended without having finished");
-  retry_->add_option("what", options_.words,
-                     "Tasks and their run, as of 'logs': 46, 46/lr=0.1, :oom\n"
-                     "(default: those that failed)");
-  retry_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task");
-  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB");
-  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs");
-  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h");
+  retry_
+      ->add_option("what", options_.words,
+                   "Tasks and their run, as of 'logs': 46, 46/lr=0.1, :oom\n"
+                   "(default: those that failed)")
+      ->type_name(value_kinds::kTasks);
+  retry_->add_option("--run-dir", options_.run_directory, "The run, where a word may be a task")
+      ->type_name(value_kinds::kRun);
+  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB")
+      ->type_name(value_kinds::kSize);
+  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs")
+      ->type_name(value_kinds::kSize);
+  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h")
+      ->type_name(value_kinds::kTime);
   retry_->add_flag("--cascade", options_.cascade, "Also what was skipped because of them");
   retry_->add_flag("--dry-run", options_.dry_run, "Show what would be tried, and do nothing");
   retry_->footer(
