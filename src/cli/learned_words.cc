@@ -6,21 +6,26 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 namespace {
 
 void add_job(CLI::App& command, LearnedOptions& options) {
-  command.add_option("job", options.job_file,
-                     "The job file (default: that of the latest run under ./runs)");
+  command
+      .add_option("job", options.job_file,
+                  "The job file (default: that of the latest run under ./runs)")
+      ->type_name(value_kinds::kJobFile);
   command.add_flag("--json", options.json, "For programs");
 }
 
 void add_configuration_of(CLI::App& command, LearnedOptions& options) {
-  command.add_option("--config", options.config_file,
-                     "Configuration file (default: ./trainyard.yaml)");
+  command
+      .add_option("--config", options.config_file, "Configuration file (default: ./trainyard.yaml)")
+      ->type_name(value_kinds::kFile);
   command
       .add_option("--set", options.settings, "A setting, as in --set scheduler.default-memory=4GB")
+      ->type_name(value_kinds::kSetting)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -64,7 +69,8 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "file is wrong.");
   forget_ = learned_->add_subcommand("forget", "Forget all, or that of a group or of one task");
   add_job(*forget_, options_);
-  forget_->add_option("what", options_.what, "A group, or <group>/<id>; several are fine");
+  forget_->add_option("what", options_.what, "A group, or <group>/<id>; several are fine")
+      ->type_name(value_kinds::kName);
   forget_->footer(
       "Examples:\n"
       "  trainyard learned forget sweep.yaml\n"

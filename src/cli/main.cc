@@ -14,14 +14,17 @@
 #include "cli/client_words.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
+#include "cli/completion_words.h"
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
+#include "cli/manual_page.h"
 #include "cli/ranks_words.h"
 #include "cli/results_words.h"
 #include "cli/retry_words.h"
 #include "cli/selection_words.h"
+#include "cli/value_kinds.h"
 #include "cli/version.h"
 #include "cli/wish_words.h"
 #include "model/rank_share.h"
@@ -37,8 +40,10 @@ constexpr std::string_view kHelp = "help";
 
 /// What may be said to every command that reads the configuration.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
-  command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)");
+  command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)")
+      ->type_name(value_kinds::kFile);
   command.add_option("--set", settings, "A setting, as in --set scheduler.max-process=4")
+      ->type_name(value_kinds::kSetting)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -46,9 +51,11 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
 
 /// The one way to say which run is meant.
 void add_run_name(CLI::App& command, std::string& run) {
-  command.add_option("run,--run-dir", run,
-                     "Which run: its number, its name, its directory, or its job file\n"
-                     "(default: the latest under ./runs, one at work first)");
+  command
+      .add_option("run,--run-dir", run,
+                  "Which run: its number, its name, its directory, or its job file\n"
+                  "(default: the latest under ./runs, one at work first)")
+      ->type_name(value_kinds::kRun);
 }
 
 struct CommandLine {
@@ -64,17 +71,20 @@ struct CommandLine {
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file");
-  run->add_option("job", options.job_file, "The job file (YAML)");
+  run->add_option("job", options.job_file, "The job file (YAML)")->type_name(value_kinds::kJobFile);
   run->add_option("--run-dir", options.run_directory,
-                  "Where logs and results go (default: the job file's, else runs/<name>)");
+                  "Where logs and results go (default: the job file's, else runs/<name>)")
+      ->type_name(value_kinds::kRun);
   run->add_option("--resume", options.resume,
                   "Go on with the last run of the job file, or with the one in this directory:\n"
                   "finished tasks are kept")
+      ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   run->add_flag("--new", options.next,
                 "Start another run beside those that are there: in runs/<name>-2, -3, ...");
   run->add_option("--only", options.only,
                   "Run these tasks alone, and the groups that they need: lr=1e-3,seed=0, 'train/*'")
+      ->type_name(value_kinds::kPattern)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -172,11 +182,13 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   add_selection(*logs, options.words, options.run_directory);
   logs->add_option("--attempt", options.attempt,
                    "The attempt whose logs are shown (default: the last)")
+      ->type_name(value_kinds::kNumber)
       ->check(wrong_with_attempt);
   logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
   logs->add_flag("--stdout", options.only_stdout, "Standard output alone (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Standard error alone");
   logs->add_option("--rank", options.rank, "Of a task with ranks, the log of this one alone")
+      ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0, model::kRanksMax));
   logs->footer(
       "Progress bars that draw over themselves are folded to what is left of them.\n"
@@ -203,9 +215,12 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
 
 CLI::App* add_submit(CLI::App& app, SubmitOptions& options) {
   CLI::App* submit = app.add_subcommand("submit", "Add a job file to a run that is at work");
-  submit->add_option("job", options.job_file, "The job file (YAML)")->required();
+  submit->add_option("job", options.job_file, "The job file (YAML)")
+      ->type_name(value_kinds::kJobFile)
+      ->required();
   add_run_name(*submit, options.run_directory);
   submit->add_option("--set", options.settings, "A setting for its tasks: --set task.<key>=<value>")
+      ->type_name(value_kinds::kTaskSetting)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
@@ -227,11 +242,17 @@ CLI::App* add_submit(CLI::App& app, SubmitOptions& options) {
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   CLI::App* plan = app.add_subcommand("plan", "Show how long a job would take, and run nothing");
-  plan->add_option("job", options.job_file, "The job file (YAML)")->required();
-  plan->add_option("--gpus", options.gpus, "On such GPUs: 4x24GB, 80GB, 0; several are compared");
-  plan->add_option("--memory", options.memory, "With so much memory: 64GB");
-  plan->add_option("--cpus", options.cpus, "With so many CPUs: 16");
-  plan->add_option("--html", options.html, "Write a page with a timeline there");
+  plan->add_option("job", options.job_file, "The job file (YAML)")
+      ->type_name(value_kinds::kJobFile)
+      ->required();
+  plan->add_option("--gpus", options.gpus, "On such GPUs: 4x24GB, 80GB, 0; several are compared")
+      ->type_name(value_kinds::kCards);
+  plan->add_option("--memory", options.memory, "With so much memory: 64GB")
+      ->type_name(value_kinds::kSize);
+  plan->add_option("--cpus", options.cpus, "With so many CPUs: 16")
+      ->type_name(value_kinds::kNumber);
+  plan->add_option("--html", options.html, "Write a page with a timeline there")
+      ->type_name(value_kinds::kFile);
   plan->add_flag("--json", options.json, "For programs");
   add_configuration(*plan, options.config_file, options.settings);
   plan->footer(
@@ -263,6 +284,12 @@ CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
   CLI::App* doctor =
       app.add_subcommand("doctor", "Say what of this machine tasks may have, and why");
   add_configuration(*doctor, options.config_file, options.settings);
+  doctor->footer(
+      "Examples:\n"
+      "  trainyard doctor\n"
+      "  trainyard doctor --set remain-limit.memory=8GB\n"
+      "\n"
+      "Exit codes: 0 shown, 1 standard output cannot be written, 2 the configuration is wrong.");
   return doctor;
 }
 
@@ -270,13 +297,33 @@ CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
 CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
   config->require_subcommand(1);
+  config->footer(
+      "Examples:\n"
+      "  trainyard config show\n"
+      "  trainyard config init");
   CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
-  show->add_option("job", options.job_file, "A job file whose 'config:' counts too");
+  show->add_option("job", options.job_file, "A job file whose 'config:' counts too")
+      ->type_name(value_kinds::kJobFile);
   show->add_flag("--json", options.json, "For programs");
   add_configuration(*show, options.config_file, options.settings);
+  show->footer(
+      "Examples:\n"
+      "  trainyard config show\n"
+      "  trainyard config show sweep.yaml --set scheduler.max-process=4 --json");
   CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
   init->add_flag("--force", options.force, "Write over one that is there");
+  init->footer(
+      "Examples:\n"
+      "  trainyard config init\n"
+      "  trainyard config init --force");
   return init;
+}
+
+/// What a person is not shown: `manual` prints the page for man(1).
+CLI::App* add_manual(CLI::App& app, std::string& date) {
+  CLI::App* manual = app.add_subcommand("manual", "")->group("");
+  manual->add_option("date", date);
+  return manual;
 }
 
 /// `help run` is `run --help`, and `help` alone `--help`: what people type first. False: it is
@@ -314,7 +361,18 @@ ExitCode main(int argc, const char* const* argv) {
   const RanksWords ranks(app);
   const CLI::App* doctor = add_doctor(app, line.config);
   const CLI::App* init = add_config(app, line.config);
-  app.add_subcommand(std::string(kHelp), "Show how a command is used: help run");
+  const CompletionWords completion(app);
+  app.add_subcommand(std::string(kHelp), "Show how a command is used: help run")
+      ->footer(
+          "Examples:\n"
+          "  trainyard help run\n"
+          "  trainyard help client progress");
+  std::string date;
+  const CLI::App* manual = add_manual(app, date);
+  if (const std::optional<ExitCode> asked =
+          answer_shell(app, {argv, static_cast<std::size_t>(argc)})) {
+    return *asked;
+  }
 
   std::vector<const char*> typed(argv, argv + argc);
   if (move_help_to_the_end(typed)) {
@@ -352,6 +410,8 @@ ExitCode main(int argc, const char* const* argv) {
   if (const std::optional<ExitCode> done = wishes.run()) return *done;
   if (const std::optional<ExitCode> done = results.run()) return *done;
   if (const std::optional<ExitCode> done = client.run()) return *done;
+  if (const std::optional<ExitCode> done = completion.run()) return *done;
+  if (manual->parsed()) return answer(manual_page(app, date));
   // It has the exit code of the command.
   if (const std::optional<int> code = ranks.run()) return static_cast<ExitCode>(*code);
   return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);

@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/value_kinds.h"
 #include "model/rank_share.h"
 #include "ranks/command_ranks.h"
 #include "sys/environment.h"
@@ -55,13 +56,19 @@ std::string usual_logs() { return sys::variable("TRAINYARD_TASK_DIR").value_or("
 RanksWords::RanksWords(CLI::App& app) {
   ranks_ = app.add_subcommand("ranks", "Run a command as several ranks, ended together");
   ranks_->add_option("-n,--ranks", count_, "How many")
+      ->type_name(value_kinds::kNumber)
       ->required()
       ->check(CLI::Range(1, model::kRanksMax));
-  ranks_->add_option("--launcher", launcher_,
-                     "built-in, mpirun, torchrun, srun, or a JSON list with \"{command}\" in it");
-  ranks_->add_option("--logs", logs_,
-                     "Where rank-1.log and so on go (default: the task's directory, else here)");
+  ranks_
+      ->add_option("--launcher", launcher_,
+                   "built-in, mpirun, torchrun, srun, or a JSON list with \"{command}\" in it")
+      ->type_name("built-in|mpirun|torchrun|srun|JSON");
+  ranks_
+      ->add_option("--logs", logs_,
+                   "Where rank-1.log and so on go (default: the task's directory, else here)")
+      ->type_name(value_kinds::kFile);
   ranks_->add_option("--grace", grace_, "Seconds between TERM and KILL (default: 10)")
+      ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0.0, kGraceMax));
   ranks_->prefix_command();
   ranks_->formatter(std::make_shared<WithCommand>());

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/selection_words.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
@@ -19,21 +20,26 @@ ResultsWords::ResultsWords(CLI::App& app) {
   add_selection(*results_, options_.words, options_.run_directory,
                 {.text = "the latest run; several stand in one table"});
   results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed")
+      ->type_name(value_kinds::kColumn)
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
   results_->add_option("--where", options_.where, "Rows to keep: 'lr<1e-3', 'status=FINISHED'")
+      ->type_name(value_kinds::kCondition)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  results_->add_option("--sort", options_.sort, "By a column; -acc: the largest first");
+  results_->add_option("--sort", options_.sort, "By a column; -acc: the largest first")
+      ->type_name(value_kinds::kColumn);
   CLI::Option* const pivot =
       results_
           ->add_option("--pivot", options_.pivot, "Two keys, for rows and for columns: lr,batch")
+          ->type_name(value_kinds::kColumn)
           ->delimiter(',')
           ->expected(2);
   results_->add_option("--show", options_.show, "With --pivot: the field that is shown")
+      ->type_name(value_kinds::kColumn)
       ->needs(pivot);
   CLI::Option* const csv = results_->add_flag("--csv", options_.csv, "For spreadsheets");
   CLI::Option* const markdown =

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/selection_words.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
@@ -16,9 +17,12 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Try tasks again that have ended without having finished");
   add_selection(*retry_, options_.words, options_.run_directory,
                 {.text = "the tasks that failed, of the latest run"});
-  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB");
-  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs");
-  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h");
+  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB")
+      ->type_name(value_kinds::kSize);
+  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs")
+      ->type_name(value_kinds::kSize);
+  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h")
+      ->type_name(value_kinds::kTime);
   retry_->add_flag("--cascade", options_.cascade, "Also what was skipped because of them");
   retry_->add_flag("--dry-run", options_.dry_run, "Show what would be tried, and do nothing");
   retry_->footer(

@@ -65,15 +65,20 @@ Result<TaskState> read_task_state(std::string_view word) {
   }
   const auto found = std::ranges::find(kWords, std::string_view(plain), &Word::text);
   if (found != kWords.end()) return found->state;
-  std::vector<std::string_view> words;
-  words.reserve(kWords.size());
-  std::ranges::transform(kWords, std::back_inserter(words), &Word::text);
+  const std::vector<std::string_view> words = task_state_words();
   if (const std::optional<std::string_view> near = nearest(plain, words)) {
     return std::unexpected(
         Error{fmt::format("tasks have no state ':{}', did you mean ':{}'?", word, *near)});
   }
   return std::unexpected(Error{
       fmt::format("tasks have no state ':{}': there are :{}", word, fmt::join(words, ", :"))});
+}
+
+std::vector<std::string_view> task_state_words() {
+  std::vector<std::string_view> words;
+  words.reserve(kWords.size());
+  std::ranges::transform(kWords, std::back_inserter(words), &Word::text);
+  return words;
 }
 
 bool is_in(const model::Standing& standing, TaskState state) {

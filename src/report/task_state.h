@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/status.h"
@@ -36,6 +37,9 @@ enum class TaskState : std::uint8_t {
 /// "failed", "oom", "out-of-memory", ...: in small or large letters, with - or _. An error names
 /// the nearest word, or all.
 Result<TaskState> read_task_state(std::string_view word);
+
+/// All words, "oom" and "out-of-memory" among them.
+std::vector<std::string_view> task_state_words();
 
 bool is_in(const model::Standing& standing, TaskState state);
 

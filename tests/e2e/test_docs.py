@@ -230,10 +230,11 @@ groups:
                       ["kill", "b", "waits"], ["kill", "g/c", "waits"], ["kill", "x", "waits"],
                       ["retry", "g/c", "waits"], ["kill", "g/c", "waits"], ["retry", "fails/"], ["retry", "nowhere"],
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],
-                      ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"]):
+                      ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"],
+                      ["completion", "bash"], ["completion", "csh"]):
             tried(*words)
         for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["results", "waits"], ["devices", "waits"], ["config", "show"],
-                      ["doctor"], ["help"], ["submit", "more.yaml", "--run-dir", "waits"]):
+                      ["doctor"], ["help"], ["completion", "zsh"], ["submit", "more.yaml", "--run-dir", "waits"]):
             tried(*words, prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         tried("run", "--dry-run", "job.yaml", name="run --dry-run", prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         for words in (["wait-device"], ["result"]):

@@ -115,6 +115,19 @@ class Package(unittest.TestCase):
                                check=True).stdout
         return {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[(.*)\]", shown)}
 
+    def test_the_manual_page_and_completions_are_where_man_and_shells_look_for_them(self):
+        share = self.prefix / "share"
+        self.assertIn(".SH SYNOPSIS\n", (share / "man/man1/trainyard.1").read_text())
+        for path, shell in (("bash-completion/completions/trainyard", "bash"), ("zsh/site-functions/_trainyard", "zsh"),
+                            ("fish/vendor_completions.d/trainyard.fish", "fish")):
+            printed = subprocess.run([self.prefix / "bin/trainyard", "completion", shell], capture_output=True, text=True,
+                                     check=True).stdout
+            self.assertEqual((share / path).read_text(), printed)
+        shown = subprocess.run(["man", "-M", share / "man", "trainyard"], capture_output=True, text=True, timeout=60,
+                               env={**os.environ, "MANPAGER": "cat", "MANWIDTH": "100"})
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertIn("run many training tasks", shown.stdout)
+
     def test_a_pipeline_is_built_and_runs_where_neither_sqlite_nor_yaml_cpp_nor_fmt_is(self):
         output = self.output_of(["sqlite3", "yaml-cpp", "fmt"], "find_package(trainyard REQUIRED COMPONENTS pipeline)",
                                 "trainyard::pipeline", PIPELINE)

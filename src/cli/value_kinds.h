@@ -1,0 +1,24 @@
+// What the values of options are, in the words that stand behind them in `--help`. What may be
+// offered for a value (cli/offers.h) is known by this word, and a few words with bars between them,
+// as in "bash|zsh|fish", are the values themselves.
+#pragma once
+
+namespace trainyard::cli::value_kinds {
+
+constexpr const char* kFile = "FILE";
+constexpr const char* kJobFile = "JOB-FILE";
+constexpr const char* kRun = "RUN";
+constexpr const char* kTasks = "TASKS";  ///< And their run: cli/selection.h.
+constexpr const char* kPattern = "PATTERN";
+constexpr const char* kSetting = "KEY=VALUE";
+constexpr const char* kTaskSetting = "task.KEY=VALUE";
+constexpr const char* kColumn = "COLUMN";  ///< Of a table of results, one or with commas several.
+constexpr const char* kCondition = "CONDITION";
+constexpr const char* kSize = "SIZE";
+constexpr const char* kTime = "TIME";
+constexpr const char* kNumber = "NUMBER";
+constexpr const char* kCards = "GPUS";
+constexpr const char* kName = "NAME";
+constexpr const char* kResult = "NAME=VALUE";
+
+}  // namespace trainyard::cli::value_kinds

@@ -1,0 +1,76 @@
+"""A program at a terminal of its own, as a person has it: what is typed goes in, what is shown comes out."""
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+PATIENCE_S = 120
+
+
+def without_codes(text):
+    """What a person reads: without what moves the cursor, colours and titles."""
+    text = re.sub(r"\x1b\][^\x07\x1b]*(\x07|\x1b\\)", "", text)
+    return re.sub(r"\x1b[\[(][0-9;?>=]*[A-Za-z]|\x1b[=>]|[\x07\x00\x0e\x0f]", "", text)
+
+
+class Terminal:
+    def __init__(self, command, directory, environment, columns=160):
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            try:
+                os.chdir(directory)
+                os.execvpe(command[0], command, environment)
+            finally:
+                os._exit(127)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        self.shown = ""
+        self.code = None
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def look(self, seconds=0.0):
+        """Takes in what has been shown; False when nothing more can come."""
+        if select.select([self.terminal], [], [], seconds)[0]:
+            try:
+                piece = os.read(self.terminal, 1 << 16)
+            except OSError:  # Nobody has the other end any more.
+                return False
+            self.shown += piece.decode(errors="replace")
+            return bool(piece)
+        return True
+
+    def until(self, holds, what):
+        """Waits until holds() gives something true of what is shown, and returns it."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if value := holds():
+                return value
+            if not self.look(0.05) and not holds():
+                break
+        raise AssertionError(f"waited in vain for {what}; shown is {self.shown!r}")
+
+    def until_shown(self, text, after=0):
+        return self.until(lambda: text in without_codes(self.shown[after:]), repr(text))
+
+    def modes(self):
+        return termios.tcgetattr(self.terminal)
+
+    def foreground(self):
+        """Which process group has the terminal."""
+        return os.tcgetpgrp(self.terminal)
+
+    def close(self):
+        if self.code is None:
+            for _ in range(2):
+                try:
+                    os.killpg(self.child, signal.SIGKILL)
+                except OSError:
+                    pass
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        os.close(self.terminal)

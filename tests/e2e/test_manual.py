@@ -1,0 +1,90 @@
+"""What the program says of itself: help with examples for every command, and its manual page."""
+import re
+
+from yard import TRAINYARD, YardTest, os, subprocess
+
+# Whatever comes after that it was understood: nothing of this is there where the examples are tried.
+MISUNDERSTOOD = ("shows how it is used", "unknown option", "unknown command", "lists them")
+
+
+class Manual(YardTest):
+    def setUp(self):
+        super().setUp()
+        bin = self.directory / "bin"
+        bin.mkdir()
+        (bin / "trainyard").symlink_to(TRAINYARD)
+        self.environment["PATH"] = f"{bin}:{os.environ['PATH']}"
+        self.page = self.trainyard("manual", "2026-11-26", expect=0).stdout
+        self.write("trainyard.1", self.page)
+
+    def commands(self):
+        """All commands that a person is shown, as lists of words, but for `help`, whose help is that of all."""
+        def below(words):
+            text = self.trainyard(*words, "--help", expect=0).stdout
+            if "\nSubcommands:\n" not in text:
+                return []
+            names = [line.split()[0] for line in text.split("\nSubcommands:\n")[1].split("\n\n")[0].splitlines()]
+            return [path for name in names if name != "help" for path in ([*words, name], *below([*words, name]))]
+        found = below([])
+        self.assertGreater(len(found), 20)
+        return found
+
+    def examples(self, command):
+        """The lines beneath 'Example:' and 'Examples:' of its help."""
+        text = self.trainyard(*command, "--help", expect=0).stdout
+        return [line.strip() for block in re.findall(r"^Examples?:\n((?:  .*\n?)+)", text, re.M) for line in block.splitlines()]
+
+    def test_every_command_has_examples_that_are_understood(self):
+        for command in self.commands():
+            examples = self.examples(command)
+            with self.subTest(command=command):
+                self.assertTrue(examples, "none in its help")
+                self.assertTrue(all(line.startswith("trainyard ") for line in examples), examples)
+                named = [line for line in examples if line.split()[1:1 + len(command)] == command]
+                self.assertTrue(named, "none is of itself")
+            for line in examples:
+                with self.subTest(example=line):
+                    done = subprocess.run(["sh", "-c", line], cwd=self.directory, env={**self.environment, "HOME": str(self.directory)},
+                                          capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+                    for words in MISUNDERSTOOD:
+                        self.assertNotIn(words, done.stderr)
+
+    def test_an_example_that_is_not_understood_would_be_seen(self):
+        for line in ("trainyard run sweep.yaml --newest", "trainyard stats", "trainyard logs --rank x", "trainyard results --csv --json"):
+            done = subprocess.run(["sh", "-c", line], cwd=self.directory, env=self.environment, capture_output=True, text=True)
+            self.assertTrue(any(words in done.stderr for words in MISUNDERSTOOD), done.stderr)
+
+    def test_the_page_is_well_formed_and_shown(self):
+        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", "trainyard.1"], cwd=self.directory, capture_output=True,
+                              text=True)
+        self.assertEqual((lint.returncode, lint.stdout, lint.stderr), (0, "", ""))
+        shown = subprocess.run(["man", "-l", "trainyard.1"], cwd=self.directory, capture_output=True, text=True,
+                               env={**self.environment, "MANPAGER": "cat", "MANWIDTH": "120", "MANROFFSEQ": "", "LC_ALL": "C.UTF-8"})
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        text = re.sub(".\b", "", shown.stdout)
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"):
+            self.assertRegex(text, rf"(?m)^{section}$")
+        self.assertIn("trainyard results 46 'optimizer=adam*'", text)
+        self.assertIn("2026-11-26", text)
+
+    def test_the_page_has_all_commands_and_options_of_the_help(self):
+        text = self.page.replace("\\-", "-")
+        for command in self.commands():
+            with self.subTest(command=command):
+                self.assertIn(f"\n.SS {' '.join(command)}\n", text)
+                section = text.split(f"\n.SS {' '.join(command)}\n")[1].split("\n.S")[0]
+                options = self.trainyard(*command, "--help", expect=0).stdout.split("\nOptions:\n")[1].split("\n\n")[0]
+                named = [name for line in options.splitlines() if line.startswith("  -") for name in line.split()[0].split(",")]
+                self.assertEqual([name for name in named if f"\\fB{name}\\fR" not in section], [])
+
+    def test_its_exit_codes_are_those_of_the_help(self):
+        told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
+        section = self.page.split(".SH EXIT STATUS\n")[1].split(".SH")[0]
+        self.assertEqual(re.findall(r"^\.B (\d+)$", section, re.M), re.findall(r"(?:^|, )(\d+) ", told.replace("\n", " ")))
+
+    def test_its_examples_are_understood(self):
+        for line in re.findall(r"^  (trainyard .*)$", self.page.split(".SH EXAMPLES")[1].replace("\\-", "-"), re.M):
+            done = subprocess.run(["sh", "-c", line], cwd=self.directory, env=self.environment, capture_output=True, text=True,
+                                  timeout=120, stdin=subprocess.DEVNULL)
+            for words in MISUNDERSTOOD:
+                self.assertNotIn(words, done.stderr, line)
