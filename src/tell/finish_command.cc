@@ -19,7 +19,7 @@ std::vector<std::string> finish_variables(const RunName& run, const Counts& coun
   return {fmt::format("TRAINYARD_RUN={}", run.number ? fmt::format("{}", *run.number) : ""),
           fmt::format("TRAINYARD_JOB={}", run.job),
           fmt::format("TRAINYARD_RUN_DIR={}", run.directory),
-          fmt::format("TRAINYARD_OUTCOME={}", to_text(ended.outcome)),
+          fmt::format("TRAINYARD_OUTCOME={}", word_of(ended.outcome)),
           fmt::format("TRAINYARD_EXIT_CODE={}", ended.exit_code.value_or(0)),
           fmt::format("TRAINYARD_TASKS={}", counts.tasks),
           fmt::format("TRAINYARD_FINISHED={}", counts.finished),

@@ -104,7 +104,7 @@ std::string_view event_of(const Occasion& occasion) {
 
 }  // namespace
 
-std::string_view to_text(Outcome outcome) {
+std::string_view word_of(Outcome outcome) {
   constexpr std::array<std::string_view, 5> kWords{"finished", "failed", "interrupted", "not-done",
                                                    "died"};
   return kWords.at(static_cast<std::size_t>(outcome));
@@ -155,7 +155,7 @@ std::string json_of(const Notice& notice) {
         json["reason"] = short_text(it.reason);
       },
       [&json](const Ended& it) {
-        json["outcome"] = to_text(it.outcome);
+        json["outcome"] = word_of(it.outcome);
         json["exit_code"] = nullptr;
         if (it.exit_code) json["exit_code"] = *it.exit_code;
       });

@@ -64,7 +64,7 @@ enum class Outcome : std::uint8_t {
   NotDone,      ///< "not-done": and no task is to blame.
   Died,         ///< "died": nobody wrote down an end.
 };
-std::string_view to_text(Outcome outcome);
+std::string_view word_of(Outcome outcome);
 
 struct Ended {
   Outcome outcome = Outcome::Finished;

@@ -50,6 +50,8 @@ model::BatchAdded batch_of(const std::vector<WatchedGroup>& groups) {
   return {.number = 1, .plan = std::move(plan)};
 }
 
+using Groups = std::vector<WatchedGroup>;
+
 /// A watch, and turns made of few words, each a minute after the one before.
 class Watched {
  public:
@@ -99,7 +101,7 @@ model::Change group(std::uint32_t index, model::GroupPhase phase) {
 }
 
 TEST(RunWatch, TellsTheFirstFailureAndNoOther) {
-  Watched run({{.tasks = 3}});
+  Watched run(Groups{{.tasks = 3}});
   for (std::uint32_t task = 0; task < 3; ++task) run.start(task);
   EXPECT_THAT(run.end(0, model::Verdict::Finished), IsEmpty());
   EXPECT_THAT(run.end(1, model::Verdict::Failed),
@@ -109,7 +111,7 @@ TEST(RunWatch, TellsTheFirstFailureAndNoOther) {
 }
 
 TEST(RunWatch, TellsOnceThatNothingHasRunForAnHourWhileTasksWait) {
-  Watched run({{.tasks = 2}});
+  Watched run(Groups{{.tasks = 2}});
   EXPECT_THAT(run.wait(59 * kMinute), IsEmpty());
   const auto sights = run.wait(kMinute);
   EXPECT_THAT(sights, ElementsAre(Sight(NothingRuns{.since = kIdleLong, .reason = ""})));
@@ -123,14 +125,14 @@ TEST(RunWatch, TellsOnceThatNothingHasRunForAnHourWhileTasksWait) {
 }
 
 TEST(RunWatch, IsSilentWhereNobodyWaits) {
-  Watched run({{.tasks = 1}});
+  Watched run(Groups{{.tasks = 1}});
   run.start(0);
   run.end(0, model::Verdict::Finished);
   EXPECT_THAT(run.wait(600 * kMinute), IsEmpty());
 }
 
 TEST(RunWatch, SaysWhyTheyWait) {
-  Watched run({{.tasks = 1}});
+  Watched run(Groups{{.tasks = 1}});
   const model::Reason reason{.cause = model::Cause::Parallel, .parallel_max = 2};
   run.see(model::TimePassed{}, {model::ReasonChanged{.shape = {0}, .reason = reason}});
   const auto sights = run.wait(kIdleLong);
@@ -140,7 +142,7 @@ TEST(RunWatch, SaysWhyTheyWait) {
 }
 
 TEST(RunWatch, TellsOfEachGroupThatEndsAndOfNoneThatHadEndedBefore) {
-  Watched run({{.tasks = 1, .ended_before = 1}, {.tasks = 1}, {.tasks = 1}, {.tasks = 1}});
+  Watched run(Groups{{.tasks = 1, .ended_before = 1}, {.tasks = 1}, {.tasks = 1}, {.tasks = 1}});
   EXPECT_THAT(run.see(model::TimePassed{}, {group(0, model::GroupPhase::Finished)}), IsEmpty());
   EXPECT_THAT(run.see(model::TimePassed{}, {group(1, model::GroupPhase::Running)}), IsEmpty());
   run.start(1);
@@ -157,8 +159,8 @@ TEST(RunWatch, TellsOfEachGroupThatEndsAndOfNoneThatHadEndedBefore) {
 }
 
 TEST(RunWatch, CountsATaskThatBeginsAnewAsOneThatWaits) {
-  Watched run({{.tasks = 2, .ended_before = 1, .before = model::Verdict::Failed},
-               {.tasks = 2, .ended_before = 1, .before = model::Verdict::LeftOut}});
+  Watched run(Groups{{.tasks = 2, .ended_before = 1, .before = model::Verdict::Failed},
+                     {.tasks = 2, .ended_before = 1, .before = model::Verdict::LeftOut}});
   EXPECT_EQ(run.counts(), (Counts{.tasks = 3, .failed = 1}));
   EXPECT_EQ(run.counts().waiting(), 2);
   run.see(model::RetryAsked{.task = {0}},
