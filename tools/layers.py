@@ -12,7 +12,7 @@ import re
 import sys
 
 LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "sim",
-          "text", "settings", "job", "pipeline", "ranks", "report", "library", "cli"]
+          "text", "settings", "job", "pipeline", "ranks", "report", "tell", "library", "cli"]
 QUIET = {"base", "model", "schedule", "wire", "sim"}
 # Libraries on their own, and all they may stand on.
 ALONE = {
@@ -25,17 +25,20 @@ ONLY_HERE = {
     "sqlite3.h": {"journal"},
     "yaml-cpp/": {"text"},
     "CLI/": {"cli"},
+    "curl/": {"tell"},
     "<thread>": {"sys", "hardware", "process", "link", "pipeline", "ranks", "library"},
 }
 # Who may call the system, and why those that are not of the machine's half may.
 CALLS = {
     "sys": "", "hardware": "", "process": "", "link": "",
     "journal": "asks what kind of file system a run is on, and copies a journal it may not write beside",
+    "tell": "no server that is told something may hold up or end a run: a process of its own does it",
     "ranks": "the threads of a group wake each other, and a rank whose parent is gone ends itself",
     "library": "a task is a fork of the program, and leads itself",
 }
 # Where only some files of such a folder may.
-CALLING_FILES = {"ranks": {"python_client.cc", "rank_group.cc", "rank_group_thread.cc", "rank_process.cc"}}
+CALLING_FILES = {"tell": {"teller.cc", "teller_process.cc"},
+                 "ranks": {"python_client.cc", "rank_group.cc", "rank_group_thread.cc", "rank_process.cc"}}
 CALL = re.compile(
     r"(?<![\w>])::(?:accept4?|bind|chdir|chmod|close|connect|dup[23]?|epoll_\w+|exec\w+|_exit|fcntl|fork|fstat|fsync|ftruncate|"
     r"getpid|getppid|ioctl|kill|link|listen|lseek|memfd_create|mkdir|mkdtemp|mkfifo|mmap|munmap|open|openat|pidfd_\w+|pipe2?|"
@@ -45,7 +48,7 @@ CALL = re.compile(
 # What the quiet half may not have: the doors to the machine.
 LOUD_HEADERS = re.compile(
     r"<(sys/|unistd\.h|fcntl\.h|signal\.h|csignal|spawn\.h|fstream|iostream|filesystem|thread|mutex|random|ctime|time\.h)")
-HEAVY = re.compile(r"nlohmann/json\.hpp|boost/|CLI/|yaml-cpp/|sqlite3\.h")
+HEAVY = re.compile(r"nlohmann/json\.hpp|boost/|CLI/|curl/|yaml-cpp/|sqlite3\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<][^">]+[">])')
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: :.*)? ?\{")

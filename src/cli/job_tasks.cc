@@ -60,8 +60,11 @@ std::string told(const job::Job& job, std::uint32_t number,
                            groups_before[earlier.value]->shown());
     }
   }
-  return fmt::format("submission {}: {} in {}: {}{}", number, counted(plan.tasks.size(), "task"),
-                     counted(plan.groups.size(), "group"), names, needs);
+  const bool tells = !job.notify().empty() || !job.on_finish().empty();
+  return fmt::format(
+      "submission {}: {} in {}: {}{}{}", number, counted(plan.tasks.size(), "task"),
+      counted(plan.groups.size(), "group"), names, needs,
+      tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "");
 }
 
 std::string text_of(const text::Mistakes& mistakes) {
@@ -90,7 +93,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
   if (!job) return std::unexpected(std::move(job.error()));
   sources_.push_back({.command_line = submission.command_line,
                       .job_file = submission.job_file,
-                      .job_text = submission.job_text,
+                      .job_text = job->without_secrets(submission.job_text),
                       .config_file = {},
                       .settings = submission.settings,
                       .environment = submission.environment});
@@ -163,6 +166,7 @@ void JobTasks::note(std::string_view line) {
 
 void JobTasks::see(const model::Turn& turn) {
   if (view_) view_->on(turn);
+  if (listener_) listener_(turn);
 }
 
 /// Results are read from the journal: what a task left is there before one that needs it starts.

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -38,6 +40,11 @@ class JobTasks final : public run::Tasks {
   /// Of all jobs so far; `command_line` is that of this execution.
   [[nodiscard]] std::vector<journal::Batch> batches(const std::string& command_line) const;
 
+  /// Told every turn, beside what people see.
+  void listen(std::move_only_function<void(const model::Turn&)> listener) {
+    listener_ = std::move(listener);
+  }
+
   /// From now on people see the run, until it is hidden; before, notes wait.
   void show();
   void hide();
@@ -59,6 +66,7 @@ class JobTasks final : public run::Tasks {
   job::Jobs jobs_;
   std::vector<journal::BatchSource> sources_;  ///< Of those that were submitted, in order.
   std::optional<RunView> view_;
+  std::move_only_function<void(const model::Turn&)> listener_;
   std::vector<std::string> early_notes_;
   std::set<model::TaskIndex> unheard_;  ///< Which tasks sent what nobody listens to: told once.
 };

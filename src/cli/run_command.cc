@@ -22,6 +22,7 @@
 #include "cli/load_options.h"
 #include "cli/resume_options.h"
 #include "cli/run_view.h"
+#include "cli/telling.h"
 #include "cli/version.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
@@ -32,6 +33,7 @@
 #include "journal/reader.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/turn.h"
 #include "process/keeper.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
@@ -91,11 +93,12 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   execution.command_line = options.command_line;
   execution.version = kVersion;
   execution.job_file = job.paths().file;
-  execution.job_text = job.text();
+  execution.job_text = job.without_secrets(job.text());
   execution.config_file = std::move(config_file);
   execution.settings = std::move(settings);
   execution.configuration = settings::show(job.configuration());
-  execution.git_diff = commit.empty() ? "" : output_of(diff_command(), job.paths().directory);
+  execution.git_diff =
+      commit.empty() ? "" : job.without_secrets(output_of(diff_command(), job.paths().directory));
   execution.git_commit = std::move(commit);
   return execution;
 }
@@ -177,6 +180,7 @@ class Session {
       : options_(options),
         tasks_(std::move(job)),
         notes_(parts.machine.reading.notes),
+        telling_(tasks_.jobs()),
         yard_(tasks_, std::move(parts),
               {.directory = this->job().paths().run_directory,
                .program = kProgram,
@@ -201,6 +205,7 @@ class Session {
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
   std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
+  Telling telling_;  ///< Before what the process that it forks must not have.
   run::YardRun yard_;
 };
 
@@ -216,7 +221,14 @@ ExitCode Session::run() {
       !sharing.empty()) {
     tasks_.note(sharing);
   }
-  return finish(yard_.run());
+  for (const std::string& note : telling_.notes()) tasks_.note(note);
+  telling_.begin(yard_.number());
+  tasks_.listen([this](const model::Turn& turn) {
+    for (const std::string& line : telling_.see(turn)) tasks_.note(line);
+  });
+  const ExitCode code = finish(yard_.run());
+  telling_.end(code);
+  return code;
 }
 
 /// A run of which no task needs it goes on without a socket.

@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -22,14 +20,14 @@
 #include "hardware/gpu_answers.h"
 #include "hardware/gpu_driver.h"
 #include "sys/descriptor.h"
+#include "sys/lone_process.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 
 namespace trainyard::hardware {
 namespace {
 
-/// Where each of them has its socket.
-constexpr int kSocket = 3;
+constexpr int kSocket = sys::kLoneSocket;
 constexpr char kChosen = 'c';
 constexpr char kAll = 'a';
 
@@ -44,25 +42,13 @@ bool has_ended(pid_t pid) {
   return false;
 }
 
-/// It has nothing of what its parent has but its socket, and ends with its parent.
-void become_alone(int socket) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::prctl(PR_SET_NAME, "trainyard-gpus");
-  // Ctrl-C and a lost terminal are for the run, which ends this one when it is over.
-  ::setsid();
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  if (socket != kSocket && ::dup2(socket, kSocket) != kSocket) ::_exit(0);
-  ::close_range(kSocket + 1, ~0U, 0);
-  // Nobody waits for the end of an output because of it.
-  const int nowhere = ::open("/dev/null", O_RDWR);
-  for (int standard = 0; nowhere >= 0 && standard < kSocket; ++standard) ::dup2(nowhere, standard);
+void begin_alone(int socket) {
+  if (!sys::become_alone({.socket = socket, .name = "trainyard-gpus"})) ::_exit(0);
 }
 
 /// What the process that asks does from its beginning to its end.
 [[noreturn]] void become_asker(int socket, GpuSources sources, bool chosen) {
-  become_alone(socket);
+  begin_alone(socket);
   if (!chosen) sources.environment.clear();
   Gpus gpus(sources);
   if (!sys::send_packed(kSocket, pack_list(gpus.list()))) ::_exit(0);
@@ -77,7 +63,7 @@ void become_alone(int socket) {
 
 /// What their parent does, until nobody has the other end of its socket.
 [[noreturn]] void become_parent(int socket, const GpuSources& sources) {
-  become_alone(socket);
+  begin_alone(socket);
   pid_t asker = 0;
   while (true) {
     std::array<char, 1> word{};

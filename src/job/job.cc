@@ -32,6 +32,7 @@
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
+#include "job/telling_keys.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -43,6 +44,7 @@
 #include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/text_file.h"
+#include "text/web_address.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -231,6 +233,9 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  Addresses addresses = addresses_of(state->spec.telling, options.environment);
+  state->notify = std::move(addresses.addresses);
+  std::ranges::move(addresses.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
   return Job(std::move(state));
@@ -258,6 +263,11 @@ const std::string& Job::text() const { return state_->text; }
 const JobPaths& Job::paths() const { return state_->paths; }
 const settings::Configuration& Job::configuration() const { return state_->configuration; }
 const model::Capacity& Job::capacity() const { return state_->capacity; }
+const std::vector<text::WebAddress>& Job::notify() const { return state_->notify; }
+const std::string& Job::on_finish() const { return state_->spec.telling.on_finish; }
+std::string Job::without_secrets(std::string text) const {
+  return job::without_secrets(std::move(text), state_->notify);
+}
 const std::vector<std::string>& Job::notes() const { return state_->notes; }
 const model::Plan& Job::plan() const { return *state_->plan; }
 std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }

@@ -27,6 +27,7 @@
 #include "settings/configuration.h"
 #include "text/mistake.h"
 #include "text/task_pattern.h"
+#include "text/web_address.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -108,6 +109,13 @@ class Job {
   [[nodiscard]] const JobPaths& paths() const;
   [[nodiscard]] const settings::Configuration& configuration() const;
   [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.
+
+  /// Who is told how the run goes, and the command that runs when it has ended, for the shell;
+  /// empty: none. Of a file that is submitted they have no effect.
+  [[nodiscard]] const std::vector<text::WebAddress>& notify() const;
+  [[nodiscard]] const std::string& on_finish() const;
+  /// Any text in which the file may be quoted, without what is secret of the addresses.
+  [[nodiscard]] std::string without_secrets(std::string text) const;
 
   /// For people: where what is written and what was learned differ.
   [[nodiscard]] const std::vector<std::string>& notes() const;

@@ -88,7 +88,7 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),
               ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
-                          "try-first, groups"));
+                          "try-first, notify, on-finish, groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
   EXPECT_THAT(mistakes_of("groups: {}"),
@@ -421,7 +421,7 @@ TEST(JobMistakes, ReachIntoTheConfiguration) {
 
 TEST(JobMistakes, AreAllToldAtOnce) {
   EXPECT_THAT(mistakes_of("name: a/b\n"
-                          "config: {debug: on}\n"
+                          "config: {smtp.enable: on}\n"
                           "groups:\n"
                           "- name: g\n"
                           "  needs: h\n"
@@ -430,7 +430,7 @@ TEST(JobMistakes, AreAllToldAtOnce) {
                           "  tasks:\n"
                           "  - {id: x, command: 'a {t}', cpus: 90}\n"
                           "  - {id: y, command: b, colour: c}\n"),
-              ElementsAre(HasSubstr(":1:7: the name 'a/b'"), HasSubstr(":2:17: debug: "),
+              ElementsAre(HasSubstr(":1:7: the name 'a/b'"), HasSubstr(":2:23: smtp.enable: "),
                           HasSubstr(":5:10: group 'g': needs: there is no group 'h'"),
                           HasSubstr(":6:9: group 'g': task 'y' can never run here: needs a GPU"),
                           HasSubstr(":9:22: group 'g': '{t}' has no value"),

@@ -22,6 +22,7 @@
 #include "job/needs_values.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
+#include "job/telling_keys.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
@@ -394,7 +395,8 @@ class JobReader {
     JobSpec job;
     if (root.kind != text::YamlKind::Mapping) {
       to_.complain(root,
-                   "a job file is keys with values: name, run-dir, config, try-first, groups");
+                   "a job file is keys with values: name, run-dir, config, try-first, notify, "
+                   "on-finish, groups");
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);
@@ -405,6 +407,7 @@ class JobReader {
       job.try_first =
           read_value<bool>(to_, *first, "try-first", settings::parse_try_first).value_or(false);
     }
+    job.telling = read_telling(to_, root);
     const text::YamlNode* const groups = root.find("groups");
     if (groups == nullptr) {
       to_.complain(root, "has no 'groups'");

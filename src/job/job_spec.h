@@ -91,10 +91,17 @@ struct GroupSpec {
   std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
 };
 
+/// Who is told how the run goes.
+struct TellingSpec {
+  std::vector<std::string> notify;  ///< Addresses, and variables that hold one: "$SLACK_WEBHOOK".
+  std::string on_finish;            ///< For the shell; empty: nothing.
+};
+
 struct JobSpec {
   std::string name;           ///< Empty: not said.
   std::string run_directory;  ///< As written; empty: not said.
   bool try_first = false;     ///< Of groups that do not say it.
+  TellingSpec telling;
   std::vector<GroupSpec> groups;
 };
 

@@ -21,6 +21,7 @@
 #include "model/resources.h"
 #include "settings/configuration.h"
 #include "text/placeholder.h"
+#include "text/web_address.h"
 
 namespace trainyard::job {
 
@@ -33,6 +34,7 @@ struct Job::State {
   Variables environment;  ///< Of the yard: what matters here.
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
+  std::vector<text::WebAddress> notify;
   std::vector<std::string> notes;
   std::vector<std::uint32_t> group_starts;
   Learned learned;

@@ -44,8 +44,10 @@ WRONG = {
     "a variable of trainyard": "groups: [{env: {TRAINYARD_X: 1}, tasks: [{command: x}]}]",
     "an unknown setting": "config: {scheduler: {max-proces: 1}}\ngroups: [{tasks: [{command: x}]}]",
     "a command that is a mapping": "groups: [{tasks: [{command: {a: b}}]}]",
+    "an address without its beginning": "notify: hooks.example.com/x\ngroups: [{tasks: [{command: x}]}]",
+    "a list as the last command": "on-finish: [a, b]\ngroups: [{tasks: [{command: x}]}]",
     "a signal that nobody can catch": "groups: [{signal: KILL@10, tasks: [{command: x}]}]",
-    "mails, which are not there yet": "config: {smtp: {enable: true}}\ngroups: [{tasks: [{command: x}]}]",
+    "a mail server's security of another kind": "config: {smtp: {security: ssl}}\ngroups: [{tasks: [{command: x}]}]",
     "retries that are too many": "groups: [{retries: 255, tasks: [{command: x}]}]",
     "half a retry": "groups: [{tasks: [{command: x, retries: 2.5}]}]",
     "no rank at all": "groups: [{ranks: 0, tasks: [{command: x}]}]",
@@ -62,7 +64,9 @@ RIGHT = {
 name: a
 run-dir: b
 try-first: 1
-config: {workdir: c, other-users: share, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
+notify: [https://hooks.example.com/x, $NTFY]
+on-finish: ./done.sh
+config: {workdir: c, debug: false, smtp: {enable: true, security: tls}, other-users: share, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
 groups:
 - name: g
   needs: []

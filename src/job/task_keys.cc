@@ -284,8 +284,8 @@ consteval bool in_order() {
 }
 static_assert(in_order(), "a row stands where its key is numbered");
 
-constexpr std::array<std::string_view, 5> kJobKeys{"name", "run-dir", "config", "try-first",
-                                                   "groups"};
+constexpr std::array<std::string_view, 7> kJobKeys{"name",   "run-dir",   "config", "try-first",
+                                                   "notify", "on-finish", "groups"};
 constexpr std::array<std::string_view, 8> kOwnGroupKeys{
     "name", "needs", "matrix", "max-parallel", "fail-fast", "try-first", "preload", "tasks"};
 constexpr std::array<std::string_view, 2> kOwnTaskKeys{"id", "command"};

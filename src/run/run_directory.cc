@@ -68,6 +68,14 @@ std::string preload_log_path(const std::string& run_directory) {
   return run_directory + "/trainyard.preload.log";
 }
 
+std::string telling_log_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.telling.log";
+}
+
+std::string on_finish_log_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.on-finish.log";
+}
+
 bool taken_in_run_directory(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames{"reports", "lock", "socket", kSubmissions};
   return std::ranges::find(kNames, name) != kNames.end() || name.starts_with("journal") ||

@@ -43,6 +43,10 @@ std::string ends_path(const std::string& run_directory);
 /// Where the process prints that imports for the tasks of a group with `preload`.
 std::string preload_log_path(const std::string& run_directory);
 
+/// What became of what others were told, and what the job's `on-finish` printed.
+std::string telling_log_path(const std::string& run_directory);
+std::string on_finish_log_path(const std::string& run_directory);
+
 /// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
 /// that neither a group nor a task may have its name.
 bool taken_in_run_directory(std::string_view name);

@@ -26,14 +26,10 @@ namespace {
 
 constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "workdir",
-     .kind = SettingKind::Directory,
+     .kind = SettingKind::Path,
      .fallback = "auto",
      .description = "Where runs go: run-dir is relative to it. A relative path starts at the file "
                     "that says it.\nauto: the directory of the job file."},
-    {.key = "debug",
-     .kind = SettingKind::NotYetFlag,
-     .fallback = "false",
-     .description = "Write down more of what trainyard does. Not there yet: true is a mistake."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
      .fallback = "BEST-FIT",
@@ -156,10 +152,10 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "others of its group\nstart, in seconds, where it neither ends well nor says "
                     "how far it is."},
     {.key = "smtp.enable",
-     .kind = SettingKind::NotYetFlag,
+     .kind = SettingKind::Flag,
      .fallback = "false",
-     .description = "Mail the report of each group. Not there yet: true is a mistake, and the "
-                    "keys below have no\neffect. They are here so that a file of fedflow loads."},
+     .description = "Mail the report of each group when it has ended. It needs the server, the "
+                    "user and the receiver."},
     {.key = "smtp.server-host",
      .kind = SettingKind::Text,
      .fallback = "",
@@ -167,27 +163,42 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "smtp.server-port",
      .kind = SettingKind::Port,
      .fallback = "25",
-     .description = "Its port."},
+     .description = "Its port: 587 is usual for users with a password, 465 for TLS."},
+    {.key = "smtp.security",
+     .kind = SettingKind::MailSecurity,
+     .fallback = "auto",
+     .description =
+         "tls: encrypted from the start. starttls: encrypted before anything is said. none: in\n"
+         "clear, the password too. auto: tls on port 465; else starttls where there is a "
+         "password,\n"
+         "and without one as the server offers it, with any certificate."},
+    {.key = "smtp.ca-file",
+     .kind = SettingKind::Path,
+     .fallback = "auto",
+     .description =
+         "A file of certificates that vouch for the server. auto: those of the machine."},
     {.key = "smtp.user",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description = "Who the mail is from."},
+     .description = "Who the mail is from, and who logs in where there is a password."},
     {.key = "smtp.password",
      .kind = SettingKind::Secret,
      .fallback = "",
-     .description = "The user's password. Never shown."},
+     .description = "The user's password. Empty: nobody logs in."},
     {.key = "smtp.receiver",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description = "Who gets the mail."},
+     .description = "Who gets the mail; several with commas between them."},
     {.key = "smtp.min-interval",
      .kind = SettingKind::Seconds,
      .fallback = "3600",
-     .description = "At least this many seconds between two mails."},
+     .description = "At least this many seconds between two mails: reports that come sooner go "
+                    "into the next\none, and what is left when the run ends is sent then."},
     {.key = "smtp.max-numbers",
      .kind = SettingKind::Count,
      .fallback = "10",
-     .description = "At most this many mails a run."},
+     .description = "At most this many mails a run, of which the last one is kept for its end; 0: "
+                    "any number."},
 }};
 
 constexpr std::string_view kAuto = "auto";

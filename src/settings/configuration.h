@@ -25,7 +25,6 @@ namespace trainyard::settings {
 /// Every key, in the order in which they are shown.
 enum class Setting : std::uint8_t {
   Workdir,
-  Debug,
   GpuPriorityStrategy,
   GpuPriorityReverse,
   OtherUsers,
@@ -51,29 +50,31 @@ enum class Setting : std::uint8_t {
   SmtpEnable,
   SmtpServerHost,
   SmtpServerPort,
+  SmtpSecurity,
+  SmtpCaFile,
   SmtpUser,
   SmtpPassword,
   SmtpReceiver,
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 32;
+constexpr std::size_t kSettingCount = 33;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
-  Directory,   ///< A path, kept as an absolute one, or `auto`.
-  Flag,        ///< true or false.
-  NotYetFlag,  ///< The same, and what true would do is not there yet: only false.
-  OtherUsers,  ///< avoid or share.
-  Strategy,    ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
-  Share,       ///< Above 0 to 1, or above 0% to 100%.
-  Size,        ///< An amount of memory.
-  SizeOrAuto,  ///< The same, or `auto`.
-  Count,       ///< A whole number from 0.
-  MaxPerGpu,   ///< A whole number from 0 to model::kMaxPerGpuMost.
-  Tries,       ///< A whole number from 1.
-  Port,        ///< 1 to 65535.
-  Seconds,     ///< A number of seconds, or a length of time with a unit.
+  Path,          ///< Kept as an absolute one, or `auto`.
+  Flag,          ///< true or false.
+  OtherUsers,    ///< avoid or share.
+  Strategy,      ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
+  Share,         ///< Above 0 to 1, or above 0% to 100%.
+  Size,          ///< An amount of memory.
+  SizeOrAuto,    ///< The same, or `auto`.
+  Count,         ///< A whole number from 0.
+  MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
+  Tries,         ///< A whole number from 1.
+  Port,          ///< 1 to 65535.
+  MailSecurity,  ///< auto, none, starttls or tls.
+  Seconds,       ///< A number of seconds, or a length of time with a unit.
   Text,
   Secret,  ///< A text that is never shown.
 };

@@ -30,6 +30,18 @@ namespace {
 /// How fedflow spelled it, in all its versions.
 constexpr std::string_view kOldStrategy = "gpu-priority.stratety";
 
+/// A key of fedflow's that nothing is left to do for: the journal has all that its logs had.
+constexpr std::string_view kDebug = "debug";
+
+/// What is wrong with its value; nothing where the file says what is so anyway.
+std::optional<std::string> why_no_debug(std::string_view value) {
+  if (parse_flag(value) == false) return std::nullopt;
+  return fmt::format(
+      "debug: there is no such mode: all that happens in a run is in its journal anyway, and "
+      "'trainyard status' and 'trainyard logs' show it; leave '{}' out",
+      kDebug);
+}
+
 std::optional<Setting> find_setting(std::string_view key) {
   if (key == kOldStrategy) return Setting::GpuPriorityStrategy;
   const auto found = std::ranges::find(settings(), key, &SettingInfo::key);
@@ -96,7 +108,10 @@ class MappingReader {
   void read_key(const text::YamlNode& key_node, const text::YamlNode& value,
                 const std::string& key) {
     const auto setting = find_setting(key);
-    if (setting) {
+    if (key == kDebug) {
+      if (value.kind == text::YamlKind::Null) return;
+      if (auto why = why_no_debug(value.text)) complain(value, std::move(*why));
+    } else if (setting) {
       check_twins(*setting, key_node, key);
       read_value(*setting, value, key);
     } else if (!is_section(key)) {
@@ -141,7 +156,7 @@ class MappingReader {
       complain(value, fmt::format("{}: {}", key, text.error().message));
       return;
     }
-    if (info.kind == SettingKind::Directory && *text != "auto") {
+    if (info.kind == SettingKind::Path && *text != "auto") {
       *text = text::absolute_path(directory_, *text);
     }
     configuration_.set(setting, std::move(*text),
@@ -161,6 +176,15 @@ class MappingReader {
   std::map<Setting, Seen> seen_;
   bool told_ = false;  ///< What is being read is under a key that is known to be here twice.
 };
+
+/// A password is not shown, not even where it is wrong.
+std::string without_secret(std::string_view given) {
+  const auto equals = given.find('=');
+  const auto setting = find_setting(given.substr(0, equals));
+  const bool secret = setting && equals != std::string_view::npos &&
+                      settings()[static_cast<std::size_t>(*setting)].kind == SettingKind::Secret;
+  return secret ? fmt::format("{}=******", given.substr(0, equals)) : std::string(given);
+}
 
 }  // namespace
 
@@ -197,7 +221,7 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
 void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
                     text::MistakeList& mistakes) {
   for (const std::string& given : sources.settings) {
-    const text::Mistake here{.file = fmt::format("--set {}", given)};
+    const text::Mistake here{.file = fmt::format("--set {}", without_secret(given))};
     const auto complain = [&](std::string message) {
       mistakes.add({.file = here.file, .message = std::move(message)});
     };
@@ -207,6 +231,10 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       continue;
     }
     const std::string key = given.substr(0, equals);
+    if (key == kDebug) {
+      if (auto why = why_no_debug(given.substr(equals + 1))) complain(std::move(*why));
+      continue;
+    }
     const auto setting = find_setting(key);
     if (!setting) {
       complain(is_section(key) ? fmt::format("'{}' has keys of its own; say which", key)
@@ -221,7 +249,7 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       complain(text.error().message);
       continue;
     }
-    if (info.kind == SettingKind::Directory && *text != "auto") {
+    if (info.kind == SettingKind::Path && *text != "auto") {
       *text = text::absolute_path(sources.current_directory, *text);
     }
     configuration.set(*setting, std::move(*text), {.shown = "--set", .mistake = here});

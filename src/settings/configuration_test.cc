@@ -71,7 +71,6 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
   ASSERT_TRUE(configuration.has_value());
   EXPECT_EQ(show(*configuration),
             "workdir: auto   # default\n"
-            "debug: false   # default\n"
             "gpu-priority.strategy: BEST-FIT   # default\n"
             "gpu-priority.reverse: false   # default\n"
             "other-users: avoid   # default\n"
@@ -97,6 +96,8 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "smtp.enable: false   # default\n"
             "smtp.server-host: \"\"   # default\n"
             "smtp.server-port: 25   # default\n"
+            "smtp.security: auto   # default\n"
+            "smtp.ca-file: auto   # default\n"
             "smtp.user: \"\"   # default\n"
             "smtp.password: \"\"   # default\n"
             "smtp.receiver: \"\"   # default\n"
@@ -166,7 +167,8 @@ smtp:
     // Fedflow has none of these.
     if (setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
         setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
-        setting == Setting::SchedulerTryFirstTime) {
+        setting == Setting::SchedulerTryFirstTime || setting == Setting::SmtpSecurity ||
+        setting == Setting::SmtpCaFile) {
       continue;
     }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
@@ -238,9 +240,10 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
                   "--set scheduler=4: 'scheduler' has keys of its own; say which",
                   "--set debug: wants a key and a value, as in --set scheduler.max-process=4",
                   "--set =3: wants a key and a value, as in --set scheduler.max-process=4",
-                  "--set debug=yes: 'yes' is not false, and what true would do is not there yet; "
-                  "leave it out",
-                  "--set workdir=: the directory has no name; 'auto' is the usual one",
+                  "--set debug=yes: debug: there is no such mode: all that happens in a run is in "
+                  "its journal anyway, and 'trainyard status' and 'trainyard logs' show it; leave "
+                  "'debug' out",
+                  "--set workdir=: the path is empty; 'auto' is the usual one",
                   "--set zzz=1: unknown key 'zzz'",
                   "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
                   "1000000000"));
@@ -273,19 +276,26 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
           "'TOTAL-MEM'?",
           "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
-          "c.yaml:10:36: smtp.enable: 'on' is not false, and what true would do is not there yet; "
-          "leave it out",
+          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false, did you mean 'true'?",
           "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
           "c.yaml:12:24: utilization-limit.cpu: '80' is more than the whole; did you mean '80%'?"));
 }
 
-TEST(ConfigurationFile, PromisesNothingThatIsNotThere) {
-  EXPECT_THAT(mistakes_in("debug: true\nsmtp: {enable: true, server-host: mail}\n"),
-              ElementsAre("c.yaml:1:8: debug: 'true' is not false, and what true would do is not "
-                          "there yet; leave it out",
-                          "c.yaml:2:16: smtp.enable: 'true' is not false, and what true would do "
-                          "is not there yet; leave it out"));
-  EXPECT_THAT(mistakes_in("debug: false\nsmtp: {enable: false, server-host: mail}\n"), IsEmpty());
+TEST(ConfigurationFile, HasNoDebugModeAndTakesAFileThatSwitchesItOff) {
+  constexpr const char* kWhy =
+      "debug: there is no such mode: all that happens in a run is in its journal anyway, and "
+      "'trainyard status' and 'trainyard logs' show it; leave 'debug' out";
+  EXPECT_THAT(mistakes_in("debug: true\n"), ElementsAre(std::string("c.yaml:1:8: ") + kWhy));
+  EXPECT_THAT(mistakes_in("debug: {level: 3}\n"), ElementsAre(std::string("c.yaml:1:8: ") + kWhy));
+  EXPECT_THAT(mistakes_in("debug: false\n"), IsEmpty());
+  EXPECT_THAT(mistakes_in("debug:\n"), IsEmpty());
+}
+
+TEST(ConfigurationFile, SaysHowSafelyMailIsSent) {
+  EXPECT_THAT(mistakes_in("smtp: {security: STARTTLS, ca-file: ca.pem}\n"), IsEmpty());
+  EXPECT_THAT(
+      mistakes_in("smtp: {security: ssl}\n"),
+      ElementsAre("c.yaml:1:18: smtp.security: 'ssl' is neither auto, none, starttls nor tls"));
 }
 
 TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {

@@ -16,7 +16,7 @@ namespace {
 /// A value that YAML reads back as the text it is.
 std::string yaml_value(SettingKind kind, const std::string& text) {
   const bool plain =
-      kind != SettingKind::Text && kind != SettingKind::Secret && kind != SettingKind::Directory;
+      kind != SettingKind::Text && kind != SettingKind::Secret && kind != SettingKind::Path;
   if (plain) return text;
   const auto simple = [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -24,7 +24,7 @@ std::string yaml_value(SettingKind kind, const std::string& text) {
   };
   // null, true and the like are words too, and mean something else.
   if (text.starts_with('/') && std::ranges::all_of(text, simple)) return text;
-  if (kind == SettingKind::Directory && text == "auto") return text;
+  if (kind == SettingKind::Path && text == "auto") return text;
   return nlohmann::ordered_json(text).dump(-1, ' ', false,
                                            nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -252,10 +252,13 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
   switch (kind) {
     case SettingKind::Flag:
       return kept_as_written(parse_flag(text), text);
-    case SettingKind::NotYetFlag:
-      if (parse_flag(text) == false) return std::string(text);
-      return std::unexpected(Error{fmt::format(
-          "'{}' is not false, and what true would do is not there yet; leave it out", text)});
+    case SettingKind::MailSecurity: {
+      std::string small = in_small_letters(text);
+      constexpr std::array<std::string_view, 4> kWords{"auto", "none", "starttls", "tls"};
+      if (std::ranges::find(kWords, small) != kWords.end()) return small;
+      return std::unexpected(
+          Error{fmt::format("'{}' is neither auto, none, starttls nor tls", text)});
+    }
     case SettingKind::OtherUsers: {
       std::string small = in_small_letters(text);
       if (small == "avoid" || small == "share") return small;
@@ -286,9 +289,8 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     }
     case SettingKind::Strategy:
       return parse_strategy(text);
-    case SettingKind::Directory:
-      if (text.empty())
-        return std::unexpected(Error{"the directory has no name; 'auto' is the usual one"});
+    case SettingKind::Path:
+      if (text.empty()) return std::unexpected(Error{"the path is empty; 'auto' is the usual one"});
       return std::string(text);
     case SettingKind::Text:
     case SettingKind::Secret:

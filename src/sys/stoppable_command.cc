@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,6 +60,17 @@ Result<pid_t> spawn_apart(const StoppableCommand& command) {
   std::vector<char*> arguments = pointers_to(command.arguments);
   arguments.push_back(nullptr);
   std::vector<char*> environment = environment_of(command);
+  posix_spawn_file_actions_t actions{};
+  ::posix_spawn_file_actions_init(&actions);
+  if (!command.output.empty()) {
+    ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.output.c_str(),
+                                       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  }
+  if (!command.directory.empty()) {
+    ::posix_spawn_file_actions_addchdir_np(&actions, command.directory.c_str());
+  }
   posix_spawnattr_t attributes{};
   ::posix_spawnattr_init(&attributes);
   sigset_t all{};
@@ -68,16 +83,90 @@ Result<pid_t> spawn_apart(const StoppableCommand& command) {
   ::posix_spawnattr_setflags(
       &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
   pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, arguments[0], nullptr, &attributes, arguments.data(),
+  const int error = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
                                    environment.data());
   ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return pid;
   return std::unexpected(system_error(fmt::format("cannot run '{}'", command.arguments[0]), error));
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// Holds back INT and TERM, and says which has come.
+class HeldSignals {
+ public:
+  explicit HeldSignals(bool wanted) : wanted_(wanted) {
+    if (!wanted_) return;
+    sigset_t signals{};
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGINT);
+    ::sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+    held_ = Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  HeldSignals(HeldSignals&&) = delete;
+  HeldSignals& operator=(HeldSignals&&) = delete;
+  ~HeldSignals() {
+    if (wanted_) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  /// -1 where none is held.
+  [[nodiscard]] int descriptor() const { return held_.get(); }
+  /// 0: none has come.
+  [[nodiscard]] int take() const {
+    signalfd_siginfo which{};
+    if (!held_.is_open()) return 0;
+    const ssize_t got = ::read(held_.get(), &which, sizeof which);
+    return got == ssize_t{sizeof which} ? static_cast<int>(which.ssi_signo) : 0;
+  }
+
+ private:
+  bool wanted_;
+  sigset_t before_{};
+  Descriptor held_;
+};
+
+/// -1 for what never comes.
+int milliseconds_until(std::optional<Clock::time_point> when) {
+  if (!when) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*when - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(0, left.count()));
+}
+
+/// Waits for the end of a command and has it stop where it is asked to; what is left to be said of
+/// the end is how the process ended.
+CommandEnd wait_for_end(const StoppableCommand& command, pid_t pid, const Descriptor& ended,
+                        std::array<pollfd, 3> waiting, const HeldSignals& signals) {
+  CommandEnd end;
+  std::optional<Clock::time_point> until;
+  if (command.deadline) until = Clock::now() + *command.deadline;
+  bool asked = false;
+  waiting[0] = {.fd = ended.get(), .events = POLLIN, .revents = 0};
+  while (true) {
+    const int ready = ::poll(waiting.data(), waiting.size(), milliseconds_until(until));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0 || waiting[0].revents != 0) return end;
+    if (asked) {
+      ::kill(-pid, SIGKILL);
+      until.reset();
+      continue;
+    }
+    if (ready == 0 && milliseconds_until(until) > 0) continue;
+    asked = true;
+    end.late = ready == 0;
+    if (waiting[2].revents != 0) end.asked_by = signals.take();
+    ::kill(-pid, SIGTERM);
+    until = Clock::now() + command.grace;
+    waiting[1].fd = -1;
+    waiting[2].fd = -1;
+  }
 }
 
 }  // namespace
 
 Result<CommandEnd> run_stoppable(const StoppableCommand& command, const std::stop_token& stop) {
+  const HeldSignals signals(command.stops_on_signals);
   const Result<pid_t> started = spawn_apart(command);
   if (!started) return std::unexpected(started.error());
   const pid_t pid = *started;
@@ -93,25 +182,21 @@ Result<CommandEnd> run_stoppable(const StoppableCommand& command, const std::sto
     const std::uint64_t one = 1;
     static_cast<void>(::write(stopped.get(), &one, sizeof one));
   });
-  std::array<pollfd, 2> waiting{{{.fd = ended.get(), .events = POLLIN, .revents = 0},
-                                 {.fd = stopped.get(), .events = POLLIN, .revents = 0}}};
-  int timeout = -1;
-  while (true) {
-    const int ready = ::poll(waiting.data(), waiting.size(), timeout);
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready < 0 || waiting[0].revents != 0) break;
-    const bool was_stopped = waiting[1].revents != 0;
-    ::kill(-pid, was_stopped ? SIGTERM : SIGKILL);
-    waiting[1].fd = -1;
-    waiting[1].revents = 0;
-    timeout = was_stopped ? static_cast<int>(command.grace.count()) : -1;
-  }
+  CommandEnd end = wait_for_end(command, pid, ended,
+                                {{{},
+                                  {.fd = stopped.get(), .events = POLLIN, .revents = 0},
+                                  {.fd = signals.descriptor(), .events = POLLIN, .revents = 0}}},
+                                signals);
   int status = 0;
   ::waitpid(pid, &status, 0);
   // What it has left behind in its group.
   ::kill(-pid, SIGKILL);
-  if (WIFSIGNALED(status)) return CommandEnd{.exit_code = 0, .signal = WTERMSIG(status)};
-  return CommandEnd{.exit_code = WEXITSTATUS(status), .signal = 0};
+  if (WIFSIGNALED(status)) {
+    end.signal = WTERMSIG(status);
+  } else {
+    end.exit_code = WEXITSTATUS(status);
+  }
+  return end;
 }
 
 }  // namespace trainyard::sys

@@ -6,6 +6,8 @@
 #include <string>
 #include <thread>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "base/time.h"
@@ -57,6 +59,61 @@ TEST(StoppableCommand, EndsWhenItIsStoppedAndIsKilledWhenItDoesNot) {
                       stop.get_token());
     EXPECT_EQ(end->signal, deaf ? SIGKILL : SIGTERM);
   }
+}
+
+TEST(StoppableCommand, IsStoppedAtItsDeadlineWithAllOfItsGroup) {
+  for (const bool deaf : {false, true}) {
+    const TemporaryDirectory place;
+    const auto end = run_stoppable(
+        {.arguments = {"sh", "-c",
+                       std::string(deaf ? "trap '' TERM; " : "") +
+                           "echo begun; sleep 1000 & echo $! > child; wait; sleep 1000"},
+         .environment = {},
+         .directory = place.path(),
+         .output = place / "output",
+         .deadline = Duration(200),
+         .grace = deaf ? Duration(50) : Duration(60'000)},
+        {});
+    ASSERT_TRUE(end);
+    EXPECT_TRUE(end->late);
+    EXPECT_EQ(end->asked_by, 0);
+    EXPECT_EQ(end->signal, deaf ? SIGKILL : SIGTERM);
+    EXPECT_EQ(content_of(place / "output"), "begun\n");
+    const int child = std::stoi(content_of(place / "child"));
+    EXPECT_TRUE(eventually([&] {
+      const std::string stat = content_of("/proc/" + std::to_string(child) + "/stat");
+      return stat == "(cannot be read)" || stat.contains(") Z ");
+    })) << child;
+  }
+}
+
+TEST(StoppableCommand, KeepsWhatItPrintsInAFileOfItsOwn) {
+  const TemporaryDirectory place;
+  place.write("output", "of the last time\n");
+  const auto end = run_stoppable({.arguments = {"sh", "-c", "cat; pwd; echo err >&2; exit 4"},
+                                  .environment = {},
+                                  .directory = place.path(),
+                                  .output = place / "output",
+                                  .deadline = Duration(60'000)},
+                                 {});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->exit_code, 4);
+  EXPECT_FALSE(end->late);
+  EXPECT_EQ(content_of(place / "output"), place.path() + "\nerr\n");
+}
+
+TEST(StoppableCommand, IsStoppedByASignalThatWouldEndUs) {
+  const TemporaryDirectory place;
+  const auto end = run_stoppable(
+      {.arguments = {"sh", "-c", "kill -TERM " + std::to_string(::getpid()) + "; sleep 1000"},
+       .environment = {},
+       .grace = Duration(60'000),
+       .stops_on_signals = true},
+      {});
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->asked_by, SIGTERM);
+  EXPECT_EQ(end->signal, SIGTERM);
+  EXPECT_FALSE(end->late);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void restore_command_line(const std::string& text) {
 std::int64_t own_pid() { return ::getpid(); }
 
 Result<Descriptor> open_log(const std::string& path, IfThere if_there) {
-  const int flags = if_there == IfThere::Empty ? O_TRUNC : O_EXCL;
+  const int flags = if_there == IfThere::Empty ? O_TRUNC : if_there == IfThere::Refuse ? O_EXCL : 0;
   Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644));
   if (log.is_open() || (errno == EEXIST && if_there == IfThere::Refuse)) return log;
   return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));

@@ -26,9 +26,9 @@ std::string rename_process(const std::string& name);
 void restore_command_line(const std::string& text);
 
 /// What becomes of a log that is there already.
-enum class IfThere : std::uint8_t { Empty, Refuse };
+enum class IfThere : std::uint8_t { Empty, Refuse, Append };
 
-/// A log to be added to. Closed when there is one already and it is not to be emptied.
+/// A log to be added to. Closed when there is one already that is to be refused.
 Result<Descriptor> open_log(const std::string& path, IfThere if_there);
 
 /// Standard output and standard error go there from now on.

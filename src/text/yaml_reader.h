@@ -48,6 +48,9 @@ class YamlDocument {
   /// What the document is; nullptr when it could not be read at all.
   [[nodiscard]] const YamlNode* root() const { return root_; }
 
+  /// Whether these bytes stand somewhere in it, one behind the other.
+  [[nodiscard]] bool has_written(std::string_view bytes) const { return text_.contains(bytes); }
+
   [[nodiscard]] const Mistakes& mistakes() const { return mistakes_; }
   [[nodiscard]] const std::string& file() const { return file_; }
 

@@ -10,11 +10,12 @@ import tempfile
 import unittest
 
 from pages import DOCS, ROOT, TRIED, blocks, pages
+from servers import WebServer
 from yard import CLIENT, YardTest, json, os, pathlib, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
 JOBS, JOURNAL, PROTOCOL, RANKS = (DOCS / f"{name}.md" for name in ("job-file", "journal", "protocol", "ranks"))
-LIBRARY, PIPELINE, SETTINGS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "configuration"))
+LIBRARY, PIPELINE, SETTINGS, TELLING = (DOCS / f"{name}.md" for name in ("library", "pipeline", "configuration", "telling"))
 # What test_docs.py tries: the README's story, the programs in Python, and the queries of the journal.
 TRIED_ELSEWHERE = {(ROOT / "README.md", language, 0) for language in ("yaml", "python", "sh", "console")}
 TRIED_ELSEWHERE |= {(JOURNAL, "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(2)}
@@ -119,6 +120,35 @@ class Jobs(BlockTest):
         shown = json.loads(self.trainyard("config", "show", "--json", expect=0).stdout)
         self.assertEqual({key: value["value"] for key, value in shown.items() if value["from"] != "default"},
                          {"scheduler.max-process": "4", "remain-limit.memory": "8GB"})
+
+
+class Telling(BlockTest):
+    @tries(TELLING, "yaml", 0)
+    def test_tells_a_chat_and_runs_a_command(self):
+        server = WebServer()
+        self.addCleanup(server.stop)
+        for name in [name for name in self.environment if name.lower().endswith("_proxy")]:
+            del self.environment[name]
+        self.write("train.py", "")
+        (self.directory / "archive").mkdir()
+        self.job(blocks(TELLING, "yaml")[0])
+        self.environment["SLACK_WEBHOOK"] = f"http://127.0.0.1:{server.port}/services/x"
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual([post["json"]["outcome"] for post in server.posts], ["finished"])
+        # The reports are copied when they are written.
+        self.assertTrue((self.directory / "archive/digits-1/train.html").exists())
+
+    @tries(TELLING, "yaml", 1, 2)
+    def test_takes_the_address_of_a_topic_and_the_settings_of_mail(self):
+        (_, topic, mail) = blocks(TELLING, "yaml")
+        self.write("trainyard.yaml", mail)
+        tasks = self.shown(topic + "groups: [{tasks: [{id: a, command: x}]}]\n")
+        self.assertEqual(list(tasks), ["a"])
+        shown = json.loads(self.trainyard("config", "show", "--json", expect=0).stdout)
+        self.assertEqual({key: value["value"] for key, value in shown.items() if value["from"] != "default"},
+                         {"smtp.enable": "true", "smtp.server-host": "smtp.example.com", "smtp.server-port": "587",
+                          "smtp.user": "me@example.com", "smtp.password": "******",
+                          "smtp.receiver": "me@example.com, lab@example.com"})
 
 
 class Scripts(BlockTest):

@@ -1,0 +1,153 @@
+#include "cli/telling.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/exit_code.h"
+#include "job/job.h"
+#include "job/jobs.h"
+#include "model/ids.h"
+#include "model/turn.h"
+#include "run/run_directory.h"
+#include "settings/configuration.h"
+#include "sys/files.h"
+#include "sys/terminal.h"
+#include "tell/finish_command.h"
+#include "tell/mail_wish.h"
+#include "tell/notice.h"
+#include "tell/run_watch.h"
+#include "tell/teller.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// How long the end waits for others before it says that it does.
+constexpr Duration kSilently{1'000};
+
+tell::Outcome outcome_of(ExitCode code) {
+  switch (code) {
+    case ExitCode::Success:
+      return tell::Outcome::Finished;
+    case ExitCode::TaskFailed:
+      return tell::Outcome::Failed;
+    case ExitCode::Interrupted:
+      return tell::Outcome::Interrupted;
+    case ExitCode::Usage:
+    case ExitCode::NotDone:
+      break;
+  }
+  return tell::Outcome::NotDone;
+}
+
+void tell_on_stderr(const std::string& line) {
+  sys::write_standard_error(fmt::format("trainyard: {}\n", line));
+}
+
+}  // namespace
+
+Telling::Telling(const job::Jobs& jobs) : jobs_(jobs) {
+  const job::Job& job = jobs_.first();
+  run_ = {.job = job.name(),
+          .number = std::nullopt,
+          .directory = job.paths().run_directory,
+          .host = sys::host_name()};
+  warn_of_password();
+  start_teller();
+  if (!teller_ && job.on_finish().empty()) return;
+  watch_.emplace([this](model::TaskIndex task) { return jobs_.name_of(task); });
+}
+
+void Telling::start_teller() {
+  const job::Job& job = jobs_.first();
+  tell::MailWish mail = tell::mail_wish(job.configuration());
+  if (!mail.why_not.empty()) notes_.push_back(std::move(mail.why_not));
+  if (job.notify().empty() && !mail.server) return;
+  Result<tell::Teller> teller = tell::Teller::start({.notify = job.notify(),
+                                                     .mail = std::move(mail.server),
+                                                     .mail_limits = mail.limits,
+                                                     .run_directory = run_.directory,
+                                                     .job = run_.job,
+                                                     .host = run_.host});
+  if (teller) {
+    teller_.emplace(std::move(*teller));
+  } else {
+    notes_.push_back(std::move(teller.error().message));
+  }
+}
+
+/// A password that others may read is none.
+void Telling::warn_of_password() {
+  using settings::Setting;
+  const settings::Configuration& configuration = jobs_.first().configuration();
+  if (configuration.text(Setting::SmtpPassword).empty()) return;
+  const std::string file = configuration.mistake(Setting::SmtpPassword, {}).file;
+  std::error_code failed;
+  const auto permissions = std::filesystem::status(file, failed).permissions();
+  using std::filesystem::perms;
+  const bool open = (permissions & (perms::group_read | perms::others_read)) != perms::none;
+  if (failed || permissions == perms::unknown || !open) return;
+  notes_.push_back(fmt::format(
+      "'{0}' has smtp.password, and others may read it: 'chmod 600 {0}' keeps it", file));
+}
+
+std::string Telling::json_of(const tell::Occasion& occasion) const {
+  return tell::json_of({.run = run_, .occasion = occasion, .counts = watch_->counts()});
+}
+
+void Telling::post(const std::string& what, const tell::Occasion& occasion) {
+  teller_->post(what, json_of(occasion));
+}
+
+void Telling::begin(std::optional<std::uint32_t> number) {
+  run_.number = number;
+  if (!teller_) return;
+  // How many tasks have ended then nobody can say now.
+  const tell::Ended died{.outcome = tell::Outcome::Died, .exit_code = std::nullopt};
+  teller_->begin(run_, tell::json_of({.run = run_, .occasion = died, .counts = std::nullopt}));
+}
+
+std::vector<std::string> Telling::see(const model::Turn& turn) {
+  if (!watch_) return {};
+  for (const tell::Sight& sight : watch_->see(turn)) {
+    if (!teller_) continue;
+    match(
+        sight, [this](const tell::FirstFailure& it) { post("the first failure", it); },
+        [this](const tell::NothingRuns& it) { post("that nothing runs", it); },
+        [this](const tell::GroupEnded& it) { teller_->mail(it.group); });
+  }
+  return teller_ ? teller_->hear() : std::vector<std::string>();
+}
+
+void Telling::end(ExitCode code) {
+  const tell::Ended ended{.outcome = outcome_of(code), .exit_code = static_cast<int>(code)};
+  // They are told while the command runs.
+  if (teller_) teller_->finish("the end", json_of(ended));
+  const job::Job& job = jobs_.first();
+  if (!job.on_finish().empty()) {
+    const auto trouble =
+        tell::run_finish_command({.command = job.on_finish(),
+                                  .directory = job.paths().directory,
+                                  .log = run::on_finish_log_path(run_.directory)},
+                                 tell::finish_variables(run_, watch_->counts(), ended));
+    if (trouble) {
+      tell_on_stderr(fmt::format("{}; see {}", *trouble, run::on_finish_log_path(run_.directory)));
+    }
+  }
+  if (!teller_) return;
+  if (!teller_->ends_within(kSilently)) {
+    tell_on_stderr("telling those who are to be told takes a while; Ctrl-C does not wait for it");
+  }
+  for (const std::string& line : teller_->wait()) tell_on_stderr(line);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,35 @@
+// The report of a group, made from the journal: what its page and its JSON are written from, and
+// what is mailed of it.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/result.h"
+#include "journal/reader.h"
+#include "report/digest.h"
+#include "report/group_report.h"
+#include "report/overview.h"
+
+namespace trainyard::report {
+
+/// What the reports of all groups are made with.
+struct ReportBasis {
+  ReportHead head;
+  std::vector<journal::MachineRow> samples;
+};
+Result<ReportBasis> read_basis(journal::JournalReader& reader);
+
+/// What is known of a group whose report was made.
+struct GroupFigures {
+  GroupDigest digest;
+  NumbersOfGroup numbers;
+};
+
+/// Hands the report of a group to `use`, for which alone it lives. Holds the attempts and ids of
+/// the group in memory, and streams everything else.
+Result<GroupFigures> with_report(journal::JournalReader& reader, const journal::GroupRow& group,
+                                 const ReportBasis& basis,
+                                 std::move_only_function<Result<void>(GroupReport&)> use);
+
+}  // namespace trainyard::report

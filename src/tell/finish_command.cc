@@ -1,0 +1,53 @@
+#include "tell/finish_command.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "sys/stoppable_command.h"
+#include "tell/notice.h"
+
+namespace trainyard::tell {
+
+std::vector<std::string> finish_variables(const RunName& run, const Counts& counts,
+                                          const Ended& ended) {
+  return {fmt::format("TRAINYARD_RUN={}", run.number ? fmt::format("{}", *run.number) : ""),
+          fmt::format("TRAINYARD_JOB={}", run.job),
+          fmt::format("TRAINYARD_RUN_DIR={}", run.directory),
+          fmt::format("TRAINYARD_OUTCOME={}", word_of(ended.outcome)),
+          fmt::format("TRAINYARD_EXIT_CODE={}", ended.exit_code.value_or(0)),
+          fmt::format("TRAINYARD_TASKS={}", counts.tasks),
+          fmt::format("TRAINYARD_FINISHED={}", counts.finished),
+          fmt::format("TRAINYARD_FAILED={}", counts.failed),
+          fmt::format("TRAINYARD_SKIPPED={}", counts.skipped),
+          fmt::format("TRAINYARD_STOPPED={}", counts.stopped)};
+}
+
+std::optional<std::string> run_finish_command(const FinishCommand& command,
+                                              std::vector<std::string> variables) {
+  const Result<sys::CommandEnd> end =
+      sys::run_stoppable({.arguments = {"/bin/sh", "-c", command.command},
+                          .environment = std::move(variables),
+                          .directory = command.directory,
+                          .output = command.log,
+                          .deadline = command.most,
+                          .grace = command.grace,
+                          .stops_on_signals = true},
+                         {});
+  const auto told = [](std::string what) { return "on-finish: " + std::move(what); };
+  if (!end) return told(end.error().message);
+  if (end->asked_by != 0) return told("was interrupted, and ended");
+  if (end->late) {
+    return told(fmt::format("did not end within {}, and was ended", to_text(command.most)));
+  }
+  if (end->signal != 0) return told(fmt::format("was killed by signal {}", end->signal));
+  if (end->exit_code != 0) return told(fmt::format("ended with exit code {}", end->exit_code));
+  return std::nullopt;
+}
+
+}  // namespace trainyard::tell

@@ -1,0 +1,60 @@
+// With real commands.
+#include "tell/finish_command.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+#include "sys/test_directory.h"
+#include "tell/notice.h"
+
+namespace trainyard::tell {
+namespace {
+
+using ::testing::ElementsAre;
+
+const RunName kRun{.job = "digits", .number = 46, .directory = "/r/d", .host = "gpu1"};
+
+TEST(FinishCommand, HasWhatCameOfTheRunInItsEnvironment) {
+  const Counts counts{.tasks = 9, .finished = 3, .failed = 1, .skipped = 2, .stopped = 3};
+  EXPECT_THAT(finish_variables(kRun, counts, {.outcome = Outcome::Interrupted, .exit_code = 130}),
+              ElementsAre("TRAINYARD_RUN=46", "TRAINYARD_JOB=digits", "TRAINYARD_RUN_DIR=/r/d",
+                          "TRAINYARD_OUTCOME=interrupted", "TRAINYARD_EXIT_CODE=130",
+                          "TRAINYARD_TASKS=9", "TRAINYARD_FINISHED=3", "TRAINYARD_FAILED=1",
+                          "TRAINYARD_SKIPPED=2", "TRAINYARD_STOPPED=3"));
+}
+
+TEST(FinishCommand, RunsInItsDirectoryAndLeavesItsOutputInItsLog) {
+  const sys::TemporaryDirectory place;
+  const auto trouble = run_finish_command({.command = "pwd; echo $TRAINYARD_OUTCOME; echo e >&2",
+                                           .directory = place.path(),
+                                           .log = place / "log"},
+                                          {"TRAINYARD_OUTCOME=failed"});
+  EXPECT_EQ(trouble, std::nullopt);
+  EXPECT_EQ(sys::content_of(place / "log"), place.path() + "\nfailed\ne\n");
+}
+
+TEST(FinishCommand, SaysWhatIsWrongWithIt) {
+  const sys::TemporaryDirectory place;
+  const auto trouble = [&](const std::string& command, const std::string& log) {
+    return run_finish_command({.command = command,
+                               .directory = place.path(),
+                               .log = log,
+                               .most = Duration(200),
+                               .grace = Duration(50)},
+                              {});
+  };
+  EXPECT_EQ(trouble("exit 7", place / "log"), "on-finish: ended with exit code 7");
+  EXPECT_EQ(trouble("kill -9 $$", place / "log"), "on-finish: was killed by signal 9");
+  EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log"),
+            "on-finish: did not end within 0.2 s, and was ended");
+  EXPECT_EQ(trouble("true", "/nowhere/log"),
+            "on-finish: cannot run '/bin/sh': no such file or directory");
+}
+
+}  // namespace
+}  // namespace trainyard::tell

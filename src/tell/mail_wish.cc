@@ -1,0 +1,73 @@
+#include "tell/mail_wish.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "settings/configuration.h"
+#include "tell/mail_plan.h"
+#include "tell/mail_text.h"
+
+namespace trainyard::tell {
+namespace {
+
+using settings::Setting;
+
+constexpr int kPortOfTls = 465;
+
+MailSecurity security_of(std::string_view word, const MailServer& server) {
+  if (word == "none") return MailSecurity::None;
+  if (word == "starttls") return MailSecurity::StartTls;
+  if (word == "tls" || server.port == kPortOfTls) return MailSecurity::Tls;
+  return server.password.empty() ? MailSecurity::IfOffered : MailSecurity::StartTls;
+}
+
+/// What commas part, without the blanks around it.
+std::vector<std::string> parted(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const auto first = part.find_first_not_of(kBlanks);
+    if (first != std::string_view::npos) {
+      parts.emplace_back(part.substr(first, part.find_last_not_of(kBlanks) - first + 1));
+    }
+    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  }
+  return parts;
+}
+
+}  // namespace
+
+MailWish mail_wish(const settings::Configuration& configuration) {
+  MailWish wish;
+  if (!configuration.flag(Setting::SmtpEnable)) return wish;
+  wish.limits = {.min_interval = configuration.duration(Setting::SmtpMinInterval),
+                 .mails_max = configuration.count(Setting::SmtpMaxNumbers)};
+  MailServer server{.host = configuration.text(Setting::SmtpServerHost),
+                    .port = configuration.count(Setting::SmtpServerPort),
+                    .ca_file = configuration.text(Setting::SmtpCaFile),
+                    .user = configuration.text(Setting::SmtpUser),
+                    .password = configuration.text(Setting::SmtpPassword),
+                    .receivers = parted(configuration.text(Setting::SmtpReceiver))};
+  if (server.ca_file == "auto") server.ca_file.clear();
+  server.security = security_of(configuration.text(Setting::SmtpSecurity), server);
+  std::string missing;
+  const auto need = [&missing](bool there, std::string_view key) {
+    if (!there) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", key);
+  };
+  need(!server.host.empty(), "smtp.server-host");
+  need(!server.user.empty(), "smtp.user");
+  need(!server.receivers.empty(), "smtp.receiver");
+  if (missing.empty()) {
+    wish.server = server;
+  } else {
+    wish.why_not = fmt::format("mail: no report is mailed: there is no {}", missing);
+  }
+  return wish;
+}
+
+}  // namespace trainyard::tell

@@ -1,0 +1,96 @@
+// What is to be sent, until it is sent or given up: which letter is tried when, and how often. A
+// server that does not take one holds up no other letter. Pure, with the time as it is told.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "tell/mail_text.h"
+
+namespace trainyard::tell {
+
+struct Letter {
+  std::string to;    ///< For people: "notify: hooks.example.com".
+  std::string what;  ///< For people: "the first failure".
+  /// Which address it goes to, and what is posted there; of a mail nothing.
+  std::optional<std::size_t> address;
+  std::string body;
+  /// Shared with whoever sends it: its pages may have megabytes.
+  std::shared_ptr<const Mail> mail;
+};
+
+enum class Answer : std::uint8_t {
+  Taken,
+  Refused,  ///< And would be again.
+  NotNow,   ///< Nobody answered, or not with a yes; another time it may be taken.
+};
+
+class Outbox {
+ public:
+  /// How many letters may wait; of more the oldest that is not under way is given up.
+  static constexpr std::size_t kLettersMax = 64;
+  /// Between two tries.
+  static constexpr std::array<Duration, 4> kPauses{Duration{5'000}, Duration{30'000},
+                                                   Duration{120'000}, Duration{600'000}};
+  /// The same when the run is over.
+  static constexpr Duration kPauseAtEnd{1'000};
+  static constexpr int kTriesMax = static_cast<int>(kPauses.size()) + 1;
+
+  void add(Letter letter, Instant now);
+
+  struct Due {
+    std::uint64_t id = 0;
+    const Letter* letter = nullptr;  ///< Until the next call.
+  };
+  /// Those that are to be tried now: they are under way then, until they are answered.
+  std::vector<Due> take_due(Instant now);
+  struct Answered {
+    std::uint64_t id = 0;
+    Answer answer = Answer::Taken;
+    std::string how;  ///< For people: "Connection refused", "answers 500".
+  };
+  void answer(const Answered& answered, Instant now);
+
+  /// The run is over: what waits for another try is tried at once, and pauses are short.
+  void hurry(Instant now);
+
+  /// When something is due; nothing while nothing waits for its time.
+  [[nodiscard]] std::optional<Instant> next() const;
+  [[nodiscard]] bool empty() const { return letters_.empty(); }
+  /// Whether a mail waits or is under way.
+  [[nodiscard]] bool has_mail() const;
+  /// All that is left, as lines: nobody waits for it any more.
+  void give_up();
+
+  /// A line of what happened. Those that nobody has to know are for the log alone.
+  struct Line {
+    std::string text;
+    bool trouble = false;
+  };
+  std::vector<Line> take_lines();
+
+ private:
+  struct Entry {
+    std::uint64_t id = 0;
+    Letter letter;
+    int tries = 0;
+    Instant due;
+    bool under_way = false;
+  };
+  using Place = std::deque<Entry>::iterator;
+  void say(const Letter& letter, std::string text, bool trouble);
+
+  std::deque<Entry> letters_;
+  std::vector<Line> lines_;
+  std::uint64_t next_id_ = 1;
+  bool hurried_ = false;
+};
+
+}  // namespace trainyard::tell

@@ -1,0 +1,32 @@
+// The mail with the reports of groups that have ended, as it is made from the journal.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "tell/mail_text.h"
+#include "tell/notice.h"
+
+namespace trainyard::tell {
+
+/// How many bytes the pages of a mail have in all. A page for which there is no room is left out,
+/// and the text says where it lies.
+constexpr std::size_t kPagesBytesMax = std::size_t{8} << 20;
+
+/// "train: 17 of 18 tasks finished, 1 failed, in 2:05:09".
+std::string group_line(const journal::GroupRow& group, std::optional<Duration> took);
+
+/// "trainyard train report", of several groups "trainyard digits report: 3 groups".
+std::string report_subject(const std::string& job, const std::vector<std::string>& groups);
+
+/// Of groups that are in the journal; another one is passed over.
+Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
+                         const std::vector<model::GroupIndex>& groups);
+
+}  // namespace trainyard::tell

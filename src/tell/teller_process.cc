@@ -1,0 +1,242 @@
+#include "tell/teller_process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "run/run_directory.h"
+#include "sys/clock.h"
+#include "sys/descriptor.h"
+#include "sys/lone_process.h"
+#include "sys/this_process.h"
+#include "tell/mail_plan.h"
+#include "tell/mail_text.h"
+#include "tell/notice.h"
+#include "tell/outbox.h"
+#include "tell/report_mail.h"
+#include "tell/sender.h"
+#include "tell/teller.h"
+#include "tell/teller_words.h"
+
+namespace trainyard::tell {
+namespace {
+
+/// How long it waits for nothing in particular.
+constexpr Duration kLong{3'600'000};
+
+class TellerProcess {
+ public:
+  TellerProcess(TellerOptions options, Sender sender)
+      : options_(std::move(options)),
+        sender_(std::move(sender)),
+        mails_(options_.mail_limits),
+        run_{.job = options_.job, .directory = options_.run_directory, .host = options_.host} {}
+
+  void run() {
+    while (!is_over()) {
+      send_due();
+      const int socket = hears_ ? sys::kLoneSocket : -1;
+      for (const Outbox::Answered& answered : sender_.wait(socket, patience())) {
+        outbox_.answer(answered, now());
+      }
+      hear();
+      make_mail();
+      pass_on();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] Instant now() const {
+    return {std::chrono::duration_cast<Duration>(Clock::now() - begin_)};
+  }
+
+  /// All is said that is to be said, or nobody waits for it any more.
+  bool is_over() {
+    if (!hears_ && !finish_by_) return true;
+    if (!finish_by_) return false;
+    if (!outbox_.empty() && now() < *finish_by_) return false;
+    outbox_.give_up();
+    pass_on();
+    return true;
+  }
+
+  [[nodiscard]] Duration patience() const {
+    const Instant at = now();
+    Instant until = at + kLong;
+    if (finish_by_) until = std::min(until, *finish_by_);
+    if (const auto next = outbox_.next()) until = std::min(until, *next);
+    if (const auto mail = mails_.due(); mail && !outbox_.has_mail()) until = std::min(until, *mail);
+    return std::max(Duration{0}, until - at);
+  }
+
+  void hear() {
+    std::string bytes(Teller::kWordBytesMax, '\0');
+    while (hears_) {
+      const ssize_t got = ::recv(sys::kLoneSocket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (got <= 0) return hear_the_end();
+      hear(unpack(std::string_view(bytes).substr(0, static_cast<std::size_t>(got))));
+    }
+  }
+
+  /// The yard is gone. Where it has not said that the run is over, it has died.
+  void hear_the_end() {
+    hears_ = false;
+    if (begun_ && !finish_by_) hear(FinishWord{.what = "its death", .body = if_it_dies_});
+  }
+
+  void hear(const TellerWord& word) {
+    match(
+        word,
+        [this](const BeginWord& it) {
+          begun_ = true;
+          run_ = it.run;
+          if_it_dies_ = it.if_it_dies;
+        },
+        [this](const PostWord& it) { post(it.what, it.body); },
+        [this](const MailWord& it) {
+          if (options_.mail) mails_.add(it.group);
+        },
+        [this](const FinishWord& it) {
+          post(it.what, it.body);
+          finish_by_ = now() + options_.patience_at_end;
+          outbox_.hurry(now());
+          add_mail(mails_.take_rest());
+        });
+  }
+
+  void post(const std::string& what, const std::string& body) {
+    for (std::size_t i = 0; i < options_.notify.size(); ++i) {
+      outbox_.add({.to = "notify: " + options_.notify[i].host,
+                   .what = what,
+                   .address = i,
+                   .body = body,
+                   .mail = nullptr},
+                  now());
+    }
+  }
+
+  /// One at a time: while a server does not answer, reports are gathered.
+  void make_mail() {
+    if (outbox_.has_mail()) return;
+    add_mail(mails_.take(now()));
+  }
+
+  void add_mail(const std::vector<model::GroupIndex>& groups) {
+    if (groups.empty()) return;
+    Result<journal::JournalReader> reader =
+        journal::JournalReader::open(run::journal_path(options_.run_directory));
+    Result<Mail> mail =
+        reader ? report_mail(*reader, run_, groups) : std::unexpected(reader.error());
+    if (!mail) {
+      tell(fmt::format("mail: a report cannot be made: {}", mail.error().message));
+      return;
+    }
+    const std::string what =
+        groups.size() == 1 ? "a report" : fmt::format("{} reports", groups.size());
+    outbox_.add({.to = "mail: " + options_.mail->shown(),
+                 .what = what,
+                 .address = std::nullopt,
+                 .body = {},
+                 .mail = std::make_shared<const Mail>(std::move(*mail))},
+                now());
+  }
+
+  void send_due() {
+    for (const Outbox::Due& due : outbox_.take_due(now())) {
+      if (due.letter->mail) {
+        sender_.mail(due.id, *options_.mail, due.letter->mail, stamp());
+      } else {
+        sender_.post(due.id, options_.notify.at(*due.letter->address).url, due.letter->body);
+      }
+    }
+  }
+
+  MailStamp stamp() {
+    const std::int64_t at = sys::unix_milliseconds();
+    return {.unix_ms = at, .id = fmt::format("{}.{}.{}", at, sys::own_pid(), ++mails_made_)};
+  }
+
+  void pass_on() {
+    for (const Outbox::Line& line : outbox_.take_lines()) {
+      if (line.trouble) {
+        tell(line.text);
+      } else {
+        log(line.text);
+      }
+    }
+  }
+
+  /// For people, as far as somebody listens.
+  void tell(const std::string& line) {
+    log(line);
+    static_cast<void>(
+        ::send(sys::kLoneSocket, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
+
+  void log(const std::string& line) {
+    if (!log_.is_open()) {
+      Result<sys::Descriptor> log =
+          sys::open_log(run::telling_log_path(options_.run_directory), sys::IfThere::Append);
+      if (!log) return;
+      log_ = std::move(*log);
+    }
+    const std::string text = fmt::format("{}  {}\n", mail_date(sys::unix_milliseconds()), line);
+    static_cast<void>(::write(log_.get(), text.data(), text.size()));
+  }
+
+  TellerOptions options_;
+  Sender sender_;
+  Outbox outbox_;
+  MailPlan mails_;
+  Clock::time_point begin_ = Clock::now();
+  RunName run_;
+  std::string if_it_dies_;
+  sys::Descriptor log_;
+  std::optional<Instant> finish_by_;  ///< The run is over, and so is this by then.
+  int mails_made_ = 0;
+  bool begun_ = false;
+  bool hears_ = true;
+};
+
+}  // namespace
+
+void become_teller(int socket, TellerOptions options) {
+  if (!sys::become_alone(
+          {.socket = socket, .name = "trainyard-tells", .ends_with_parent = false})) {
+    ::_exit(0);
+  }
+  Result<Sender> sender = Sender::make(options.limits);
+  if (!sender) {
+    const std::string line = "nobody is told of this run: " + sender.error().message;
+    static_cast<void>(::send(sys::kLoneSocket, line.data(), line.size(), MSG_NOSIGNAL));
+    ::_exit(0);
+  }
+  TellerProcess(std::move(options), std::move(*sender)).run();
+  ::_exit(0);
+}
+
+}  // namespace trainyard::tell

@@ -1,0 +1,37 @@
+// What the yard says to the process that tells others, as packets. Both are this program. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/ids.h"
+#include "tell/notice.h"
+
+namespace trainyard::tell {
+
+/// The run has begun.
+struct BeginWord {
+  RunName run;
+  std::string if_it_dies;  ///< Posted where no end is told.
+};
+/// Post this.
+struct PostWord {
+  std::string what;
+  std::string body;
+};
+/// A group has ended.
+struct MailWord {
+  model::GroupIndex group;
+};
+/// The run is over: post this, mail what is left, and end.
+struct FinishWord {
+  std::string what;
+  std::string body;
+};
+using TellerWord = std::variant<BeginWord, PostWord, MailWord, FinishWord>;
+
+std::string pack(const TellerWord& word);
+TellerWord unpack(std::string_view bytes);
+
+}  // namespace trainyard::tell

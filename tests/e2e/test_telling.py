@@ -1,0 +1,419 @@
+"""Who is told how a run goes: by webhooks, by mail, by the command of `on-finish`. Against real servers, and such as
+never answer, refuse, and hang up: they delay and harm nothing."""
+import email
+import email.policy
+import glob
+import os
+import signal
+import subprocess
+import time
+
+from servers import (Authority, BadServer, HOST, MailServer, WebServer, drop_in_mid_mail, free_port, refuse_receiver,
+                     say_nothing)
+from yard import YardTest, unittest
+
+SECRET = "T0-B0-verysecret"
+# How long the end of a run waits for others at most, with what an idle machine adds to it.
+END_S = 11
+
+
+class TellingTest(YardTest):
+    def setUp(self):
+        super().setUp()
+        # Whoever runs the tests may go through a proxy.
+        for name in list(self.environment):
+            if name.lower().endswith("_proxy"):
+                del self.environment[name]
+
+    def serve(self, server):
+        self.addCleanup(server.stop)
+        return server
+
+    def told(self):
+        return self.text("runs/job/trainyard.telling.log")
+
+    def assert_nowhere(self, secret, *outputs):
+        """It is in no file of the run, and was not printed."""
+        for path in (self.directory / "runs").rglob("*"):
+            if path.is_file():
+                self.assertNotIn(secret.encode(), path.read_bytes(), path)
+        for output in outputs:
+            self.assertNotIn(secret, output)
+
+
+class OnFinish(TellingTest):
+    def test_has_the_outcome_in_its_environment_and_its_output_in_a_file(self):
+        self.job("""
+name: digits
+on-finish: |
+  env | grep ^TRAINYARD_ | sort
+  pwd
+  echo problem >&2
+groups:
+- name: g
+  tasks: [{id: a, command: 'true'}, {id: b, command: exit 3}]
+- name: h
+  tasks: [{command: 'true'}]
+""")
+        done = self.trainyard("run", "job.yaml", expect=1)
+        self.assertNotIn("on-finish", done.stderr)
+        run = self.directory / "runs/digits"
+        self.assertEqual((run / "trainyard.on-finish.log").read_text().splitlines(), [
+            "TRAINYARD_EXIT_CODE=1", "TRAINYARD_FAILED=1", "TRAINYARD_FINISHED=1", "TRAINYARD_JOB=digits",
+            "TRAINYARD_OUTCOME=failed", "TRAINYARD_RUN=1", f"TRAINYARD_RUN_DIR={run}", "TRAINYARD_SKIPPED=1",
+            "TRAINYARD_STOPPED=0", "TRAINYARD_TASKS=3", str(self.directory), "problem"])
+
+    def test_changes_nothing_about_the_run_where_it_fails(self):
+        self.job("name: job\non-finish: exit 7\ngroups: [{tasks: [{command: 'true'}]}]")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("trainyard: on-finish: ended with exit code 7; see ", done.stderr)
+
+    def test_is_told_again_when_the_run_goes_on_and_when_tasks_are_tried_again(self):
+        self.job("""
+name: job
+on-finish: echo $TRAINYARD_OUTCOME $TRAINYARD_FINISHED >> ../../told; echo $TRAINYARD_OUTCOME $TRAINYARD_FINISHED >> told
+groups: [{name: g, tasks: [{id: a, command: test -e fixed}, {id: b, command: 'true'}]}]
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.trainyard("retry", "runs/job", ":failed", expect=1)
+        self.write("fixed", "")
+        self.trainyard("retry", "runs/job", ":failed", expect=0)
+        self.assertEqual(self.text("told").splitlines(), ["failed 1", "failed 1", "finished 2"])
+
+    def test_that_hangs_is_ended_by_an_interrupt_with_what_it_has_started(self):
+        self.job("""
+name: job
+on-finish: sleep 1000 & echo $! > child; wait
+groups: [{tasks: [{command: 'true'}]}]
+""")
+        yard = self.start("run", "job.yaml")
+        child = int(self.until_written("child"))
+        yard.send_signal(signal.SIGINT)
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("on-finish: was interrupted, and ended", errors)
+        self.until("the end of what it has started", lambda: not os.path.exists(f"/proc/{child}") or
+                   ") Z " in open(f"/proc/{child}/stat").read())
+
+    def test_knows_of_an_interrupt(self):
+        self.job("""
+name: job
+on-finish: echo $TRAINYARD_OUTCOME $TRAINYARD_EXIT_CODE $TRAINYARD_STOPPED > told
+groups: [{tasks: [{command: touch there; sleep 1000}]}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("there")
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard, expect=130)
+        self.assertEqual(self.text("told"), "interrupted 130 1\n")
+
+
+class Notify(TellingTest):
+    def notify(self, *servers, tasks="[{id: a, command: 'true'}, {id: b, command: exit 3}, {id: c, command: exit 4}]",
+               more="", scheme="http"):
+        urls = ", ".join(f"{scheme}://{HOST}:{server.port}/{SECRET}/{number}" for number, server in enumerate(servers))
+        return self.job(f"name: job\nnotify: [{urls}]\n{more}\ngroups:\n- name: g\n  tasks: {tasks}\n")
+
+    def test_tells_of_the_first_failure_and_of_the_end(self):
+        servers = [self.serve(WebServer()), self.serve(WebServer())]
+        self.notify(*servers)
+        done = self.trainyard("run", "job.yaml", expect=1)
+        for number, server in enumerate(servers):
+            failure, end = server.posts
+            for post in server.posts:
+                self.assertEqual(post["path"], f"/{SECRET}/{number}")
+                self.assertEqual(post["type"], "application/json")
+                self.assertEqual(post["json"]["run_dir"], str(self.directory / "runs/job"))
+                self.assertEqual((post["json"]["job"], post["json"]["run"]), ("job", 1))
+            self.assertEqual(failure["json"]["event"], "first-failure")
+            self.assertIn(failure["json"]["task"], ("g/b", "g/c"))
+            self.assertIn(f'{failure["json"]["task"]} failed: EXIT ', failure["json"]["text"])
+            self.assertEqual(end["json"]["event"], "end")
+            self.assertEqual((end["json"]["outcome"], end["json"]["exit_code"]), ("failed", 1))
+            self.assertEqual(end["json"]["tasks"], {"total": 3, "finished": 1, "failed": 2, "skipped": 0, "stopped": 0,
+                                                    "running": 0, "waiting": 0})
+            self.assertIn("1 of 3 tasks finished, 2 failed", end["json"]["text"])
+        self.assertEqual(self.told().count(": told\n"), 4)
+        self.assertEqual(done.stderr.count("notify"), 0, done.stderr)
+        self.assert_nowhere(SECRET, done.stdout, done.stderr)
+
+    def test_tells_of_the_end_again_when_the_run_goes_on_and_when_tasks_are_tried_again(self):
+        server = self.serve(WebServer())
+        self.notify(server, tasks="[{id: a, command: test -e fixed}, {id: b, command: 'true'}]")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.trainyard("run", "--resume", "runs/job", expect=1)
+        self.write("fixed", "")
+        self.trainyard("retry", "runs/job", expect=0)
+        self.assertEqual([(post["json"]["event"], post["json"].get("outcome")) for post in server.posts],
+                         [("first-failure", None), ("end", "failed")] * 2 + [("end", "finished")])
+
+    def test_tells_of_a_run_that_was_killed(self):
+        server = self.serve(WebServer())
+        self.notify(server, tasks="[{command: touch there; sleep 1000}]")
+        yard = self.start("run", "job.yaml")
+        self.until_file("there")
+        yard.kill()
+        self.until("what is told of it", lambda: server.posts)
+        (post,) = server.posts
+        self.assertEqual((post["json"]["event"], post["json"]["outcome"]), ("end", "died"))
+        self.assertIsNone(post["json"]["exit_code"])
+        self.assertIn("'trainyard run --resume", post["json"]["text"])
+
+    def test_takes_the_address_from_a_variable(self):
+        server = self.serve(WebServer())
+        self.job("name: job\nnotify: [$HOOK, $NONE]\ngroups: [{tasks: [{command: 'true'}]}]")
+        done = self.trainyard("run", "job.yaml", expect=0, env={"HOOK": f"http://{HOST}:{server.port}/{SECRET}"})
+        self.assertEqual([post["path"] for post in server.posts], [f"/{SECRET}"])
+        self.assertIn("notify: $NONE is not set here: nobody is told by it", done.stderr)
+        self.assert_nowhere(SECRET, done.stdout, done.stderr)
+
+    def test_leaves_no_secret_in_what_is_kept_of_the_repository(self):
+        server = self.serve(WebServer())
+        git = ["git", "-c", "user.name=t", "-c", "user.email=t@t"]
+        path = self.notify(server, tasks="[{command: 'true'}]")
+        written = path.read_text()
+        path.write_text("name: job\n")
+        for words in (["init", "-q"], ["add", "job.yaml"], ["commit", "-qm", "a"]):
+            subprocess.run([*git, *words], cwd=self.directory, check=True)
+        path.write_text(written)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assert_nowhere(SECRET)
+        self.assertIn(f"notify: [http://{HOST}:{server.port}/***]".encode(),
+                      b"".join(path.read_bytes() for path in (self.directory / "runs/job").glob("journal.db*")))
+
+    def test_of_a_submission_has_no_effect_and_leaves_no_secret(self):
+        server, other = self.serve(WebServer()), self.serve(WebServer())
+        self.notify(server, tasks="[{command: cat gate}]")
+        os.mkfifo(self.directory / "gate")
+        yard = self.start("run", "job.yaml")
+        self.job(f"notify: http://{HOST}:{other.port}/{SECRET}\ngroups: [{{name: h, tasks: [{{command: 'true'}}]}}]",
+                 "more.yaml")
+        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
+        done = self.trainyard("submit", "more.yaml", "--run-dir", "runs/job", expect=0)
+        self.assertIn("its 'notify' and 'on-finish' have no effect: the run has its own", done.stdout)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual((len(server.posts), len(other.posts)), (1, 0))
+        self.assert_nowhere(SECRET, done.stdout)
+
+    def test_speaks_tls_with_those_it_trusts_alone(self):
+        authority = Authority(self.directory)
+        server = self.serve(WebServer(context=authority.context))
+        self.notify(server, tasks="[{command: 'true'}]", scheme="https")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn(f"notify: {HOST}:{server.port}: the end: not sent: its certificate is not trusted", done.stderr)
+        self.assertEqual(server.posts, [])
+        self.trainyard("run", "job.yaml", "--new", expect=0, env={"SSL_CERT_FILE": str(authority.file)})
+        self.assertEqual(len(server.posts), 1)
+
+    def test_tries_again_where_a_server_has_a_bad_moment(self):
+        server = self.serve(WebServer(answers=(500, 429, 200)))
+        self.notify(server, tasks="[{command: 'true'}]")
+        done = self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(len(server.posts), 3)
+        self.assertIn("the end: not sent yet: answers 500; tried again in 1.0 s", done.stderr)
+        self.assertIn("the end: told\n", self.told())
+        self.assert_nowhere(SECRET, done.stderr)
+
+    @unittest.skipIf("TRAINYARD_SANITIZED" in os.environ, "libfaketime asks for the time before the sanitizer has started")
+    def test_tells_when_nothing_has_run_for_an_hour_while_tasks_wait(self):
+        library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+        self.assertTrue(library, "faketime is installed by scripts/setup test")
+        server = self.serve(WebServer())
+        self.notify(server, tasks="[{id: a, start-after: 10h, command: 'true'}]")
+        clock = self.write("clock", "+0\n")
+        yard = self.start("run", "job.yaml", env={**self.environment, "LD_PRELOAD": library[0], "FAKETIME_NO_CACHE": "1",
+                                                  "FAKETIME_TIMESTAMP_FILE": str(clock)})
+        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
+        # What is measured in time goes two hours on.
+        self.write("clock.new", "+2h\n").rename(clock)
+        self.until("what is told", lambda: server.posts)
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard, expect=130)
+        idle, end = (post["json"] for post in server.posts)
+        self.assertEqual(idle["event"], "nothing-runs")
+        self.assertGreaterEqual(idle["seconds"], 3600)
+        self.assertIn("nothing has run for 2:00", idle["text"])
+        self.assertTrue(idle["reason"])
+        self.assertEqual((end["outcome"], end["tasks"]["stopped"]), ("interrupted", 1))
+
+    def check_is_told(self, what, *servers, bound=END_S):
+        """The run takes what it takes and ends as it ends, and says who was not told; the good server is told."""
+        good = self.serve(WebServer())
+        self.notify(*servers, good)
+        begun = time.monotonic()
+        done = self.trainyard("run", "job.yaml", expect=1)
+        took = time.monotonic() - begun
+        self.assertEqual(len(good.posts), 2, done.stderr)
+        self.assertRegex(done.stderr, what)
+        self.assert_nowhere(SECRET, done.stdout, done.stderr)
+        return took
+
+    def test_is_harmed_by_no_server_that_is_down(self):
+        class Down:
+            port = free_port()
+        self.check_is_told(r"127.0.0.1:\d+: the end: not sent (yet|after \d tries): Couldn't connect to server", Down)
+
+    def test_is_harmed_by_no_server_that_answers_500_or_404(self):
+        self.check_is_told(r"the end: not sent after 5 tries: answers 500", self.serve(WebServer(answers=(500,))))
+        self.assertIn("the first failure: not sent", self.told())
+
+    def test_follows_no_redirection(self):
+        elsewhere = self.serve(WebServer())
+        server = self.serve(WebServer(answers=(302,), location=f"http://{HOST}:{elsewhere.port}/x"))
+        self.check_is_told(r"the end: not sent: answers 302: it is elsewhere now", server)
+        self.assertEqual(elsewhere.posts, [])
+
+    def test_waits_some_seconds_for_a_server_that_never_answers_and_says_so(self):
+        server = self.serve(BadServer(say_nothing))
+        took = self.check_is_told(r"the end: given up: it was not taken in time, and the run is over", server)
+        self.assertGreater(took, 9)
+        self.assertEqual(server.connections, 2)
+
+
+class Mail(TellingTest):
+    def setUp(self):
+        super().setUp()
+        self.groups(1)
+
+    def groups(self, count):
+        groups = "\n".join(f"- name: g{number}\n  tasks: [{{id: a, command: 'true'}}, {{id: b{number}, command: exit 3}}]\n"
+                           f"  needs: []\n  max-parallel: 1" for number in range(count))
+        self.job(f"name: digits\ngroups:\n{groups}\n")
+
+    def run_with(self, port, *settings, expect=1):
+        words = ["smtp.enable=true", f"smtp.server-host={HOST}", f"smtp.server-port={port}", "smtp.user=me@example.com",
+                 "smtp.receiver=you@example.com, all@example.com", *settings]
+        return self.trainyard("run", "job.yaml", "--run-dir", "runs/job", *(f"--set={word}" for word in words), expect=expect)
+
+    def parts(self, mail):
+        message = email.message_from_bytes(mail["bytes"], policy=email.policy.default)
+        text, *pages = message.iter_parts()
+        return message, text.get_content(), {page.get_filename(): page.get_content() for page in pages}
+
+    def test_has_the_report_of_a_group_that_has_ended(self):
+        server = self.serve(MailServer())
+        done = self.run_with(server.port)
+        (mail,) = server.mails
+        self.assertEqual((mail["from"], mail["to"], mail["encrypted"]),
+                         ("me@example.com", ["you@example.com", "all@example.com"], False))
+        message, text, pages = self.parts(mail)
+        self.assertEqual(message["Subject"], "trainyard g0 report")
+        self.assertEqual(message["From"], "trainyard <me@example.com>")
+        self.assertEqual(message["To"], "you@example.com, all@example.com")
+        self.assertTrue(message["Date"].endswith("+0000"))
+        self.assertRegex(message["Message-ID"], r"^<[\d.]+@trainyard>$")
+        self.assertIn("run 1: ", text)
+        self.assertRegex(text, r"g0: 1 of 2 tasks finished, 1 failed, in ")
+        self.assertEqual(list(pages), ["g0.html"])
+        self.assertTrue(pages["g0.html"].startswith("<!doctype html>"), pages["g0.html"][:100])
+        self.assertIn("EXIT 3", pages["g0.html"])
+        self.assertNotIn("mail", done.stderr)
+
+    def test_is_gathered_within_the_interval_and_what_is_left_is_sent_at_the_end(self):
+        server = self.serve(MailServer())
+        self.groups(3)
+        self.run_with(server.port)
+        pages = [list(self.parts(mail)[2]) for mail in server.mails]
+        self.assertEqual(len(pages), 2)
+        self.assertEqual(sorted(sum(pages, [])), ["g0.html", "g1.html", "g2.html"])
+        self.assertRegex(self.parts(server.mails[1])[0]["Subject"], r"^trainyard (digits report: 2 groups|g\d report)$")
+
+    def test_is_one_at_the_end_where_there_may_be_but_one(self):
+        server = self.serve(MailServer())
+        self.groups(3)
+        self.run_with(server.port, "smtp.max-numbers=1", "smtp.min-interval=0")
+        (mail,) = server.mails
+        self.assertEqual(list(self.parts(mail)[2]), ["g0.html", "g1.html", "g2.html"])
+
+    def test_goes_encrypted_to_a_user_who_logs_in(self):
+        authority = Authority(self.directory)
+        for options, settings in (
+            ({"tls_context": authority.context, "require_starttls": True}, []),
+            ({"tls_context": authority.context, "require_starttls": True}, ["smtp.security=starttls"]),
+            ({"ssl_context": authority.context, "auth_require_tls": False}, ["smtp.security=tls"]),
+        ):
+            with self.subTest(settings=settings):
+                server = self.serve(MailServer(users={"me@example.com": "open: sesame"}, **options))
+                done = self.run_with(server.port, "smtp.password=open: sesame", f"smtp.ca-file={authority.file}", *settings)
+                self.assertEqual(len(server.mails), 1, done.stderr)
+                self.assertTrue(server.mails[0]["encrypted"] or "smtp.security=tls" in settings)
+                self.assertEqual([login[0] for login in server.logins], ["me@example.com"])
+                self.assert_nowhere("sesame", done.stdout, done.stderr)
+                subprocess.run(["rm", "-r", self.directory / "runs"], check=True)
+
+    def test_is_not_sent_to_a_server_that_nobody_trusts_vouches_for(self):
+        authority = Authority(self.directory)
+        server = self.serve(MailServer(users={"me@example.com": "p"}, tls_context=authority.context, require_starttls=True))
+        done = self.run_with(server.port, "smtp.password=p")
+        self.assertIn(f"mail: {HOST}:{server.port}: a report: not sent: its certificate is not trusted; 'smtp.ca-file' "
+                      "names who vouches for it", done.stderr)
+        self.assertEqual((server.mails, server.logins), ([], []))
+
+    def test_goes_encrypted_without_a_password_where_that_is_offered(self):
+        authority = Authority(self.directory)
+        server = self.serve(MailServer(tls_context=authority.context))
+        self.run_with(server.port)
+        self.assertTrue(server.mails[0]["encrypted"])
+
+    def test_is_not_sent_with_a_wrong_password(self):
+        authority = Authority(self.directory)
+        server = self.serve(MailServer(users={"me@example.com": "right"}, tls_context=authority.context, require_starttls=True))
+        done = self.run_with(server.port, "smtp.password=wrong-sesame", f"smtp.ca-file={authority.file}")
+        self.assertIn("a report: not sent: the server does not take this user and password", done.stderr)
+        self.assertEqual(server.mails, [])
+        self.assert_nowhere("wrong-sesame", done.stdout, done.stderr)
+
+    def test_gives_no_password_away_in_clear_unless_somebody_says_so(self):
+        server = self.serve(MailServer(users={"me@example.com": "p"}, auth_require_tls=False))
+        done = self.run_with(server.port, "smtp.password=p")
+        self.assertIn("not sent: the server offers no encryption; 'smtp.security: none' sends in clear", done.stderr)
+        self.assertEqual(server.logins, [])
+        self.trainyard("run", "job.yaml", "--run-dir", "runs/again", "--set=smtp.enable=true", f"--set=smtp.server-host={HOST}",
+                       f"--set=smtp.server-port={server.port}", "--set=smtp.user=me@example.com", "--set=smtp.password=p",
+                       "--set=smtp.receiver=you@example.com", "--set=smtp.security=none", expect=1)
+        self.assertEqual(len(server.mails), 1)
+
+    def test_says_what_is_missing_and_goes_on(self):
+        done = self.trainyard("run", "job.yaml", "--set=smtp.enable=true", f"--set=smtp.server-host={HOST}", expect=1)
+        self.assertIn("mail: no report is mailed: there is no smtp.user, smtp.receiver", done.stderr)
+
+    def test_says_that_others_may_read_the_password(self):
+        server = self.serve(MailServer())
+        self.write("trainyard.yaml", "smtp: {password: sesame}\n", mode=0o644)
+        done = self.run_with(server.port, "smtp.enable=false")
+        self.assertIn("'trainyard.yaml' has smtp.password, and others may read it: 'chmod 600 trainyard.yaml' keeps it",
+                      done.stderr)
+        (self.directory / "trainyard.yaml").chmod(0o600)
+        done = self.trainyard("run", "job.yaml", "--new", expect=1)
+        self.assertNotIn("smtp.password", done.stderr)
+        shown = self.trainyard("config", "show", expect=0).stdout
+        self.assertIn("smtp.password: \"******\"", shown)
+        self.assertNotIn("sesame", shown)
+
+    def check_harms_nothing(self, port, what):
+        begun = time.monotonic()
+        done = self.run_with(port)
+        self.assertLess(time.monotonic() - begun, 60)
+        self.assertRegex(done.stderr, what)
+        self.assertEqual(self.words()["g0/a"], "FINISHED")
+
+    def test_is_harmed_by_no_server_that_never_answers(self):
+        server = self.serve(BadServer(say_nothing))
+        self.check_harms_nothing(server.port, r"mail: 127.0.0.1:\d+: a report: given up: it was not taken in time")
+
+    def test_is_harmed_by_no_server_that_is_down(self):
+        self.check_harms_nothing(free_port(), r"a report: not sent yet: Couldn't connect to server")
+
+    def test_is_harmed_by_no_server_that_hangs_up_in_mid_mail(self):
+        server = self.serve(BadServer(drop_in_mid_mail))
+        self.check_harms_nothing(server.port, r"mail: 127.0.0.1:\d+: a report: (not sent|given up)")
+        self.assertGreater(server.connections, 1)
+
+    def test_is_harmed_by_no_server_that_refuses(self):
+        server = self.serve(BadServer(refuse_receiver))
+        self.check_harms_nothing(server.port, r"a report: not sent: the server answers 550")
+        self.assertEqual(server.connections, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
