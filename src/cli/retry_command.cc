@@ -215,7 +215,8 @@ ExitCode ask_the_yard(const Wanted& wanted) {
     if (code == ExitCode::Success) code = told;
   }
   if (taken == 0) return code;
-  const ExitCode told = answer(fmt::format("{} begin anew in the run at work\n", count_of(taken)));
+  const ExitCode told = answer(fmt::format("{} {} anew in the run at work\n", count_of(taken),
+                                           taken == 1 ? "begins" : "begin"));
   return code == ExitCode::Success ? told : code;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/result.h"
@@ -20,16 +21,20 @@ class RetryNeeds {
   /// before.
   void add_what_is_behind(std::vector<journal::TaskRow>& tasks) const;
 
-  /// An error names one that was skipped, and would be again: what it needs is not among them.
+  /// An error names one that was skipped and would be again, or that the run began without and
+  /// whose needs it began without as well: what these are is not among the tasks.
   [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks) const;
 
  private:
   class Behind;
+  [[nodiscard]] Result<void> check_left_out(const journal::TaskRow& task,
+                                            const std::set<model::TaskIndex>& chosen) const;
 
   std::vector<journal::GroupRow> groups_;
   std::vector<journal::TaskNeedRow> needs_;
   /// Those that have ended without being what others wait for.
   std::map<model::TaskIndex, journal::TaskRow> bad_;
+  std::map<model::TaskIndex, journal::TaskRow> left_out_;  ///< The run began without them.
 };
 
 }  // namespace trainyard::cli

@@ -23,6 +23,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       ->type_name(value_kinds::kSize);
   retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h")
       ->type_name(value_kinds::kTime);
+  for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
+    // As of a variable of the shell that is not set.
+    retry_->get_option(amount)->check(
+        [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
+  }
   retry_->add_flag("--cascade", options_.cascade, "Also what was skipped because of them");
   retry_->add_flag("--dry-run", options_.dry_run, "Show what would be tried, and do nothing");
   retry_->footer(
