@@ -84,14 +84,14 @@ TEST(Launch, PutsTheTasksEnvironmentOverItsGroups) {
       "  matrix: {n: [7]}\n"
       "  env: {A: group, B: 'n is {n}', C: \"$HOME\"}\n"
       "  tasks: [{id: t, command: x, env: {A: task, D: '{task_dir}', E: ''}}]\n");
-  const std::vector<std::string> said(launch.environment.begin() + 11, launch.environment.end());
+  const std::vector<std::string> said(launch.environment.begin() + 12, launch.environment.end());
   EXPECT_THAT(said, ElementsAre("A=task", "B=n is 7", "C=$HOME", "D=/job/runs/sweep/g/t", "E="));
 }
 
 TEST(Launch, SetsNumbersOfThreadsToTheCpusOfTheTask) {
   const auto threads = [](std::string_view cpus) {
     return launch_of("groups: [{cpus: " + std::string(cpus) + ", tasks: [{command: x}]}]")
-        .environment[7];
+        .environment[8];
   };
   EXPECT_EQ(threads("3"), "OMP_NUM_THREADS=3");
   EXPECT_EQ(threads("2.5"), "OMP_NUM_THREADS=2");
@@ -112,7 +112,7 @@ TEST(Launch, RunsEachCombinationAsSoManyProcessesAsItSays) {
     EXPECT_THAT(
         std::vector(launch.arguments.begin() + 1, launch.arguments.end()),
         ElementsAre("ranks", "--ranks", ranks, "--launcher", "mpirun", "--", "train", ranks));
-    EXPECT_EQ(launch.environment[7], task == 0 ? "OMP_NUM_THREADS=4" : "OMP_NUM_THREADS=1");
+    EXPECT_EQ(launch.environment[8], task == 0 ? "OMP_NUM_THREADS=4" : "OMP_NUM_THREADS=1");
   }
 }
 
@@ -166,7 +166,7 @@ TEST(Launch, LeavesWhatTheUserSet) {
       "groups: [{name: g, cpus: 2, env: {OMP_NUM_THREADS: 8, PYTHONUNBUFFERED: ''}, "
       "tasks: [{id: t, command: x}]}]";
   const model::Launch launch = launch_of(kText, 0, 1, {"PATH", "MKL_NUM_THREADS"});
-  const std::vector<std::string> rest(launch.environment.begin() + 7, launch.environment.end());
+  const std::vector<std::string> rest(launch.environment.begin() + 8, launch.environment.end());
   EXPECT_THAT(rest,
               ElementsAre("OPENBLAS_NUM_THREADS=2", "OMP_NUM_THREADS=8", "PYTHONUNBUFFERED="));
 }

@@ -252,7 +252,7 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(json["tasks"][0]["command_line"], "./get 'a b'");
   EXPECT_EQ(json["tasks"][0]["command_values"], nlohmann::json::object());
   EXPECT_EQ(task["environment"]["NOTE"], "lr is 1e-3");
-  EXPECT_EQ(task["environment"].size(), 13U);
+  EXPECT_EQ(task["environment"].size(), 14U);
   EXPECT_EQ(task["working_directory"], "/job");
   EXPECT_EQ(task["memory_bytes"], mb(500).count);
   EXPECT_EQ(task["cpus"], 2);
