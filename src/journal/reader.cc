@@ -313,6 +313,13 @@ Result<void> JournalReader::names(
               [&name](const Statement& row) { return name(row.text(0), row.text(1)); });
 }
 
+Result<std::vector<std::string>> JournalReader::task_directories() {
+  return collect(state_->database,
+                 "SELECT CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END "
+                 "FROM tasks t JOIN groups g ON g.number = t.group_number",
+                 [](const Statement& row) { return std::string(row.text(0)); });
+}
+
 Result<int> JournalReader::count_left_out() {
   const Result<std::int64_t> count = state_->database.number(
       fmt::format("SELECT count(*) FROM ended e JOIN tasks t ON t.number = e.task "
