@@ -151,6 +151,15 @@ struct ResultsOptions {
 };
 ExitCode results_command(const ResultsOptions& options);
 
+struct CleanWords {
+  std::vector<std::string> runs;  ///< Empty: all that are found here and are old enough.
+  std::string older;              ///< "30d"; empty: the runs are named, whenever they ended.
+  std::vector<std::string> keep;  ///< "results", "logs"
+  bool dry_run = false;
+  bool json = false;
+};
+ExitCode clean_command(const CleanWords& words);
+
 struct ConfigOptions {
   std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
   std::string config_file;

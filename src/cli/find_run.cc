@@ -154,6 +154,15 @@ bool holds_run_directories(const std::string& directory) {
   return fs::is_directory(directory + "/runs", ignored);
 }
 
+std::vector<std::string> runs_here() {
+  const Result<std::string> here = sys::current_directory();
+  if (!here) return {};
+  std::vector<std::string> directories = usual_places(*here);
+  std::erase_if(directories, [](const std::string& each) { return !holds_run(each); });
+  std::ranges::sort(directories);
+  return directories;
+}
+
 Result<std::string> find_run(const std::string& named, WhenSeveral when_several) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "job/job.h"
@@ -24,6 +25,9 @@ enum class WhenSeveral : std::uint8_t {
 /// journal of each. An error, too, where a number is also the name of a directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
+
+/// The directories of all runs that are looked at where none is named.
+std::vector<std::string> runs_here();
 
 /// Whether there is a run in a directory: one that is just beginning has no journal yet, and one
 /// may have lost it.

@@ -67,6 +67,7 @@ struct CommandLine {
   DevicesOptions devices;
   PlanOptions plan;
   ConfigOptions config;
+  CleanWords clean;
 };
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
@@ -240,6 +241,33 @@ CLI::App* add_submit(CLI::App& app, SubmitOptions& options) {
   return submit;
 }
 
+CLI::App* add_clean(CLI::App& app, CleanWords& words) {
+  CLI::App* clean = app.add_subcommand("clean", "Delete what old runs have left behind");
+  clean->add_option("run", words.runs, "Which runs, as of 'status' (default: those here)")
+      ->type_name(value_kinds::kRun);
+  clean->add_option("--older", words.older, "Those that ended so long ago: 30d")
+      ->type_name(value_kinds::kTime);
+  clean->add_option("--keep", words.keep, "What stays of them, with their journals and reports")
+      ->type_name("results|logs")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  clean->add_flag("--dry-run", words.dry_run, "Show what would be deleted, and delete nothing");
+  clean->add_flag("--json", words.json, "For programs");
+  clean->footer(
+      "Examples:\n"
+      "  trainyard clean --older 30d --dry-run\n"
+      "  trainyard clean --older 30d --keep results\n"
+      "  trainyard clean 46 runs/first\n"
+      "  trainyard clean sweep.yaml --older 2h --keep results,logs\n"
+      "\n"
+      "What the run's journal knows is deleted: directories of tasks, reports, the journal. What\n"
+      "else lies there stays, and so does a run that is at work. Nothing is asked.\n"
+      "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
+  return clean;
+}
+
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   CLI::App* plan = app.add_subcommand("plan", "Show how long a job would take, and run nothing");
   plan->add_option("job", options.job_file, "The job file (YAML)")
@@ -353,6 +381,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* submit = add_submit(app, line.submit);
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
+  const CLI::App* clean = add_clean(app, line.clean);
   LearnedWords learned(app);
   RetryWords retry(app, line.run.command_line);
   WishWords wishes(app);
@@ -404,6 +433,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (submit->parsed()) return submit_command(line.submit);
   if (devices->parsed()) return devices_command(line.devices);
   if (plan->parsed()) return plan_command(line.plan);
+  if (clean->parsed()) return clean_command(line.clean);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
   if (const std::optional<ExitCode> done = retry.run()) return *done;

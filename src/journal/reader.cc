@@ -315,6 +315,13 @@ Result<void> JournalReader::names(
               [&name](const Statement& row) { return name(row.text(0), row.text(1)); });
 }
 
+Result<std::vector<std::string>> JournalReader::task_directories() {
+  return collect(state_->database,
+                 "SELECT CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END "
+                 "FROM tasks t JOIN groups g ON g.number = t.group_number",
+                 [](const Statement& row) { return std::string(row.text(0)); });
+}
+
 Result<std::vector<TaskNeedRow>> JournalReader::task_needs() {
   return collect(state_->database, "SELECT task, needed FROM task_needs ORDER BY task, needed",
                  [](const Statement& row) {

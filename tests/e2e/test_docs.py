@@ -163,7 +163,8 @@ groups:
         report = json.loads(self.text("runs/job/reports/g.json"))
         for shown in (dry, ran, status, report, self.json_of("plan", "job.yaml"), self.json_of("devices"),
                       self.json_of("learned", "job.yaml"), self.json_of("learned", "write", "--dry-run"),
-                      self.json_of("learned", "forget", "job.yaml")):
+                      self.json_of("learned", "forget", "job.yaml"),
+                      self.json_of("clean", "--older", "0s", "--dry-run")):
             self.assertEqual(set(names_in(shown)) - described, set())
         for shown in self.json_of("config", "show").values():
             self.assertEqual(set(shown), {"value", "from"})
@@ -231,10 +232,10 @@ groups:
                       ["retry", "g/c", "waits"], ["kill", "g/c", "waits"], ["retry", "fails/"], ["retry", "nowhere"],
                       ["kill", "a", "runs/job"], ["config", "show"], ["config", "show", "--set", "x=y"],
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"],
-                      ["completion", "bash"], ["completion", "csh"]):
+                      ["completion", "bash"], ["completion", "csh"], ["clean", "runs/job", "--dry-run"], ["clean"]):
             tried(*words)
         for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["results", "waits"], ["devices", "waits"], ["config", "show"],
-                      ["doctor"], ["help"], ["completion", "zsh"], ["submit", "more.yaml", "--run-dir", "waits"]):
+                      ["doctor"], ["help"], ["completion", "zsh"], ["clean", "runs/job", "--dry-run"], ["submit", "more.yaml", "--run-dir", "waits"]):
             tried(*words, prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         tried("run", "--dry-run", "job.yaml", name="run --dry-run", prefix=("sh", "-c", 'exec "$@" > /dev/full', "sh"))
         for words in (["wait-device"], ["result"]):

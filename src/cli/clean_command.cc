@@ -1,0 +1,204 @@
+// `trainyard clean`: deletes what runs have left behind that nobody needs any more.
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/known_runs.h"
+#include "journal/reader.h"
+#include "report/terminal_text.h"
+#include "run/clean_run.h"
+#include "run/run_directory.h"
+#include "sys/clock.h"
+#include "sys/files.h"
+#include "text/readable_json.h"
+
+namespace trainyard::cli {
+namespace {
+
+struct OldRun {
+  std::string directory;
+  std::int64_t ended_unix_ms = 0;  ///< Or when it last wrote anything, where it died.
+};
+
+/// A run whose journal can be read.
+Result<OldRun> look_at_old_run(const std::string& directory) {
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(directory));
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(executions.error());
+  const Result<Instant> last = reader->last_instant();
+  if (!last) return std::unexpected(last.error());
+  if (executions->empty()) {
+    return std::unexpected(Error{fmt::format("the run in '{}' has not begun", directory)});
+  }
+  const journal::ExecutionRow& execution = executions->back();
+  const Instant ended = execution.ended.value_or(*last);
+  return OldRun{.directory = directory,
+                .ended_unix_ms = execution.started_unix_ms + (ended - execution.started).count()};
+}
+
+/// What the words ask for, before anything is deleted.
+struct Asked {
+  std::optional<Duration> older;
+  run::CleanOptions options;
+};
+
+Result<Asked> read_asked(const CleanWords& words) {
+  Asked asked{.older = {}, .options = {.only_look = words.dry_run}};
+  if (!words.older.empty()) {
+    const Result<Duration> older = parse_duration(words.older);
+    if (!older) return std::unexpected(Error{fmt::format("--older: {}", older.error().message)});
+    asked.older = *older;
+  }
+  if (!asked.older && words.runs.empty()) {
+    return std::unexpected(Error{"which runs? 'trainyard clean --older 30d', or name them"});
+  }
+  for (const std::string& kept : words.keep) {
+    if (kept != "results" && kept != "logs") {
+      return std::unexpected(
+          Error{fmt::format("--keep: what may stay are results and logs, not '{}'", kept)});
+    }
+    (kept == "results" ? asked.options.keep_results : asked.options.keep_logs) = true;
+  }
+  return asked;
+}
+
+/// Those that are named: none of them may be at work, or not be known.
+Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
+  std::vector<OldRun> runs;
+  for (const std::string& name : names) {
+    const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
+    if (!directory) return std::unexpected(directory.error());
+    if (sys::RunLock::holder(*directory)) {
+      return std::unexpected(
+          Error{fmt::format("{} is at work: nothing was deleted", name_of_run(*directory))});
+    }
+    Result<OldRun> run = look_at_old_run(*directory);
+    if (!run) return std::unexpected(std::move(run.error()));
+    const bool again = std::ranges::any_of(
+        runs, [&run](const OldRun& other) { return other.directory == run->directory; });
+    if (!again) runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+/// Those here, without the ones at work. What cannot be read is left alone, and that is said.
+std::vector<OldRun> found_runs() {
+  std::vector<OldRun> runs;
+  for (const std::string& directory : runs_here()) {
+    if (sys::RunLock::holder(directory)) continue;
+    Result<OldRun> run = look_at_old_run(directory);
+    if (run) {
+      runs.push_back(std::move(*run));
+    } else {
+      fail(fmt::format("'{}' stays as it is: {}", seen_from_here(directory), run.error().message));
+    }
+  }
+  return runs;
+}
+
+/// Tells of each run what became of it.
+class CleanReport {
+ public:
+  CleanReport(const CleanWords& words, run::CleanOptions options)
+      : words_(words), options_(options) {}
+
+  void add(const OldRun& run, const Result<run::Cleaned>& cleaned);
+  ExitCode finish();
+
+ private:
+  void add_text(const OldRun& run, const run::Cleaned& cleaned);
+
+  const CleanWords& words_;
+  run::CleanOptions options_;
+  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
+  std::string text_;
+  Bytes bytes_;
+  std::int64_t runs_ = 0;
+  bool failed_ = false;
+};
+
+void CleanReport::add(const OldRun& run, const Result<run::Cleaned>& cleaned) {
+  nlohmann::ordered_json row;
+  row["run_directory"] = run.directory;
+  const std::optional<std::uint32_t> number = number_of_run(run.directory);
+  row["run_number"] = number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json();
+  row["ended_unix_ms"] = run.ended_unix_ms;
+  row["bytes"] = cleaned ? cleaned->bytes.count : 0;
+  row["is_gone"] = cleaned && cleaned->is_gone;
+  row["failed"] = cleaned ? cleaned->failed : std::vector<std::string>{cleaned.error().message};
+  failed_ = failed_ || !row["failed"].empty();
+  for (const auto& why : row["failed"]) {
+    fail(fmt::format("not deleted: {}", why.get_ref<const std::string&>()));
+  }
+  rows_.push_back(std::move(row));
+  if (!cleaned) return;
+  ++runs_;
+  bytes_ += cleaned->bytes;
+  add_text(run, *cleaned);
+}
+
+void CleanReport::add_text(const OldRun& run, const run::Cleaned& cleaned) {
+  const Duration age{std::max<std::int64_t>(0, sys::unix_milliseconds() - run.ended_unix_ms)};
+  const std::string_view rest =
+      options_.keeps_some() || cleaned.is_gone || options_.only_look || !cleaned.failed.empty()
+          ? ""
+          : "; what lies there besides stays";
+  text_ +=
+      fmt::format("{} {}, ended {} ago: {}{}\n", options_.only_look ? "would delete" : "deleted",
+                  name_of_run(run.directory), to_text(age), to_text(cleaned.bytes), rest);
+}
+
+ExitCode CleanReport::finish() {
+  if (words_.json) {
+    nlohmann::ordered_json all;
+    all["dry_run"] = options_.only_look;
+    all["keeps"] = words_.keep;
+    all["bytes"] = bytes_.count;
+    all["runs"] = std::move(rows_);
+    text_ = text::readable_json(all);
+  } else if (runs_ == 0 && !failed_) {
+    text_ = "no run is that old\n";
+  } else {
+    text_ += fmt::format("{}, {}{}\n", report::counted(runs_, "run"), to_text(bytes_),
+                         options_.keeps_some() ? ", without what is kept" : "");
+  }
+  const ExitCode answered = answer(text_);
+  return failed_ ? ExitCode::TaskFailed : answered;
+}
+
+}  // namespace
+
+ExitCode clean_command(const CleanWords& words) {
+  const Result<Asked> asked = read_asked(words);
+  if (!asked) return fail(asked.error());
+  Result<std::vector<OldRun>> runs =
+      words.runs.empty() ? Result<std::vector<OldRun>>(found_runs()) : named_runs(words.runs);
+  if (!runs) return fail(runs.error());
+  if (asked->older) {
+    const std::int64_t before = sys::unix_milliseconds() - asked->older->count();
+    std::erase_if(*runs, [before](const OldRun& run) { return run.ended_unix_ms > before; });
+  }
+  CleanReport report(words, asked->options);
+  for (const OldRun& run : *runs) report.add(run, run::clean_run(run.directory, asked->options));
+  return report.finish();
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,194 @@
+#include "run/clean_run.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "journal/reader.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
+
+namespace trainyard::run {
+namespace {
+
+bool is_result(std::string_view name) {
+  return name.starts_with("result.") && name.ends_with(".json");
+}
+
+bool is_log(std::string_view name) {
+  const bool is_ours =
+      name.starts_with("stdout.") || name.starts_with("stderr.") || name.starts_with("rank-");
+  return is_ours && name.ends_with(".log");
+}
+
+/// Whether what the journal says leads to a place in the run directory and not out of it.
+bool stays_inside(const std::filesystem::path& path) {
+  if (path.empty() || path.is_absolute()) return false;
+  return std::ranges::none_of(path, [](const std::filesystem::path& part) { return part == ".."; });
+}
+
+class Cleaner {
+ public:
+  Cleaner(std::string run_directory, const CleanOptions& options)
+      : run_directory_(std::move(run_directory)), options_(options) {}
+
+  void clean_task(const std::string& directory);
+  void clean_run_files(const std::vector<std::string>& groups);
+  void remove_empty_directories();
+
+  Cleaned cleaned;
+
+ private:
+  void remove(const std::filesystem::path& path);
+  void remove_file(const std::filesystem::path& path);
+  void remove_empty(const std::filesystem::path& path);
+  void failed(const std::filesystem::path& path, const std::error_code& why);
+  [[nodiscard]] std::filesystem::path inside(std::string_view name) const {
+    return std::filesystem::path(run_directory_) / name;
+  }
+
+  std::string run_directory_;
+  CleanOptions options_;
+  std::set<std::string> above_;  ///< Directories of groups.
+};
+
+void Cleaner::failed(const std::filesystem::path& path, const std::error_code& why) {
+  if (cleaned.failed.size() >= Cleaned::kFailedMax) return;
+  cleaned.failed.push_back(fmt::format("'{}': {}", path.string(), why.message()));
+}
+
+/// A file, or the link itself.
+void Cleaner::remove_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, error);
+  if (!std::filesystem::exists(status)) return;
+  std::uintmax_t size = 0;
+  if (std::filesystem::is_regular_file(status)) {
+    size = std::filesystem::file_size(path, error);
+    if (error) size = 0;
+  }
+  if (!options_.only_look && !std::filesystem::remove(path, error) && error) {
+    failed(path, error);
+    return;
+  }
+  cleaned.bytes += Bytes{static_cast<std::int64_t>(size)};
+}
+
+void Cleaner::remove_empty(const std::filesystem::path& path) {
+  std::error_code error;
+  if (options_.only_look || !std::filesystem::is_empty(path, error) || error) return;
+  std::filesystem::remove(path, error);
+}
+
+/// All of it. One by one, so that what cannot be deleted does not save the rest.
+void Cleaner::remove(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) {
+    remove_file(path);
+    return;
+  }
+  std::filesystem::directory_iterator below(path, error);
+  if (error) {
+    failed(path, error);
+    return;
+  }
+  std::vector<std::filesystem::path> there;
+  for (; below != std::filesystem::directory_iterator(); below.increment(error)) {
+    there.push_back(below->path());
+  }
+  for (const std::filesystem::path& each : there) remove(each);
+  remove_empty(path);
+}
+
+void Cleaner::clean_task(const std::string& directory) {
+  if (!stays_inside(directory)) return;
+  const std::filesystem::path path = inside(directory);
+  std::error_code error;
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) return;
+  for (const std::string& name : sys::names_in(path.string())) {
+    const bool kept =
+        (options_.keep_results && is_result(name)) || (options_.keep_logs && is_log(name));
+    if (!kept) remove(path / name);
+  }
+  remove_empty(path);
+  for (std::filesystem::path above = std::filesystem::path(directory).parent_path(); !above.empty();
+       above = above.parent_path()) {
+    if (!above_.insert(above.string()).second) break;
+  }
+}
+
+/// Those of groups, the innermost first.
+void Cleaner::remove_empty_directories() {
+  for (auto each = above_.rbegin(); each != above_.rend(); ++each) remove_empty(inside(*each));
+}
+
+/// The reports of these groups, and the journal with all that stands beside it. Not the lock, which
+/// others look at as long as there is anything.
+void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
+  const std::filesystem::path reports = reports_directory(run_directory_);
+  remove_file(reports / "index.html");
+  for (const std::string& group : groups) {
+    remove_file(reports / (report_name(group) + ".html"));
+    remove_file(reports / (report_name(group) + ".json"));
+  }
+  remove_empty(reports);
+  remove_file(ends_path(run_directory_));
+  remove_file(preload_log_path(run_directory_));
+  for (const std::string_view end : {"-wal", "-shm", "-journal", ""}) {
+    remove_file(fmt::format("{}{}", journal_path(run_directory_), end));
+  }
+}
+
+}  // namespace
+
+Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& options) {
+  std::optional<sys::RunLock> lock;
+  if (options.only_look) {
+    if (sys::RunLock::holder(run_directory)) {
+      return std::unexpected(Error{fmt::format("the run in '{}' is at work", run_directory)});
+    }
+  } else {
+    Result<sys::RunLock> taken = sys::RunLock::take(run_directory);
+    if (!taken) return std::unexpected(std::move(taken.error()));
+    lock = std::move(*taken);
+  }
+  Cleaner cleaner(run_directory, options);
+  std::vector<std::string> names;
+  {
+    Result<journal::JournalReader> reader =
+        journal::JournalReader::open(journal_path(run_directory));
+    if (!reader) return std::unexpected(std::move(reader.error()));
+    const Result<std::vector<std::string>> directories = reader->task_directories();
+    if (!directories) return std::unexpected(directories.error());
+    const Result<std::vector<journal::GroupRow>> groups = reader->groups();
+    if (!groups) return std::unexpected(groups.error());
+    for (const std::string& directory : *directories) cleaner.clean_task(directory);
+    for (const journal::GroupRow& group : *groups) names.push_back(group.name);
+  }
+  cleaner.remove_empty_directories();
+  // The journal is what says what belongs to the run: it goes last, and not before all else is
+  // gone.
+  if (!options.keeps_some() && cleaner.cleaned.failed.empty()) {
+    cleaner.clean_run_files(names);
+    std::error_code error;
+    if (!options.only_look) {
+      std::filesystem::remove(run_directory + "/lock", error);
+      cleaner.cleaned.is_gone = std::filesystem::remove(run_directory, error) && !error;
+    }
+  }
+  return std::move(cleaner.cleaned);
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,35 @@
+// Deletes what a run has left behind: the directories of its tasks, its reports, its journal.
+//
+// Nothing is deleted that the run's journal does not name: a run directory may be anything, also
+// one in which somebody's programs lie. Whether a run is to be deleted is the caller's business.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace trainyard::run {
+
+struct CleanOptions {
+  bool keep_results = false;  ///< The journal, the reports, and what tasks left as results.
+  bool keep_logs = false;     ///< The journal, the reports, and the logs of tasks.
+  bool only_look = false;     ///< Delete nothing, and say what would be.
+
+  [[nodiscard]] bool keeps_some() const { return keep_results || keep_logs; }
+};
+
+struct Cleaned {
+  Bytes bytes;                      ///< Of the files that were deleted.
+  bool is_gone = false;             ///< And so is the directory itself.
+  std::vector<std::string> failed;  ///< What could not be deleted, and why; at most kFailedMax.
+
+  static constexpr std::size_t kFailedMax = 10;
+};
+
+/// An error, and nothing is deleted, where the run is at work or its journal cannot be read. Nobody
+/// can start it meanwhile. Follows no links below the run directory.
+Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& options);
+
+}  // namespace trainyard::run

@@ -1,0 +1,156 @@
+"""What `trainyard clean` deletes, and what it never does."""
+import unittest
+
+import sqlite3
+
+from yard import YardTest, json, os, pathlib
+
+JOB = """
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 1MB
+    tasks:
+      - {id: a, command: 'sh task.sh'}
+      - {id: with space, command: 'sh task.sh'}
+  - {name: h, cpus: 0, memory: 1MB, tasks: [{id: b, command: 'sh task.sh'}]}
+"""
+SCRIPT = """echo trained
+mkdir -p "$TRAINYARD_TASK_DIR/deep/er" && head -c 100000 /dev/zero > "$TRAINYARD_TASK_DIR/deep/er/checkpoint"
+echo '{"acc": 0.9}' > "$TRAINYARD_RESULT"
+"""
+
+
+class Clean(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(JOB)
+        self.write("task.sh", SCRIPT)
+
+    def run_job(self, *words, days_ago=0, name="job"):
+        self.trainyard("run", "job.yaml", *words, expect=0)
+        if days_ago:
+            with sqlite3.connect(self.directory / f"runs/{name}/journal.db") as journal:
+                journal.execute("UPDATE executions SET started_unix_ms = started_unix_ms - ?", (days_ago * 86_400_000,))
+            journal.close()
+
+    def files(self, below="runs"):
+        root = self.directory / below
+        return sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
+
+    def clean(self, *words, expect=0):
+        return self.trainyard("clean", *words, expect=expect)
+
+    def test_deletes_old_runs_and_says_first_what_it_would(self):
+        self.run_job(days_ago=40)
+        self.run_job("--new", days_ago=10, name="job-2")
+        before = self.files()
+        would = self.clean("--older", "30d", "--dry-run").stdout
+        self.assertRegex(would, r"^would delete run 1 \('runs/job'\), ended 40d .* ago: \d+ kB\n1 run, \d+ kB\n$")
+        self.assertEqual(self.files(), before)
+        done = self.clean("--older", "30d")
+        self.assertEqual(done.stdout, would.replace("would delete", "deleted"))
+        self.assertEqual(os.listdir(self.directory / "runs"), ["job-2"])
+        self.assertEqual(self.clean("--older", "30d").stdout, "no run is that old\n")
+        self.assertIn("run 1 was in", self.trainyard("status", "1", expect=2).stderr)
+        self.assertEqual(self.words("runs/job-2"), {"g/a": "FINISHED", "g/with space": "FINISHED", "h/b": "FINISHED"})
+
+    def test_keeps_results_or_logs_with_the_journal_and_the_reports(self):
+        self.run_job(days_ago=40)
+        reports = [name for name in self.files("runs/job") if name.startswith("reports/")]
+        self.clean("--older", "30d", "--keep", "results,logs")
+        tasks = ("g/a", "g/with space", "h/b")
+        kept = lambda *names: sorted([*reports, "lock", *(f"{task}/{name}" for task in tasks for name in names)])
+        there = lambda: [name for name in self.files("runs/job") if not name.startswith("journal.db")]
+        self.assertEqual(there(), kept("result.json", "stderr.log", "stdout.log"))
+        self.assertEqual(self.trainyard("logs", "a", "--stdout", expect=0).stdout, "trained\n")
+        done = json.loads(self.clean("--older", "30d", "--keep", "results", "--json").stdout)
+        self.assertEqual(there(), kept("result.json"))
+        self.assertEqual([row["is_gone"] for row in done["runs"]], [False])
+        rows = json.loads(self.trainyard("results", "runs/job", "--json", expect=0).stdout)["rows"]
+        self.assertEqual([row["acc"] for row in rows], [0.9] * 3)
+        # What is left is a run as before, and goes on as one.
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+
+    def test_the_json_says_what_was_deleted(self):
+        self.run_job(days_ago=40)
+        done = json.loads(self.clean("--older", "30d", "--json").stdout)
+        (row,) = done.pop("runs")
+        self.assertEqual({**done, "bytes": 0}, {"dry_run": False, "keeps": [], "bytes": 0})
+        self.assertGreater(done["bytes"], 300_000)
+        self.assertEqual((row["run_directory"], row["run_number"], row["is_gone"], row["failed"], row["bytes"]),
+                         (str(self.directory / "runs/job"), 1, True, [], done["bytes"]))
+
+    def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):
+        self.run_job(days_ago=40)
+        before = self.files()
+        for words, told in (([], "which runs? 'trainyard clean --older 30d', or name them"), (["--keep", "results"], "which runs?"),
+                            (["--older", "30"], "--older: "), (["--older", "soon"], "--older: "),
+                            (["--older", "1d", "--keep", "logz"], "--keep: what may stay are results and logs, not 'logz'"),
+                            (["77"], "there is no run 77"), (["runs/nowhere"], "no such directory"), (["1", "77"], "there is no run 77")):
+            with self.subTest(words=words):
+                self.assertIn(told, self.clean(*words, expect=2).stderr)
+        self.assertEqual(self.files(), before)
+
+    def test_named_runs_are_deleted_however_young_and_older_counts_with_names_too(self):
+        self.run_job()
+        self.run_job("--new", days_ago=40, name="job-2")
+        self.run_job("--new", name="job-3")
+        self.clean("1", "2", "--older", "1d")
+        self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["job", "job-3"])
+        self.assertIn("which run", self.clean("job.yaml", expect=2).stderr)
+        self.clean("1", "runs/job-3")
+        self.assertEqual(os.listdir(self.directory / "runs"), [])
+
+    def test_never_touches_a_run_at_work(self):
+        os.mkfifo(self.directory / "gate")
+        self.write("task.sh", "cat gate")
+        yard = self.start("run", "job.yaml")
+        self.until("a task", lambda: (self.directory / "runs/job/g/a/stdout.log").exists())
+        self.assertIn("is at work: nothing was deleted", self.clean("1", expect=2).stderr)
+        self.assertEqual(self.clean("--older", "0").stdout, "no run is that old\n")
+        self.keep_opening_gate(yard)
+        self.end_of(yard, expect=0)
+        self.clean("1")
+        self.assertEqual(os.listdir(self.directory / "runs"), [])
+
+    def test_deletes_nothing_that_is_not_of_the_run(self):
+        """The worst place: a run in the directory of the project."""
+        self.write("trainyard.yaml", "utilization-limit: {cpu: 100%}\n")
+        self.write("reports/mine.html", "mine")
+        self.write("journal.md", "mine")
+        self.write("g/mine.py", "mine")
+        outside = self.write("outside/precious", "mine")
+        self.trainyard("run", "job.yaml", "--run-dir", ".", expect=0)
+        (self.directory / "g/a/link").symlink_to(outside.parent)
+        self.assertIn("what lies there besides stays", self.clean(".").stdout)
+        self.assertEqual([name for name in self.files(".") if not name.startswith(".")],
+                         sorted(["g/mine.py", "job.yaml", "journal.md", "outside/precious", "reports/mine.html", "task.sh",
+                                 "trainyard.yaml"]))
+
+    def test_a_journal_that_leads_elsewhere_is_not_followed(self):
+        self.run_job()
+        precious = self.write("precious/file", "mine")
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            journal.execute("UPDATE groups SET directory = '../..' WHERE name = 'g'")
+            journal.execute("UPDATE tasks SET id = 'precious' WHERE id = 'a'")
+        journal.close()
+        self.clean("1")
+        self.assertTrue(precious.exists())
+
+    def test_what_cannot_be_read_or_deleted_stays_and_is_told(self):
+        self.run_job(days_ago=40)
+        self.write("runs/broken/journal.db", "nonsense")
+        done = self.clean("--older", "30d", "--dry-run")
+        self.assertIn("'runs/broken' stays as it is: ", done.stderr)
+        os.chmod(self.directory / "runs/job/g/a", 0o500)
+        # Root may delete anything, unless it goes without that.
+        prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+        done = self.trainyard("clean", "1", expect=1, prefix=prefix)
+        self.assertIn("not deleted: ", done.stderr)
+        self.assertTrue(pathlib.Path(self.directory / "runs/job/journal.db").exists(), "it says what is left")
+
+
+if __name__ == "__main__":
+    unittest.main()
