@@ -73,7 +73,7 @@ std::string report_subject(const std::string& job, const std::vector<std::string
 }
 
 Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
-                         const std::vector<model::GroupIndex>& groups) {
+                         const ReportWish& wish) {
   const Result<report::ReportBasis> basis = report::read_basis(reader);
   if (!basis) return std::unexpected(basis.error());
   const Result<std::vector<journal::GroupRow>> rows = reader.groups();
@@ -81,9 +81,9 @@ Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
   Mail mail;
   std::vector<std::string> names;
   std::string left_out;
-  std::size_t room = kPagesBytesMax;
+  std::size_t room = wish.pages_bytes_max;
   for (const journal::GroupRow& row : *rows) {
-    if (std::ranges::find(groups, row.index) == groups.end()) continue;
+    if (std::ranges::find(wish.groups, row.index) == wish.groups.end()) continue;
     Result<Page> page = page_of(reader, row, *basis, room);
     if (!page) return std::unexpected(std::move(page.error()).in(row.name));
     names.push_back(row.name);

@@ -150,7 +150,7 @@ class TellerProcess {
     Result<journal::JournalReader> reader =
         journal::JournalReader::open(run::journal_path(options_.run_directory));
     Result<Mail> mail =
-        reader ? report_mail(*reader, run_, groups) : std::unexpected(reader.error());
+        reader ? report_mail(*reader, run_, {.groups = groups}) : std::unexpected(reader.error());
     if (!mail) {
       tell(fmt::format("mail: a report cannot be made: {}", mail.error().message));
       return;
