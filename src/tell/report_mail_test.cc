@@ -1,22 +1,19 @@
 // From a real journal.
 #include "tell/report_mail.h"
 
+#include <cstddef>
 #include <memory>
-#include <optional>
-#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/test_run.h"
-#include "model/command.h"
 #include "model/ids.h"
+#include "model/turn.h"
 #include "tell/mail_text.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 namespace {
@@ -24,7 +21,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-using journal::operator+;
 
 /// A run of 'train', of which one task has finished and one failed, and 'eval'.
 class ReportMails : public ::testing::Test {
@@ -32,12 +28,14 @@ class ReportMails : public ::testing::Test {
   void SetUp() override {
     const std::unique_ptr<journal::Journal> writer = journal::must(
         journal::Journal::create(directory_.journal(), "digits", job_.batch(), {.host = "gpu1"}));
-    journal::must(
-        writer->commit(journal::granted(journal::at(0), {journal::key(0), journal::key(1)}) +
-                       journal::started(journal::at(1), journal::key(0), 11) +
-                       journal::started(journal::at(1), journal::key(1), 12) +
-                       journal::finished(journal::at(5), journal::key(0), R"({"acc": 0.5})") +
-                       journal::failed(journal::at(6), journal::key(1), 3)));
+    for (const model::Turn& turn :
+         {journal::granted(journal::at(0), {journal::key(0), journal::key(1)}),
+          journal::started(journal::at(1), journal::key(0), 11),
+          journal::started(journal::at(1), journal::key(1), 12),
+          journal::finished(journal::at(5), journal::key(0), R"({"acc": 0.5})"),
+          journal::failed(journal::at(6), journal::key(1), 3)}) {
+      journal::must(writer->commit(turn));
+    }
     journal::must(writer->close(journal::at(7), "ended"));
   }
 
