@@ -55,7 +55,8 @@ void tell_on_stderr(const std::string& line) {
 
 }  // namespace
 
-Telling::Telling(const job::Jobs& jobs) : jobs_(jobs) {
+Telling::Telling(const job::Jobs& jobs)
+    : jobs_(jobs), watch_([&jobs](model::TaskIndex task) { return jobs.name_of(task); }) {
   const job::Job& job = jobs_.first();
   run_ = {.job = job.name(),
           .number = std::nullopt,
@@ -63,8 +64,6 @@ Telling::Telling(const job::Jobs& jobs) : jobs_(jobs) {
           .host = sys::host_name()};
   warn_of_password();
   start_teller();
-  if (!teller_ && job.on_finish().empty()) return;
-  watch_.emplace([this](model::TaskIndex task) { return jobs_.name_of(task); });
 }
 
 void Telling::start_teller() {
@@ -101,11 +100,11 @@ void Telling::warn_of_password() {
 }
 
 std::string Telling::json_of(const tell::Occasion& occasion) const {
-  return tell::json_of({.run = run_, .occasion = occasion, .counts = watch_->counts()});
+  return tell::json_of({.run = run_, .occasion = occasion, .counts = watch_.counts()});
 }
 
 void Telling::post(const std::string& what, const tell::Occasion& occasion) {
-  teller_->post(what, json_of(occasion));
+  if (teller_) teller_->post(what, json_of(occasion));
 }
 
 void Telling::begin(std::optional<std::uint32_t> number) {
@@ -117,13 +116,14 @@ void Telling::begin(std::optional<std::uint32_t> number) {
 }
 
 std::vector<std::string> Telling::see(const model::Turn& turn) {
-  if (!watch_) return {};
-  for (const tell::Sight& sight : watch_->see(turn)) {
-    if (!teller_) continue;
+  if (!teller_ && jobs_.first().on_finish().empty()) return {};
+  for (const tell::Sight& sight : watch_.see(turn)) {
     match(
         sight, [this](const tell::FirstFailure& it) { post("the first failure", it); },
         [this](const tell::NothingRuns& it) { post("that nothing runs", it); },
-        [this](const tell::GroupEnded& it) { teller_->mail(it.group); });
+        [this](const tell::GroupEnded& it) {
+          if (teller_) teller_->mail(it.group);
+        });
   }
   return teller_ ? teller_->hear() : std::vector<std::string>();
 }
@@ -138,7 +138,7 @@ void Telling::end(ExitCode code) {
         tell::run_finish_command({.command = job.on_finish(),
                                   .directory = job.paths().directory,
                                   .log = run::on_finish_log_path(run_.directory)},
-                                 tell::finish_variables(run_, watch_->counts(), ended));
+                                 tell::finish_variables(run_, watch_.counts(), ended));
     if (trouble) {
       tell_on_stderr(fmt::format("{}; see {}", *trouble, run::on_finish_log_path(run_.directory)));
     }

@@ -44,7 +44,7 @@ class Telling {
   tell::RunName run_;
   std::vector<std::string> notes_;
   std::optional<tell::Teller> teller_;
-  std::optional<tell::RunWatch> watch_;
+  tell::RunWatch watch_;
 };
 
 }  // namespace trainyard::cli

@@ -71,6 +71,10 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   several.add<Wishes>(TaskOptions{.id = "a", .gpus = 2, .device = "cuda:1"});
   EXPECT_EQ(refusal(several),
             "group 'several': task 'a': device: one GPU is named, and 2 are asked for");
+  Config mails;
+  ASSERT_FALSE(mails.set("smtp.enable", "true"));
+  EXPECT_THAT(mails.set("smtp.enable", "true").error().message,
+              HasSubstr("reports are mailed by 'trainyard run', not by a program"));
   Config wrong;
   EXPECT_THAT(wrong.set("scheduler.max-proces", "4").error().message,
               HasSubstr("did you mean 'scheduler.max-process'"));

@@ -276,7 +276,7 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
           "'TOTAL-MEM'?",
           "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
-          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false, did you mean 'true'?",
+          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false; did you mean 'true'?",
           "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
           "c.yaml:12:24: utilization-limit.cpu: '80' is more than the whole; did you mean '80%'?"));
 }

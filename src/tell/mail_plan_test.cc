@@ -1,6 +1,7 @@
 #include "tell/mail_plan.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -46,7 +46,7 @@ std::string base64(std::string_view bytes) {
 std::string head_text(std::string_view written) {
   constexpr std::size_t kPlainMax = 200;
   constexpr std::size_t kWordBytes = 42;
-  const std::string line = one_line(written);
+  std::string line = one_line(written);
   const bool plain = std::ranges::all_of(line, [](char c) { return c >= ' '; });
   if (plain && line.size() <= kPlainMax && !line.contains("=?")) return line;
   std::string words;
@@ -84,6 +84,7 @@ std::string mail_date(std::int64_t unix_ms) {
 std::vector<std::string> mail_head(const MailServer& server, std::string_view subject,
                                    const MailStamp& stamp) {
   std::vector<std::string> receivers;
+  receivers.reserve(server.receivers.size());
   for (const std::string& receiver : server.receivers) receivers.push_back(one_line(receiver));
   return {fmt::format("Date: {}", mail_date(stamp.unix_ms)),
           fmt::format("From: trainyard <{}>", server.sender()),

@@ -1,5 +1,7 @@
 #include "tell/mail_text.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -10,7 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const MailServer kServer{.host = "smtp.example.com",
                          .user = "me@example.com",

@@ -1,6 +1,7 @@
 #include "tell/notice.h"
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

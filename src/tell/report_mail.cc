@@ -15,7 +15,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
-#include "model/ids.h"
 #include "report/group_report.h"
 #include "report/group_source.h"
 #include "report/html.h"
@@ -73,7 +72,7 @@ std::string report_subject(const std::string& job, const std::vector<std::string
 }
 
 Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
-                         const std::vector<model::GroupIndex>& groups) {
+                         const ReportWish& wish) {
   const Result<report::ReportBasis> basis = report::read_basis(reader);
   if (!basis) return std::unexpected(basis.error());
   const Result<std::vector<journal::GroupRow>> rows = reader.groups();
@@ -81,23 +80,23 @@ Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
   Mail mail;
   std::vector<std::string> names;
   std::string left_out;
-  std::size_t room = kPagesBytesMax;
+  std::size_t room = wish.pages_bytes_max;
   for (const journal::GroupRow& row : *rows) {
-    if (std::ranges::find(groups, row.index) == groups.end()) continue;
-    Result<Page> page = page_of(reader, row, *basis, room);
-    if (!page) return std::unexpected(std::move(page.error()).in(row.name));
+    if (std::ranges::find(wish.groups, row.index) == wish.groups.end()) continue;
+    Result<Page> made = page_of(reader, row, *basis, room);
+    if (!made) return std::unexpected(std::move(made.error()).in(row.name));
+    Page& page = *made;
     names.push_back(row.name);
-    mail.text += page->line + "\n";
+    mail.text += page.line + "\n";
     const std::string file = run::report_name(row.name) + ".html";
-    if (!page->html) {
+    if (!page.html) {
       left_out += fmt::format(
-          "The report of {} is too long for a mail; when the run has ended it "
-          "is {}/{}\n",
-          row.name, run::reports_directory(run.directory), file);
+          "The report of {} is too long for a mail; when the run has ended it is {}/{}\n", row.name,
+          run::reports_directory(run.directory), file);
       continue;
     }
-    room -= page->html->size();
-    mail.pages.push_back({.name = file, .html = std::move(*page->html)});
+    room -= page.html->size();
+    mail.pages.push_back({.name = file, .html = std::move(*page.html)});
   }
   mail.subject = report_subject(run.job, names);
   mail.text = fmt::format("{} on {}\n{}\n\n{}{}", run.job, run.host,

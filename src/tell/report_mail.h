@@ -25,8 +25,12 @@ std::string group_line(const journal::GroupRow& group, std::optional<Duration> t
 /// "trainyard train report", of several groups "trainyard digits report: 3 groups".
 std::string report_subject(const std::string& job, const std::vector<std::string>& groups);
 
-/// Of groups that are in the journal; another one is passed over.
+/// What is mailed.
+struct ReportWish {
+  std::vector<model::GroupIndex> groups;  ///< One that is not in the journal is passed over.
+  std::size_t pages_bytes_max = kPagesBytesMax;
+};
 Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
-                         const std::vector<model::GroupIndex>& groups);
+                         const ReportWish& wish);
 
 }  // namespace trainyard::tell

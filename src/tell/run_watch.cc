@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/match.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"

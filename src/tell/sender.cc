@@ -1,6 +1,5 @@
 #include "tell/sender.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,8 @@
 #include <dlfcn.h>
 
 #include <curl/curl.h>
+#include <curl/easy.h>
+#include <curl/multi.h>
 #include <fmt/format.h>
 
 #include "base/check.h"

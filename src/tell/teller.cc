@@ -1,6 +1,5 @@
 #include "tell/teller.h"
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>

@@ -61,6 +61,9 @@ class Teller {
   /// Its report is mailed when its turn has come. It stands in the journal.
   void mail(model::GroupIndex group);
 
+  /// How many words wait to be handed over.
+  [[nodiscard]] std::size_t unsent() const { return unsent_.size(); }
+
   /// What people should know of it, in lines: that somebody could not be told. Hands over what had
   /// to wait.
   std::vector<std::string> hear();

@@ -1,7 +1,6 @@
 #include "tell/teller_process.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -50,6 +49,7 @@ class TellerProcess {
       : options_(std::move(options)),
         sender_(std::move(sender)),
         mails_(options_.mail_limits),
+        mail_server_(options_.mail.value_or(MailServer{})),
         run_{.job = options_.job, .directory = options_.run_directory, .host = options_.host} {}
 
   void run() {
@@ -150,14 +150,14 @@ class TellerProcess {
     Result<journal::JournalReader> reader =
         journal::JournalReader::open(run::journal_path(options_.run_directory));
     Result<Mail> mail =
-        reader ? report_mail(*reader, run_, groups) : std::unexpected(reader.error());
+        reader ? report_mail(*reader, run_, {.groups = groups}) : std::unexpected(reader.error());
     if (!mail) {
       tell(fmt::format("mail: a report cannot be made: {}", mail.error().message));
       return;
     }
     const std::string what =
         groups.size() == 1 ? "a report" : fmt::format("{} reports", groups.size());
-    outbox_.add({.to = "mail: " + options_.mail->shown(),
+    outbox_.add({.to = "mail: " + mail_server_.shown(),
                  .what = what,
                  .address = std::nullopt,
                  .body = {},
@@ -168,9 +168,10 @@ class TellerProcess {
   void send_due() {
     for (const Outbox::Due& due : outbox_.take_due(now())) {
       if (due.letter->mail) {
-        sender_.mail(due.id, *options_.mail, due.letter->mail, stamp());
+        sender_.mail(due.id, mail_server_, due.letter->mail, stamp());
       } else {
-        sender_.post(due.id, options_.notify.at(*due.letter->address).url, due.letter->body);
+        sender_.post(due.id, options_.notify.at(due.letter->address.value_or(0)).url,
+                     due.letter->body);
       }
     }
   }
@@ -212,6 +213,7 @@ class TellerProcess {
   Sender sender_;
   Outbox outbox_;
   MailPlan mails_;
+  MailServer mail_server_;  ///< Nobody's where none is to be mailed.
   Clock::time_point begin_ = Clock::now();
   RunName run_;
   std::string if_it_dies_;

@@ -1,8 +1,6 @@
 #include "tell/teller_words.h"
 
 #include <optional>
-#include <string>
-#include <variant>
 
 #include <gtest/gtest.h>
 

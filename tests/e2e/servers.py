@@ -54,7 +54,7 @@ class MailServer:
     def authenticate(self, _server, session, _envelope, mechanism, data):
         user, password = data.login.decode(), data.password.decode()
         self.logins.append((user, mechanism, session.ssl is not None))
-        return AuthResult(success=self.users.get(user) == password, handled=True)
+        return AuthResult(success=self.users.get(user) == password, handled=False)
 
     async def handle_DATA(self, _server, session, envelope):
         self.mails.append({"from": envelope.mail_from, "to": envelope.rcpt_tos, "bytes": envelope.content,

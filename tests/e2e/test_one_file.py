@@ -103,6 +103,13 @@ class BareDebian(unittest.TestCase):
         rows = {row["id"]: (row["word"], row["result"]) for row in json.loads(status.stdout)["tasks"]}
         self.assertEqual(rows, {f"i={i}": ("FINISHED", {"given": i}) for i in (1, 2, 3)})
         self.assertTrue((self.root / "root/runs/bare/reports/index.html").is_file())
+        # What would tell others looks for libcurl, which is not there.
+        self.assertFalse(libraries & {"libcurl", "libcurl-gnutls"})
+        (self.root / "root/told.yaml").write_text("notify: https://hooks.example.com/secret\n" + JOB)
+        run = self.inside("trainyard run told.yaml --run-dir runs/told")
+        self.assertEqual(run.returncode, 0, run)
+        self.assertIn("nobody is told of this run: libcurl is not here, or older than 7.85: 'apt install libcurl4' brings it",
+                      run.stderr)
 
 
 class OneFile(unittest.TestCase):

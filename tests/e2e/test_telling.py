@@ -13,16 +13,14 @@ from servers import (Authority, BadServer, HOST, MailServer, WebServer, drop_in_
 from yard import YardTest, unittest
 
 SECRET = "T0-B0-verysecret"
-# How long the end of a run waits for others at most, with what an idle machine adds to it.
-END_S = 11
 
 
 class TellingTest(YardTest):
     def setUp(self):
         super().setUp()
-        # Whoever runs the tests may go through a proxy.
+        # Whoever runs the tests may go through a proxy, trust others, and be a task of trainyard.
         for name in list(self.environment):
-            if name.lower().endswith("_proxy"):
+            if name.lower().endswith("_proxy") or name in ("CURL_CA_BUNDLE", "SSL_CERT_FILE"):
                 del self.environment[name]
 
     def serve(self, server):
@@ -46,7 +44,7 @@ class OnFinish(TellingTest):
         self.job("""
 name: digits
 on-finish: |
-  env | grep ^TRAINYARD_ | sort
+  env | grep -E '^TRAINYARD_(RUN|JOB|OUT|EXIT|TASKS|FIN|FAILED|SKIP|STOP)' | sort
   pwd
   echo problem >&2
 groups:
@@ -236,7 +234,7 @@ class Notify(TellingTest):
         self.assertTrue(idle["reason"])
         self.assertEqual((end["outcome"], end["tasks"]["stopped"]), ("interrupted", 1))
 
-    def check_is_told(self, what, *servers, bound=END_S):
+    def check_is_told(self, what, *servers):
         """The run takes what it takes and ends as it ends, and says who was not told; the good server is told."""
         good = self.serve(WebServer())
         self.notify(*servers, good)
@@ -246,6 +244,8 @@ class Notify(TellingTest):
         self.assertEqual(len(good.posts), 2, done.stderr)
         self.assertRegex(done.stderr, what)
         self.assert_nowhere(SECRET, done.stdout, done.stderr)
+        # Ten seconds, one more, and what a busy machine adds.
+        self.assertLess(took, 60)
         return took
 
     def test_is_harmed_by_no_server_that_is_down(self):
