@@ -179,9 +179,9 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
   // The time is asked for once in so many tasks, of which some thousand are played in a second.
-  constexpr std::size_t kLookEvery = 64;
+  constexpr std::size_t kTellEvery = 64;
   place.options.on_finished = [&progress](std::size_t finished) {
-    if (finished % kLookEvery == 0) progress.on(finished, sys::EventLoop::now());
+    if (finished % kTellEvery == 0) progress.on(finished, sys::EventLoop::now());
   };
   const std::size_t tasks = job->plan().tasks.size();
   progress.begin(place.name, tasks, sys::EventLoop::now());

@@ -64,6 +64,7 @@
 #include "schedule/group_book.h"
 #include "schedule/ledger.h"
 #include "schedule/lookahead.h"
+#include "schedule/neighbours.h"
 #include "schedule/paces.h"
 #include "schedule/scheduler.h"
 #include "schedule/startup_gate.h"
@@ -92,6 +93,10 @@ struct Scheduler::State {
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
   /// Who says how far it is begins nothing more, and lives: others may begin.
   void progressed(Instant at, const model::Progressed& event, model::Decision& out);
+  void neighbours_seen(std::vector<model::Neighbour> neighbours);
+  void claim_refused(Instant at, const model::ClaimRefused& event, model::Decision& out);
+  void limits_changed(Instant at, const model::LimitsChanged& event, model::Decision& out);
+  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
   /// When let_go() is to be called next.
@@ -141,7 +146,11 @@ struct Scheduler::State {
     Instant started;  ///< When its process began; before that is known, when it was asked for.
     /// When there first was a cause for which it was told to end, or will be.
     std::optional<Instant> told_to_end;
-    bool seen = false;           ///< Its process is known to exist.
+    bool seen = false;                    ///< Its process is known to exist.
+    Bytes memory_asked;  ///< What it waited for, which may not be what it was promised then.
+    Status status_before = Status::Init;  ///< What the task was when it was asked for,
+    Stage stage_before = Stage::Load;     ///< in which stage when it was last told to train,
+    bool gpus_by_grant = false;           ///< and whether it had its GPUs from that.
     Stage stage = Stage::Train;  ///< Load until a two-phase task trains for the first time.
     std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
     bool ahead = false;                     ///< It was started and does not train yet.
@@ -411,7 +420,13 @@ struct Scheduler::State {
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
                                          const GpuSet& gpus) const;
   void explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const;
-  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
+
+  // Of the other yards on the machine, and of limits.
+  void take_back_start(Running& running, Instant at, model::Decision& out);
+  void take_back_grant(Running& running, Instant at, model::Decision& out);
+  [[nodiscard]] model::Cause lack_of_turn(const model::Request& request, GpuSet& gpus, Instant at);
+  [[nodiscard]] bool gives_way(const model::Request& request, const GpuSet& gpus, Instant at);
+  [[nodiscard]] std::vector<bool> gpus_in_use() const;
 
   std::vector<model::Shape> shapes_;
   /// The tasks of each group: the first, and one past the last.
@@ -422,6 +437,9 @@ struct Scheduler::State {
   Ledger ledger_;
   GpuLedger gpus_;
   GpuChooser chooser_;
+  NeighbourBook neighbours_;
+  std::optional<int> gpus_max_;  ///< limits.gpus, now.
+  std::string gpus_max_until_;   ///< For people.
   Estimates estimates_;
   Paces paces_;
   std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As was last told.
