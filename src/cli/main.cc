@@ -17,6 +17,7 @@
 #include "cli/completion_words.h"
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
+#include "cli/drain_words.h"
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
 #include "cli/manual_page.h"
@@ -354,6 +355,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   LearnedWords learned(app);
+  DrainWords drain(app);
   RetryWords retry(app, line.run.command_line);
   WishWords wishes(app);
   ResultsWords results(app);
@@ -406,6 +408,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (plan->parsed()) return plan_command(line.plan);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
+  if (const std::optional<ExitCode> done = drain.run()) return *done;
   if (const std::optional<ExitCode> done = retry.run()) return *done;
   if (const std::optional<ExitCode> done = wishes.run()) return *done;
   if (const std::optional<ExitCode> done = results.run()) return *done;
