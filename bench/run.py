@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 
+import daily_claims
 import gpu_forecast
 import gpu_late
 import gpu_makespan
@@ -39,6 +40,7 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
+    "daily": {"claims": daily_claims},
     "night": {"estimates": night_estimates, "caps": night_caps, "sharing": night_sharing},
 }
 

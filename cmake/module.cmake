@@ -44,7 +44,9 @@ function(trainyard_test target library)
       --checks=-bugprone-unchecked-optional-access,-concurrency-mt-unsafe,-modernize-use-designated-initializers,-performance-inefficient-*)
   endif()
   gtest_discover_tests(${target} TEST_PREFIX ${arg_PREFIX}/ DISCOVERY_TIMEOUT 60
-    PROPERTIES ENVIRONMENT "XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state" ${arg_PROPERTIES})
+    PROPERTIES ENVIRONMENT "XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state"
+      # Tests that run beside each other are no neighbours.
+      ENVIRONMENT_MODIFICATION "TRAINYARD_PROMISES=set:off" ${arg_PROPERTIES})
 endfunction()
 
 function(trainyard_module name)

@@ -18,7 +18,9 @@
 #include "hardware/gpu_watch.h"
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
+#include "model/promises.h"
 #include "report/devices.h"
+#include "run/neighbours.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 
@@ -53,6 +55,16 @@ report::DeviceProcess view_of(const hardware::GpuProcess& process) {
   view.task = fmt::format("{}/{}", owner.group, owner.task);
   view.run_directory = seen_from_here(owner.run_directory);
   return view;
+}
+
+/// The run whose tasks are shown one by one is no other run.
+void add_neighbours(report::DevicesView& view) {
+  view.neighbours = run::yards_here();
+  const std::string& shown = view.run_directory;
+  const std::string name = shown.substr(shown.rfind('/') + 1);
+  std::erase_if(view.neighbours, [&](const model::Neighbour& it) {
+    return !shown.empty() && it.is_ours && it.its.name == name;
+  });
 }
 
 /// A task that was forked from what had its modules loaded has the environment of that.
@@ -97,6 +109,7 @@ ExitCode devices_command(const DevicesOptions& options) {
   if (const Result<void> added = add_promises(options.run_directory, view); !added) {
     return fail(added.error());
   }
+  add_neighbours(view);
   name_tasks(view);
   return answer(options.json ? report::devices_json(view) : report::devices_text(view));
 }

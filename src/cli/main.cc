@@ -17,6 +17,7 @@
 #include "cli/completion_words.h"
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
+#include "cli/drain_words.h"
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
 #include "cli/manual_page.h"
@@ -383,6 +384,7 @@ ExitCode main(int argc, const char* const* argv) {
   const CLI::App* plan = add_plan(app, line.plan);
   const CLI::App* clean = add_clean(app, line.clean);
   LearnedWords learned(app);
+  DrainWords drain(app);
   RetryWords retry(app, line.run.command_line);
   WishWords wishes(app);
   ResultsWords results(app);
@@ -436,6 +438,7 @@ ExitCode main(int argc, const char* const* argv) {
   if (clean->parsed()) return clean_command(line.clean);
   if (doctor->parsed()) return doctor_command(line.config);
   if (const std::optional<ExitCode> done = learned.run()) return *done;
+  if (const std::optional<ExitCode> done = drain.run()) return *done;
   if (const std::optional<ExitCode> done = retry.run()) return *done;
   if (const std::optional<ExitCode> done = wishes.run()) return *done;
   if (const std::optional<ExitCode> done = results.run()) return *done;

@@ -35,10 +35,12 @@
 #include "model/resources.h"
 #include "model/turn.h"
 #include "process/keeper.h"
+#include "process/promise_board.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
 #include "report/status_text.h"
 #include "run/begun.h"
+#include "run/neighbours.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
@@ -186,6 +188,7 @@ class Session {
                .program = kProgram,
                .policy = this->job().policy(),
                .sample_every = settings::sample_interval(this->job().configuration()),
+               .gpu_limits = settings::gpu_limits(this->job().configuration()),
                .ends_on_signals = true,
                .opens_control_group = true,
                .lasts_as_long_as = options.until_stdin_closes ? std::optional(sys::kStandardInput)
@@ -386,11 +389,16 @@ ExitCode run_command(const RunOptions& typed) {
     return dry_run(*options, *load);
   }
   // First of all: the keeper must not inherit a thread, a database or a socket.
-  Result<process::Keeper> keeper = process::Keeper::fork({});
+  Result<std::optional<process::PromiseBoard>> board = run::open_promises();
+  std::optional<process::PromiseBoard> promises;
+  if (board && *board) promises.emplace(**std::move(board));
+  Result<process::Keeper> keeper =
+      process::Keeper::fork({.held = promises ? promises->descriptor() : -1});
   if (!keeper) return fail(keeper.error());
   const Result<RunOptions> options = filled_in(typed);
   if (!options) return fail(options.error());
   hardware::ThisMachine machine = hardware::find_this_machine();
+  if (!board) machine.reading.notes.push_back(board.error().message);
   while (true) {
     const Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());
@@ -410,7 +418,9 @@ ExitCode run_command(const RunOptions& typed) {
                                 : claim_old_directory(run_directory);
     if (lock) {
       return Session(*options, std::move(*job),
-                     {.keeper = std::move(*keeper), .machine = std::move(machine)})
+                     {.promises = std::move(promises),
+                      .keeper = std::move(*keeper),
+                      .machine = std::move(machine)})
           .run();
     }
     // Somebody else was quicker: the next one.

@@ -36,17 +36,18 @@ std::string name_of_process(std::int64_t pid) {
   return name;
 }
 
-namespace {
-
-constexpr std::size_t kCommandMax = 200;
-
-std::string name_of_user(std::uint32_t user) {
+std::optional<std::string> name_of_user(std::uint32_t user) {
   std::array<char, 4096> room{};
   passwd entry{};
   passwd* found = nullptr;
   const int failed = ::getpwuid_r(user, &entry, room.data(), room.size(), &found);
-  return failed == 0 && found != nullptr ? entry.pw_name : std::to_string(user);
+  if (failed != 0 || found == nullptr) return std::nullopt;
+  return entry.pw_name;
 }
+
+namespace {
+
+constexpr std::size_t kCommandMax = 200;
 
 /// The words of a file in which each ends with a zero byte.
 std::vector<std::string> words_of(const std::string& path) {
@@ -81,7 +82,7 @@ ProcessOwner owner_of(std::int64_t pid) {
   ProcessOwner owner;
   struct stat about{};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &about) != 0) return owner;
-  owner.user = name_of_user(about.st_uid);
+  owner.user = name_of_user(about.st_uid).value_or(std::to_string(about.st_uid));
   owner.command = fmt::format("{}", fmt::join(words_of(fmt::format("/proc/{}/cmdline", pid)), " "));
   if (owner.command.empty()) owner.command = name_of_process(pid);
   if (owner.command.size() > kCommandMax) owner.command.resize(kCommandMax);

@@ -15,6 +15,9 @@ namespace trainyard::hardware {
 /// when there is no such process here, as for one outside of our container.
 std::optional<std::uint32_t> other_user_of(std::int64_t pid);
 
+/// What a user is called; nothing where the number has no name here.
+std::optional<std::string> name_of_user(std::uint32_t user);
+
 /// The program's name, at most 15 bytes of it; empty when there is no such process here.
 std::string name_of_process(std::int64_t pid);
 

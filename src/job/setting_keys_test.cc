@@ -64,6 +64,10 @@ Kind kind_of(SettingKind kind) {
       return {.good = "3GB", .wrong = "some", .schema = definition("sizeOrAuto")};
     case SettingKind::Count:
       return {.good = "7", .wrong = "-1", .schema = definition("count")};
+    case SettingKind::CountOrAuto:
+      return {.good = "7", .wrong = "some", .schema = definition("countOrAuto")};
+    case SettingKind::Hours:
+      return {.good = "Sat 08:00-09:00=1", .wrong = "Sat", .schema = {{"type", "string"}}};
     case SettingKind::MaxPerGpu:
       return {.good = "2",
               .wrong = "33",

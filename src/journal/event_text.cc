@@ -213,6 +213,7 @@ bool says_nothing(const model::What& what) {
   return std::holds_alternative<model::Sampled>(what) ||
          std::holds_alternative<model::GpusSampled>(what) ||
          std::holds_alternative<model::Progressed>(what) ||
+         std::holds_alternative<model::NeighboursSeen>(what) ||
          std::holds_alternative<model::TimePassed>(what);
 }
 
@@ -299,6 +300,23 @@ void EventRows::begin(EventRow& row) {
         row.kind = "batch";
         fmt::format_to(std::back_inserter(row.data), R"(,"number":{},"tasks":{})", batch.number,
                        batch.plan->tasks.size());
+      },
+      [&](const model::NeighboursSeen& seen) {
+        row.kind = "neighbours";
+        fmt::format_to(std::back_inserter(row.data), R"(,"runs":{})", seen.neighbours.size());
+      },
+      [&](const model::ClaimRefused& refused) {
+        row.kind = "claim_refused";
+        fmt::format_to(std::back_inserter(row.data), R"(,"starts":{},"runs":{})",
+                       refused.attempts.size(), refused.neighbours.size());
+      },
+      [&](const model::LimitsChanged& limits) {
+        row.kind = "limits";
+        if (limits.gpus_max) {
+          fmt::format_to(std::back_inserter(row.data), R"(,"gpus_max":{})", *limits.gpus_max);
+        }
+        fmt::format_to(std::back_inserter(row.data), R"(,"drained":{},"cleared":{})",
+                       limits.drained.size(), limits.cleared.size());
       },
       [&](const model::TimePassed&) { row.kind = "time"; });
 }

@@ -45,7 +45,8 @@ constexpr int kLogPagesMax = 16'000;
 bool is_quiet(const model::Turn& turn) {
   const model::What& what = turn.events[0].what;
   const bool look = std::holds_alternative<model::Sampled>(what) ||
-                    std::holds_alternative<model::GpusSampled>(what);
+                    std::holds_alternative<model::GpusSampled>(what) ||
+                    std::holds_alternative<model::NeighboursSeen>(what);
   return turn.events.size() == 1 && look && turn.decisions[0].commands.empty();
 }
 

@@ -94,7 +94,10 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   ahead INTEGER NOT NULL, waiting_max INTEGER NOT NULL,
   at_ms INTEGER NOT NULL DEFAULT 0,     -- while one is tried before others, which must live so long
   try_first_time_ms INTEGER NOT NULL DEFAULT 0,
-  gpu_utilization_max INTEGER NOT NULL DEFAULT 1000 -- in thousandths
+  gpu_utilization_max INTEGER NOT NULL DEFAULT 1000, -- in thousandths
+  neighbours TEXT NOT NULL DEFAULT '',  -- what other runs here have reserved (wire/promises_text.h)
+  gpus_max INTEGER,                     -- limits.gpus, where it says something now,
+  gpus_max_until TEXT NOT NULL DEFAULT '' -- and until when
 );
 CREATE TABLE headroom_gpus (                -- and of each GPU
   position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,
@@ -104,7 +107,9 @@ CREATE TABLE headroom_gpus (                -- and of each GPU
   avoided_for INTEGER,                  -- the user whose process there is left alone
   tasks INTEGER NOT NULL DEFAULT 0,     -- of the holders those that run,
   utilization INTEGER NOT NULL DEFAULT 0, -- what they use of it as they say, in thousandths,
-  tasks_max INTEGER NOT NULL DEFAULT 0  -- and how many one of them lets be there; 0: any number
+  tasks_max INTEGER NOT NULL DEFAULT 0, -- and how many one of them lets be there; 0: any number
+  uuid TEXT NOT NULL DEFAULT '',
+  drained INTEGER NOT NULL DEFAULT 0    -- nothing new is given of it: 'trainyard drain'
 );
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,

@@ -1,9 +1,11 @@
 #include "journal/waiting_table.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -11,8 +13,10 @@
 #include "base/time.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"
+#include "model/promises.h"
 #include "model/resources.h"
 #include "model/waiting.h"
+#include "wire/promises_text.h"
 
 namespace trainyard::journal {
 
@@ -21,6 +25,17 @@ const char* const kReasonColumns =
     "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms, s.needs_largest, "
     "s.needs_utilization, s.needs_max_per_gpu, s.needs_measured, s.needs_until_known, "
     "s.needs_gpu_seen";
+
+namespace {
+
+/// Those that are worth naming: so many in any case.
+std::string neighbours_kept(const model::Headroom& room) {
+  constexpr std::size_t kKept = 32;
+  const std::span<const model::Neighbour> all = room.neighbours;
+  return wire::neighbours_text(all.first(std::min(all.size(), kKept)));
+}
+
+}  // namespace
 
 Result<WaitingTable> WaitingTable::open(Database& database) {
   Result<Statement> reason = database.prepare(
@@ -33,11 +48,12 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
       "INSERT OR REPLACE INTO headroom "
-      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)");
+      "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
+      "?19)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
       "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
-      "?12)");
+      "?12, ?13, ?14)");
   if (!gpu) return std::unexpected(std::move(gpu.error()));
   return WaitingTable(std::move(*reason), std::move(*room), std::move(*gpu));
 }
@@ -60,12 +76,13 @@ Result<void> WaitingTable::put(const model::Headroom& room) {
       room_.run(room.memory_free, room.memory_held, room.memory_of_others, room.holders,
                 room.cpus.milli, room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others,
                 room.cpu_utilization_max, room.processes_max, room.processes_reason, room.ahead,
-                room.waiting_max, room.at, room.try_first_time, room.gpu_utilization_max);
+                room.waiting_max, room.at, room.try_first_time, room.gpu_utilization_max,
+                neighbours_kept(room), room.gpus_max, room.gpus_max_until);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
                     card.free, card.of_others, card.lingering, card.avoided_for, card.tasks,
-                    card.utilization, card.tasks_max);
+                    card.utilization, card.tasks_max, card.uuid, card.drained ? 1 : 0);
   }
   return done;
 }
@@ -96,7 +113,8 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
   Result<Statement> row = database.prepare(
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
-      "ahead, waiting_max, at_ms, try_first_time_ms, gpu_utilization_max FROM headroom");
+      "ahead, waiting_max, at_ms, try_first_time_ms, gpu_utilization_max, neighbours, gpus_max, "
+      "gpus_max_until FROM headroom");
   if (!row) return std::unexpected(std::move(row.error()));
   const Result<bool> found = row->next();
   if (!found) return std::unexpected(found.error());
@@ -117,10 +135,13 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                        .ahead = row->small(11),
                        .waiting_max = row->small(12),
                        .try_first_time = Duration(row->integer(14)),
-                       .gpus = {}};
+                       .gpus = {},
+                       .neighbours = wire::neighbours_from(row->text(16)),
+                       .gpus_max_until = std::string(row->text(18))};
+  if (!row->null(17)) room.gpus_max = row->small(17);
   Result<Statement> gpus = database.prepare(
       "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for, tasks, "
-      "utilization, tasks_max "
+      "utilization, tasks_max, uuid, drained "
       "FROM headroom_gpus ORDER BY position");
   if (!gpus) return std::unexpected(std::move(gpus.error()));
   while (true) {
@@ -137,7 +158,9 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                          .free = {gpus->integer(4)},
                          .of_others = {gpus->integer(5)},
                          .lingering = {gpus->integer(6)},
-                         .avoided_for = {}});
+                         .avoided_for = {},
+                         .uuid = std::string(gpus->text(11)),
+                         .drained = gpus->small(12) != 0});
     if (!gpus->null(7)) room.gpus.back().avoided_for = static_cast<std::uint32_t>(gpus->integer(7));
   }
 }

@@ -64,8 +64,17 @@ model::Headroom told_room() {
                     .free = gb(19),
                     .of_others = gb(20),
                     .lingering = gb(21),
-                    .avoided_for = 22},
-                   {.label = "1:0", .present = false}}};
+                    .avoided_for = 22,
+                    .uuid = "GPU-23",
+                    .drained = true},
+                   {.label = "1:0", .present = false}},
+          .neighbours = {{.user = 24,
+                          .user_name = "mona",
+                          .midnight_unix_s = 25,
+                          .waits = Duration(26),
+                          .its = {.ticket = "27-a", .held = {.memory = gb(28), .tasks = 29}}}},
+          .gpus_max = 30,
+          .gpus_max_until = "19:00"};
 }
 
 TEST(WaitingTable, ReadsBackWhatIsTold) {

@@ -39,6 +39,8 @@
 #include "model/status.h"
 #include "model/turn.h"
 #include "process/keeper.h"
+#include "process/promise_board.h"
+#include "run/neighbours.h"
 #include "run/run_directory.h"
 #include "run/tasks.h"
 #include "run/yard_run.h"
@@ -81,14 +83,19 @@ Result<RunSummary> GroupRun::run(const std::vector<Task*>& tasks) {
   if (Result<void> prepared = prepare(tasks); !prepared) {
     return std::unexpected(std::move(prepared.error()));
   }
+  open_promises();
   Result<process::Keeper> forked = fork_keeper();
   if (!forked) return std::unexpected(std::move(forked.error()));
   yard_ = std::make_unique<run::YardRun>(
-      *this, run::YardParts{.keeper = std::move(*forked), .machine = std::move(machine_)},
+      *this,
+      run::YardParts{.promises = std::move(promises_),
+                     .keeper = std::move(*forked),
+                     .machine = std::move(machine_)},
       run::YardRunOptions{.directory = where_.directory(),
                           .program = fmt::format("trainyard {}", kVersion),
                           .policy = settings::policy(configuration_, capacity_),
                           .sample_every = settings::sample_interval(configuration_),
+                          .gpu_limits = settings::gpu_limits(configuration_),
                           .stop = options_.stop});
   if (Result<void> begun = begin(); !begun) return std::unexpected(std::move(begun.error()));
   const run::Ending ending = yard_->run();
@@ -128,13 +135,20 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   return {};
 }
 
+void GroupRun::open_promises() {
+  Result<std::optional<process::PromiseBoard>> board = run::open_promises();
+  if (!board) return ears_.note(board.error().message);
+  if (*board) promises_.emplace(**std::move(board));
+}
+
 Result<process::Keeper> GroupRun::fork_keeper() const {
   // What is buffered now would be written by every task, too.
   std::fflush(nullptr);
   Result<process::Keeper> keeper = process::Keeper::fork(
       {.body = [this](model::AttemptKey key,
                       const model::Launch& its) { return TaskProcess::run(task(key.task), its); },
-       .beside_threads = options_.beside_threads});
+       .beside_threads = options_.beside_threads,
+       .held = promises_ ? promises_->descriptor() : -1});
   if (keeper) return keeper;
   return std::unexpected(
       Error{keeper.error().message +

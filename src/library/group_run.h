@@ -27,6 +27,7 @@
 #include "model/resources.h"
 #include "model/turn.h"
 #include "process/keeper.h"
+#include "process/promise_board.h"
 #include "run/tasks.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
@@ -80,6 +81,7 @@ class GroupRun final : public run::Tasks {
 
  private:
   Result<void> prepare(const std::vector<Task*>& tasks);
+  void open_promises();
   [[nodiscard]] Result<process::Keeper> fork_keeper() const;
   Result<void> begin();
   [[nodiscard]] std::vector<journal::Batch> batches() const;
@@ -103,6 +105,7 @@ class GroupRun final : public run::Tasks {
   std::vector<std::shared_ptr<const model::Plan>> plans_;  ///< Of each part.
   model::Plan plan_;                                       ///< Of all of them.
   std::vector<Task*> tasks_;                               ///< Of all of them.
+  std::optional<process::PromiseBoard> promises_;          ///< Until the yard has it.
   std::unique_ptr<run::YardRun> yard_;
   RunSummary summary_;
 };

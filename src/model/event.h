@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/promises.h"
 #include "model/resources.h"
 
 namespace trainyard::model {
@@ -236,12 +237,41 @@ struct BatchAdded {
   bool more_follow = false;
 };
 
+/// What the other yards on the machine have promised now: all of them, the older first.
+struct NeighboursSeen {
+  std::vector<Neighbour> neighbours;
+};
+
+/// What was decided to be started in this turn is not: somebody else has promised the room
+/// meanwhile. It is as if it had never been decided, and nobody is told of it.
+struct ClaimRefused {
+  std::vector<AttemptKey> attempts;
+  std::vector<Neighbour> neighbours;  ///< As NeighboursSeen, with what they are about to hold.
+  /// Nothing more is to be started in this turn.
+  bool no_more = false;
+};
+
+/// What tasks may be given from now on has changed: the hour has, or somebody wants a GPU back.
+struct LimitsChanged {
+  /// So many GPUs may the runs of this user have on the machine together.
+  std::optional<int> gpus_max;
+  /// When that changes next, "19:00"; for people. Empty: not that anybody knew.
+  std::string until;
+  /// Nothing new is given of these; in order.
+  std::vector<GpuIndex> drained;
+  /// And what runs there is to end, and to be tried again elsewhere.
+  std::vector<GpuIndex> cleared;
+
+  friend bool operator==(const LimitsChanged&, const LimitsChanged&) = default;
+};
+
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
-using What = std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled,
-                          GpusSampled, KeeperSilent, InterruptAsked, KillAsked, RetryAsked,
-                          HoldAsked, PriorityAsked, BatchAdded, TimePassed>;
+using What =
+    std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
+                 KeeperSilent, InterruptAsked, KillAsked, RetryAsked, HoldAsked, PriorityAsked,
+                 BatchAdded, NeighboursSeen, ClaimRefused, LimitsChanged, TimePassed>;
 
 struct Event {
   Instant at;

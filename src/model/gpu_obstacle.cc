@@ -18,6 +18,7 @@ using Kind = GpuObstacle::Kind;
 Kind kind_on(const Reason& reason, const Headroom& room, const Headroom::Card& card) {
   if (card.whole) return Kind::Whole;
   if (reason.needs.gpu_memory > card.free) return Kind::Memory;
+  if (card.drained) return Kind::Drained;
   if (card.avoided_for) return Kind::OtherUser;
   const bool lets_no_more = card.tasks_max > 0 && card.tasks >= card.tasks_max;
   if (lets_no_more || is_full_by_its_own_word(reason, card)) return Kind::Tasks;

@@ -17,6 +17,7 @@ struct GpuObstacle {
     Tasks,        ///< There is memory, and as many tasks as may share it.
     Utilization,  ///< There is memory, and tasks that keep it busy.
     OtherUser,    ///< There is memory, and a process of a user to whom it is left.
+    Drained,      ///< There is memory, and somebody wants the GPU back.
     Memory,       ///< It has too little free.
     Whole,        ///< Who has it has it for its own.
   };

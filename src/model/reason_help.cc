@@ -73,6 +73,8 @@ Help for_shared_gpus(const Reason& reason, const Headroom& room) {
     case GpuObstacle::Kind::Memory:
       // Where what others have of it would do, it is worth to look who they are.
       return card.of_others >= nearest->missing ? seeing_devices() : Help{};
+    case GpuObstacle::Kind::Drained:
+      return seeing_devices();
     case GpuObstacle::Kind::None:
     case GpuObstacle::Kind::Whole:
       return {};
@@ -114,6 +116,10 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Settling:
     case Cause::Reserved:
       return {};
+    case Cause::GivesWay:
+      return seeing_devices();
+    case Cause::GpuLimit:
+      return with_setting("limits.gpus", std::to_string(room.gpus_max.value_or(0) + 1));
   }
   return {};
 }

@@ -15,13 +15,14 @@
 #include "base/time.h"
 #include "model/gpu_obstacle.h"
 #include "model/ids.h"
+#include "model/neighbour_words.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 18> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 20> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
      {Cause::Needs, "needs"},
@@ -39,7 +40,9 @@ constexpr std::array<std::pair<Cause, std::string_view>, 18> kCauseNames{
      {Cause::GpusGone, "gpus-gone"},
      {Cause::Settling, "settling"},
      {Cause::Ahead, "ahead"},
-     {Cause::Reserved, "reserved"}}};
+     {Cause::Reserved, "reserved"},
+     {Cause::GivesWay, "gives-way"},
+     {Cause::GpuLimit, "gpu-limit"}}};
 /// What others use of a GPU is said from here on.
 constexpr Bytes kWorthSaying = gb(1);
 
@@ -69,7 +72,7 @@ std::string memory_words(const Reason& reason, const Headroom& room) {
   if (room.memory_of_others > Bytes{}) {
     words += fmt::format(", others use {}", to_text(room.memory_of_others));
   }
-  return words;
+  return words + memory_words_of_neighbours(room);
 }
 
 std::string processes_words(const Headroom& room) {
@@ -122,6 +125,10 @@ std::string whole_gpu_need(const Reason& reason) {
                      seen);
 }
 
+std::string drained_words(const Headroom::Card& card) {
+  return fmt::format(", GPU {} is drained ('trainyard drain')", card.label);
+}
+
 /// What stands in the way of those who want whole GPUs.
 std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   int idle = 0;
@@ -131,7 +138,9 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
     const Headroom::Card& card = room.gpus[index];
     if (!card.present || !may_be_on(reason, index)) continue;
     ++present;
-    if (card.holders > 0) continue;
+    others += card_words_of_neighbours(room, index);
+    if (card.drained) others += drained_words(card);
+    if (card.holders > 0 || card.drained) continue;
     ++idle;
     if (card.avoided_for) {
       others += avoided_words(*card.avoided_for, card);
@@ -183,7 +192,10 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
     case GpuObstacle::Kind::OtherUser:
       break;  // Said below, as of all such.
     case GpuObstacle::Kind::Whole:
-      words = ", which tasks have for their own";
+      if (!is_whole_of_neighbour(room, nearest->gpu)) words = ", which tasks have for their own";
+      break;
+    case GpuObstacle::Kind::Drained:
+      words = drained_words(card);
       break;
     case GpuObstacle::Kind::None:
     case GpuObstacle::Kind::Memory:
@@ -194,6 +206,7 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
       }
       break;
   }
+  words += card_words_of_neighbours(room, nearest->gpu);
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& other = room.gpus[index];
     if (!other.present || !other.avoided_for || !may_be_on(reason, index)) continue;
@@ -231,6 +244,14 @@ std::string settling_words(const Reason& reason, const Headroom& room) {
   return fmt::format(
       "a task that has just begun on {} takes its memory first, as there is little room beside it",
       known ? "GPU " + room.gpus[gpu->value].label : std::string("its GPU"));
+}
+
+/// "'limits.gpus' lets your runs have 2 GPUs until 19:00".
+std::string gpu_limit_words(const Headroom& room) {
+  std::string words = fmt::format("'limits.gpus' lets your runs have {} together",
+                                  gpus_text(room.gpus_max.value_or(0)));
+  if (!room.gpus_max_until.empty()) words += " until " + room.gpus_max_until;
+  return words;
 }
 
 }  // namespace
@@ -284,7 +305,8 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
     case Cause::Cpus:
       return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(reason.needs.cpus),
                          count_text(room.cpus_free), count_text(room.cpus),
-                         hold_text(room.cpu_holders));
+                         hold_text(room.cpu_holders)) +
+             cpu_words_of_neighbours(room);
     case Cause::Memory:
       return memory_words(reason, room);
     case Cause::Gpus:
@@ -297,6 +319,10 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return ahead_words(room);
     case Cause::Reserved:
       return "would delay an older task that waits for more than is free";
+    case Cause::GivesWay:
+      return giving_way_words(reason, room);
+    case Cause::GpuLimit:
+      return gpu_limit_words(room);
   }
   return {};
 }
@@ -314,6 +340,8 @@ std::string brief_reason_text(const Reason& reason, const Headroom& room) {
       return brief + ", and those that share one use it";
     case GpuObstacle::Kind::OtherUser:
       return brief + ", and other users compute there";
+    case GpuObstacle::Kind::Drained:
+      return brief + ", and GPUs with room are drained";
     case GpuObstacle::Kind::None:
     case GpuObstacle::Kind::Memory:
     case GpuObstacle::Kind::Whole:

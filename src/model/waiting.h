@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "model/promises.h"
 #include "model/resources.h"
 
 namespace trainyard::model {
@@ -38,12 +39,14 @@ enum class Cause : std::uint8_t {
   GpusGone,
   Settling,  ///< A task that has just begun on its GPU takes its memory first.
   Ahead,
-  Reserved
+  Reserved,
+  GivesWay,  ///< Another run waits for it that has less of the machine.
+  GpuLimit,  ///< The runs of this user have as many GPUs as they may.
 };
 
 /// "group", "tried-first", "needs", "held", "not-yet", "queued", "keeper", "processes",
 /// "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling",
-/// "ahead", "reserved"; empty for None.
+/// "ahead", "reserved", "gives-way", "gpu-limit"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -85,6 +88,8 @@ struct Headroom {
     Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
     /// For whose process it is not taken, by number.
     std::optional<std::uint32_t> avoided_for;
+    std::string uuid = {};
+    bool drained = false;  ///< Somebody wants it back: nothing new is given of it.
 
     friend bool operator==(const Card&, const Card&) = default;
   };
@@ -106,6 +111,10 @@ struct Headroom {
   int waiting_max = 0;             ///< max-waiting; 0 is no limit.
   Duration try_first_time{0};      ///< How long who is tried first has to live.
   std::vector<Card> gpus;
+  std::vector<Neighbour> neighbours = {};  ///< The other yards here, the older first.
+  /// limits.gpus, where it says something now, and until when, for people.
+  std::optional<int> gpus_max = std::nullopt;
+  std::string gpus_max_until = {};
 
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };

@@ -293,7 +293,9 @@ void Guard::run() {
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
   take_signals_of_a_guard();
-  Guard(options, body, keep_only(std::move(words), options.keeps_streams), yard).run();
+  Guard(options, body,
+        keep_only(std::move(words), {.streams = options.keeps_streams, .held = options.held}), yard)
+      .run();
   ::_exit(EXIT_SUCCESS);
 }
 

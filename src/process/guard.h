@@ -38,6 +38,8 @@ struct GuardOptions {
   /// It keeps this program's standard input and output for the keepers, and not standard error
   /// alone.
   bool keeps_streams = false;
+  /// A descriptor that it holds as long as it lives, and every keeper with it; -1: none.
+  int held = -1;
   /// So many keepers in a row may end within ten looks of their birth and are replaced.
   int replacements_max = 5;
   /// It looks so often at a keeper that is silent, or that should end.

@@ -85,7 +85,9 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
-  socket = keep_only(std::move(socket), options.keeps_streams);
+  // The guard has what is held at that place.
+  const int held = options.held < 0 ? -1 : kHeldPlace;
+  socket = keep_only(std::move(socket), {.streams = options.keeps_streams, .held = held});
   sys::Descriptor behind = sys::open_pidfd(guard);
   // It may have died before it was watched.
   if (::getppid() != guard) behind.close();
@@ -225,6 +227,7 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   Result<GuardLine::Made> made =
       GuardLine::make({.patience = options.stop_grace + 2 * kKeeperLast,
                        .keeps_streams = options.keeps_streams,
+                       .held = options.held,
                        .replacements_max = options.replacements_max,
                        .look_every = options.guard_looks_every},
                       // The guard has the options as they are now, for each keeper that it forks.

@@ -116,6 +116,9 @@ struct KeeperOptions {
   /// The keeper keeps this program's standard input and output, for launches that print nowhere
   /// else.
   bool keeps_streams = false;
+  /// A descriptor that guard and keeper hold as long as they live, as that of a file on which the
+  /// yard has a lock; -1: none. No task has it.
+  int held = -1;
   /// So many keepers in a row may die soon after they were forked, and others take their places.
   int replacements_max = 5;
   /// How long it may take to answer before it is said to be silent: it is stopped, or the machine

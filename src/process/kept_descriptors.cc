@@ -8,10 +8,13 @@
 
 namespace trainyard::process {
 
-sys::Descriptor keep_only(sys::Descriptor kept, bool keeps_streams) {
+sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside) {
   constexpr int kPlace = STDERR_FILENO + 1;
-  // Out of the way of 0 to 2, which may have been free.
-  const int high = ::fcntl(kept.get(), F_DUPFD_CLOEXEC, kPlace + 1);
+  static_assert(kHeldPlace == kPlace + 1);
+  const bool keeps_streams = beside.streams;
+  // Out of the way of 0 to 2, which may have been free, and of each other.
+  const int high = ::fcntl(kept.get(), F_DUPFD_CLOEXEC, kHeldPlace + 1);
+  const int held = beside.held < 0 ? -1 : ::fcntl(beside.held, F_DUPFD_CLOEXEC, kHeldPlace + 1);
   const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int output = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   check(high >= 0 && input >= 0 && output >= 0, "descriptors for the keeper");
@@ -24,7 +27,8 @@ sys::Descriptor keep_only(sys::Descriptor kept, bool keeps_streams) {
   if (!keeps_streams || !keep(STDOUT_FILENO)) ::dup2(output, STDOUT_FILENO);
   static_cast<void>(kept.release());
   ::dup3(high, kPlace, O_CLOEXEC);
-  ::close_range(kPlace + 1, ~0U, 0);
+  if (held >= 0) ::dup3(held, kHeldPlace, O_CLOEXEC);
+  ::close_range(held >= 0 ? kHeldPlace + 1 : kHeldPlace, ~0U, 0);
   return sys::Descriptor(kPlace);
 }
 

@@ -7,9 +7,19 @@
 
 namespace trainyard::process {
 
-/// Leaves this process nothing but `kept`, as descriptor 3, and standard error, or all three
+/// What is held beside it has this number from then on.
+constexpr int kHeldPlace = 4;
+
+struct Kept {
+  /// All three standard descriptors, and not standard error alone.
+  bool streams = false;
+  /// Nobody reads it here; it is only not closed. -1: nothing.
+  int held = -1;
+};
+
+/// Leaves this process nothing but `kept`, as descriptor 3, what is held, as descriptor 4, and
 /// standard descriptors; those that it does not keep are /dev/null.
-sys::Descriptor keep_only(sys::Descriptor kept, bool keeps_streams);
+sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside);
 
 /// Its standard descriptors, too, are /dev/null from here on: nobody waits for it to close them.
 void let_go_of_streams();

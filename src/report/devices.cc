@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/promises.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "report/terminal_text.h"
@@ -58,6 +59,29 @@ std::string process_text(const DeviceProcess& process) {
   return text + fmt::format("; task {} of {}\n", plain(process.task), plain(process.run_directory));
 }
 
+/// What other runs have reserved of it.
+struct OtherPromise {
+  const model::Neighbour* run = nullptr;
+  model::CardPromise card;
+};
+std::vector<OtherPromise> promised_by_others(const DevicesView& view, const model::Gpu& gpu) {
+  std::vector<OtherPromise> promises;
+  for (const model::Neighbour& run : view.neighbours) {
+    const model::HeldPromise held = model::sum_of(run.its.held, run.its.claimed);
+    const model::CardPromise* const card = model::find_card(held, gpu.uuid);
+    if (card != nullptr) promises.push_back({.run = &run, .card = *card});
+  }
+  return promises;
+}
+
+/// "  reserved by another user's run (mona): 18 GB since 02:10".
+std::string other_promise_text(const OtherPromise& promise) {
+  const model::CardPromise& card = promise.card;
+  return fmt::format("  reserved by {}: {} since {}\n", plain(model::name_of(*promise.run)),
+                     card.whole ? "all of it" : to_text(card.memory),
+                     model::time_of_day(card.since_unix_s, *promise.run));
+}
+
 std::string device_text(const DevicesView& view, const DeviceView& device) {
   const model::Gpu& gpu = device.gpu;
   if (gpu.uuid.empty()) {
@@ -74,6 +98,9 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   const std::vector<const journal::TaskRow*> tasks = tasks_on(view, gpu);
   if (!tasks.empty()) text += fmt::format("  reserved by {}:\n", plain(view.run_directory));
   for (const journal::TaskRow* task : tasks) text += promise_text(*task, device);
+  for (const OtherPromise& promise : promised_by_others(view, gpu)) {
+    text += other_promise_text(promise);
+  }
   if (!device.processes_known) {
     text += "  the driver does not say which process has how much\n";
   } else if (!device.processes.empty()) {
@@ -122,6 +149,19 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
          {"memory_now_bytes",
           device.processes_known ? Json(task->gpu_memory_now.count) : Json(nullptr)}});
   }
+  Json others = Json::array();
+  for (const OtherPromise& promise : promised_by_others(view, gpu)) {
+    const model::Neighbour& run = *promise.run;
+    others.push_back({{"user", run.user},
+                      {"user_name", or_null(run.user_name)},
+                      {"own", run.is_ours},
+                      {"run", run.its.run > 0 ? Json(run.its.run) : Json(nullptr)},
+                      {"name", or_null(run.its.name)},
+                      {"tasks", promise.card.tasks},
+                      {"whole", promise.card.whole},
+                      {"memory_promised_bytes", promise.card.memory.count},
+                      {"since_unix_s", promise.card.since_unix_s}});
+  }
   return {{"label", gpu.label()},
           {"index", gpu.number},
           {"uuid", gpu.uuid},
@@ -135,7 +175,8 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
            device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
           {"utilization", device.utilization ? Json(*device.utilization) : Json(nullptr)},
           {"processes", device.processes_known ? processes : Json(nullptr)},
-          {"promises", promises}};
+          {"promises", promises},
+          {"other_runs", others}};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/promises.h"
 #include "model/resources.h"
 
 namespace trainyard::report {
@@ -41,6 +42,8 @@ struct DevicesView {
   std::vector<std::string> notes;       ///< "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs"
   std::string run_directory;            ///< Of the run that has promised; empty: none is at work.
   std::vector<journal::TaskRow> tasks;  ///< Its tasks under way.
+  /// The other runs on the machine, of whichever user.
+  std::vector<model::Neighbour> neighbours = {};
 };
 
 std::string devices_text(const DevicesView& view);

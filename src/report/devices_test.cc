@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/promises.h"
 #include "model/status.h"
 #include "report/test_rows.h"
 
@@ -51,6 +52,25 @@ TEST(Devices, ShowWhatIsOnThemAndPromised) {
             "    77: 1 GB\n"
             "GPU 1: Fake B, 02:00.0, GPU-bbbb\n"
             "  does not answer\n");
+}
+
+TEST(Devices, ShowWhatOtherRunsHaveReserved) {
+  DevicesView view = two_devices();
+  model::Neighbour mona{.user = 1001, .user_name = "mona", .its = {.run = 7, .name = "hers"}};
+  mona.its.held.cards = {{.uuid = "GPU-aaaa", .memory = gb(2), .tasks = 3, .since_unix_s = 7'800}};
+  model::Neighbour ours{.is_ours = true, .its = {.run = 46, .name = "vit"}};
+  ours.its.claimed.cards = {{.uuid = "GPU-aaaa", .tasks = 1, .whole = true, .since_unix_s = 60}};
+  view.neighbours = {mona, ours};
+  EXPECT_THAT(devices_text(view), HasSubstr("    train/lr=1: reserved 5 GB, has 3 GB\n"
+                                            "  reserved by another user's run (mona): 2 GB since "
+                                            "02:10\n"
+                                            "  reserved by your run 46 (vit): all of it since "
+                                            "00:01\n"
+                                            "  processes:\n"));
+  const std::string json = devices_json(view);
+  EXPECT_THAT(json, HasSubstr(R"("user_name": "mona")"));
+  EXPECT_THAT(json, HasSubstr(R"("memory_promised_bytes": 2000000000)"));
+  EXPECT_THAT(json, HasSubstr(R"("other_runs": [])")) << "of the other one";
 }
 
 TEST(Devices, TellNothingOfWhatTheDriverHides) {

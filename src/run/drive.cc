@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <expected>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/status.h"
 #include "model/turn.h"
 #include "run/machine.h"
 #include "schedule/scheduler.h"
@@ -71,19 +74,64 @@ class Pending {
   std::vector<model::Command> commands_;
 };
 
+bool starts_something(const model::Decision& decision) {
+  return std::ranges::any_of(decision.commands, [](const model::Command& command) {
+    return std::holds_alternative<model::StartAttempt>(command) ||
+           std::holds_alternative<model::GrantDevice>(command);
+  });
+}
+
+/// Takes out of a decision what it starts: nobody is told of what was refused.
+void forget_starts(model::Decision& decision, std::span<const model::AttemptKey> refused) {
+  const auto is_refused = [refused](model::AttemptKey key) {
+    return std::ranges::find(refused, key) != refused.end();
+  };
+  std::erase_if(decision.commands, [&](const model::Command& command) {
+    const auto* const start = std::get_if<model::StartAttempt>(&command);
+    const auto* const grant = std::get_if<model::GrantDevice>(&command);
+    return (start != nullptr && is_refused(start->key)) ||
+           (grant != nullptr && is_refused(grant->key));
+  });
+  std::erase_if(decision.changes, [&](const model::Change& change) {
+    const auto* const task = std::get_if<model::TaskChanged>(&change);
+    if (task == nullptr || !is_refused(task->key)) return false;
+    return task->status == Status::Available || task->status == Status::Training;
+  });
+}
+
 std::optional<Instant> sooner(std::optional<Instant> a, Instant b) {
   return a ? std::min(*a, b) : b;
 }
+
+}  // namespace
 
 /// The turn that is made, until it is written down: it grows while that cannot be done.
 class OpenTurn {
  public:
   explicit OpenTurn(WhileUnwritten unwritten) : unwritten_(std::move(unwritten)) {}
 
-  void decide(schedule::Scheduler& scheduler, model::Event event) {
-    turn_.decisions.push_back(scheduler.on(event));
-    pending_.add(turn_.decisions.back());
-    turn_.events.push_back(std::move(event));
+  /// Decides, and asks the machine whether what is started is still free. What is not is decided
+  /// anew before anything else is looked at, so that what is taken back is as it was.
+  void decide(schedule::Scheduler& scheduler, Machine& machine, model::Event event) {
+    const Instant at = event.at;
+    std::optional<model::Event> next = std::move(event);
+    for (int round = 1; next; ++round) {
+      model::Decision decision = scheduler.on(*next);
+      turn_.events.push_back(*std::exchange(next, std::nullopt));
+      if (starts_something(decision)) {
+        std::optional<model::ClaimRefused> refused =
+            machine.claim({.decided = decision,
+                           .left = [&scheduler, at] { return scheduler.headroom(at); },
+                           .at = at,
+                           .round = round});
+        if (refused) {
+          forget_starts(decision, refused->attempts);
+          next = model::Event{.at = at, .what = *std::move(refused)};
+        }
+      }
+      pending_.add(decision);
+      turn_.decisions.push_back(std::move(decision));
+    }
   }
 
   Result<void> commit(journal::Recorder& recorder) {
@@ -138,26 +186,39 @@ class OpenTurn {
   std::optional<Instant> since_;  ///< When it could first not be written.
 };
 
-}  // namespace
+Loop::Loop(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
+           std::vector<Observer>& observers, WhileUnwritten unwritten)
+    : scheduler_(scheduler),
+      machine_(machine),
+      recorder_(recorder),
+      observers_(observers),
+      turn_(std::make_unique<OpenTurn>(std::move(unwritten))) {}
+Loop::~Loop() = default;
+
+std::optional<Result<void>> Loop::turn() {
+  for (model::Event& event : machine_.wait(until_)) {
+    turn_->decide(scheduler_, machine_, std::move(event));
+  }
+  Result<void> written = turn_->commit(recorder_);
+  until_ = scheduler_.wakeup();
+  if (written) {
+    turn_->act(machine_, observers_);
+    if (scheduler_.idle() && !machine_.more_to_come()) return Result<void>();
+  } else if (turn_->is_given_up()) {
+    turn_->end_all(scheduler_, machine_);
+    return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
+  } else {
+    turn_->act_unwritten(machine_);
+    until_ = sooner(until_, turn_->offered_again_at());
+  }
+  return std::nullopt;
+}
 
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten) {
-  OpenTurn turn(std::move(unwritten));
-  std::optional<Instant> until;
+  Loop loop(scheduler, machine, recorder, observers, std::move(unwritten));
   while (true) {
-    for (model::Event& event : machine.wait(until)) turn.decide(scheduler, std::move(event));
-    Result<void> written = turn.commit(recorder);
-    until = scheduler.wakeup();
-    if (written) {
-      turn.act(machine, observers);
-      if (scheduler.idle() && !machine.more_to_come()) return {};
-    } else if (turn.is_given_up()) {
-      turn.end_all(scheduler, machine);
-      return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
-    } else {
-      turn.act_unwritten(machine);
-      until = sooner(until, turn.offered_again_at());
-    }
+    if (std::optional<Result<void>> end = loop.turn()) return *std::move(end);
   }
 }
 

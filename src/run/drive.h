@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -32,5 +33,29 @@ struct WhileUnwritten {
 /// to end, and the journal holds all turns but the last ones.
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});
+
+class OpenTurn;
+
+/// The same, a turn at a time: for whoever lets several yards go on beside each other. All that it
+/// is given must outlive it.
+class Loop {
+ public:
+  Loop(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
+       std::vector<Observer>& observers, WhileUnwritten unwritten = {});
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop();
+
+  /// Nothing: it goes on. Else as drive() ends.
+  std::optional<Result<void>> turn();
+
+ private:
+  schedule::Scheduler& scheduler_;
+  Machine& machine_;
+  journal::Recorder& recorder_;
+  std::vector<Observer>& observers_;
+  std::unique_ptr<OpenTurn> turn_;
+  std::optional<Instant> until_;
+};
 
 }  // namespace trainyard::run

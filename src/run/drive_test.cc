@@ -26,6 +26,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "model/turn.h"
 #include "run/machine.h"
 #include "schedule/scheduler.h"
@@ -65,6 +66,20 @@ class ScriptedMachine final : public Machine {
 
   [[nodiscard]] bool more_to_come() const override { return more_after_ > 0; }
 
+  /// What is claimed is refused so often, and the last time for this turn.
+  void refuse(int times) { refusals_ = times; }
+  std::optional<model::ClaimRefused> claim(const Claim& claim) override {
+    story_.push_back(fmt::format("claim {}", claim.round));
+    if (refusals_-- <= 0) return std::nullopt;
+    model::ClaimRefused refused{.no_more = claim.round == kClaimRoundsMax};
+    for (const model::Command& command : claim.decided.commands) {
+      if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
+        refused.attempts.push_back(start->key);
+      }
+    }
+    return refused;
+  }
+
   /// Something is on its way until it was waited so often.
   void expect_more(int waits) { more_after_ = waits; }
 
@@ -74,6 +89,7 @@ class ScriptedMachine final : public Machine {
   Story& story_;
   std::deque<std::vector<model::Event>> script_;
   int more_after_ = 0;
+  int refusals_ = 0;
 };
 
 class ScriptedRecorder final : public journal::Recorder {
@@ -130,7 +146,8 @@ TEST(Drive, WritesATurnDownBeforeItActsOnIt) {
   observers.emplace_back([&](const model::Turn& turn) { seen += turn.events.size(); });
 
   EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "wrote 1", "start 1", "wrote 2"));
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "claim 1", "wrote 1",
+                                 "start 1", "wrote 2"));
   EXPECT_EQ(seen, 6U) << "an observer sees every event once";
 }
 
@@ -149,8 +166,9 @@ TEST(Drive, StartsNothingWhileItCannotWriteAndOffersTheTurnAgain) {
     story.push_back(why ? "told: " + why->message : "told: over");
   };
   EXPECT_TRUE(drive(core, machine, recorder, observers, {.tell = tell}).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "could not write 1",
-                                 "told: disk full", "wrote 2", "told: over", "start 1", "wrote 2"));
+  EXPECT_THAT(
+      story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "claim 1", "could not write 1",
+                         "told: disk full", "wrote 2", "told: over", "start 1", "wrote 2"));
 }
 
 TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
@@ -165,8 +183,8 @@ TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
       drive(core, machine, recorder, observers, {.patience = Duration{5000}, .tell = {}});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().message, "the journal cannot be written: disk full");
-  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "could not write 1", "could not write 2",
-                                 "could not write 3", "stop 0"))
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "could not write 1",
+                                 "could not write 2", "could not write 3", "stop 0"))
       << "what runs is told to end";
   EXPECT_EQ(machine.waited_until, at(2)) << "it offers the turn again after a second";
 }
@@ -179,8 +197,8 @@ TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
   std::vector<Observer> observers;
 
   EXPECT_FALSE(drive(core, machine, recorder, observers).has_value());
-  EXPECT_THAT(
-      story, ElementsAre("wrote 2", "start 0", "could not write 1", "could not write 2", "stop 0"));
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "could not write 1",
+                                 "could not write 2", "stop 0"));
 }
 
 TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
@@ -192,8 +210,44 @@ TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
   std::vector<Observer> observers;
 
   EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 1", "could not write 1", "stop 0",
-                                 "wrote 2"));
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "could not write 1",
+                                 "stop 0", "wrote 2"));
+}
+
+TEST(Drive, DecidesAnewInTheSameTurnWhatIsRefusedAndWritesNothingOfIt) {
+  Story story;
+  ScriptedMachine machine(story, {{look(), batch(1, 1)}, {started(0, 0), ended(0, 1)}});
+  machine.refuse(2);
+  ScriptedRecorder recorder(story, {});
+  schedule::Scheduler core = scheduler();
+  int began = 0;
+  std::vector<Observer> observers;
+  observers.emplace_back([&](const model::Turn& turn) {
+    for (const model::Decision& decision : turn.decisions) {
+      for (const model::Change& change : decision.changes) {
+        const auto* const task = std::get_if<model::TaskChanged>(&change);
+        began += task != nullptr && task->status == Status::Available ? 1 : 0;
+      }
+    }
+  });
+
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "claim 2", "claim 3", "wrote 4", "start 0", "wrote 2"));
+  EXPECT_EQ(began, 1) << "it began once, when nobody was in its way";
+}
+
+TEST(Drive, StartsNothingInATurnInWhichTooMuchWasRefused) {
+  Story story;
+  ScriptedMachine machine(story,
+                          {{look(), batch(1, 1)}, {nothing(1)}, {started(0, 2), ended(0, 3)}});
+  machine.refuse(Machine::kClaimRoundsMax);
+  ScriptedRecorder recorder(story, {});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "claim 2", "claim 3", "claim 4", "wrote 6", "claim 1",
+                                 "wrote 1", "start 0", "wrote 2"));
 }
 
 TEST(Drive, GoesOnWhenAnIdleRunIsGivenMore) {
@@ -209,8 +263,8 @@ TEST(Drive, GoesOnWhenAnIdleRunIsGivenMore) {
   std::vector<Observer> observers;
 
   EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
-  EXPECT_THAT(story, ElementsAre("wrote 2", "start 0", "wrote 2", "wrote 1", "wrote 1", "start 1",
-                                 "wrote 2"));
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 2", "wrote 1", "claim 1",
+                                 "wrote 1", "start 1", "wrote 2"));
 }
 
 }  // namespace

@@ -85,12 +85,32 @@ Instant LocalMachine::now() const { return {clock_offset_ + sys::EventLoop::now(
 /// Before anything else is told, so that nothing is decided without it.
 void LocalMachine::look_first() {
   if (std::exchange(looked_, true)) return;
+  look_at_neighbours({.thorough = true});
   if (options_.gpus != nullptr) {
     model::GpusSampled gpus = gpus_from(options_.gpus->look_now());
     inbox_.push_back({.at = now(), .what = std::move(gpus)});
   }
   inbox_.push_back({.at = now(), .what = sample()});
   next_sample_ = now() + options_.sample_every;
+}
+
+/// Before the machine itself is looked at: what they say that they have taken by now is in that.
+void LocalMachine::look_at_neighbours(SharedLedger::Look look) {
+  if (options_.limits != nullptr && look.thorough) {
+    if (auto limits = options_.limits->look(gpus_)) {
+      inbox_.push_back({.at = now(), .what = *std::move(limits)});
+    }
+  }
+  if (options_.ledger == nullptr) return;
+  constexpr Duration kBetween{100};
+  next_look_ = now() + kBetween;
+  if (auto seen = options_.ledger->look(look)) {
+    inbox_.push_back({.at = now(), .what = *std::move(seen)});
+  }
+}
+
+std::optional<model::ClaimRefused> LocalMachine::claim(const Claim& claim) {
+  return options_.ledger == nullptr ? std::nullopt : options_.ledger->claim(claim);
 }
 
 void LocalMachine::add(model::BatchAdded batch) {
@@ -357,6 +377,7 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
     if (!held_.empty() && at >= held_until_) {
       release_held();
     } else if (at >= next_sample_) {
+      look_at_neighbours({.thorough = true});
       inbox_.push_back({.at = at, .what = sample()});
       // They are looked at beside, and told of when they have answered.
       if (options_.gpus != nullptr) options_.gpus->ask();
@@ -368,9 +389,12 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
       if (next_sample_ <= at) next_sample_ = at + options_.sample_every;
     } else if (until && at >= *until) {
       inbox_.push_back({.at = at, .what = model::TimePassed{}});
+    } else if (looks_at_neighbours() && at >= next_look_) {
+      look_at_neighbours({.thorough = false});
     }
     Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
     if (!held_.empty()) wake = std::min(wake, held_until_);
+    if (looks_at_neighbours()) wake = std::min(wake, next_look_);
     if (const auto fresh = fresh_.next()) wake = std::min(wake, *fresh);
     // Also when a look is always due, because looking takes so long: ends and signals are heard.
     loop_.run_once(inbox_.empty() ? wake - at : Duration{0});

@@ -30,7 +30,9 @@
 #include "process/process_table.h"
 #include "run/fresh_looks.h"
 #include "run/gpu_owners.h"
+#include "run/limits_watch.h"
 #include "run/machine.h"
+#include "run/shared_ledger.h"
 #include "sys/event_loop.h"
 #include "wire/task.h"
 
@@ -65,11 +67,16 @@ class LocalMachine final : public Machine {
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     hardware::GpuWatch* gpus = nullptr;
+    /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
+    SharedLedger* ledger = nullptr;
+    /// What may be given of GPUs; must outlive this. May be missing: all of them.
+    LimitsWatch* limits = nullptr;
   };
 
   LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options);
 
   void carry_out(const model::Command& command) override;
+  std::optional<model::ClaimRefused> claim(const Claim& claim) override;
   std::vector<model::Event> wait(std::optional<Instant> until) override;
 
   [[nodiscard]] bool more_to_come() const override {
@@ -133,6 +140,10 @@ class LocalMachine final : public Machine {
                        model::Usage& usage);
   void grant(const model::GrantDevice& command);
   void look_first();
+  void look_at_neighbours(SharedLedger::Look look);
+  [[nodiscard]] bool looks_at_neighbours() const {
+    return options_.ledger != nullptr && options_.ledger->is_worth_a_look();
+  }
   void hear_gpus(const std::vector<hardware::GpuState>& states);
   /// Processes on it that are none of our tasks'.
   std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state);
@@ -150,6 +161,7 @@ class LocalMachine final : public Machine {
   Duration clock_offset_;
   bool looked_ = false;
   Instant next_sample_;
+  Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
   process::ProcessTable processes_;
   FreshLooks fresh_;
   std::optional<link::TaskServer> tasks_;

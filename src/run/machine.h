@@ -2,17 +2,31 @@
 // processes; sim/machine.h makes everything up from a seed; agents on other machines come later.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/waiting.h"
 
 namespace trainyard::run {
 
+/// What is about to be started on a machine that is shared with others.
+struct Claim {
+  const model::Decision& decided;
+  /// What could be promised with all of that started. Asked for only where it matters.
+  std::function<model::Headroom()> left;
+  Instant at;
+  int round = 1;  ///< How often it was decided in this turn, this time included.
+};
+
 class Machine {
  public:
+  /// So often is decided anew in a turn what was refused.
+  static constexpr int kClaimRoundsMax = 4;
+
   Machine() = default;
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -20,6 +34,14 @@ class Machine {
 
   /// Does what the scheduler asked. Does not wait for it to be done: what became of it is an event.
   virtual void carry_out(const model::Command& command) = 0;
+
+  /// Asks whether what was decided may be started: between deciding it and writing it down, and
+  /// only where something is started. Nothing: it may, and belongs to us from here on. Else none of
+  /// it may; it is decided anew by what this says, and asked again. The last round says `no_more`.
+  virtual std::optional<model::ClaimRefused> claim(const Claim& claim) {
+    static_cast<void>(claim);
+    return std::nullopt;
+  }
 
   /// Waits for things to happen and returns them in order, at least one. With `until`, a TimePassed
   /// comes at that moment when nothing else came before. The first thing of all is a reading of the

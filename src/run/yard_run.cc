@@ -33,17 +33,21 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
+#include "model/promises.h"
 #include "model/resources.h"
 #include "model/terms.h"
 #include "model/turn.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
+#include "process/promise_board.h"
 #include "run/drive.h"
 #include "run/local_machine.h"
+#include "run/neighbours.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "run/shared_ledger.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
 #include "schedule/scheduler.h"
@@ -122,6 +126,7 @@ Result<void> clear_up(const std::string& run_directory) {
 YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
     : tasks_(tasks),
       options_(std::move(options)),
+      promises_(std::move(parts.promises)),
       keeper_(std::make_unique<process::Keeper>(std::move(parts.keeper))),
       capacity_(std::move(parts.machine.reading)),
       gpus_(std::move(parts.machine.gpus)) {}
@@ -226,7 +231,34 @@ bool YardRun::open_group() {
   return opened.has_value();
 }
 
+void YardRun::make_ledger() {
+  if (!promises_) return;
+  const auto tell = [this] {
+    for (const std::string& note : promises_->take_notes()) tasks_.note("neighbours: " + note);
+  };
+  ledger_.emplace(
+      SharedLedger::Board{.write =
+                              [this, tell](const model::Promises& promises) {
+                                promises_->write(promises);
+                                tell();
+                              },
+                          .read =
+                              [this, tell] {
+                                std::vector<model::Neighbour> neighbours = named(promises_->read());
+                                tell();
+                                return neighbours;
+                              },
+                          .pause = [] { process::PromiseBoard::let_others_go_on(); },
+                          .unix_s = [] { return sys::unix_milliseconds() / 1'000; }},
+      capacity_.capacity,
+      SharedLedger::Options{.ticket = promises_->ticket(),
+                            .run = number_.value_or(0),
+                            .name = options_.directory.substr(options_.directory.rfind('/') + 1)});
+}
+
 void YardRun::make_machine() {
+  make_ledger();
+  if (gpus_) limits_.emplace(options_.gpu_limits, process::PromiseBoard::usual_directories());
   machine_ = std::make_unique<LocalMachine>(
       loop_, *keeper_,
       LocalMachine::Options{
@@ -246,7 +278,9 @@ void YardRun::make_machine() {
           .regions = regions_,
           .more_to_come =
               [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
-          .gpus = gpus_ ? &*gpus_ : nullptr});
+          .gpus = gpus_ ? &*gpus_ : nullptr,
+          .ledger = ledger_ ? &*ledger_ : nullptr,
+          .limits = limits_ ? &*limits_ : nullptr});
   keeper_->note_ends({.path = ends_path(options_.directory),
                       .execution = journal_->execution(),
                       .started_unix_ms = started_unix_ms_,
@@ -297,6 +331,9 @@ void YardRun::take_apart() {
   submissions_.reset();
   machine_.reset();
   keeper_.reset();
+  ledger_.reset();
+  // Only now: what its tasks had is free.
+  promises_.reset();
   gpus_.reset();
   control_.reset();
   server_.reset();
@@ -320,6 +357,7 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
   }
   submissions_->see(turn);
   tasks_.see(turn);
+  if (ledger_) ledger_->see(turn);
 }
 
 Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {

@@ -27,11 +27,14 @@
 #include "journal/options.h"
 #include "link/control_server.h"
 #include "link/frame_server.h"
+#include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
+#include "process/promise_board.h"
 #include "run/local_machine.h"
+#include "run/shared_ledger.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
 #include "sys/event_loop.h"
@@ -41,6 +44,9 @@ namespace trainyard::run {
 
 /// What must be forked before there are databases, sockets and threads.
 struct YardParts {
+  /// Where it tells the other yards on the machine what it promises, and its guard and keeper hold
+  /// the descriptor of: it goes after them. Nothing: it is alone, as far as it knows.
+  std::optional<process::PromiseBoard> promises = std::nullopt;
   process::Keeper keeper;
   hardware::ThisMachine machine;
 };
@@ -50,6 +56,7 @@ struct YardRunOptions {
   std::string program;    ///< Who answers at the socket: "trainyard 0.1.0".
   model::Policy policy;   ///< For the machine of the parts.
   Duration sample_every{1000};
+  model::GpuLimits gpu_limits;  ///< Of the runs of this user together.
   /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
   /// programs, not for libraries.
   bool ends_on_signals = false;
@@ -127,6 +134,7 @@ class YardRun {
   void take_number(bool is_new);
   bool open_group();
   void make_machine();
+  void make_ledger();
   void serve(const wire::ControlRequest& request, link::Reply reply);
   struct NamedTask {
     const std::string& group;
@@ -144,6 +152,7 @@ class YardRun {
 
   Tasks& tasks_;
   YardRunOptions options_;
+  std::optional<process::PromiseBoard> promises_;  ///< Goes after the keeper.
   std::unique_ptr<process::Keeper> keeper_;
   hardware::CapacityReading capacity_;
   sys::EventLoop loop_;
@@ -151,6 +160,8 @@ class YardRun {
   std::unique_ptr<link::FrameServer> server_;
   std::optional<link::ControlServer> control_;
   std::unique_ptr<journal::Journal> journal_;
+  std::optional<LimitsWatch> limits_;   ///< As the next.
+  std::optional<SharedLedger> ledger_;  ///< Before the machine, which it must outlive.
   std::unique_ptr<LocalMachine> machine_;
   std::unique_ptr<Submissions> submissions_;
   process::DelegatedGroup group_;     ///< For tasks that have limits of their own.

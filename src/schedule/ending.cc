@@ -134,6 +134,9 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
                     "needed theirs");
     case StopCause::NoGpu:
       return failed(model::Failure::CannotStart, std::string(kNoGpuLeft));
+    case StopCause::Cleared:
+      return failed(model::Failure::Lost,
+                    "interrupted, as its GPU was wanted back ('trainyard drain')");
     case StopCause::Leaving:
       // It had said its last word before: that it stayed is not what becomes of it.
       return judge_own(end);

@@ -26,6 +26,7 @@ enum class StopCause : std::uint8_t {
   Preempted,    ///< The machine's memory ran short; it is to be tried again.
   Crowds,       ///< It has more of its GPU than was reserved, and its neighbours lack theirs.
   NoGpu,        ///< The GPU that it waits for does not answer any more.
+  Cleared,      ///< Somebody wants its GPU back; it is to be tried again.
   Leaving,      ///< It had said its last word, and stayed.
 };
 

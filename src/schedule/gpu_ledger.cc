@@ -153,6 +153,30 @@ void GpuLedger::release(model::TaskIndex task, Instant at) {
   }
 }
 
+void GpuLedger::take_back(model::TaskIndex task) {
+  const auto found = holdings_.find(task);
+  if (found == holdings_.end()) return;
+  const GpuSet gpus = found->second.gpus;
+  holdings_.erase(found);
+  for (const model::GpuIndex gpu : gpus) update(gpu);
+}
+
+void GpuLedger::set_neighbours(std::span<const CardNeighbours> neighbours) {
+  check(neighbours.size() == cards_.size(), "neighbours of all GPUs");
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    if (cards_[index].neighbours == neighbours[index]) continue;
+    cards_[index].neighbours = neighbours[index];
+    update({index});
+  }
+}
+
+void GpuLedger::set_drained(const GpuSet& gpus) {
+  for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    cards_[index].drained = std::ranges::find(gpus, model::GpuIndex{index}) != gpus.end();
+  }
+  update_all();
+}
+
 void GpuLedger::let_go(Instant at) {
   const auto over = std::erase_if(lingering_, [at](const Lingering& it) { return it.until <= at; });
   if (over > 0) update_all();
@@ -161,8 +185,11 @@ void GpuLedger::let_go(Instant at) {
 std::vector<GpuRoom> GpuLedger::room_alone() const {
   std::vector<GpuRoom> alone(cards_.size());
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
+    const Card& card = cards_[index];
+    // What others have in use, or neighbours hold, whichever is more: of that a part is theirs.
+    const Bytes not_ours = std::max(card.others + card.neighbours.unused, card.neighbours.memory);
     alone[index] = {.present = room_[index].present,
-                    .free = cards_[index].total - cards_[index].others - cards_[index].kept_free};
+                    .free = card.total - not_ours - card.kept_free};
   }
   return alone;
 }
@@ -288,7 +315,7 @@ void GpuLedger::update(model::GpuIndex gpu) {
   const Card& card = cards_[gpu.value];
   GpuRoom now{.present = !card.gone_since,
               .of_others = card.others,
-              .avoided = avoided_for(gpu).has_value()};
+              .avoided = avoided_for(gpu).has_value() || card.drained};
   Bytes held;
   Bytes promised;
   Bytes outstanding;  // Promised, and not taken at the last reading.
@@ -303,8 +330,18 @@ void GpuLedger::update(model::GpuIndex gpu) {
       outstanding += std::max(Bytes{}, holding.each - holding.measured[i]);
     }
   }
-  // Where nobody says who has what, what is in use is taken to be ours first.
-  if (!card.known) outstanding = std::max(Bytes{}, promised - card.used);
+  const CardNeighbours& neighbours = card.neighbours;
+  now.holders += neighbours.tasks;
+  now.whole = now.whole || neighbours.whole;
+  held += neighbours.memory;
+  outstanding += neighbours.unused;
+  // Where nobody says who has what, what is in use is taken to be ours, or a neighbour's, first.
+  if (!card.known) outstanding = std::max(Bytes{}, promised + neighbours.memory - card.used);
+  // What they say together the first of them says.
+  constexpr int kTasksMax = 1'000;
+  for (int i = 0; i < std::min(neighbours.tasks, kTasksMax); ++i) {
+    now.sharers.add(i == 0 ? neighbours.sharing : model::GpuSharing{});
+  }
   for (const Lingering& gone : lingering_) {
     if (gone.gpu != gpu) continue;
     ++now.holders;

@@ -3,7 +3,8 @@
 // As in schedule/ledger.h it is counted twice for each GPU, and the smaller sum is believed: by the
 // ledger (its memory less what every task on it holds), and by the last reading (what the driver
 // calls free, less what was promised and not taken yet). Other people's processes so make a card
-// smaller, and nothing more.
+// smaller, and nothing more. What the other yards on the machine hold of it is counted in both sums
+// as what our tasks hold.
 //
 // What a task had is not free with its end: the driver has to show it (torch alone takes a second
 // to give back what it had). Until then, or for Policy::gpu_linger_max, it is held for nobody.
@@ -25,6 +26,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
+#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 
@@ -45,6 +47,14 @@ class GpuLedger {
   void change(model::TaskIndex task, Bytes each);
   /// A task has ended: what it held lingers. For one that holds no GPU nothing is changed.
   void release(model::TaskIndex task, Instant at);
+  /// A task was not started after all: it has had nothing of what it was promised.
+  void take_back(model::TaskIndex task);
+
+  /// What the other yards on the machine hold, by GPU.
+  void set_neighbours(std::span<const CardNeighbours> neighbours);
+  /// Of these nothing new is given, as somebody wants them back; in order.
+  void set_drained(const GpuSet& gpus);
+  [[nodiscard]] bool is_drained(model::GpuIndex gpu) const { return cards_[gpu.value].drained; }
 
   /// What could be promised now, by GpuIndex. Costs nothing.
   [[nodiscard]] std::span<const GpuRoom> room() const { return room_; }
@@ -147,6 +157,8 @@ class GpuLedger {
     Bytes others;                             ///< What processes have that are no task's.
     Bytes of_strangers;                       ///< The same, of those that the driver names.
     std::optional<std::uint32_t> other_user;  ///< The user whose process computes there.
+    CardNeighbours neighbours;
+    bool drained = false;
     /// When it stopped to answer, until it has done so for long enough again. It is not given.
     std::optional<Instant> gone_since;
     std::optional<Instant> answers_since;  ///< When it began to answer again, while it does.

@@ -68,15 +68,20 @@ void Ledger::release(model::TaskIndex task) {
 }
 
 Bytes Ledger::memory_free() const {
-  return std::min(capacity_.memory - held_, available_ - outstanding_) - kept_free_;
+  return std::min(capacity_.memory - held_ - neighbours_.memory,
+                  available_ - outstanding_ - neighbours_.unused) -
+         kept_free_;
 }
 
 Bytes Ledger::memory_free_alone() const {
-  return std::min(capacity_.memory, available_ + measured_) - kept_free_;
+  return std::min(capacity_.memory - neighbours_.memory,
+                  available_ + measured_ - neighbours_.unused) -
+         kept_free_;
 }
 
 Bytes Ledger::memory_of_others() const {
-  return std::max(Bytes{}, capacity_.memory - available_ - measured_);
+  const Bytes of_neighbours = neighbours_.memory - neighbours_.unused;
+  return std::max(Bytes{}, capacity_.memory - available_ - measured_ - of_neighbours);
 }
 
 Bytes Ledger::memory_held_by(model::TaskIndex task) const {

@@ -6,6 +6,9 @@
 // first alone would forget what others use, the second what a task takes late; two tasks are never
 // promised the same byte.
 //
+// What the other yards on the machine hold (schedule/neighbours.h) is counted in both sums as what
+// our tasks hold.
+//
 // CPUs are counted by the ledger alone. What is free may be negative: others may take what was
 // there, and no task is ended for that here.
 #pragma once
@@ -18,6 +21,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 
@@ -39,15 +43,20 @@ class Ledger {
   void change(model::TaskIndex task, const model::Request& by);
   /// It has ended and is gone.
   void release(model::TaskIndex task);
+  /// What the other yards on the machine hold, all together.
+  void set_neighbours(const HostNeighbours& neighbours) { neighbours_ = neighbours; }
 
   /// How much memory may still be promised. Negative when more is in use than should be.
   [[nodiscard]] Bytes memory_free() const;
-  [[nodiscard]] model::Cpus cpus_free() const { return capacity_.cpus - cpus_promised_; }
+  [[nodiscard]] model::Cpus cpus_free() const {
+    return capacity_.cpus - cpus_promised_ - neighbours_.cpus;
+  }
+  [[nodiscard]] model::Cpus cpus_promised() const { return cpus_promised_; }
 
   /// What could be promised if nothing of ours ran, by the last reading.
   [[nodiscard]] Bytes memory_free_alone() const;
 
-  /// What all tasks hold, and how much of the machine's memory others use.
+  /// What all tasks hold, and how much of the machine's memory others use beside other yards.
   [[nodiscard]] Bytes memory_held() const { return held_; }
   [[nodiscard]] Bytes memory_of_others() const;
   /// What the kernel could give to new work, at the last reading and with what has ended since.
@@ -80,6 +89,7 @@ class Ledger {
   Bytes measured_;     ///< The sum of what tasks had at the last reading.
   model::Cpus cpus_promised_;
   double cpu_used_by_others_ = 0;
+  HostNeighbours neighbours_;
   std::map<model::TaskIndex, Holding> holdings_;
 };
 

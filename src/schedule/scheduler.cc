@@ -116,6 +116,12 @@ model::Decision Scheduler::on(const model::Event& event) {
         state_->batch_added(*it.plan, it.number == 1 ? Instant{} : event.at, out);
       },
       [&](const model::Progressed& it) { state_->progressed(event.at, it, out); },
+      [&](const model::NeighboursSeen& it) { state_->neighbours_seen(it.neighbours); },
+      [&](const model::ClaimRefused& it) {
+        state_->claim_refused(event.at, it, out);
+        look = !it.no_more;
+      },
+      [&](const model::LimitsChanged& it) { state_->limits_changed(event.at, it, out); },
       [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
@@ -153,6 +159,8 @@ std::optional<Instant> Scheduler::wakeup() const {
 }
 
 bool Scheduler::idle() const { return state_->tasks.open() == 0; }
+
+model::Headroom Scheduler::headroom(Instant at) const { return state_->headroom_now(at); }
 
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
                                       const model::Capacity& capacity) {

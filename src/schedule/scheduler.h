@@ -17,6 +17,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/waiting.h"
 
 namespace trainyard::schedule {
 
@@ -41,6 +42,9 @@ class Scheduler {
 
   /// True when every task of every batch so far has its verdict.
   [[nodiscard]] bool idle() const;
+
+  /// What could be promised now, with all that was decided so far.
+  [[nodiscard]] model::Headroom headroom(Instant at) const;
 
  private:
   struct State;

@@ -40,6 +40,7 @@ Scheduler::State::State(const model::Policy& policy, const model::Capacity& capa
       ledger_(policy, capacity),
       gpus_(policy, capacity),
       chooser_(policy, capacity),
+      neighbours_(capacity),
       overfull_(capacity.gpus.size()),
       gate_(capacity.gpus.size()) {}
 
@@ -57,6 +58,8 @@ void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model:
   } else {
     ledger_.see(reading);
   }
+  neighbours_.host_was_read();
+  ledger_.set_neighbours(neighbours_.on_host());
   learn_from_running();
   end_those_over_their_limit(at, out);
   if (policy_.watches_memory) watch_memory(at, out);
@@ -184,7 +187,8 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
 void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
   const bool by_what_was_seen =
       running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
-      running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
+      running.cause == StopCause::Preempted || running.cause == StopCause::Crowds ||
+      running.cause == StopCause::Cleared;
   if (!by_what_was_seen || !event.ended || !running.told_to_end) return;
   if (*event.ended < *running.told_to_end) running.cause = StopCause::None;
 }
@@ -349,7 +353,7 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
   if (running.cause == StopCause::None) {
     stop(running, cause, at, out);
   } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted ||
-             running.cause == StopCause::Crowds ||
+             running.cause == StopCause::Crowds || running.cause == StopCause::Cleared ||
              (running.cause == StopCause::Leaving && lacked_memory)) {
     running.cause = cause;
   }

@@ -68,7 +68,9 @@
 #include "schedule/group_book.h"
 #include "schedule/ledger.h"
 #include "schedule/lookahead.h"
+#include "schedule/neighbours.h"
 #include "schedule/paces.h"
+#include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/startup_gate.h"
 #include "schedule/task_needs.h"
@@ -99,6 +101,10 @@ struct Scheduler::State {
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
   /// Who says how far it is begins nothing more, and lives: others may begin.
   void progressed(Instant at, const model::Progressed& event, model::Decision& out);
+  void neighbours_seen(std::vector<model::Neighbour> neighbours);
+  void claim_refused(Instant at, const model::ClaimRefused& event, model::Decision& out);
+  void limits_changed(Instant at, const model::LimitsChanged& event, model::Decision& out);
+  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at) { gpus_.let_go(at); }
   /// When let_go() is to be called next.
@@ -140,57 +146,9 @@ struct Scheduler::State {
   /// one that fits into a gap.
   static constexpr int kAheadMax = 24;
 
-  /// What an attempt said to have run out of.
-  enum class Lack : std::uint8_t {
-    HostMemory,
-    GpuMemory,   ///< Of a GPU that it was given.
-    GpuNotGiven  ///< It used one all the same.
-  };
-  /// An attempt, from the decision to start it to the news that it is gone.
-  struct Running {
-    model::AttemptKey key;
-    Instant started;  ///< When its process began; before that is known, when it was asked for.
-    /// When there first was a cause for which it was told to end, or will be.
-    std::optional<Instant> told_to_end;
-    bool seen = false;           ///< Its process is known to exist.
-    Stage stage = Stage::Train;  ///< Load until a two-phase task trains for the first time.
-    std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
-    bool ahead = false;                     ///< It was started and does not train yet.
-    bool waits = false;                     ///< It has loaded and waits for its device, in loaded_.
-    std::optional<LastWord> word;  ///< What its process said last; after that it only ends.
-    /// Its process says nothing more of itself: it has trained when it ends well.
-    bool its_end_tells = false;
-    StopCause cause = StopCause::None;  ///< Why it was asked to end, if it was.
-    /// A person, its group, the run or a GPU that is gone ended it: no other try comes, also where
-    /// it had ended itself before.
-    bool for_good = false;
-    bool signalled = false;   ///< The signal that its terms want before any TERM has been sent.
-    bool terminated = false;  ///< TERM has been sent.
-    bool killed = false;      ///< KILL has been sent.
-    /// When the next of these comes unless it has ended by then, as end_overdue() says.
-    std::optional<Instant> deadline;
-    /// What is left of its time limit. The limit stands still while it waits for its device.
-    std::optional<Duration> time_left;
-    std::vector<std::uint64_t> kill_requests;  ///< The requests that are answered at its end.
-    model::Request promise;                    ///< What is reserved for it now.
-    Bytes memory_peak;                         ///< The most memory that any reading has shown.
-    GpuSet gpus;                               ///< The GPUs that it holds.
-    Bytes gpu_memory_max;          ///< What it was told to take at most of each; 0: nothing.
-    bool is_capped = false;        ///< And it was told so in words that it understands.
-    Lack lack = Lack::HostMemory;  ///< What it ran out of last.
-    /// Who had too much of its GPU when it ran out of that.
-    std::optional<GpuLedger::Crowding> crowding;
-    Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
-    /// The one of its GPUs that did not answer shortly before it ended; it ended for that.
-    std::optional<model::GpuIndex> lost_gpu;
-    bool ended_for_gpu = false;
-  };
-  /// What a task asks of its GPUs that has run out of their memory.
-  struct GrownGpu {
-    Bytes each;            ///< 0: they are its own.
-    bool largest = false;  ///< They are its own, and none that are there are larger.
-    Bytes most;            ///< The most that it has asked for, before they were its own.
-  };
+  using Lack = schedule::Lack;
+  using Running = schedule::Running;
+  using GrownGpu = schedule::GrownGpu;
   static Lack lack_of(const Running& running, bool of_gpu);
   /// How much of what it lacked an attempt with this promise has, for people.
   [[nodiscard]] static std::string tried_with(Lack lack, const model::Request& promise);
@@ -433,7 +391,13 @@ struct Scheduler::State {
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
                                          const GpuSet& gpus) const;
   void explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const;
-  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
+
+  // Of the other yards on the machine, and of limits.
+  void take_back_start(Running& running, Instant at, model::Decision& out);
+  void take_back_grant(Running& running, Instant at, model::Decision& out);
+  [[nodiscard]] model::Cause lack_of_turn(const model::Request& request, GpuSet& gpus, Instant at);
+  [[nodiscard]] bool gives_way(const model::Request& request, const GpuSet& gpus, Instant at);
+  [[nodiscard]] std::vector<bool> gpus_in_use() const;
 
   std::vector<model::Shape> shapes_;
   /// The tasks of each group: the first, and one past the last.
@@ -444,6 +408,9 @@ struct Scheduler::State {
   Ledger ledger_;
   GpuLedger gpus_;
   GpuChooser chooser_;
+  NeighbourBook neighbours_;
+  std::optional<int> gpus_max_;  ///< limits.gpus, now.
+  std::string gpus_max_until_;   ///< For people.
   Estimates estimates_;
   Paces paces_;
   std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As was last told.

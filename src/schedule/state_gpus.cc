@@ -149,9 +149,12 @@ void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& readin
   for (const model::GpuFound& it : reading.found) {
     capacity_.gpus[it.gpu.value] = it.what;
     gpus_.learn(it.gpu, it.what.memory, memory_kept_free(policy_, it.what));
+    neighbours_.learn(it.gpu, it.what);
   }
   if (!reading.found.empty()) chooser_ = GpuChooser(policy_, capacity_);
   gpus_.see(at, reading);
+  neighbours_.gpus_were_read();
+  gpus_.set_neighbours(neighbours_.on_cards());
   learn_from_running();
   end_those_over_their_gpu_limit(at, out);
   watch_gpus(at, out);

@@ -88,6 +88,14 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
     case model::Cause::Settling:
       if (!gpus.empty()) reason.needs.gpu = gpus.front();
       break;
+    case model::Cause::GivesWay:
+      reason.needs.cpus = lane.request.cpus;
+      reason.needs.memory = request_of(lane).memory;
+      if (lane.request.gpus > 0) explain_gpus(lane, reason);
+      break;
+    case model::Cause::GpuLimit:
+      explain_gpus(lane, reason);
+      break;
     default:
       break;
   }
@@ -146,7 +154,10 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
       .ahead = ahead_,
       .waiting_max = policy_.waiting_max,
       .try_first_time = policy_.try_first_time,
-      .gpus = {}};
+      .gpus = {},
+      .neighbours = neighbours_.all(),
+      .gpus_max = gpus_max_,
+      .gpus_max_until = gpus_max_until_};
   const std::span<const GpuRoom> cards = gpus_.room();
   for (std::uint32_t index = 0; index < cards.size(); ++index) {
     const GpuRoom& card = cards[index];
@@ -160,7 +171,9 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
                          .free = card.free,
                          .of_others = gpus_.of_others({index}),
                          .lingering = {},
-                         .avoided_for = gpus_.avoided_for({index})});
+                         .avoided_for = gpus_.avoided_for({index}),
+                         .uuid = capacity_.gpus[index].uuid,
+                         .drained = gpus_.is_drained({index})});
   }
   for (const GpuLedger::Lingering& it : gpus_.lingering()) {
     room.gpus[it.gpu.value].lingering += it.seen;

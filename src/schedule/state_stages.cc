@@ -98,6 +98,8 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   const model::Cpus cpus = request.cpus;
   const model::TaskIndex task = loaded_.take_head(lane);
   Running& running = running_.at(task);
+  running.gpus_by_grant = !gpus.empty();
+  running.stage_before = running.stage;
   // Empty for one on the CPUs, and for one that tries again: it has kept its GPUs.
   if (!gpus.empty()) {
     promise_gpus(task, gpus, request, at);

@@ -71,7 +71,8 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     if (loaded && !round.oldest && waiting_.precedence_of(loaded->task) < head.precedence)
       block(round, *loaded);
-    const model::Cause cause = obstacle(lane, round, gpus);
+    model::Cause cause = obstacle(lane, round, gpus);
+    if (cause == model::Cause::None) cause = lack_of_turn(request_of(lane), gpus, at);
     if (cause == model::Cause::None) {
       const Candidate started = candidate_of(lane, gpus);
       start(head.lane, gpus, at, out);
@@ -111,7 +112,10 @@ std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Insta
   while (it != loaded_.order().end()) {
     const WaitingRoom::Head head = *it;
     const WaitingRoom::Lane& lane = loaded_.lane(head.lane);
-    const model::Cause cause = obstacle_to_train(lane, round, gpus);
+    model::Cause cause = obstacle_to_train(lane, round, gpus);
+    if (cause == model::Cause::None) {
+      cause = lack_of_turn(within_gpus(lane.request, lane.shape), gpus, at);
+    }
     if (cause == model::Cause::None) {
       const Candidate started{.request = within_gpus(lane.request, lane.shape),
                               .gpus = gpus,
@@ -254,6 +258,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   const model::Request request = request_of(waiting_.lane(lane));
   const model::TaskIndex task = waiting_.take_head(lane);
   const model::ShapeIndex shape = tasks[task].shape;
+  const Status before = tasks[task].status;
   const model::AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
   enter(task, Status::Available, out);
   // The books first: what is looked at next in this pass must find less room.
@@ -261,10 +266,14 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   promise_gpus(task, gpus, request, at);
   occupy(request, gpus, at);
   groups_.task_started(group_of(task));
-  Running& running =
-      running_
-          .try_emplace(task, Running{.key = key, .started = at, .promise = request, .gpus = gpus})
-          .first->second;
+  Running& running = running_
+                         .try_emplace(task, Running{.key = key,
+                                                    .started = at,
+                                                    .memory_asked = asked.memory,
+                                     .status_before = before,
+                                                    .promise = request,
+                                                    .gpus = gpus})
+                         .first->second;
   if (shape_of(task).terms.two_phase) {
     running.stage = Stage::Load;
     set_ahead(running, true);

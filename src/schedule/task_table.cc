@@ -52,6 +52,21 @@ std::uint32_t TaskTable::begin_attempt(model::TaskIndex task) {
   return state.attempt;
 }
 
+void TaskTable::take_back_attempt(model::TaskIndex task, Status before) {
+  Task& state = tasks_[task.value];
+  check(state.status == Status::Available && state.attempt >= state.first_attempt,
+        "only an attempt that has just been begun is taken back");
+  // A task that had none before begins with its first one again.
+  state.attempt = state.attempt == state.first_attempt ? 0 : state.attempt - 1;
+  state.status = before;
+}
+
+void TaskTable::take_back_training(model::TaskIndex task) {
+  Task& state = tasks_[task.value];
+  check(state.status == Status::Training, "only training that was just granted is taken back");
+  state.status = Status::Waiting;
+}
+
 void TaskTable::count(model::TaskIndex task, Setback setback, Stage stage) {
   tasks_[task.value].tries.count(setback, stage);
 }

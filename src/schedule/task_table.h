@@ -38,6 +38,10 @@ class TaskTable {
 
   /// Begins the next attempt; returns its number.
   std::uint32_t begin_attempt(model::TaskIndex task);
+  /// That attempt was not begun after all, and the task is what it was.
+  void take_back_attempt(model::TaskIndex task, Status before);
+  /// The same of one that has loaded, and does not train yet.
+  void take_back_training(model::TaskIndex task);
   void count(model::TaskIndex task, Setback setback, Stage stage);
   /// Of a task that has not begun: how often each has happened in executions before.
   void take_over(model::TaskIndex task, const Tries& tries) { tasks_[task.value].tries = tries; }

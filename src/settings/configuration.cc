@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/time.h"
+#include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/ledger.h"
@@ -48,6 +49,16 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description = "A GPU on which a process of another user computes: 'avoid' leaves it to them, "
                     "'share' takes\nwhat they leave of it. Your own other processes, those that "
                     "draw (display servers) and those\nwith less than 100 MB do not count."},
+    {.key = "limits.gpus",
+     .kind = SettingKind::CountOrAuto,
+     .fallback = "auto",
+     .description = "How many GPUs your runs on this machine may have together. auto: all."},
+    {.key = "limits.hours",
+     .kind = SettingKind::Hours,
+     .fallback = "",
+     .description =
+         "The same at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. In a file "
+         "also as\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
@@ -214,6 +225,16 @@ model::GpuStrategy strategy_of(std::string_view text) {
 Bytes tenth(Bytes whole, Bytes most) { return {std::min(whole.count / 10, most.count)}; }
 
 }  // namespace
+
+model::GpuLimits gpu_limits(const Configuration& configuration) {
+  model::GpuLimits limits;
+  const std::string& usual = configuration.text(Setting::LimitsGpus);
+  if (usual != kAuto) limits.usual = configuration.count(Setting::LimitsGpus);
+  auto hours = model::hours_from(configuration.text(Setting::LimitsHours));
+  check(hours.has_value(), "checked hours");
+  limits.hours = *std::move(hours);
+  return limits;
+}
 
 std::span<const SettingInfo> settings() { return kSettings; }
 

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "text/mistake.h"
@@ -28,6 +29,8 @@ enum class Setting : std::uint8_t {
   GpuPriorityStrategy,
   GpuPriorityReverse,
   OtherUsers,
+  LimitsGpus,
+  LimitsHours,
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
@@ -58,7 +61,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 33;
+constexpr std::size_t kSettingCount = 34;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
@@ -70,6 +73,8 @@ enum class SettingKind : std::uint8_t {
   Size,          ///< An amount of memory.
   SizeOrAuto,    ///< The same, or `auto`.
   Count,         ///< A whole number from 0.
+  CountOrAuto,   ///< The same, or `auto`.
+  Hours,         ///< Times of the week with a whole number each, as model::hours_from() reads them.
   MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,         ///< A whole number from 1.
   Port,          ///< 1 to 65535.
@@ -148,6 +153,9 @@ std::string show_json(const Configuration& configuration);
 
 /// What the keys come to on a machine.
 model::Policy policy(const Configuration& configuration, const model::Capacity& capacity);
+
+/// limits: how many GPUs the runs of this user may have together, and when.
+model::GpuLimits gpu_limits(const Configuration& configuration);
 
 /// What tasks may take in all: the machine's memory less what the limits keep free.
 Bytes memory_to_give(const model::Policy& policy, const model::Capacity& capacity);

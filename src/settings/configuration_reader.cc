@@ -17,6 +17,7 @@
 
 #include "base/nearest.h"
 #include "base/result.h"
+#include "model/gpu_limits.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
@@ -41,6 +42,9 @@ std::optional<std::string> why_no_debug(std::string_view value) {
       "'trainyard status' and 'trainyard logs' show it; leave '{}' out",
       kDebug);
 }
+
+/// Under which there are times of the week beside keys.
+constexpr std::string_view kLimits = "limits.";
 
 std::optional<Setting> find_setting(std::string_view key) {
   if (key == kOldStrategy) return Setting::GpuPriorityStrategy;
@@ -108,6 +112,9 @@ class MappingReader {
   void read_key(const text::YamlNode& key_node, const text::YamlNode& value,
                 const std::string& key) {
     const auto setting = find_setting(key);
+    if (!setting && key.starts_with(kLimits) && value.kind == text::YamlKind::Mapping) {
+      return read_hours(key_node, value);
+    }
     if (key == kDebug) {
       if (value.kind == text::YamlKind::Null) return;
       if (auto why = why_no_debug(value.text)) complain(value, std::move(*why));
@@ -122,6 +129,24 @@ class MappingReader {
       complain(value, fmt::format("'{}' wants keys of its own, as in {{{}: ...}}", key,
                                   first_key_of(key)));
     }
+  }
+
+  /// "Mon-Fri 08:00-19:00": {gpus: 2}. All of one file come together, in the place of those of the
+  /// layers before.
+  void read_hours(const text::YamlNode& key_node, const text::YamlNode& value) {
+    const Result<model::GpuHours> hours = model::parse_hours(key_node.text);
+    if (!hours) return complain(key_node, hours.error().message);
+    const bool right = value.items.size() == 2 && value.items[0]->text == "gpus";
+    const auto gpus = right ? parse_gpus(value.items[1]->text)
+                            : std::unexpected(Error{"it wants {gpus: 2}, and nothing else"});
+    if (!gpus) return complain(value, fmt::format("{}: {}", key_node.text, gpus.error().message));
+    hours_.push_back(*hours);
+    hours_.back().gpus_max = *gpus;
+    const Result<std::string> text = parse_setting(SettingKind::Hours, model::to_text(hours_));
+    if (!text) return complain(key_node, text.error().message);
+    configuration_.set(Setting::LimitsHours, *text,
+                       {.shown = fmt::format("{}:{}", document_.file(), key_node.place.line),
+                        .mistake = document_.mistake(key_node, "")});
   }
 
   /// `scheduler: {max-process: 4}` and `scheduler.max-process: 5`: neither goes over the other.
@@ -174,6 +199,7 @@ class MappingReader {
     const text::YamlNode* node = nullptr;
   };
   std::map<Setting, Seen> seen_;
+  std::vector<model::GpuHours> hours_;  ///< Of this file, that are keys of their own.
   bool told_ = false;  ///< What is being read is under a key that is known to be here twice.
 };
 

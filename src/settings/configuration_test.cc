@@ -74,6 +74,8 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "gpu-priority.strategy: BEST-FIT   # default\n"
             "gpu-priority.reverse: false   # default\n"
             "other-users: avoid   # default\n"
+            "limits.gpus: auto   # default\n"
+            "limits.hours: \"\"   # default\n"
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"
             "utilization-limit.cuda-memory: 1.0   # default\n"
@@ -165,7 +167,8 @@ smtp:
   for (std::size_t i = 0; i < kSettingCount; ++i) {
     const auto setting = static_cast<Setting>(i);
     // Fedflow has none of these.
-    if (setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
+    if (setting == Setting::LimitsGpus || setting == Setting::LimitsHours ||
+        setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
         setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
         setting == Setting::SchedulerTryFirstTime || setting == Setting::SmtpSecurity ||
         setting == Setting::SmtpCaFile) {
@@ -182,6 +185,22 @@ smtp:
   EXPECT_THAT(show(*configuration), HasSubstr("smtp.password: \"******\"   # config.yaml:31"));
   EXPECT_THAT(show(*configuration), Not(HasSubstr("sesame")));
   EXPECT_THAT(show_json(*configuration), Not(HasSubstr("sesame")));
+}
+
+TEST_F(Configurations, HaveLimitsOfGpusByTheHour) {
+  write("trainyard.yaml",
+        "limits:\n  gpus: 3\n  Mon-Fri 08:00-19:00: {gpus: 2}\n  Sun 22:00-06:00: {gpus: 0}\n");
+  const auto configuration = load_configuration(here());
+  ASSERT_TRUE(configuration.has_value());
+  const model::GpuLimits limits = gpu_limits(*configuration);
+  EXPECT_EQ(limits.usual, 3);
+  EXPECT_EQ(model::to_text(limits.hours), "Mon,Tue,Wed,Thu,Fri 08:00-19:00=2; Sun 22:00-06:00=0");
+  ConfigurationSources sources = here();
+  sources.settings = {"limits.gpus=auto", "limits.hours=Sat 08:00-09:00=1"};
+  const model::GpuLimits others = gpu_limits(load_configuration(sources).value());
+  EXPECT_EQ(others.usual, std::nullopt);
+  EXPECT_EQ(model::to_text(others.hours), "Sat 08:00-09:00=1");
+  EXPECT_EQ(gpu_limits(Configuration()), model::GpuLimits{});
 }
 
 TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {
@@ -300,6 +319,13 @@ TEST(ConfigurationFile, SaysHowSafelyMailIsSent) {
 
 TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {
   EXPECT_THAT(mistakes_in("other-users: Share\n"), IsEmpty());
+  EXPECT_THAT(mistakes_in("limits: {gpus: 3, \"Mon-Fri 08:00-19:00\": {gpus: 2}}\n"), IsEmpty());
+  EXPECT_THAT(mistakes_in("limits: {\"Mom 08:00-19:00\": {gpus: 2}}\n"),
+              ElementsAre("c.yaml:1:10: 'Mom' is no day of the week (Mon, Tue, ..., Sun), did you "
+                          "mean 'Mon'?"));
+  EXPECT_THAT(mistakes_in("limits: {\"Mon 08:00-19:00\": {cpus: 2}}\n"),
+              ElementsAre("c.yaml:1:29: Mon 08:00-19:00: it wants {gpus: 2}, and nothing else"));
+  EXPECT_THAT(mistakes_in("limits: {gpus: many}\n"), SizeIs(1));
   EXPECT_THAT(mistakes_in("other-users: ignore\n"),
               ElementsAre("c.yaml:1:14: other-users: 'ignore' is neither avoid nor share"));
 }

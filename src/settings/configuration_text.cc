@@ -15,8 +15,8 @@ namespace {
 
 /// A value that YAML reads back as the text it is.
 std::string yaml_value(SettingKind kind, const std::string& text) {
-  const bool plain =
-      kind != SettingKind::Text && kind != SettingKind::Secret && kind != SettingKind::Path;
+  const bool plain = kind != SettingKind::Text && kind != SettingKind::Secret &&
+                     kind != SettingKind::Path && kind != SettingKind::Hours;
   if (plain) return text;
   const auto simple = [](char byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

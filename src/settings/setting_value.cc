@@ -18,6 +18,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/gpu_limits.h"
 #include "model/ids.h"
 #include "model/rank_share.h"
 #include "model/resources.h"
@@ -268,6 +269,14 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       return kept_as_written(parse_share(text), text);
     case SettingKind::Count:
       return kept_as_written(parse_count(text), text);
+    case SettingKind::CountOrAuto:
+      if (text == "auto") return std::string(text);
+      return kept_as_written(parse_count(text), text);
+    case SettingKind::Hours: {
+      const auto hours = model::hours_from(text);
+      if (!hours) return std::unexpected(hours.error());
+      return model::to_text(*hours);
+    }
     case SettingKind::MaxPerGpu:
       return kept_as_written(parse_max_per_gpu(text), text);
     case SettingKind::Tries:

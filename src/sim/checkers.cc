@@ -121,7 +121,10 @@ void Checkers::happened(const model::Event& event) {
         outside_.add(*it.plan, it.number == 1 ? Instant{} : event.at);
         for (std::size_t i = 0; i < it.plan->taken.size(); ++i) counts_.count(Fault::TaughtBefore);
       },
-      [&](const model::Progressed& it) { progressed(it); }, [](const model::TimePassed&) {});
+      [&](const model::Progressed& it) { progressed(it); },
+      // Several yards on one machine are played by sim/many_yards.h.
+      [](const model::NeighboursSeen&) {}, [](const model::ClaimRefused&) {},
+      [](const model::LimitsChanged&) {}, [](const model::TimePassed&) {});
 }
 
 /// Its time limit counts from now on, its duration from its beginning.

@@ -95,6 +95,18 @@ std::string words(const model::What& what) {
       [](const model::BatchAdded& it) {
         return fmt::format("batch {} with {} tasks is added", it.number, it.plan->tasks.size());
       },
+      [](const model::NeighboursSeen& it) {
+        return fmt::format("{} other yards seen", it.neighbours.size());
+      },
+      [](const model::ClaimRefused& it) {
+        std::string text = "refused:";
+        for (const model::AttemptKey key : it.attempts) text += " " + name(key);
+        return text + (it.no_more ? ", and no more in this turn" : "");
+      },
+      [](const model::LimitsChanged& it) {
+        return fmt::format("limits: {} GPUs, {} drained", it.gpus_max.value_or(-1),
+                           it.drained.size());
+      },
       [](const model::TimePassed&) { return std::string("time passed"); });
 }
 

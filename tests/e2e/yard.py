@@ -33,7 +33,9 @@ class YardTest(unittest.TestCase):
         self.sockets.mkdir()
         # Its runs are numbered apart from those of whoever runs the tests.
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.sockets),
-                            "XDG_STATE_HOME": str(self.directory / ".state")}
+                            "XDG_STATE_HOME": str(self.directory / ".state"),
+                            # Tests that run beside each other are no neighbours.
+                            "TRAINYARD_PROMISES": str(self.directory / ".promises")}
 
     def tearDown(self):
         for process in self.started:

@@ -1,0 +1,134 @@
+#include "cli/drain_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "hardware/gpu_watch.h"
+#include "model/gpu_limits.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "process/drain_file.h"
+#include "process/promise_board.h"
+#include "sys/clock.h"
+#include "sys/environment.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr std::int64_t kDaySeconds = 86'400;
+constexpr std::int64_t kMinuteSeconds = 60;
+constexpr std::int64_t kMilliseconds = 1'000;
+
+std::int64_t now_unix_s() { return sys::unix_milliseconds() / kMilliseconds; }
+
+/// "18:00" is the next time that it is so late; "2h" is in two hours.
+Result<std::int64_t> moment_of(const std::string& text) {
+  const Result<model::GpuHours> clock =
+      model::parse_hours(text + (text == "00:00" ? "-00:01" : "-00:00"));
+  if (clock) {
+    std::int64_t at = sys::last_midnight_unix_s() + clock->from_minute * kMinuteSeconds;
+    if (at <= now_unix_s()) at += kDaySeconds;
+    return at;
+  }
+  const Result<Duration> length = parse_duration(text);
+  if (length && *length > Duration{0}) return now_unix_s() + length->count() / kMilliseconds;
+  return std::unexpected(Error{fmt::format(
+      "--until {}: wants a time of the day or a length of time, as in 18:00 or 2h", text)});
+}
+
+/// "gpu:2", "2", "gpu:0:1" of a slice, or a UUID.
+Result<model::Gpu> gpu_called(std::string_view name, const std::vector<model::Gpu>& gpus) {
+  constexpr std::string_view kBegins = "gpu:";
+  std::string_view label = name;
+  if (label.starts_with(kBegins)) label.remove_prefix(kBegins.size());
+  const auto found = std::ranges::find_if(gpus, [label](const model::Gpu& gpu) {
+    return !gpu.uuid.empty() && (gpu.label() == label || gpu.uuid == label);
+  });
+  if (found != gpus.end()) return *found;
+  std::string there;
+  for (const model::Gpu& gpu : gpus) there += (there.empty() ? "gpu:" : ", gpu:") + gpu.label();
+  return std::unexpected(
+      Error{fmt::format("there is no GPU '{}' here{}", name,
+                        there.empty() ? "; there is none at all" : "; there are " + there)});
+}
+
+std::string drain_line(const model::Drain& drain, const std::vector<model::Gpu>& gpus) {
+  const auto gpu = std::ranges::find(gpus, drain.uuid, &model::Gpu::uuid);
+  const std::string label = gpu == gpus.end() ? drain.uuid : "GPU " + gpu->label();
+  const model::Neighbour here{.midnight_unix_s = sys::last_midnight_unix_s()};
+  std::string line = fmt::format("{}: nothing new is given of it", label);
+  if (drain.until_unix_s != 0) line += " until " + model::time_of_day(drain.until_unix_s, here);
+  return line + "\n";
+}
+
+ExitCode drain_command(const DrainOptions& options) {
+  const std::vector<std::string> directories = process::PromiseBoard::usual_directories();
+  Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});
+  if (!watch) return fail(watch.error());
+  const std::vector<model::Gpu>& gpus = watch->list().gpus;
+  std::vector<model::Drain> drains = process::read_own_drains(directories);
+  std::erase_if(drains, [now = now_unix_s()](const model::Drain& it) {
+    return it.until_unix_s != 0 && it.until_unix_s <= now;
+  });
+  std::int64_t until = 0;
+  if (!options.until.empty()) {
+    const Result<std::int64_t> moment = moment_of(options.until);
+    if (!moment) return fail(moment.error());
+    until = *moment;
+  }
+  for (const std::string& name : options.gpus) {
+    const Result<model::Gpu> gpu = gpu_called(name, gpus);
+    if (!gpu) return fail(gpu.error());
+    std::erase_if(drains, [&gpu](const model::Drain& it) { return it.uuid == gpu->uuid; });
+    if (options.end) continue;
+    drains.push_back({.uuid = gpu->uuid, .until_unix_s = until, .now = options.now});
+  }
+  if (!options.gpus.empty()) {
+    const Result<void> written = process::write_own_drains(directories, drains);
+    if (!written) return fail(written.error());
+  }
+  std::string text;
+  for (const model::Drain& drain : drains) text += drain_line(drain, gpus);
+  return answer(text.empty() ? "no GPU is drained\n" : text);
+}
+
+}  // namespace
+
+DrainWords::DrainWords(CLI::App& app) {
+  drain_ = app.add_subcommand("drain", "Give nothing new of a GPU, which somebody wants back");
+  drain_->add_option("gpus", options_.gpus, "gpu:2, or several (default: shows what is drained)");
+  CLI::Option* until =
+      drain_->add_option("--until", options_.until, "Until then: 18:00, or for so long: 2h");
+  CLI::Option* now = drain_->add_flag(
+      "--now", options_.now, "End what runs there as well; it is tried again on another GPU");
+  drain_->add_flag("--end", options_.end, "Give it again")->excludes(until)->excludes(now);
+  drain_->footer(
+      "Examples:\n"
+      "  trainyard drain gpu:2 --until 18:00\n"
+      "  trainyard drain gpu:2 --now\n"
+      "  trainyard drain gpu:2 --end\n"
+      "\n"
+      "All your runs on this machine keep to it, and everybody's where root says it. A reboot\n"
+      "forgets it. Exit codes: 0 done, 2 the command line is wrong.");
+}
+
+std::optional<ExitCode> DrainWords::run() {
+  if (!drain_->parsed()) return std::nullopt;
+  return drain_command(options_);
+}
+
+}  // namespace trainyard::cli

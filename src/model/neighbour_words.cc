@@ -1,0 +1,119 @@
+#include "model/neighbour_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+/// So many are named, and the others are counted.
+constexpr std::size_t kNamedMax = 2;
+
+/// One that has something of what is lacked.
+struct Holder {
+  std::int64_t size = 0;
+  std::string words;
+};
+
+/// The largest first.
+std::string listed(std::vector<Holder> holders) {
+  std::ranges::stable_sort(holders, std::greater{}, &Holder::size);
+  std::string words;
+  for (std::size_t i = 0; i < std::min(holders.size(), kNamedMax); ++i) {
+    words += ", " + holders[i].words;
+  }
+  if (holders.size() > kNamedMax) {
+    words += fmt::format(", and {} more runs have some of it", holders.size() - kNamedMax);
+  }
+  return words;
+}
+
+std::string since_words(std::int64_t unix_s, const Neighbour& neighbour) {
+  return unix_s == 0 ? std::string() : " since " + time_of_day(unix_s, neighbour);
+}
+
+bool wants_the_same(const Neighbour& neighbour, const Reason& reason) {
+  const std::optional<Want>& want = neighbour.its.want;
+  return want && (want->gpus > 0) == (reason.needs.gpus > 0);
+}
+
+}  // namespace
+
+std::string memory_words_of_neighbours(const Headroom& room) {
+  constexpr Bytes kWorthNaming = mb(100);
+  std::vector<Holder> holders;
+  for (const Neighbour& neighbour : room.neighbours) {
+    const HeldPromise held = sum_of(neighbour.its.held, neighbour.its.claimed);
+    if (held.memory < kWorthNaming) continue;
+    holders.push_back(
+        {.size = held.memory.count,
+         .words = fmt::format("{} has reserved {}{}", name_of(neighbour), to_text(held.memory),
+                              since_words(held.since_unix_s, neighbour))});
+  }
+  return listed(std::move(holders));
+}
+
+std::string cpu_words_of_neighbours(const Headroom& room) {
+  std::vector<Holder> holders;
+  for (const Neighbour& neighbour : room.neighbours) {
+    const HeldPromise held = sum_of(neighbour.its.held, neighbour.its.claimed);
+    if (held.cpus <= Cpus{}) continue;
+    const bool one = held.cpus == cpus(1);
+    holders.push_back(
+        {.size = held.cpus.milli,
+         .words = fmt::format("{} has reserved {} {}{}", name_of(neighbour),
+                              static_cast<double>(held.cpus.milli) / 1000, one ? "CPU" : "CPUs",
+                              since_words(held.since_unix_s, neighbour))});
+  }
+  return listed(std::move(holders));
+}
+
+std::string card_words_of_neighbours(const Headroom& room, std::size_t gpu) {
+  const Headroom::Card& card = room.gpus[gpu];
+  std::vector<Holder> holders;
+  for (const Neighbour& neighbour : room.neighbours) {
+    const HeldPromise held = sum_of(neighbour.its.held, neighbour.its.claimed);
+    const CardPromise* const its = find_card(held, card.uuid);
+    if (its == nullptr || card.uuid.empty()) continue;
+    const std::string what = its->whole ? std::string("all") : to_text(its->memory);
+    holders.push_back(
+        {.size = its->memory.count,
+         .words = fmt::format("{} has reserved {} of GPU {}{}", name_of(neighbour), what,
+                              card.label, since_words(its->since_unix_s, neighbour))});
+  }
+  return listed(std::move(holders));
+}
+
+std::string giving_way_words(const Reason& reason, const Headroom& room) {
+  const Neighbour* first = nullptr;
+  for (const Neighbour& neighbour : room.neighbours) {
+    if (!wants_the_same(neighbour, reason)) continue;
+    if (first == nullptr || neighbour.waits > first->waits) first = &neighbour;
+  }
+  if (first == nullptr) return "gives way to another run that has less of the machine";
+  return fmt::format("gives way to {}, which has waited{} and has less of the machine",
+                     name_of(*first), since_words(first->its.want->since_unix_s, *first));
+}
+
+bool is_whole_of_neighbour(const Headroom& room, std::size_t gpu) {
+  return std::ranges::any_of(room.neighbours, [&](const Neighbour& neighbour) {
+    const HeldPromise held = sum_of(neighbour.its.held, neighbour.its.claimed);
+    const CardPromise* const its = find_card(held, room.gpus[gpu].uuid);
+    return its != nullptr && its->whole;
+  });
+}
+
+}  // namespace trainyard::model

@@ -1,0 +1,124 @@
+#include "model/neighbour_words.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+constexpr std::int64_t kTen = 1'764'122'400 + 600;  // 02:10 of a day that begins two hours earlier.
+constexpr std::int64_t kMidnight = 1'764'122'400 - 7'200;
+
+Neighbour mona() {
+  return {
+      .user = 1001,
+      .user_name = {},
+      .midnight_unix_s = kMidnight,
+      .waits = Duration(60'000),
+      .its = {
+          .ticket = "1-a",
+          .held = {
+              .memory = gb(6),
+              .cpus = cpus(3),
+              .tasks = 1,
+              .since_unix_s = kTen,
+              .cards = {{.uuid = "GPU-a", .memory = gb(18), .tasks = 1, .since_unix_s = kTen}}}}};
+}
+
+Headroom room_with(const Neighbour& neighbour) {
+  return {.memory_free = gb(1),
+          .memory_held = gb(2),
+          .holders = 1,
+          .cpus = cpus(4),
+          .gpus = {{.label = "0", .free = gb(2), .uuid = "GPU-a"}},
+          .neighbours = {neighbour}};
+}
+
+TEST(NeighbourWords, WhoWaitsForAGpuReadsWhoHasReservedIt) {
+  const Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1, .gpu_memory = gb(4)}};
+  EXPECT_EQ(reason_text(reason, room_with(mona())),
+            "needs 4 GB on its GPU, GPU 0 has most free: 2 GB, another user's run (uid 1001) has "
+            "reserved 18 GB of GPU 0 since 02:10");
+}
+
+TEST(NeighbourWords, WhoWaitsForAWholeGpuReadsItToo) {
+  const Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1}};
+  Headroom room = room_with(mona());
+  room.gpus.front().holders = 1;
+  room.neighbours.front().its.held.cards.front().whole = true;
+  EXPECT_EQ(reason_text(reason, room),
+            "needs a GPU of its own, 0 GPUs of 1 held by no task, another user's run (uid "
+            "1001) has reserved all of GPU 0 since 02:10");
+}
+
+TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
+  const Headroom room = room_with(mona());
+  EXPECT_EQ(reason_text({.cause = Cause::Memory, .needs = {.memory = gb(5)}}, room),
+            "needs 5 GB of memory, 1 GB free, 1 task holds 2 GB, another user's run (uid 1001) "
+            "has reserved 6 GB since 02:10");
+  EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
+            "needs 2 CPUs, 0 of 4 free, 0 tasks hold the others, another user's run (uid 1001) "
+            "has reserved 3 CPUs since 02:10");
+}
+
+TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {
+  Headroom room = room_with(mona());
+  for (const int size : {1, 9, 7}) {
+    Neighbour ours{.is_ours = true, .its = {.run = static_cast<std::uint32_t>(size)}};
+    ours.its.held.memory = gb(size);
+    room.neighbours.push_back(ours);
+  }
+  EXPECT_EQ(memory_words_of_neighbours(room),
+            ", your run 9 has reserved 9 GB, your run 7 has reserved 7 GB, and 2 more runs have "
+            "some of it");
+}
+
+TEST(NeighbourWords, WhatIsAboutToBeHeldCountsAsHeld) {
+  Headroom room = room_with(mona());
+  room.neighbours.front().its.claimed.cpus = cpus(1);
+  EXPECT_EQ(cpu_words_of_neighbours(room),
+            ", another user's run (uid 1001) has reserved 4 CPUs since 02:10");
+}
+
+TEST(NeighbourWords, WhoGivesWayReadsToWhomAndSinceWhenThatOneWaits) {
+  Headroom room = room_with(mona());
+  room.neighbours.front().its.want = Want{.gpus = 1, .since_unix_s = kTen};
+  const Reason gpus{.cause = Cause::GivesWay, .needs = {.gpus = 1}};
+  EXPECT_EQ(reason_text(gpus, room),
+            "gives way to another user's run (uid 1001), which has waited since 02:10 and has less "
+            "of the machine");
+  const Reason cpu{.cause = Cause::GivesWay, .needs = {.cpus = cpus(1)}};
+  EXPECT_EQ(reason_text(cpu, room), "gives way to another run that has less of the machine")
+      << "the one that waits for a GPU is not meant";
+}
+
+TEST(NeighbourWords, ALimitOfGpusSaysUntilWhen) {
+  const Reason reason{.cause = Cause::GpuLimit, .needs = {.gpus = 1}};
+  Headroom room = room_with(mona());
+  room.gpus_max = 2;
+  EXPECT_EQ(reason_text(reason, room), "'limits.gpus' lets your runs have 2 GPUs together");
+  room.gpus_max_until = "19:00";
+  EXPECT_EQ(reason_text(reason, room),
+            "'limits.gpus' lets your runs have 2 GPUs together until 19:00");
+}
+
+TEST(NeighbourWords, ADrainedGpuIsSaidToBe) {
+  const Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1, .gpu_memory = gb(1)}};
+  Headroom room = room_with(mona());
+  room.neighbours.clear();
+  room.gpus.front().drained = true;
+  EXPECT_EQ(reason_text(reason, room),
+            "needs 1 GB on its GPU, GPU 0 is drained ('trainyard drain')");
+  EXPECT_EQ(brief_reason_text(reason, room),
+            "needs 1 GB on its GPU, and GPUs with room are drained");
+}
+
+}  // namespace
+}  // namespace trainyard::model

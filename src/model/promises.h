@@ -1,0 +1,103 @@
+// What a yard has promised its tasks of a machine, as it tells its neighbours: the other yards that
+// start tasks there, of whichever user. Plain values.
+//
+// Of each GPU and of the host there are two numbers, as in schedule/ledger.h: what its tasks hold,
+// and what of that was promised and has not been taken yet. What was taken anybody sees who looks
+// at the machine; so the second number is what has to be known beside it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/resources.h"
+
+namespace trainyard::model {
+
+/// Of one GPU, by all tasks of a yard together.
+struct CardPromise {
+  std::string uuid;
+  Bytes memory;  ///< What each was promised or has, whichever is more, in sum.
+  Bytes unused;  ///< What of it was promised and not taken.
+  int tasks = 0;
+  bool whole = false;  ///< One of them has it for its own.
+  /// What they use of it together, and the fewest tasks that one of them lets be there.
+  GpuSharing sharing;
+  std::int64_t since_unix_s = 0;  ///< When the first of them was promised its part.
+
+  friend bool operator==(const CardPromise&, const CardPromise&) = default;
+};
+
+/// Of a machine, by all tasks of a yard together.
+struct HeldPromise {
+  Bytes memory;
+  Bytes unused;
+  Cpus cpus;
+  int tasks = 0;
+  std::int64_t since_unix_s = 0;
+  std::vector<CardPromise> cards;  ///< In order of their UUIDs, each once.
+
+  friend bool operator==(const HeldPromise&, const HeldPromise&) = default;
+};
+
+/// What the oldest task waits for that lacks room.
+struct Want {
+  Bytes memory;
+  Cpus cpus;
+  int gpus = 0;
+  Bytes gpu_memory;  ///< On each; 0: whole ones.
+  /// Since when its yard has waited and got nothing of this kind.
+  std::int64_t since_unix_s = 0;
+
+  friend bool operator==(const Want&, const Want&) = default;
+};
+
+struct Promises {
+  /// When the yard came to the machine, and something random: the smaller is the older.
+  std::string ticket;
+  std::uint32_t run = 0;  ///< Its number; 0: it has none.
+  std::string name;       ///< Of its directory.
+  /// What of the machine its tasks may have in all: another yard for which that is more may count
+  /// these promises as a part of it, and one for which it is less knows nothing of the rest.
+  Bytes memory_total;
+  Cpus cpus_total;
+  HeldPromise held;
+  /// What it is about to hold as well, unless somebody else does.
+  HeldPromise claimed;
+  std::optional<Want> want;
+
+  friend bool operator==(const Promises&, const Promises&) = default;
+};
+
+/// Another yard on the machine.
+struct Neighbour {
+  std::uint32_t user = 0;
+  bool is_ours = false;   ///< Of the same user as we are.
+  std::string user_name;  ///< Empty where that number has none.
+  /// The last midnight here, for the time of day at which something began.
+  std::int64_t midnight_unix_s = 0;
+  /// For how long it has waited, and whether it goes before us where we have as much: it has waited
+  /// longer for it, or as long and is older.
+  Duration waits{0};
+  bool goes_first = false;
+  Promises its;
+
+  friend bool operator==(const Neighbour&, const Neighbour&) = default;
+};
+
+/// "another user's run (alice)", "another user's run (uid 1001)", "your run 46 (sweep)".
+std::string name_of(const Neighbour& neighbour);
+
+/// "02:10", "02:10 yesterday", "02:10, 3 days ago".
+std::string time_of_day(std::int64_t unix_s, const Neighbour& seen_by);
+
+/// Both together; of two that hold the same card the sum.
+HeldPromise sum_of(const HeldPromise& one, const HeldPromise& other);
+
+/// What is promised of a card; nothing where nothing is.
+const CardPromise* find_card(const HeldPromise& held, const std::string& uuid);
+
+}  // namespace trainyard::model

@@ -1,0 +1,104 @@
+// Where the yards of a machine read of each other what they have promised: a directory in memory
+// with a file each, which only its owner writes. Nobody serves it.
+//
+// A yard holds a lock on its own file for life, and hands the descriptor on to guard and keeper: so
+// the lock is held as long as any of its tasks may live, however its processes end, and a lock that
+// is held says across users and namespaces that somebody is there. A file that nobody holds a lock
+// on counts for nothing; its owner's next yard takes it away.
+//
+// What is in others' files is read within limits and believed of nobody else: whose it is, the file
+// system says. What cannot be read is said once. All that is here is a matter of microseconds, as
+// the files are in memory.
+//
+// One thread, and before the keeper is forked: open().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/promises.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::process {
+
+class PromiseBoard {
+ public:
+  /// Files beyond so many are not read: the younger ones.
+  static constexpr std::size_t kFilesMax = 256;
+  /// So often a file is read again that is just being written.
+  static constexpr int kReadsMax = 4;
+
+  /// Where to look: $TRAINYARD_PROMISES alone where that is set ("off": nowhere, no yard sees
+  /// another), else in the memory of this machine.
+  static std::vector<std::string> usual_directories();
+
+  /// Makes a file in the first of these directories where that can be done. An error says of each
+  /// why not.
+  static Result<PromiseBoard> open(const std::vector<std::string>& directories);
+
+  /// What stands in the first of these directories that is there, for who promises nothing: it
+  /// writes nothing, and is nobody's neighbour.
+  struct Other {
+    std::uint32_t user = 0;
+    bool is_ours = false;  ///< The user is ours.
+    model::Promises promises;
+  };
+  static std::vector<Other> look_at(const std::vector<std::string>& directories);
+
+  PromiseBoard(PromiseBoard&&) noexcept = default;
+  PromiseBoard& operator=(PromiseBoard&&) = delete;
+  /// Nothing of ours is promised any more: our file goes. Only once guard and keeper have ended. In
+  /// a fork of this process it stays.
+  ~PromiseBoard();
+
+  /// Of our own file, for guard and keeper to hold.
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+  [[nodiscard]] const std::string& ticket() const { return ticket_; }
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+
+  /// What we promise, from now on.
+  void write(const model::Promises& promises);
+
+  /// What stands in the files of the others that live now, by ticket.
+  std::vector<Other> read();
+
+  /// Lets others write what they are about to.
+  static void let_others_go_on();
+
+  /// What people should know of it, each once.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+
+ private:
+  struct Known {
+    sys::Descriptor file;
+    std::uint32_t user = 0;
+    bool noted = false;
+    std::optional<model::Promises> last;  ///< What could be read of it last.
+  };
+
+  PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file);
+
+  static Result<PromiseBoard> open_in(const std::string& directory);
+  void remove_what_is_left() const;
+  Known* open_other(const std::string& name);
+  std::optional<model::Promises> read_other(const std::string& name, Known& known);
+  void note_once(Known& known, const std::string& name, const std::string& why);
+
+  std::string directory_;
+  std::string ticket_;
+  sys::Descriptor file_;  ///< Closed when it has been moved elsewhere.
+  std::int64_t owner_;    ///< Our process.
+  std::uint64_t sequence_ = 0;
+  bool write_failed_ = false;
+  bool too_many_ = false;
+  std::map<std::string, Known> known_;  ///< By name.
+  std::vector<std::string> notes_;
+};
+
+}  // namespace trainyard::process

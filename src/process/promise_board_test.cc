@@ -1,0 +1,305 @@
+// Yards that read of each other on real files: processes of their own where it matters whose a lock
+// is.
+#include "process/promise_board.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/promises.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+#include "wire/promises_text.h"
+
+namespace trainyard::process {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Board : public ::testing::Test {
+ protected:
+  PromiseBoard open() { return PromiseBoard::open({directory()}).value(); }
+  [[nodiscard]] std::string directory() const { return directory_.path() + "/board"; }
+  [[nodiscard]] std::string path_of(const PromiseBoard& board) const {
+    return directory() + "/" + board.ticket();
+  }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(directory() + "/" + name) << text;
+  }
+
+  sys::TemporaryDirectory directory_;
+};
+
+model::Promises promises(const PromiseBoard& of, Bytes memory) {
+  return {.ticket = of.ticket(), .held = {.memory = memory, .tasks = 1}};
+}
+
+std::vector<Bytes> seen_by(PromiseBoard& board) {
+  std::vector<Bytes> memory;
+  for (const PromiseBoard::Other& other : board.read()) {
+    memory.push_back(other.promises.held.memory);
+  }
+  return memory;
+}
+
+/// A process that has opened a board, promised 3 GB, and waits to be ended.
+class Elsewhere {
+ public:
+  explicit Elsewhere(const std::string& directory, uid_t user = ::getuid()) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      if (user != ::getuid() && ::setresuid(user, user, user) != 0) ::_exit(1);
+      Result<PromiseBoard> board = PromiseBoard::open({directory});
+      if (!board) ::_exit(1);
+      board->write(promises(*board, gb(3)));
+      static_cast<void>(::write(ends[1], "x", 1));
+      for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    char ready = 0;
+    EXPECT_EQ(::read(ends[0], &ready, 1), 1) << "it could not open the board";
+    ::close(ends[0]);
+  }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+  ~Elsewhere() { kill(); }
+
+  void stop() const {
+    ::kill(pid_, SIGSTOP);
+    int status = 0;
+    ::waitpid(pid_, &status, WUNTRACED);
+  }
+  void kill() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST_F(Board, EachReadsWhatTheOthersWriteAndNotItsOwn) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  EXPECT_THAT(seen_by(one), ElementsAre(Bytes{}));
+  other.write(promises(other, gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  other.write(promises(other, mb(1)));
+  EXPECT_THAT(seen_by(one), ElementsAre(mb(1))) << "a shorter text in the place of a longer one";
+  const std::vector<PromiseBoard::Other> others = one.read();
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others.front().user, ::geteuid());
+  EXPECT_TRUE(others.front().is_ours);
+  EXPECT_EQ(others.front().promises, promises(other, mb(1)));
+  EXPECT_THAT(one.take_notes(), IsEmpty());
+}
+
+TEST_F(Board, TheOlderHasTheSmallerTicketAndTheDirectoryIsForAll) {
+  const PromiseBoard one = open();
+  const PromiseBoard other = open();
+  EXPECT_LE(one.ticket().substr(0, 16), other.ticket().substr(0, 16));
+  EXPECT_NE(one.ticket(), other.ticket());
+  struct stat seen{};
+  ASSERT_EQ(::stat(directory().c_str(), &seen), 0);
+  EXPECT_EQ(seen.st_mode & 07777U, 01777U);
+  ASSERT_EQ(::stat(path_of(one).c_str(), &seen), 0);
+  EXPECT_EQ(seen.st_mode & 07777U, 0644U);
+}
+
+TEST_F(Board, WhoHasEndedHasPromisedNothing) {
+  PromiseBoard one = open();
+  {
+    PromiseBoard other = open();
+    other.write(promises(other, gb(2)));
+    EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  }
+  EXPECT_THAT(seen_by(one), IsEmpty());
+  EXPECT_THAT(sys::names_in(directory()), ElementsAre(one.ticket()));
+}
+
+TEST_F(Board, WhoWasKilledHasPromisedNothingAndTheNextTakesItsFileAway) {
+  PromiseBoard one = open();
+  {
+    Elsewhere other(directory());
+    EXPECT_THAT(seen_by(one), ElementsAre(gb(3)));
+    other.kill();
+    EXPECT_THAT(seen_by(one), IsEmpty());
+    EXPECT_THAT(sys::names_in(directory()), SizeIs(2));
+  }
+  const PromiseBoard next = open();
+  EXPECT_THAT(sys::names_in(directory()),
+              ::testing::UnorderedElementsAre(one.ticket(), next.ticket()));
+}
+
+TEST_F(Board, WhoIsStoppedHasPromisedWhatItHad) {
+  PromiseBoard one = open();
+  const Elsewhere other(directory());
+  other.stop();
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(3)));
+}
+
+TEST_F(Board, TheLockIsHeldAsLongAsAnybodyHasTheDescriptor) {
+  PromiseBoard one = open();
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const pid_t yard = ::fork();
+  if (yard == 0) {
+    PromiseBoard board = open();
+    board.write(promises(board, gb(5)));
+    const pid_t its_keeper = ::fork();
+    if (its_keeper == 0) {
+      ::close(ends[1]);
+      for (;;) ::pause();
+    }
+    static_cast<void>(::write(ends[1], &its_keeper, sizeof(its_keeper)));
+    ::close(ends[1]);
+    for (;;) ::pause();
+  }
+  ::close(ends[1]);
+  pid_t its_keeper = 0;
+  ASSERT_EQ(::read(ends[0], &its_keeper, sizeof(its_keeper)),
+            static_cast<ssize_t>(sizeof(its_keeper)));
+  ::close(ends[0]);
+  ::kill(yard, SIGKILL);
+  ::waitpid(yard, nullptr, 0);
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(5))) << "its keeper has tasks to end";
+  ::kill(its_keeper, SIGKILL);
+  // It is nobody's child here: its end shows in that its lock goes.
+  for (int i = 0; i < 100'000 && !seen_by(one).empty(); ++i) PromiseBoard::let_others_go_on();
+  EXPECT_THAT(seen_by(one), IsEmpty());
+}
+
+TEST_F(Board, AnotherUsersFileIsReadAndIsThatUsers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another user";
+  ASSERT_EQ(::chmod(directory_.path().c_str(), 0755), 0);
+  PromiseBoard one = open();
+  constexpr uid_t kNobody = 65534;
+  const Elsewhere other(directory(), kNobody);
+  const std::vector<PromiseBoard::Other> others = one.read();
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others.front().user, kNobody);
+  EXPECT_FALSE(others.front().is_ours);
+  EXPECT_EQ(others.front().promises.held.memory, gb(3));
+}
+
+TEST_F(Board, WhatIsBrokenInAFileThatLivesIsSaidOnceAndWhatWasReadBeforeCounts) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  other.write(promises(other, gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  put(other.ticket(), "nonsense");
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("cannot be read: it is not whole")));
+  other.write(promises(other, gb(4)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(4)));
+}
+
+TEST_F(Board, AFileOfAnotherTicketIsBelievedNothing) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  put(other.ticket(), wire::sealed(wire::to_text({.ticket = "1-a", .held = {.memory = gb(9)}}), 1));
+  EXPECT_THAT(seen_by(one), IsEmpty());
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("it is that of another run")));
+}
+
+TEST_F(Board, AHugeFileIsNotRead) {
+  PromiseBoard one = open();
+  const PromiseBoard other = open();
+  ASSERT_EQ(::truncate(path_of(other).c_str(), off_t{1} << 40U), 0);
+  EXPECT_THAT(seen_by(one), IsEmpty());
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("it has 1099511627776 bytes")));
+}
+
+TEST_F(Board, WhatNobodyHasLockedOrIsNoFileCountsForNothing) {
+  PromiseBoard one = open();
+  const std::string text =
+      wire::sealed(wire::to_text({.ticket = "0-a", .held = {.memory = gb(9)}}), 1);
+  put("0-a", text);
+  put("not-a-ticket", text);
+  std::filesystem::create_symlink("0-a", directory() + "/0-b");
+  std::filesystem::create_directory(directory() + "/0-c");
+  ASSERT_EQ(::mkfifo((directory() + "/0-d").c_str(), 0644), 0);
+  EXPECT_THAT(seen_by(one), IsEmpty());
+  EXPECT_THAT(one.take_notes(), IsEmpty());
+  const PromiseBoard next = open();
+  EXPECT_FALSE(std::filesystem::exists(directory() + "/0-a")) << "ours, and nobody's";
+  EXPECT_TRUE(std::filesystem::exists(directory() + "/not-a-ticket"));
+}
+
+TEST_F(Board, MoreFilesThanAreReadAreSaidToBe) {
+  PromiseBoard one = open();
+  std::vector<PromiseBoard> others;
+  for (std::size_t i = 0; i < PromiseBoard::kFilesMax + 1; ++i) others.push_back(open());
+  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesMax));
+  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesMax));
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("more than 256 runs")));
+}
+
+TEST_F(Board, WhereNoneCanBeMadeItSaysWhyAndTheNextDirectoryIsTaken) {
+  const Result<PromiseBoard> none = PromiseBoard::open({"/nonexistent/board", "/proc/self/board"});
+  ASSERT_FALSE(none.has_value());
+  EXPECT_THAT(none.error().message,
+              HasSubstr("cannot make '/nonexistent/board': no such file or directory; cannot make "
+                        "'/proc/self/board'"));
+  const Result<PromiseBoard> second = PromiseBoard::open({"/nonexistent/board", directory()});
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->directory(), directory());
+}
+
+TEST_F(Board, ADirectoryThatMayNotBeWrittenIsNone) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  std::filesystem::create_directory(directory());
+  ASSERT_EQ(::chmod(directory().c_str(), 0555), 0);
+  EXPECT_FALSE(PromiseBoard::open({directory()}).has_value());
+}
+
+TEST_F(Board, WhoReadsWhileAnotherWritesNeverReadsHalf) {
+  PromiseBoard one = open();
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    PromiseBoard board = open();
+    for (std::int64_t i = 0;; i = (i + 1) % 1'000) {
+      // Both numbers are the same one, in texts of many lengths.
+      board.write({.ticket = board.ticket(),
+                   .name = std::string(static_cast<std::size_t>(i % 60), 'n'),
+                   .held = {.memory = {i * i * i}, .unused = {i * i * i}, .tasks = 1}});
+    }
+  }
+  int read = 0;
+  while (read < 20'000) {
+    for (const PromiseBoard::Other& other : one.read()) {
+      ASSERT_EQ(other.promises.held.memory, other.promises.held.unused);
+      ++read;
+    }
+  }
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace trainyard::process

@@ -1,0 +1,45 @@
+#include "run/neighbours.h"
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "hardware/process_owner.h"
+#include "model/promises.h"
+#include "process/promise_board.h"
+#include "sys/clock.h"
+
+namespace trainyard::run {
+
+Result<std::optional<process::PromiseBoard>> open_promises() {
+  const std::vector<std::string> directories = process::PromiseBoard::usual_directories();
+  if (directories.empty()) return std::nullopt;
+  Result<process::PromiseBoard> board = process::PromiseBoard::open(directories);
+  if (board) return std::optional(*std::move(board));
+  return std::unexpected(
+      std::move(board.error()).in("this run and others here do not see what each has reserved"));
+}
+
+std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others) {
+  const std::int64_t midnight = sys::last_midnight_unix_s();
+  std::vector<model::Neighbour> neighbours;
+  for (process::PromiseBoard::Other& other : others) {
+    neighbours.push_back(
+        {.user = other.user,
+         .is_ours = other.is_ours,
+         .user_name = other.is_ours ? "" : hardware::name_of_user(other.user).value_or(""),
+         .midnight_unix_s = midnight,
+         .its = std::move(other.promises)});
+  }
+  return neighbours;
+}
+
+std::vector<model::Neighbour> yards_here() {
+  return named(process::PromiseBoard::look_at(process::PromiseBoard::usual_directories()));
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,24 @@
+// The other yards on the machine as people are told of them: whose they are, and since when in the
+// time of the day here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "model/promises.h"
+#include "process/promise_board.h"
+
+namespace trainyard::run {
+
+/// A board in the usual place, for YardParts: before the keeper is forked. Nothing where none is
+/// wanted; an error says why none can be had, which no run fails for.
+Result<std::optional<process::PromiseBoard>> open_promises();
+
+/// With the names of their users.
+std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others);
+
+/// All yards of this machine, for who is none of them.
+std::vector<model::Neighbour> yards_here();
+
+}  // namespace trainyard::run

@@ -1,0 +1,238 @@
+#include "run/own_promises.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::run {
+namespace {
+
+/// What one of the two commands that promise something says.
+struct Promised {
+  model::AttemptKey key;
+  const model::Request* promise = nullptr;
+  const std::vector<model::GpuIndex>* gpus = nullptr;
+};
+
+std::optional<Promised> promised_by(const model::Command& command) {
+  if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
+    return Promised{.key = start->key, .promise = &start->promise, .gpus = &start->gpus};
+  }
+  if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
+    return Promised{.key = grant->key, .promise = &grant->promise, .gpus = &grant->gpus};
+  }
+  return std::nullopt;
+}
+
+bool lacks_room(model::Cause cause) {
+  switch (cause) {
+    case model::Cause::Cpus:
+    case model::Cause::Memory:
+    case model::Cause::Gpus:
+    case model::Cause::GpusLinger:
+    case model::Cause::GivesWay:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+OwnPromises::OwnPromises(const model::Capacity& capacity)
+    : gpus_(capacity.gpus), processes_known_(capacity.gpus.size(), true) {}
+
+std::vector<model::AttemptKey> OwnPromises::attempts_of(const model::Decision& decided) {
+  std::vector<model::AttemptKey> keys;
+  for (const model::Command& command : decided.commands) {
+    if (const std::optional<Promised> it = promised_by(command)) keys.push_back(it->key);
+  }
+  return keys;
+}
+
+/// Nothing of a GPU whose UUID nobody knows: it has not answered yet, and is given to nobody.
+void OwnPromises::add_cards(model::HeldPromise& to, const Attempt& attempt) const {
+  for (std::size_t i = 0; i < attempt.gpus.size(); ++i) {
+    const model::Gpu& gpu = gpus_[attempt.gpus[i].value];
+    if (gpu.uuid.empty()) continue;
+    const Bytes measured = i < attempt.measured_on.size() ? attempt.measured_on[i] : Bytes{};
+    model::HeldPromise one;
+    one.cards.push_back({.uuid = gpu.uuid,
+                         .memory = std::max(attempt.each, measured),
+                         .unused = std::max(Bytes{}, attempt.each - measured),
+                         .tasks = 1,
+                         .whole = attempt.each == Bytes{},
+                         .sharing = attempt.sharing,
+                         .since_unix_s = attempt.gpus_since_unix_s});
+    to = model::sum_of(to, one);
+  }
+}
+
+model::HeldPromise OwnPromises::claim_of(const model::Decision& decided) const {
+  model::HeldPromise claim;
+  for (const model::Command& command : decided.commands) {
+    const std::optional<Promised> it = promised_by(command);
+    if (!it) continue;
+    const auto found = attempts_.find(it->key.task);
+    const bool is_known = found != attempts_.end() && found->second.key == it->key;
+    const Attempt before = is_known ? found->second : Attempt{};
+    const Bytes more = std::max(Bytes{}, it->promise->memory - before.memory);
+    claim = model::sum_of(claim, {.memory = more,
+                                  .unused = more,
+                                  .cpus = std::max(model::Cpus{}, it->promise->cpus - before.cpus),
+                                  .tasks = is_known ? 0 : 1,
+                                  .since_unix_s = 0});
+    // One that tries again keeps the GPUs that it has; what it gets more of them it may have.
+    const bool has_gpus = !before.gpus.empty() || it->gpus->empty();
+    if (has_gpus) continue;
+    add_cards(claim, {.key = it->key,
+                      .gpus = *it->gpus,
+                      .each = it->promise->gpu_memory,
+                      .sharing = it->promise->sharing,
+                      .measured_on = {}});
+  }
+  return claim;
+}
+
+void OwnPromises::hold(const model::Decision& decided, Instant at, std::int64_t unix_s) {
+  for (const model::Command& command : decided.commands) {
+    const std::optional<Promised> it = promised_by(command);
+    if (!it) continue;
+    Attempt& attempt = attempts_[it->key.task];
+    if (attempt.key != it->key || attempt.since_unix_s == 0) {
+      attempt = {.key = it->key, .since_unix_s = unix_s};
+    }
+    attempt.memory = it->promise->memory;
+    attempt.cpus = it->promise->cpus;
+    if (!it->gpus->empty()) {
+      if (attempt.gpus != *it->gpus) {
+        attempt.gpus_since_unix_s = unix_s;
+        attempt.measured_on.assign(it->gpus->size(), {});
+        attempt.has_taken = false;
+      }
+      attempt.gpus_at = at;
+      attempt.gpus = *it->gpus;
+      attempt.each = it->promise->gpu_memory;
+      attempt.sharing = it->promise->sharing;
+    }
+    const Kind kind = it->gpus->empty() ? Kind::OfHost : Kind::OfGpus;
+    if (since(kind) != 0) since(kind) = unix_s;
+  }
+}
+
+void OwnPromises::see_gpus(const model::GpusSampled& reading) {
+  for (const model::GpuFound& found : reading.found) gpus_.at(found.gpu.value) = found.what;
+  for (std::size_t i = 0; i < processes_known_.size() && i < reading.gpus.size(); ++i) {
+    processes_known_[i] = reading.gpus[i].processes_known;
+  }
+  for (auto& [task, attempt] : attempts_) {
+    std::ranges::fill(attempt.measured_on, Bytes{});
+  }
+  for (const model::GpuUse& use : reading.uses) {
+    const auto found = attempts_.find(use.key.task);
+    if (found == attempts_.end() || found->second.key != use.key) continue;
+    Attempt& attempt = found->second;
+    for (std::size_t i = 0; i < attempt.gpus.size(); ++i) {
+      if (attempt.gpus[i] == use.gpu) attempt.measured_on[i] += use.memory;
+    }
+    attempt.has_taken = attempt.has_taken || use.memory > Bytes{};
+  }
+}
+
+void OwnPromises::see_reason(const model::ReasonChanged& change, std::int64_t unix_s) {
+  if (lacks_room(change.reason.cause)) {
+    wants_[change.shape] = change.reason;
+  } else {
+    wants_.erase(change.shape);
+  }
+  for (const Kind kind : {Kind::OfHost, Kind::OfGpus}) {
+    if (oldest_want(kind) == nullptr) {
+      since(kind) = 0;
+    } else if (since(kind) == 0) {
+      since(kind) = unix_s;
+    }
+  }
+}
+
+void OwnPromises::see(const model::Event& event, const model::Decision& decided,
+                      std::int64_t unix_s) {
+  if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
+    const auto found = attempts_.find(ended->key.task);
+    if (found != attempts_.end() && found->second.key == ended->key) {
+      // Who has just had something waits from now on.
+      std::int64_t& waits = since(found->second.gpus.empty() ? Kind::OfHost : Kind::OfGpus);
+      if (waits != 0) waits = unix_s;
+      attempts_.erase(found);
+    }
+  } else if (const auto* const sample = std::get_if<model::Sampled>(&event.what)) {
+    for (auto& [task, attempt] : attempts_) attempt.measured = {};
+    for (const model::TaskSample& seen : sample->tasks) {
+      const auto found = attempts_.find(seen.key.task);
+      if (found != attempts_.end() && found->second.key == seen.key) {
+        found->second.measured = seen.memory;
+      }
+    }
+  } else if (const auto* const gpus = std::get_if<model::GpusSampled>(&event.what)) {
+    see_gpus(*gpus);
+  }
+  for (const model::Change& change : decided.changes) {
+    if (const auto* const reason = std::get_if<model::ReasonChanged>(&change)) {
+      see_reason(*reason, unix_s);
+    }
+  }
+}
+
+bool OwnPromises::is_idle(const Attempt& attempt, Instant at) const {
+  if (attempt.gpus.empty() || attempt.has_taken || at - attempt.gpus_at < kIdleMax) return false;
+  return std::ranges::all_of(attempt.gpus,
+                             [this](model::GpuIndex gpu) { return processes_known_[gpu.value]; });
+}
+
+model::HeldPromise OwnPromises::held(Instant at) const {
+  model::HeldPromise held;
+  for (const auto& [task, attempt] : attempts_) {
+    held.memory += std::max(attempt.memory, attempt.measured);
+    held.unused += std::max(Bytes{}, attempt.memory - attempt.measured);
+    held.cpus = held.cpus + attempt.cpus;
+    ++held.tasks;
+    const bool first = held.since_unix_s == 0 || attempt.since_unix_s < held.since_unix_s;
+    if (first) held.since_unix_s = attempt.since_unix_s;
+    if (!is_idle(attempt, at)) add_cards(held, attempt);
+  }
+  return held;
+}
+
+const model::Reason* OwnPromises::oldest_want(Kind kind) const {
+  const auto found = std::ranges::find_if(wants_, [kind](const auto& it) {
+    return (it.second.needs.gpus > 0) == (kind == Kind::OfGpus);
+  });
+  return found == wants_.end() ? nullptr : &found->second;
+}
+
+std::optional<model::Want> OwnPromises::want() const {
+  for (const Kind kind : {Kind::OfGpus, Kind::OfHost}) {
+    const model::Reason* const reason = oldest_want(kind);
+    if (reason == nullptr) continue;
+    return model::Want{.memory = reason->needs.memory,
+                       .cpus = reason->needs.cpus,
+                       .gpus = reason->needs.gpus,
+                       .gpu_memory = reason->needs.gpu_memory,
+                       .since_unix_s = since_.at(static_cast<std::size_t>(kind))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,76 @@
+// What a yard has promised its tasks, followed by what it decides and hears: what its neighbours
+// read of it. Pure: it is told the time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::run {
+
+class OwnPromises {
+ public:
+  /// A promise of a GPU of which nothing was taken for so long is no promise to neighbours.
+  static constexpr Duration kIdleMax{900'000};
+
+  explicit OwnPromises(const model::Capacity& capacity);
+
+  /// What a decision would add.
+  [[nodiscard]] model::HeldPromise claim_of(const model::Decision& decided) const;
+  /// The attempts of which that is.
+  static std::vector<model::AttemptKey> attempts_of(const model::Decision& decided);
+  /// It is held from now on.
+  void hold(const model::Decision& decided, Instant at, std::int64_t unix_s);
+
+  /// What has happened, and what was decided about it; what it starts is held already.
+  void see(const model::Event& event, const model::Decision& decided, std::int64_t unix_s);
+
+  [[nodiscard]] model::HeldPromise held(Instant at) const;
+  /// Of those that want GPUs, or else of the others.
+  [[nodiscard]] std::optional<model::Want> want() const;
+
+ private:
+  struct Attempt {
+    model::AttemptKey key;
+    Bytes memory;
+    Bytes measured;  ///< At the last reading.
+    model::Cpus cpus;
+    std::int64_t since_unix_s = 0;
+    std::vector<model::GpuIndex> gpus;
+    Bytes each;  ///< On each of them; 0: they are its own.
+    model::GpuSharing sharing;
+    std::vector<Bytes> measured_on;  ///< In the order of `gpus`.
+    Instant gpus_at;                 ///< When it was promised them.
+    bool has_taken = false;          ///< Anything of any of them, ever.
+    std::int64_t gpus_since_unix_s = 0;
+  };
+  enum class Kind : std::uint8_t { OfHost, OfGpus };
+
+  [[nodiscard]] bool is_idle(const Attempt& attempt, Instant at) const;
+  void add_cards(model::HeldPromise& to, const Attempt& attempt) const;
+  void see_gpus(const model::GpusSampled& reading);
+  void see_reason(const model::ReasonChanged& change, std::int64_t unix_s);
+  [[nodiscard]] const model::Reason* oldest_want(Kind kind) const;
+  std::int64_t& since(Kind kind) { return since_.at(static_cast<std::size_t>(kind)); }
+
+  std::vector<model::Gpu> gpus_;
+  std::vector<bool> processes_known_;  ///< By GPU: the driver says who has what.
+  std::map<model::TaskIndex, Attempt> attempts_;
+  std::map<model::ShapeIndex, model::Reason> wants_;  ///< Of those that lack room.
+  /// Since when something of a kind was wanted, and nothing of it was started or has ended.
+  std::array<std::int64_t, 2> since_{};
+};
+
+}  // namespace trainyard::run

@@ -1,0 +1,134 @@
+#include "run/shared_ledger.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/turn.h"
+#include "run/machine.h"
+#include "run/own_promises.h"
+#include "schedule/claim.h"
+
+namespace trainyard::run {
+namespace {
+
+/// What it is worth to decide for anew.
+void keep_what_matters(model::HeldPromise& held) {
+  held.unused = {};
+  for (model::CardPromise& card : held.cards) card.unused = {};
+}
+
+std::vector<model::Neighbour> what_matters(std::vector<model::Neighbour> neighbours) {
+  for (model::Neighbour& it : neighbours) {
+    it.waits = {};
+    keep_what_matters(it.its.held);
+    keep_what_matters(it.its.claimed);
+  }
+  return neighbours;
+}
+
+}  // namespace
+
+SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const Options& options)
+    : board_(std::move(board)),
+      own_(capacity),
+      base_{.ticket = options.ticket,
+            .run = options.run,
+            .name = options.name,
+            .memory_total = capacity.memory,
+            .cpus_total = capacity.cpus,
+            .held = {},
+            .claimed = {},
+            .want = {}} {
+  publish(promises({}));
+}
+
+model::Promises SharedLedger::promises(Instant at) const {
+  model::Promises now = base_;
+  now.held = own_.held(at);
+  now.want = own_.want();
+  return now;
+}
+
+void SharedLedger::publish(const model::Promises& promises) {
+  if (written_ == promises) return;
+  board_.write(promises);
+  written_ = promises;
+}
+
+std::vector<model::Neighbour> SharedLedger::read() {
+  constexpr std::int64_t kMilliseconds = 1'000;
+  const std::int64_t now = board_.unix_s();
+  const std::optional<model::Want> ours = own_.want();
+  std::vector<model::Neighbour> neighbours = board_.read();
+  for (model::Neighbour& it : neighbours) {
+    if (!it.its.want) continue;
+    const std::int64_t since = it.its.want->since_unix_s;
+    it.waits = Duration(kMilliseconds * std::max<std::int64_t>(now - since, 0));
+    it.goes_first =
+        !ours || std::tie(since, it.its.ticket) < std::tie(ours->since_unix_s, base_.ticket);
+  }
+  return neighbours;
+}
+
+std::optional<model::ClaimRefused> SharedLedger::claim(const Claim& claim) {
+  const std::int64_t unix_s = board_.unix_s();
+  model::HeldPromise fresh = own_.claim_of(claim.decided);
+  if (fresh == model::HeldPromise{}) {
+    own_.hold(claim.decided, claim.at, unix_s);
+    return std::nullopt;
+  }
+  model::Promises wanted = promises(claim.at);
+  wanted.claimed = fresh;
+  publish(wanted);
+  const model::Headroom left = claim.left();
+  std::vector<model::Neighbour> now;
+  for (int looks = 0; looks < kLooksMax; ++looks) {
+    if (looks > 0) board_.pause();
+    now = read();
+    const schedule::ClaimVerdict verdict = schedule::judge_claim({.ticket = base_.ticket,
+                                                                  .claim = fresh,
+                                                                  .left = left,
+                                                                  .then = left.neighbours,
+                                                                  .now = now});
+    if (verdict == schedule::ClaimVerdict::Keep) {
+      own_.hold(claim.decided, claim.at, unix_s);
+      publish(promises(claim.at));
+      return std::nullopt;
+    }
+    if (verdict == schedule::ClaimVerdict::Withdraw) break;
+  }
+  publish(promises(claim.at));
+  told_ = now;
+  return model::ClaimRefused{.attempts = OwnPromises::attempts_of(claim.decided),
+                             .neighbours = std::move(now),
+                             .no_more = claim.round >= Machine::kClaimRoundsMax};
+}
+
+void SharedLedger::see(const model::Turn& turn) {
+  const std::int64_t unix_s = board_.unix_s();
+  for (std::size_t i = 0; i < turn.events.size(); ++i) {
+    own_.see(turn.events[i], turn.decisions[i], unix_s);
+    at_ = turn.events[i].at;
+  }
+  publish(promises(at_));
+}
+
+std::optional<model::NeighboursSeen> SharedLedger::look(Look look) {
+  std::vector<model::Neighbour> now = read();
+  const bool is_new = look.thorough ? now != told_ : what_matters(now) != what_matters(told_);
+  if (!is_new) return std::nullopt;
+  told_ = now;
+  return model::NeighboursSeen{.neighbours = std::move(now)};
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,182 @@
+// Two ledgers of one machine, on a board that is a list in memory.
+#include "run/shared_ledger.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/turn.h"
+#include "model/waiting.h"
+#include "run/machine.h"
+
+namespace trainyard::run {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const model::Capacity kLedgersMachine{
+    .memory = gb(10), .cpus = model::cpus(8), .gpus = {{.uuid = "GPU-0", .memory = gb(10)}}};
+
+class Ledgers : public ::testing::Test {
+ protected:
+  SharedLedger make(const std::string& ticket) {
+    return {{.write =
+                 [this, ticket](const model::Promises& promises) {
+                   files[ticket] = promises;
+                   ++writes;
+                 },
+             .read =
+                 [this, ticket] {
+                   std::vector<model::Neighbour> others;
+                   for (const auto& [name, its] : files) {
+                     if (name != ticket) others.push_back({.user = 1001, .its = its});
+                   }
+                   return others;
+                 },
+             .pause =
+                 [this] {
+                   ++pauses;
+                   if (while_paused) while_paused();
+                 },
+             .unix_s = [this] { return now; }},
+            kLedgersMachine,
+            {.ticket = ticket, .run = 7, .name = "sweep"}};
+  }
+
+  /// A start of 6 GB, as a scheduler decides it that knows nobody.
+  std::optional<model::ClaimRefused> claim(SharedLedger& ledger, int round = 1) {
+    const model::Decision decided{
+        .commands = {model::StartAttempt{.key = {}, .promise = {.memory = gb(6)}}}};
+    const model::Headroom left{.memory_free = gb(4)};
+    return ledger.claim(
+        {.decided = decided, .left = [&] { return left; }, .at = {}, .round = round});
+  }
+
+  std::map<std::string, model::Promises> files;
+  std::function<void()> while_paused;
+  std::int64_t now = 100;
+  int writes = 0;
+  int pauses = 0;
+};
+
+TEST_F(Ledgers, AFileSaysWhoseItIsFromTheBeginning) {
+  const SharedLedger ledger = make("1");
+  EXPECT_EQ(files.at("1"), (model::Promises{.ticket = "1",
+                                            .run = 7,
+                                            .name = "sweep",
+                                            .memory_total = gb(10),
+                                            .cpus_total = model::cpus(8)}));
+}
+
+TEST_F(Ledgers, WhatIsFreeIsHeldAndTheOtherIsRefusedIt) {
+  SharedLedger one = make("1");
+  SharedLedger other = make("2");
+  EXPECT_EQ(claim(one), std::nullopt);
+  EXPECT_EQ(files.at("1").held.memory, gb(6));
+  EXPECT_EQ(files.at("1").claimed, model::HeldPromise{});
+  const std::optional<model::ClaimRefused> refused = claim(other);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_THAT(refused->attempts, ElementsAre(model::AttemptKey{}));
+  ASSERT_THAT(refused->neighbours, SizeIs(1));
+  EXPECT_EQ(refused->neighbours.front().its, files.at("1"));
+  EXPECT_FALSE(refused->no_more);
+  EXPECT_EQ(files.at("2").held, model::HeldPromise{});
+  EXPECT_EQ(files.at("2").claimed, model::HeldPromise{});
+  EXPECT_TRUE(claim(other, Machine::kClaimRoundsMax)->no_more);
+}
+
+TEST_F(Ledgers, WhoClaimsBesideAnOlderOneLetsGoAtOnce) {
+  SharedLedger ledger = make("2");
+  files["1"] = {.ticket = "1", .claimed = {.memory = gb(6), .tasks = 1}};
+  EXPECT_TRUE(claim(ledger).has_value());
+  EXPECT_EQ(pauses, 0);
+}
+
+TEST_F(Ledgers, WhoClaimsBesideAYoungerOneWaitsForItToLetGo) {
+  SharedLedger ledger = make("1");
+  files["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
+  while_paused = [this] {
+    if (pauses == 3) files["2"].claimed = {};
+  };
+  EXPECT_EQ(claim(ledger), std::nullopt);
+  EXPECT_EQ(pauses, 3);
+}
+
+TEST_F(Ledgers, AYoungerOneThatIsStoppedInTheMiddleIsNotWaitedForLong) {
+  SharedLedger ledger = make("1");
+  files["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
+  const std::optional<model::ClaimRefused> refused = claim(ledger);
+  ASSERT_TRUE(refused.has_value());
+  EXPECT_EQ(pauses, SharedLedger::kLooksMax - 1);
+  EXPECT_EQ(refused->neighbours.front().its.claimed.memory, gb(6)) << "it counts as held";
+}
+
+TEST_F(Ledgers, TheOthersAreToldOfOnceAndAgainWhereSomethingMattersThatIsNew) {
+  SharedLedger ledger = make("1");
+  EXPECT_EQ(ledger.look({.thorough = true}), std::nullopt) << "nobody is there";
+  files["2"] = {.ticket = "2", .held = {.memory = gb(6), .unused = gb(6), .tasks = 1}};
+  EXPECT_THAT(ledger.look({.thorough = true})->neighbours, SizeIs(1));
+  EXPECT_EQ(ledger.look({.thorough = true}), std::nullopt);
+  files["2"].held.unused = gb(1);
+  EXPECT_EQ(ledger.look({.thorough = false}), std::nullopt) << "that is for the next reading";
+  EXPECT_TRUE(ledger.look({.thorough = true}).has_value());
+  files["2"].held.memory = gb(5);
+  EXPECT_TRUE(ledger.look({.thorough = false}).has_value());
+  files.erase("2");
+  EXPECT_THAT(ledger.look({.thorough = false})->neighbours, IsEmpty());
+}
+
+TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
+  SharedLedger ledger = make("2");
+  files["1"] = {.ticket = "1", .want = model::Want{.gpus = 1, .since_unix_s = 40}};
+  std::vector<model::Neighbour> seen = ledger.look({.thorough = true})->neighbours;
+  EXPECT_EQ(seen.front().waits, Duration{60'000});
+  EXPECT_TRUE(seen.front().goes_first) << "we want nothing";
+  EXPECT_FALSE(ledger.is_worth_a_look());
+
+  model::Turn turn;
+  turn.events.push_back({.at = {}, .what = model::TimePassed{}});
+  turn.decisions.push_back({.changes = {model::ReasonChanged{
+                                .reason = {.cause = model::Cause::Gpus, .needs = {.gpus = 1}}}}});
+  now = 40;
+  ledger.see(turn);
+  EXPECT_EQ(files.at("2").want, (model::Want{.gpus = 1, .since_unix_s = 40}));
+  EXPECT_TRUE(ledger.is_worth_a_look());
+  seen = ledger.look({.thorough = true})->neighbours;
+  EXPECT_TRUE(seen.front().goes_first) << "as long, and older";
+  files["1"].want->since_unix_s = 41;
+  EXPECT_FALSE(ledger.look({.thorough = true})->neighbours.front().goes_first);
+}
+
+TEST_F(Ledgers, WhatHasEndedIsFreeToOthersOnceThatIsWrittenDown) {
+  SharedLedger ledger = make("1");
+  EXPECT_EQ(claim(ledger), std::nullopt);
+  model::Turn turn;
+  turn.events.push_back({.at = {}, .what = model::AttemptEnded{.key = {}}});
+  turn.decisions.emplace_back();
+  ledger.see(turn);
+  EXPECT_EQ(files.at("1").held, model::HeldPromise{});
+  const int before = writes;
+  turn.events = {{.at = {}, .what = model::TimePassed{}}};
+  ledger.see(turn);
+  EXPECT_EQ(writes, before) << "what has not changed is not written again";
+}
+
+}  // namespace
+}  // namespace trainyard::run

@@ -1,0 +1,193 @@
+#include "schedule/neighbours.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+
+namespace trainyard::schedule {
+namespace {
+
+double part_of(std::int64_t some, std::int64_t all) {
+  return all <= 0 ? 0 : static_cast<double>(some) / static_cast<double>(all);
+}
+
+/// As exact as both sides see it alike.
+std::int64_t thousandths(double value) { return std::llround(1000 * value); }
+
+bool holds_of(const model::Promises& its, bool on_gpus) {
+  const model::HeldPromise held = model::sum_of(its.held, its.claimed);
+  return on_gpus ? !held.cards.empty() : held.tasks > 0;
+}
+
+bool wants_of(const model::Promises& its, bool on_gpus) {
+  return its.want && (its.want->gpus > 0) == on_gpus;
+}
+
+}  // namespace
+
+NeighbourBook::NeighbourBook(const model::Capacity& capacity)
+    : capacity_(capacity), cards_(capacity.gpus.size()) {}
+
+void NeighbourBook::learn(model::GpuIndex gpu, const model::Gpu& what) {
+  capacity_.gpus[gpu.value] = what;
+  add_up();
+}
+
+void NeighbourBook::see(std::vector<model::Neighbour> neighbours) {
+  all_ = std::move(neighbours);
+  const auto is_here = [this](const std::string& ticket) {
+    return std::ranges::any_of(all_, [&](const auto& it) { return it.its.ticket == ticket; });
+  };
+  std::erase_if(at_reading_, [&](const auto& it) { return !is_here(it.first); });
+  std::erase_if(given_way_, [&](const auto& it) { return !is_here(it.first); });
+  add_up();
+}
+
+void NeighbourBook::host_was_read() {
+  for (const model::Neighbour& it : all_) at_reading_[it.its.ticket].unused = it.its.held.unused;
+  add_up();
+}
+
+void NeighbourBook::gpus_were_read() {
+  for (const model::Neighbour& it : all_) {
+    std::vector<Bytes>& of_cards = at_reading_[it.its.ticket].of_cards;
+    of_cards.assign(cards_.size(), {});
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      const auto* const card = model::find_card(it.its.held, capacity_.gpus[i].uuid);
+      if (card != nullptr) of_cards[i] = card->unused;
+    }
+  }
+  add_up();
+}
+
+/// One that may have more than we may has a part of what we know nothing of.
+bool NeighbourBook::counts_memory(const model::Promises& its) const {
+  return its.memory_total <= capacity_.memory;
+}
+bool NeighbourBook::counts_cpus(const model::Promises& its) const {
+  return its.cpus_total <= capacity_.cpus;
+}
+
+void NeighbourBook::add_up() {
+  host_ = {};
+  std::ranges::fill(cards_, CardNeighbours{});
+  for (const model::Neighbour& it : all_) {
+    const model::HeldPromise held = model::sum_of(it.its.held, it.its.claimed);
+    const auto seen = at_reading_.find(it.its.ticket);
+    const bool known = seen != at_reading_.end();
+    if (counts_memory(it.its)) {
+      const Bytes before = known ? seen->second.unused : Bytes{};
+      host_.memory += held.memory;
+      host_.unused += std::min(held.memory, std::max(held.unused, before));
+    }
+    if (counts_cpus(it.its)) host_.cpus = host_.cpus + held.cpus;
+    for (std::size_t i = 0; i < cards_.size(); ++i) {
+      const std::string& uuid = capacity_.gpus[i].uuid;
+      const auto* const card = uuid.empty() ? nullptr : model::find_card(held, uuid);
+      if (card == nullptr) continue;
+      const bool seen_so = known && i < seen->second.of_cards.size();
+      const Bytes before = seen_so ? seen->second.of_cards[i] : Bytes{};
+      CardNeighbours& sum = cards_[i];
+      sum.memory += card->memory;
+      sum.unused += std::min(card->memory, std::max(card->unused, before));
+      sum.tasks += card->tasks;
+      sum.whole = sum.whole || card->whole;
+      sum.ours = sum.ours || it.is_ours;
+      sum.sharing.utilization += card->sharing.utilization;
+      const int most = card->sharing.max_per_gpu;
+      const bool fewer = sum.sharing.max_per_gpu == 0 || most < sum.sharing.max_per_gpu;
+      if (most > 0 && fewer) sum.sharing.max_per_gpu = most;
+    }
+  }
+}
+
+double NeighbourBook::size_of(const model::Request& request, const GpuSet& gpus) const {
+  if (request.gpus == 0) {
+    return std::max(part_of(request.cpus.milli, capacity_.cpus.milli),
+                    part_of(request.memory.count, capacity_.memory.count));
+  }
+  if (model::wants_whole_gpus(request)) return request.gpus;
+  double size = 0;
+  for (const model::GpuIndex gpu : gpus) {
+    size += part_of(request.gpu_memory.count, capacity_.gpus[gpu.value].memory.count);
+  }
+  return size;
+}
+
+double NeighbourBook::holding_of(const model::Promises& its, bool on_gpus) const {
+  const model::HeldPromise held = model::sum_of(its.held, its.claimed);
+  if (!on_gpus) {
+    return std::max(part_of(held.cpus.milli, capacity_.cpus.milli),
+                    part_of(held.memory.count, capacity_.memory.count));
+  }
+  double size = 0;
+  for (const model::Gpu& gpu : capacity_.gpus) {
+    const auto* const card = model::find_card(held, gpu.uuid);
+    if (card == nullptr) continue;
+    size += card->whole ? 1 : std::min(1.0, part_of(card->memory.count, gpu.memory.count));
+  }
+  return size;
+}
+
+/// Of a neighbour, or our own where it is none.
+double NeighbourBook::share_of(const model::Neighbour* who, bool on_gpus) const {
+  // Whoever holds or wants some of it, by user; we ourselves are about to.
+  std::map<std::uint32_t, int> runs;
+  int runs_of_ours = 1;
+  for (const model::Neighbour& it : all_) {
+    if (!holds_of(it.its, on_gpus) && !wants_of(it.its, on_gpus)) continue;
+    ++(it.is_ours ? runs_of_ours : runs[it.user]);
+  }
+  const double all = on_gpus ? static_cast<double>(capacity_.gpus.size()) : 1.0;
+  const double of_user = all / static_cast<double>(runs.size() + 1);
+  const bool ours = who == nullptr || who->is_ours;
+  return of_user / (ours ? runs_of_ours : runs.at(who->user));
+}
+
+/// One of the GPUs that would be taken is large enough for it; of the host it takes any part.
+bool NeighbourBook::could_use(const model::Want& want, const Starter& starter) const {
+  if (want.gpus == 0) return true;
+  return std::ranges::any_of(starter.gpus, [&](model::GpuIndex gpu) {
+    return want.gpu_memory <= capacity_.gpus[gpu.value].memory;
+  });
+}
+
+bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
+  if (all_.empty()) return false;
+  const bool on_gpus = starter.request.gpus > 0;
+  const double share = share_of(nullptr, on_gpus);
+  const bool too_much =
+      thousandths(starter.has + size_of(starter.request, starter.gpus)) > thousandths(share);
+  for (const model::Neighbour& it : all_) {
+    if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
+    if (!could_use(*it.its.want, starter)) continue;
+    const bool waits_long = it.waits >= kLongWait && it.goes_first;
+    const std::int64_t its_part = thousandths(holding_of(it.its, on_gpus) / share_of(&it, on_gpus));
+    const std::int64_t our_part = thousandths(starter.has / share);
+    const bool before_us = its_part < our_part || (its_part == our_part && it.goes_first);
+    if (!waits_long && !(too_much && before_us)) continue;
+    GivenWay& given =
+        given_way_.try_emplace(it.its.ticket, GivenWay{.since_unix_s = -1}).first->second;
+    if (given.since_unix_s != it.its.want->since_unix_s) {
+      given = {.since_unix_s = it.its.want->since_unix_s, .first = at};
+    }
+    if (at - given.first < kPatience) return true;
+  }
+  return false;
+}
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,113 @@
+// What the other yards on the machine hold of it, and whose turn it is when something comes free.
+//
+// What they hold is counted by both of our ledgers as what our own tasks hold is. What of it they
+// have not taken counts until a reading of the machine is younger than their word that they have:
+// in between, it is in neither.
+//
+// Whose turn it is: each user has the same share of the GPUs (or of the CPUs and the memory), each
+// run of a user the same part of that. Who has more gives way to who has less and waits, as far as
+// that one could do with what is free; of two that have as much, to who has waited longer. Who has
+// waited for very long is let through whatever its share is. Nobody gives way to the same wait for
+// ever.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "schedule/gpu_room.h"
+
+namespace trainyard::schedule {
+
+/// What neighbours hold of one GPU.
+struct CardNeighbours {
+  Bytes memory;
+  Bytes unused;
+  int tasks = 0;
+  bool whole = false;
+  model::GpuSharing sharing;
+  bool ours = false;  ///< Another run of our own user is among them.
+
+  friend bool operator==(const CardNeighbours&, const CardNeighbours&) = default;
+};
+
+/// And of the host.
+struct HostNeighbours {
+  Bytes memory;
+  Bytes unused;
+  model::Cpus cpus;
+
+  friend bool operator==(const HostNeighbours&, const HostNeighbours&) = default;
+};
+
+class NeighbourBook {
+ public:
+  /// Who has waited for so long is let through, whatever its share is.
+  static constexpr Duration kLongWait{600'000};
+  /// Nobody gives way to the same wait for longer than this.
+  static constexpr Duration kPatience{900'000};
+  /// Who waits for less than this may have been told of room already.
+  static constexpr Duration kFreshWait{1'000};
+
+  explicit NeighbourBook(const model::Capacity& capacity);
+
+  void learn(model::GpuIndex gpu, const model::Gpu& what);
+  /// All that there are.
+  void see(std::vector<model::Neighbour> neighbours);
+  /// The machine was looked at; the GPUs were: what neighbours had taken by then is in it.
+  void host_was_read();
+  void gpus_were_read();
+
+  [[nodiscard]] const std::vector<model::Neighbour>& all() const { return all_; }
+  [[nodiscard]] const HostNeighbours& on_host() const { return host_; }
+  /// By GPU.
+  [[nodiscard]] std::span<const CardNeighbours> on_cards() const { return cards_; }
+
+  /// Somebody who would start something, and what they have. Of tasks on GPUs in GPUs (half the
+  /// memory of one is half a GPU), of others as a part of the machine.
+  struct Starter {
+    model::Request request;
+    GpuSet gpus;     ///< That it would get.
+    double has = 0;  ///< All that our tasks hold, without it.
+  };
+  /// Whether it is somebody else's turn.
+  [[nodiscard]] bool gives_way(const Starter& starter, Instant at);
+
+  /// What one task takes of the machine, as Starter::has counts.
+  [[nodiscard]] double size_of(const model::Request& request, const GpuSet& gpus) const;
+
+ private:
+  struct Seen {
+    Bytes unused;
+    std::vector<Bytes> of_cards;  ///< By GPU.
+  };
+  [[nodiscard]] bool counts_memory(const model::Promises& its) const;
+  [[nodiscard]] bool counts_cpus(const model::Promises& its) const;
+  [[nodiscard]] double holding_of(const model::Promises& its, bool on_gpus) const;
+  [[nodiscard]] double share_of(const model::Neighbour* who, bool on_gpus) const;
+  [[nodiscard]] bool could_use(const model::Want& want, const Starter& starter) const;
+  void add_up();
+
+  model::Capacity capacity_;
+  std::vector<model::Neighbour> all_;
+  HostNeighbours host_;
+  std::vector<CardNeighbours> cards_;
+  /// By ticket: what each had not taken when the machine was last looked at.
+  std::map<std::string, Seen> at_reading_;
+  /// By ticket: since when we give way to its wait that began then.
+  struct GivenWay {
+    std::int64_t since_unix_s = 0;
+    Instant first;
+  };
+  std::map<std::string, GivenWay> given_way_;
+};
+
+}  // namespace trainyard::schedule

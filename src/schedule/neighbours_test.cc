@@ -1,0 +1,180 @@
+#include "schedule/neighbours.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule {
+namespace {
+
+const model::Capacity kFourCards{.memory = gb(64),
+                                 .cpus = model::cpus(8),
+                                 .gpus = {{.uuid = "GPU-0", .memory = gb(10)},
+                                          {.uuid = "GPU-1", .memory = gb(10)},
+                                          {.uuid = "GPU-2", .memory = gb(10)},
+                                          {.uuid = "GPU-3", .memory = gb(10)}}};
+
+/// It has these cards for itself.
+model::Neighbour with_cards(std::string ticket, std::uint32_t user,
+                            std::vector<std::string> cards) {
+  model::Neighbour it{.user = user, .is_ours = user == 0, .its = {.ticket = std::move(ticket)}};
+  for (std::string& uuid : cards) {
+    it.its.held.cards.push_back({.uuid = std::move(uuid), .tasks = 1, .whole = true});
+    ++it.its.held.tasks;
+  }
+  return it;
+}
+
+model::Neighbour waiting(model::Neighbour it, Duration waits, bool goes_first) {
+  it.its.want = model::Want{.gpus = 1, .since_unix_s = 7};
+  it.waits = waits;
+  it.goes_first = goes_first;
+  return it;
+}
+
+NeighbourBook::Starter starter(double has) {
+  return {.request = {.gpus = 1}, .gpus = {{3}}, .has = has};
+}
+
+constexpr Duration kMinute{60'000};
+
+TEST(NeighbourBook, AddsUpWhatAllHoldAndAreAboutToHold) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour one{.its = {.ticket = "1",
+                               .held = {.memory = gb(3), .unused = gb(1), .cpus = model::cpus(2)},
+                               .claimed = {.memory = gb(2), .unused = gb(2)}}};
+  one.its.claimed.cards = {{.uuid = "GPU-1", .memory = gb(4), .unused = gb(4), .tasks = 1}};
+  book.see({one, with_cards("2", 7, {"GPU-0", "GPU-unknown"})});
+  EXPECT_EQ(book.on_host(),
+            (HostNeighbours{.memory = gb(5), .unused = gb(3), .cpus = model::cpus(2)}));
+  EXPECT_EQ(book.on_cards()[0], (CardNeighbours{.tasks = 1, .whole = true}));
+  EXPECT_EQ(book.on_cards()[1], (CardNeighbours{.memory = gb(4), .unused = gb(4), .tasks = 1}));
+  EXPECT_EQ(book.on_cards()[2], CardNeighbours{});
+}
+
+TEST(NeighbourBook, WhatIsSaidToBeTakenCountsAsUntakenUntilTheMachineWasLookedAt) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour one{.its = {.ticket = "1", .held = {.memory = gb(8), .unused = gb(8)}}};
+  book.see({one});
+  book.host_was_read();
+  one.its.held.unused = gb(1);
+  book.see({one});
+  EXPECT_EQ(book.on_host().unused, gb(8)) << "the last reading shows nothing of it yet";
+  book.host_was_read();
+  EXPECT_EQ(book.on_host().unused, gb(1));
+  one.its.held = {};
+  book.see({one});
+  EXPECT_EQ(book.on_host().unused, Bytes{}) << "what it does not hold any more it will not take";
+}
+
+TEST(NeighbourBook, TheSameOfGpus) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour one{.its = {.ticket = "1"}};
+  one.its.held.cards = {{.uuid = "GPU-2", .memory = gb(8), .unused = gb(8), .tasks = 1}};
+  book.see({one});
+  book.gpus_were_read();
+  one.its.held.cards.front().unused = {};
+  book.see({one});
+  EXPECT_EQ(book.on_cards()[2].unused, gb(8));
+  book.gpus_were_read();
+  EXPECT_EQ(book.on_cards()[2].unused, Bytes{});
+}
+
+TEST(NeighbourBook, WhoMayHaveMoreThanWeIsNotCountedInWhatWeMayHave) {
+  NeighbourBook book(kFourCards);
+  book.see({{.its = {.ticket = "1",
+                     .memory_total = gb(65),
+                     .cpus_total = model::cpus(8),
+                     .held = {.memory = gb(60), .cpus = model::cpus(3)}}}});
+  EXPECT_EQ(book.on_host(), (HostNeighbours{.cpus = model::cpus(3)}));
+}
+
+TEST(Fairness, WhoHasMoreThanItsShareGivesWayToWhoWaitsWithLess) {
+  NeighbourBook book(kFourCards);
+  EXPECT_FALSE(book.gives_way(starter(3), at(0))) << "nobody is there";
+  book.see({waiting(with_cards("9", 7, {}), kMinute, false)});
+  EXPECT_TRUE(book.gives_way(starter(2), at(0))) << "two users, two cards each";
+  EXPECT_FALSE(book.gives_way(starter(1), at(0))) << "the second is within our share";
+  book.see({with_cards("9", 7, {})});
+  EXPECT_FALSE(book.gives_way(starter(3), at(0))) << "it does not wait";
+}
+
+TEST(Fairness, AUserHasTheSameShareWithTwoRunsAsWithOne) {
+  NeighbourBook book(kFourCards);
+  // Two runs of another user beside ours, who has one each of its two cards.
+  book.see({with_cards("1", 7, {"GPU-0"}), waiting(with_cards("2", 7, {"GPU-1"}), kMinute, true)});
+  EXPECT_FALSE(book.gives_way(starter(1), at(0))) << "two of four are ours";
+  // Another run of ours: one card each is our share.
+  book.see({waiting(with_cards("1", 0, {}), kMinute, true), with_cards("2", 7, {"GPU-1"})});
+  EXPECT_TRUE(book.gives_way(starter(1), at(0)));
+}
+
+TEST(Fairness, OfTwoWithAsMuchTheOneGoesFirstThatHasWaitedLonger) {
+  const model::Capacity one_card{
+      .memory = gb(64), .cpus = model::cpus(8), .gpus = {{.uuid = "GPU-0", .memory = gb(10)}}};
+  NeighbourBook book(one_card);
+  const NeighbourBook::Starter we{.request = {.gpus = 1}, .gpus = {{0}}, .has = 0};
+  book.see({waiting(with_cards("9", 7, {}), kMinute, true)});
+  EXPECT_TRUE(book.gives_way(we, at(0)));
+  book.see({waiting(with_cards("9", 7, {}), kMinute, false)});
+  EXPECT_FALSE(book.gives_way(we, at(0)));
+}
+
+TEST(Fairness, WhoHasOnlyJustBegunToWaitMayBeStartingItself) {
+  NeighbourBook book(kFourCards);
+  book.see({waiting(with_cards("9", 7, {}), Duration{999}, true)});
+  EXPECT_FALSE(book.gives_way(starter(3), at(0)));
+}
+
+TEST(Fairness, WhoWaitsForWhatWouldNotDoIsNotInTheWay) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour large = waiting(with_cards("9", 7, {}), kMinute, true);
+  large.its.want->gpu_memory = gb(11);
+  model::Neighbour of_cpus = waiting(with_cards("8", 7, {}), kMinute, true);
+  of_cpus.its.want = model::Want{.cpus = model::cpus(1), .since_unix_s = 7};
+  book.see({large, of_cpus});
+  EXPECT_FALSE(book.gives_way(starter(3), at(0)));
+}
+
+TEST(Fairness, WhoHasWaitedForVeryLongIsLetThroughWhateverItHas) {
+  NeighbourBook book(kFourCards);
+  const model::Neighbour much = with_cards("9", 7, {"GPU-0", "GPU-1", "GPU-2"});
+  book.see({waiting(much, NeighbourBook::kLongWait - Duration{1}, true)});
+  EXPECT_FALSE(book.gives_way(starter(0), at(0)));
+  book.see({waiting(much, NeighbourBook::kLongWait, true)});
+  EXPECT_TRUE(book.gives_way(starter(0), at(0)));
+  book.see({waiting(much, NeighbourBook::kLongWait, false)});
+  EXPECT_FALSE(book.gives_way(starter(0), at(0))) << "we have waited longer";
+}
+
+TEST(Fairness, NobodyGivesWayToTheSameWaitForEver) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour other = waiting(with_cards("9", 7, {}), kMinute, true);
+  book.see({other});
+  EXPECT_TRUE(book.gives_way(starter(3), at(10)));
+  EXPECT_TRUE(book.gives_way(starter(3), at(10) + (NeighbourBook::kPatience - Duration{1})));
+  EXPECT_FALSE(book.gives_way(starter(3), at(10) + NeighbourBook::kPatience));
+  other.its.want->since_unix_s = 8;
+  book.see({other});
+  EXPECT_TRUE(book.gives_way(starter(3), at(2'000))) << "another wait";
+}
+
+TEST(Fairness, OfTheHostTheLargerPartOfMemoryAndCpusCounts) {
+  NeighbourBook book(kFourCards);
+  EXPECT_DOUBLE_EQ(book.size_of({.memory = gb(16), .cpus = model::cpus(1)}, {}), 0.25);
+  EXPECT_DOUBLE_EQ(book.size_of({.cpus = model::cpus(4)}, {}), 0.5);
+  EXPECT_DOUBLE_EQ(book.size_of({.gpus = 2, .gpu_memory = gb(5)}, {{0}, {1}}), 1.0);
+  EXPECT_DOUBLE_EQ(book.size_of({.gpus = 2}, {{0}, {1}}), 2.0);
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

@@ -1,0 +1,162 @@
+// The part of the scheduler that knows of the other yards on the machine: what they hold, what they
+// have taken before us, and whose turn it is. And of what people want back.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/promises.h"
+#include "model/resources.h"
+#include "model/status.h"
+#include "model/waiting.h"
+#include "schedule/ending.h"
+#include "schedule/gpu_ledger.h"
+#include "schedule/gpu_room.h"
+#include "schedule/ledger.h"
+#include "schedule/neighbours.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+
+namespace trainyard::schedule {
+
+void Scheduler::State::neighbours_seen(std::vector<model::Neighbour> neighbours) {
+  neighbours_.see(std::move(neighbours));
+  ledger_.set_neighbours(neighbours_.on_host());
+  gpus_.set_neighbours(neighbours_.on_cards());
+}
+
+/// Nothing has been carried out of what is taken back here, nor written down: it leaves all books
+/// as if it had never been in them.
+void Scheduler::State::claim_refused(Instant at, const model::ClaimRefused& event,
+                                     model::Decision& out) {
+  for (const model::AttemptKey key : event.attempts) {
+    const auto found = running_.find(key.task);
+    const bool is_it = found != running_.end() && found->second.key == key;
+    check(is_it, "only what was just decided is refused");
+    if (tasks[key.task].status == Status::Available) {
+      take_back_start(found->second, at, out);
+    } else {
+      take_back_grant(found->second, at, out);
+    }
+  }
+  neighbours_seen(event.neighbours);
+}
+
+void Scheduler::State::take_back_start(Running& running, Instant at, model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
+  const Bytes memory = running.memory_asked;
+  set_deadline(running, std::nullopt);
+  set_ahead(running, false);
+  ledger_.release(task);
+  if (!running.gpus.empty()) paces_.ended(task, /*well=*/false, at);
+  gpus_.take_back(task);
+  groups_.task_stopped(group_of(task));
+  tasks.take_back_attempt(task, running.status_before);
+  running_.erase(task);
+  wait_for_room(task, memory);
+  settle_reason(tasks[task].shape, out);
+}
+
+void Scheduler::State::take_back_grant(Running& running, Instant at, model::Decision& out) {
+  const model::TaskIndex task = running.key.task;
+  ledger_.change(task, {.cpus = model::Cpus{} - running.promise.cpus});
+  running.promise.cpus = {};
+  if (std::exchange(running.gpus_by_grant, false)) {
+    paces_.ended(task, /*well=*/false, at);
+    gpus_.take_back(task);
+    running.gpus.clear();
+    running.promise.gpus = 0;
+    running.promise.gpu_memory = {};
+    running.promise.gpu.reset();
+    running.promise.largest = false;
+    running.promise.listed_only = false;
+    running.promise.sharing = {};
+  }
+  running.stage = running.stage_before;
+  running.training_since.reset();
+  running.gpu_memory_max = {};
+  if (running.deadline) running.time_left = *running.deadline - at;
+  set_deadline(running, std::nullopt);
+  tasks.take_back_training(task);
+  running.waits = true;
+  set_ahead(running, true);
+  fresh_lanes_ = true;
+  model::Request request = running.gpus.empty() ? gpu_request_of(task) : model::Request{};
+  request.cpus = shape_of(task).terms.request.cpus;
+  loaded_.add(task, tasks[task].shape, group_of(task), request);
+  settle_reason(tasks[task].shape, out);
+}
+
+/// By GPU: whether a run of our user, this one or another, has something of it.
+std::vector<bool> Scheduler::State::gpus_in_use() const {
+  std::vector<bool> in_use;
+  for (const CardNeighbours& card : neighbours_.on_cards()) in_use.push_back(card.ours);
+  for (const auto& [task, running] : running_) {
+    for (const model::GpuIndex gpu : running.gpus) in_use[gpu.value] = true;
+  }
+  return in_use;
+}
+
+/// Of one for which there is room: why it does not start all the same. The GPUs that it gets may be
+/// others after that.
+model::Cause Scheduler::State::lack_of_turn(const model::Request& request, GpuSet& gpus,
+                                            Instant at) {
+  if (gpus_max_ && !gpus.empty()) {
+    const std::vector<bool> in_use = gpus_in_use();
+    auto count = std::ranges::count(in_use, true);
+    count += std::ranges::count_if(gpus, [&](model::GpuIndex gpu) { return !in_use[gpu.value]; });
+    if (std::cmp_greater(count, *gpus_max_)) {
+      // Beside those that are there already it is one GPU less.
+      std::vector<GpuRoom> room(gpus_.room().begin(), gpus_.room().end());
+      for (std::size_t i = 0; i < room.size(); ++i) room[i].present = room[i].present && in_use[i];
+      std::optional<GpuSet> beside = chooser_.choose(room, request);
+      if (!beside) return model::Cause::GpuLimit;
+      gpus = std::move(*beside);
+    }
+  }
+  return gives_way(request, gpus, at) ? model::Cause::GivesWay : model::Cause::None;
+}
+
+bool Scheduler::State::gives_way(const model::Request& request, const GpuSet& gpus, Instant at) {
+  if (neighbours_.all().empty()) return false;
+  // One that tries again on the GPUs that it holds takes nothing more.
+  const bool asks_for_nothing =
+      request.gpus == 0 && request.cpus == model::Cpus{} && request.memory == Bytes{};
+  if (asks_for_nothing) return false;
+  const bool on_gpus = request.gpus > 0;
+  double has = 0;
+  if (on_gpus) {
+    for (const auto& [task, running] : running_) {
+      if (!running.gpus.empty()) has += neighbours_.size_of(running.promise, running.gpus);
+    }
+  } else {
+    has =
+        neighbours_.size_of({.memory = ledger_.memory_held(), .cpus = ledger_.cpus_promised()}, {});
+  }
+  return neighbours_.gives_way({.request = request, .gpus = gpus, .has = has}, at);
+}
+
+void Scheduler::State::limits_changed(Instant at, const model::LimitsChanged& event,
+                                      model::Decision& out) {
+  gpus_max_ = event.gpus_max;
+  gpus_max_until_ = event.until;
+  gpus_.set_drained(event.drained);
+  for (auto& [task, running] : running_) {
+    const bool is_there = std::ranges::any_of(running.gpus, [&](model::GpuIndex gpu) {
+      return std::ranges::find(event.cleared, gpu) != event.cleared.end();
+    });
+    if (is_there && running.cause == StopCause::None && !running.word) {
+      stop(running, StopCause::Cleared, at, out);
+    }
+  }
+}
+
+}  // namespace trainyard::schedule

@@ -1,0 +1,34 @@
+// Several yards on one machine, made up from a seed: each with the real scheduler, the real loop
+// and the real claims, on a board that is a list in memory. They take their turns in any order,
+// also in the middle of each other's claims; they are killed, stopped and started anew; one sees
+// only some of the GPUs, as in a container.
+//
+// What is watched from outside: that nothing is ever promised twice, that all of it ends, and that
+// no yard waits for very long while others are given what it waits for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+
+namespace trainyard::sim {
+
+struct ManyYardsOutcome {
+  std::optional<std::string> broken;  ///< Which rule was broken first, if one was.
+  int tasks = 0;                      ///< That have ended well.
+  int refused = 0;                    ///< Claims.
+  int in_between = 0;                 ///< Turns of others in the middle of a claim.
+  int kills = 0;
+  int stops = 0;
+  int stops_in_a_claim = 0;
+  int gave_way = 0;          ///< Reasons of that kind that were told.
+  Duration longest_wait{0};  ///< Of a yard that got nothing of what it waited for.
+
+  void add(const ManyYardsOutcome& more);
+};
+
+ManyYardsOutcome play_many_yards(std::uint64_t seed);
+
+}  // namespace trainyard::sim
