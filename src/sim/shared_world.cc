@@ -139,7 +139,7 @@ void SharedWorld::let_others_in(PlayedYard& yard) {
   constexpr int kDeepest = 3;
   if (!yard.busy || yard.dead || depth_ >= kDeepest || outcome_.broken) return;
   ++depth_;
-  if (random_.one_in(3)) {
+  if (random_.one_in(2)) {
     for (std::size_t i = 0; i < kYards; ++i) {
       PlayedYard* const other = yards_.at(i).get();
       const bool goes = other != nullptr && !other->busy && !other->stopped && !other->dead;

@@ -194,7 +194,7 @@ class TwoUsers(GpuTest):
 
     def setUp(self):
         super().setUp()
-        os.chmod(self.directory, 0o1777)
+        os.chmod(self.directory, 0o777)
         self.other = self.directory / "other"
         self.other.mkdir()
         os.chown(self.other, self.OTHER, self.OTHER)
@@ -223,8 +223,8 @@ groups:
                 os.chmod(path, 0o666)
         self.write("late.py", LATE.replace('"story"', repr(str(self.directory / "story"))))
         self.write("story", "", mode=0o666)
-        self.job_in("ours", 3, 6 * 10**9)
-        self.job_in("other", 3, 6 * 10**9)
+        self.job_in("ours", 7, 6 * 10**9)
+        self.job_in("other", 2, 6 * 10**9)
         os.chown(self.other / "job.yaml", self.OTHER, self.OTHER)
         lock = pathlib.Path(self.environment["TRAINYARD_FAKE_NVML"]).with_suffix(".lock")
         lock.write_text("")
@@ -246,12 +246,13 @@ groups:
         self.end_of(ours, expect=0)
         self.end_of(other, expect=0)
         lines = self.text("story").split("\n")[:-1]
-        self.assertEqual(len(lines), 12)
+        self.assertEqual(len(lines), 18)
         for begins, ends in zip(lines[::2], lines[1::2]):
             self.assertEqual((begins, ends), ("begins " + begins.split()[1], "ends " + begins.split()[1]))
         owners = [line.split()[1].split("-")[0] for line in lines[::2]]
-        # Where both have tasks left, whoever has had the card last waits for the other.
-        self.assertNotEqual(owners[:3], ["ours"] * 3)
+        # Who has had the card waits for who has not, once that one has waited for a moment.
+        self.assertNotEqual(owners[2:], ["ours"] * 5 + ["other"] * 2)
+        self.assertEqual(owners[-1], "ours")
         self.assertIn((self.OTHER, False, 6 * 10**9), seen)
 
 
