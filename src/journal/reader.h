@@ -223,8 +223,8 @@ class JournalReader {
   /// What the tasks are called, their group and their id, in the same order; `name` returns false
   /// to stop. Costs a tenth of tasks().
   Result<void> names(std::move_only_function<bool(std::string_view, std::string_view)> name);
-  /// Where all tasks have or had their files, seen from the run directory; also those that are in no
-  /// job file any more.
+  /// Where all tasks have or had their files, seen from the run directory; also those that are in
+  /// no job file any more.
   Result<std::vector<std::string>> task_directories();
   /// How many tasks the run began without, and has not taken up since, or did not need. Costs
   /// O(tasks).

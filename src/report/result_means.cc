@@ -202,10 +202,23 @@ Places places_that_name(const ResultTable& table) {
   const auto is = [&](std::size_t place, std::string_view name) {
     return table.columns[place].name == name;
   };
-  if (std::ranges::none_of(keys, [&](std::size_t it) { return is(it, "task"); })) return keys;
-  std::erase_if(
-      keys, [&](std::size_t it) { return !is(it, "run") && !is(it, "group") && !is(it, "task"); });
+  if (std::ranges::none_of(keys, [&](std::size_t it) { return is(it, kTaskColumn); })) return keys;
+  std::erase_if(keys, [&](std::size_t it) {
+    return !is(it, "run") && !is(it, "group") && !is(it, kTaskColumn);
+  });
   return keys;
+}
+
+/// The ids of tasks that have a value for a key that is averaged over: they would keep apart what
+/// is to be one.
+void forget_ids_of_cells(ResultTable& table, const Places& gone) {
+  for (const std::size_t id : places_of(table, ColumnKind::Key)) {
+    if (table.columns[id].name != kTaskColumn) continue;
+    for (Row& row : table.rows) {
+      const auto has_value = [&row](std::size_t place) { return !row[place].text.empty(); };
+      if (std::ranges::any_of(gone, has_value)) row[id] = {};
+    }
+  }
 }
 
 }  // namespace
@@ -224,13 +237,15 @@ void note_missing(ResultTable& table) {
   table.notes = std::move(notes).take();
 }
 
-Result<ResultTable> averaged_over(const ResultTable& table, const std::vector<std::string>& keys) {
+Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<std::string>& keys) {
+  ResultTable table = whole;
   Averaging of{.table = table, .kept = {}, .gone = {}, .fields = numbers_of(table)};
   for (const std::string& key : keys) {
     const Result<std::size_t> place = key_column(table, key);
     if (!place) return std::unexpected(place.error());
     if (std::ranges::find(of.gone, *place) == of.gone.end()) of.gone.push_back(*place);
   }
+  forget_ids_of_cells(table, of.gone);
   of.kept = places_of(table, ColumnKind::Key);
   std::erase_if(of.kept,
                 [&](std::size_t it) { return std::ranges::find(of.gone, it) != of.gone.end(); });

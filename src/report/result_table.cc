@@ -100,7 +100,7 @@ ResultTable ResultRows::table() && {
   };
   if (runs) add_column("run", ColumnKind::Key);
   if (groups) add_column("group", ColumnKind::Key);
-  if (ids) add_column("task", ColumnKind::Key);
+  if (ids) add_column(kTaskColumn, ColumnKind::Key);
   for (const std::string& key : keys) add_column(key, ColumnKind::Key);
   add_column(kStatusColumn, ColumnKind::Fact);
   add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});

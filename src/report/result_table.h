@@ -55,6 +55,7 @@ struct ResultTable {
 
 /// What trainyard knows of each task.
 constexpr std::string_view kStatusColumn = "status";
+constexpr std::string_view kTaskColumn = "task";  ///< Its id, where ids do not come from matrices.
 constexpr std::string_view kTimeColumn = "time";
 
 /// The cell of a key that has this value.

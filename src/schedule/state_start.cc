@@ -270,7 +270,7 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
                          .try_emplace(task, Running{.key = key,
                                                     .started = at,
                                                     .memory_asked = asked.memory,
-                                     .status_before = before,
+                                                    .status_before = before,
                                                     .promise = request,
                                                     .gpus = gpus})
                          .first->second;

@@ -45,6 +45,13 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertRegex(turned[0], r"^ *lr +seed=0 +seed=1$")
         self.assertIn("shown: acc", turned)
 
+    def test_are_averaged_in_a_run_that_has_another_group_too(self):
+        self.job(JOB.replace("groups:", "groups:\n  - {name: data, cpus: 0, memory: 10MB, tasks: [{command: 'true'}]}"))
+        self.trainyard("run", "job.yaml", expect=1)
+        rows = json.loads(self.results("--over", "seed", "--json").stdout)["rows"]
+        self.assertEqual([(row["group"], row["lr"], row["tasks"]) for row in rows],
+                         [("data", None, 0), ("g", "1e-3", 2), ("g", "0.01", 1)])
+
     def test_of_several_runs_stand_in_one_table(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)

@@ -47,6 +47,11 @@ class Selection(YardTest):
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
         self.assertIn("there is no run 3\n", self.trainyard("status", "3", expect=2).stderr)
 
+    def test_a_pattern_of_brackets_alone_is_a_pattern(self):
+        self.run_sweep()
+        self.assertEqual(self.rows("[3]"), ["3"])
+        self.assertEqual(self.rows("[!3]ll"), ["all"])
+
     def test_a_run_is_its_number_its_name_its_directory_or_its_job_file(self):
         self.run_sweep()
         self.run_sweep("--new")
