@@ -61,7 +61,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 34;
+constexpr std::size_t kSettingCount = 35;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
