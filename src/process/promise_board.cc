@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -161,15 +162,18 @@ void PromiseBoard::write(const model::Promises& promises) {
     // Cards beyond any machine's: what is named first counts.
     text.resize(text.rfind('\n', wire::kPromiseBytesMax - 1) + 1);
   }
-  const std::string file = wire::sealed(text, ++sequence_);
-  const ssize_t written = ::pwrite(file_.get(), file.data(), file.size(), 0);
+  std::string seal = wire::seal_of(text, ++sequence_);
+  const std::array<iovec, 2> parts{{{.iov_base = seal.data(), .iov_len = seal.size()},
+                                    {.iov_base = text.data(), .iov_len = text.size()}}};
+  const ssize_t written = ::pwritev(file_.get(), parts.data(), static_cast<int>(parts.size()), 0);
+  const int error = errno;
   // What is read of others after this must be younger than this is to them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool failed = std::cmp_not_equal(written, file.size());
+  const bool failed = std::cmp_not_equal(written, seal.size() + text.size());
   if (failed && !std::exchange(write_failed_, true)) {
     notes_.push_back(fmt::format(
         "{}: other runs on this machine may not see what this one has reserved",
-        sys::system_error("cannot write '" + directory_ + "/" + ticket_ + "'", errno).message));
+        sys::system_error("cannot write '" + directory_ + "/" + ticket_ + "'", error).message));
   }
   if (!failed) write_failed_ = false;
 }
@@ -197,11 +201,14 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& name,
     const ssize_t got = ::pread(known.file.get(), text.data(), text.size(), 0);
     if (got < 0) break;
     text.resize(static_cast<std::size_t>(got));
+    // Most have written nothing since.
+    if (known.last && text == known.last_text) return known.last;
     const std::optional<std::string_view> inside = wire::unsealed(text);
     if (!inside) continue;
     Result<model::Promises> promises = wire::promises_from(*inside);
     if (promises && promises->ticket == name) {
       known.last = *std::move(promises);
+      known.last_text = std::move(text);
       return known.last;
     }
     why = promises ? "it is that of another run" : promises.error().message;

@@ -79,7 +79,8 @@ class PromiseBoard {
     sys::Descriptor file;
     std::uint32_t user = 0;
     bool noted = false;
-    std::optional<model::Promises> last;  ///< What could be read of it last.
+    std::optional<model::Promises> last;  ///< What could be read of it last,
+    std::string last_text;                ///< and of which text that was.
   };
 
   PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file);

@@ -212,11 +212,15 @@ Result<model::Promises> promises_from(std::string_view text) {
   return promises;
 }
 
-std::string sealed(std::string_view text, std::uint64_t sequence) {
+std::string seal_of(std::string_view text, std::uint64_t sequence) {
   constexpr std::uint64_t kSequences = 1'000'000'000'000;
   sequence %= kSequences;
-  return fmt::format("{}{:012} {:08} {:016x}\n{}", kPromiseMagic, sequence, text.size(),
-                     checksum_of(sequence, text), text);
+  return fmt::format("{}{:012} {:08} {:016x}\n", kPromiseMagic, sequence, text.size(),
+                     checksum_of(sequence, text));
+}
+
+std::string sealed(std::string_view text, std::uint64_t sequence) {
+  return seal_of(text, sequence) + std::string(text);
 }
 
 std::optional<std::string_view> unsealed(std::string_view file) {

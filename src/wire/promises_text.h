@@ -43,7 +43,9 @@ std::string to_text(const model::Promises& promises);
 /// yard of a later version can be read.
 Result<model::Promises> promises_from(std::string_view text);
 
-/// `text` behind the line that seals it.
+/// The line that seals a text.
+std::string seal_of(std::string_view text, std::uint64_t sequence);
+/// `text` behind that line.
 std::string sealed(std::string_view text, std::uint64_t sequence);
 /// What is behind that line; nothing where it is not whole, or is being written.
 std::optional<std::string_view> unsealed(std::string_view file);

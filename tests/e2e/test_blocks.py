@@ -113,9 +113,16 @@ class Jobs(BlockTest):
         self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
                          {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
 
+    @tries(SETTINGS, "yaml", 1)
+    def test_gpus_are_limited_by_the_hour(self):
+        self.write("trainyard.yaml", blocks(SETTINGS, "yaml")[1])
+        shown = json.loads(self.trainyard("config", "show", "--json", expect=0).stdout)
+        self.assertEqual({key: value["value"] for key, value in shown.items() if value["from"] != "default"},
+                         {"limits.gpus": "3", "limits.hours": "Mon,Tue,Wed,Thu,Fri 08:00-19:00=2"})
+
     @tries(SETTINGS, "yaml", 0)
     def test_settings_are_nested_or_in_one(self):
-        (text,) = blocks(SETTINGS, "yaml")
+        text = blocks(SETTINGS, "yaml")[0]
         self.write("trainyard.yaml", text)
         shown = json.loads(self.trainyard("config", "show", "--json", expect=0).stdout)
         self.assertEqual({key: value["value"] for key, value in shown.items() if value["from"] != "default"},
