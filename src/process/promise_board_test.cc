@@ -79,6 +79,11 @@ class Elsewhere {
       for (;;) ::pause();
     }
     ::close(ends[1]);
+    if (pid_ < 0) {
+      // No number of a process: a signal to it would be one to all.
+      ADD_FAILURE() << "cannot fork";
+      pid_ = 0;
+    }
     char ready = 0;
     EXPECT_EQ(::read(ends[0], &ready, 1), 1) << "it could not open the board";
     ::close(ends[0]);
@@ -88,6 +93,7 @@ class Elsewhere {
   ~Elsewhere() { kill(); }
 
   void stop() const {
+    if (pid_ == 0) return;
     ::kill(pid_, SIGSTOP);
     int status = 0;
     ::waitpid(pid_, &status, WUNTRACED);
@@ -179,11 +185,13 @@ TEST_F(Board, TheLockIsHeldAsLongAsAnybodyHasTheDescriptor) {
     ::close(ends[1]);
     for (;;) ::pause();
   }
+  ASSERT_GT(yard, 0);
   ::close(ends[1]);
   pid_t its_keeper = 0;
   ASSERT_EQ(::read(ends[0], &its_keeper, sizeof(its_keeper)),
             static_cast<ssize_t>(sizeof(its_keeper)));
   ::close(ends[0]);
+  ASSERT_GT(its_keeper, 0);
   ::kill(yard, SIGKILL);
   ::waitpid(yard, nullptr, 0);
   EXPECT_THAT(seen_by(one), ElementsAre(gb(5))) << "its keeper has tasks to end";
@@ -290,6 +298,7 @@ TEST_F(Board, WhoReadsWhileAnotherWritesNeverReadsHalf) {
                    .held = {.memory = {i * i * i}, .unused = {i * i * i}, .tasks = 1}});
     }
   }
+  ASSERT_GT(writer, 0);
   int read = 0;
   while (read < 20'000) {
     for (const PromiseBoard::Other& other : one.read()) {
