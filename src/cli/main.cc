@@ -1,5 +1,6 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -413,8 +414,9 @@ ExitCode main(int argc, const char* const* argv) {
   }
   try {
     std::string sort;
-    const std::vector<const char*> words =
-        ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort);
+    std::deque<std::string> kept;
+    const std::vector<const char*> words = with_kept_brackets(
+        ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort), kept);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

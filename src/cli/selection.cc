@@ -17,6 +17,7 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/selected_tasks.h"
+#include "cli/selection_words.h"
 #include "journal/reader.h"
 #include "report/task_state.h"
 #include "run/run_directory.h"
@@ -90,7 +91,8 @@ Result<void> add_pattern(const std::string& word, std::vector<text::TaskPattern>
 
 Result<ReadWords> read_words(const SelectionWords& all) {
   ReadWords read;
-  for (const std::string& word : all.words) {
+  for (const std::string& typed : all.words) {
+    const std::string word = without_mark(typed);
     if (word.starts_with(':')) {
       const Result<report::TaskState> state = report::read_task_state(word.substr(1));
       if (!state) return std::unexpected(state.error());

@@ -1,6 +1,10 @@
 #include "cli/selection_words.h"
 
+#include <algorithm>
+#include <array>
+#include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -20,11 +24,37 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
               "('train/*'), a state (:failed). And their run, as 46, 46/lr=0.1, runs/sweep\n"
               "or sweep.yaml (default: {})",
               unsaid.text))
-      ->type_name(value_kinds::kTasks)
-      // Else '[xy]' would be a list of one word, 'xy', and no pattern.
-      ->allow_extra_args(false);
+      ->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "The run, where a word may be a task as well")
       ->type_name(value_kinds::kRun);
+}
+
+namespace {
+
+/// Before a word that begins with a bracket; nobody types it.
+constexpr char kMark = '\x01';
+
+}  // namespace
+
+std::vector<const char*> with_kept_brackets(const std::vector<const char*>& words,
+                                            std::deque<std::string>& kept) {
+  constexpr std::array<std::string_view, 7> kCommands{"logs", "kill",    "retry", "results",
+                                                      "hold", "release", "set"};
+  const bool selects = words.size() > 1 &&
+                       std::ranges::find(kCommands, std::string_view(words[1])) != kCommands.end();
+  std::vector<const char*> all = words;
+  for (const char*& word : all) {
+    const std::string_view text = word;
+    if (!selects || !text.starts_with('[') || !text.ends_with(']')) continue;
+    kept.push_back(kMark + std::string(text));
+    word = kept.back().c_str();
+  }
+  return all;
+}
+
+std::string without_mark(std::string word) {
+  if (word.starts_with(kMark)) word.erase(0, 1);
+  return word;
 }
 
 }  // namespace trainyard::cli

@@ -1,6 +1,7 @@
 // The one way to say on the command line which tasks are meant, and of which run.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,12 @@ struct Unsaid {
 /// Adds the words and `--run-dir` to a command. Both must outlive it.
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const Unsaid& unsaid = {});
+
+/// CLI11 takes '[xy]' for a list of one word, 'xy', where it is a pattern. What was typed, with
+/// such words marked for the commands that have the words above; without_mark() has them back.
+/// `kept` outlives what is returned.
+std::vector<const char*> with_kept_brackets(const std::vector<const char*>& words,
+                                            std::deque<std::string>& kept);
+std::string without_mark(std::string word);
 
 }  // namespace trainyard::cli

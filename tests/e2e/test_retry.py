@@ -96,7 +96,7 @@ class Retry(YardTest):
         self.assertEqual(self.attempts()["train/lr=1"], ("FINISHED", 2))
         with sqlite3.connect(f"file:{self.directory}/runs/job/journal.db?mode=ro", uri=True) as journal:
             kinds = [row[0] for row in journal.execute("SELECT kind FROM events WHERE kind IN ('retry', 'kill')")]
-        self.assertEqual(kinds, ["retry"] * 4, "the one that was refused as well")
+        self.assertEqual(kinds, ["retry"] * 3, "the one that would only be skipped was not asked for")
 
     def test_asks_for_more_memory_and_another_time_limit(self):
         self.job("""
@@ -127,7 +127,8 @@ groups:
         for more in ([], ["--dry-run"]):
             refused = self.retry("1/h/c", *more, expect=2).stderr
             self.assertIn("h/c would only be skipped again: it needs group 'g'; name that as well", refused)
-        self.assertEqual(len(self.query("SELECT number FROM executions")), 1, "nothing was done")
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            self.assertEqual(journal.execute("SELECT count(*) FROM executions").fetchone(), (1,), "nothing was done")
         self.write("ok", "")
         self.retry("--cascade", expect=0)
         self.assertEqual(self.attempts(), {"g/a": ("FINISHED", 2), "g/b": ("FINISHED", 2), "h/c": ("FINISHED", 1)})
