@@ -175,7 +175,8 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                   "and this is a list",
                   "sweep.yaml:12:12: group 'train': 'needs' wants names of groups, as in "
                   "[prepare, train], or tasks of the same cell, as in [{group: train, match: "
-                  "matrix}]"));
+                  "matrix}]",
+                  "sweep.yaml:12:13: group 'train': unknown key 'a'"));
   EXPECT_THAT(
       in_group("memory: 500"),
       ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be 500 "

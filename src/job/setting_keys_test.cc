@@ -205,7 +205,8 @@ TEST(SettingKeys, AreTheOnlyOnesOfTheSchema) {
       keys.insert(name);
       continue;
     }
-    EXPECT_EQ(value["additionalProperties"], false) << name;
+    // Beside its keys it has times of the week.
+    if (name != "limits") EXPECT_EQ(value["additionalProperties"], false) << name;
     for (const std::string& part : names_in(value["properties"]))
       keys.insert(fmt::format("{}.{}", name, part));
   }

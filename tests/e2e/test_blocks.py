@@ -77,39 +77,53 @@ class Jobs(BlockTest):
                          {"plain": (2 * 10**9, 2, "./train"), "large": (6 * 10**9, 2, "./train")})
 
     @tries(JOBS, "yaml", 2)
+    def test_cells_are_inherited(self):
+        tasks = self.shown(self.yaml(2))
+        self.assertEqual(sorted(tasks), sorted(["lr=1e-3", "lr=1e-4"] + [f"lr={lr},seed={seed}" for lr in ("1e-3", "1e-4")
+                                                                         for seed in range(3)]))
+        self.assertIn('"$@"', tasks["lr=1e-3"]["command"][2])
+        self.assertEqual(len(tasks["lr=1e-3"]["command"]), 4 + 3)
+
+    @tries(JOBS, "yaml", 3)
+    def test_conditions_are_read(self):
+        tasks = self.shown(self.yaml(3))
+        self.assertEqual((tasks["seed=3"]["if"], tasks["report-1"]["if"], tasks["alarm-1"]["if"]),
+                         ("success()", "always()", "failure()"))
+
+    @tries(JOBS, "yaml", 4)
     def test_retries_are_read(self):
-        (task,) = self.shown(self.yaml(2)).values()
+        (task,) = self.shown(self.yaml(4)).values()
         self.assertEqual((task["retries"], task["retry_on"], task["retry_delay_ms"], task["time_limit_ms"]),
                          (2, ["time-limit"], 30_000, 6 * 3_600_000))
 
-    @tries(JOBS, "yaml", 3)
+    @tries(JOBS, "yaml", 5)
     def test_ranks_run_where_there_are_two_cpus(self):
         self.write("train.py", "import os, pathlib\n"
                    "pathlib.Path(os.environ['TRAINYARD_TASK_DIR'], os.environ['RANK']).touch()\n")
-        self.run_job(self.yaml(3).replace("8GB", "8MB"), {"train/ddp": "FINISHED"})
+        self.run_job(self.yaml(5).replace("8GB", "8MB"), {"train/ddp": "FINISHED"})
         self.assertLessEqual({"0", "1", "2", "3"}, set(os.listdir(self.directory / "runs/job/train/ddp")))
 
-    @tries(JOBS, "yaml", 4)
+    @tries(JOBS, "yaml", 6)
     def test_preload_names_modules_beside_the_script(self):
-        tasks = self.shown(self.yaml(4))
+        tasks = self.shown(self.yaml(6))
         self.assertEqual(len(tasks), 200)
         self.assertEqual(tasks["lr=1e-2,seed=0"]["preload"], ["numpy", "mydata"])
 
-    @tries(JOBS, "yaml", 5)
+    @tries(JOBS, "yaml", 7)
     def test_a_matrix_has_its_lists_and_ranges(self):
-        self.job(self.yaml(5))
+        self.job(self.yaml(7))
         self.assertEqual(json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
                          ["task_count"], 3 * 100 * 5)
 
-    @tries(JOBS, "yaml", 6)
+    @tries(JOBS, "yaml", 8)
     def test_include_makes_the_tasks_that_the_page_lists(self):
         text = JOBS.read_text()
         (listed,) = re.findall(r"^makes six tasks: (.*?)\.$", text, re.S | re.M)
-        self.assertEqual(list(self.shown(self.yaml(6))), re.findall(r"`([^`]+)`", listed))
+        self.assertEqual(list(self.shown(self.yaml(8))), re.findall(r"`([^`]+)`", listed))
 
-    @tries(JOBS, "yaml", 7)
+    @tries(JOBS, "yaml", 9)
     def test_a_request_may_come_from_the_matrix(self):
-        tasks = self.shown(self.yaml(7))
+        tasks = self.shown(self.yaml(9))
         self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
                          {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
 
@@ -250,6 +264,29 @@ groups:
         self.assertEqual(set(self.words("runs/sweep").values()), {"FINISHED"})
 
     @tries(DOCS / "reports.md", "sh", 2)
+    def test_tasks_are_held_and_put_first_in_the_ways_of_their_page(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: sweep
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    max-parallel: 1
+    matrix: {lr: [1, 0.1, 0.001]}
+    tasks: [{command: 'test {lr} != 1 || cat gate; echo {lr} >> order'}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the first task runs", lambda: os.path.exists(self.directory / "runs/sweep/journal.db")
+                   and self.words("runs/sweep").get("g/lr=1") == "RUNNING")
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[2])
+        self.assertEqual(shown, "g/lr=0.1 on hold\ng/lr=0.001 has priority 10\ng/lr=0.1 may start\n")
+        with open(self.directory / "gate", "w"):
+            pass
+        self.assertEqual(yard.wait(), 0)
+        self.assertEqual(self.text("order"), "1\n0.001\n0.1\n")
+
+    @tries(DOCS / "reports.md", "sh", 3)
     def test_results_are_shown_in_all_the_ways_of_their_page(self):
         self.write("task.sh", "echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT")
         self.job("""
@@ -263,7 +300,7 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=0)
         self.trainyard("run", "job.yaml", "--new", expect=0)
-        shown = self.shell(blocks(DOCS / "reports.md", "sh")[2])
+        shown = self.shell(blocks(DOCS / "reports.md", "sh")[3])
         self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4)
         self.assertIn("batch=8", shown)
         self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)
