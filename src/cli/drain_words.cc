@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/value_kinds.h"
 #include "hardware/gpu_watch.h"
 #include "model/gpu_limits.h"
 #include "model/promises.h"
@@ -110,9 +111,11 @@ ExitCode drain_command(const DrainOptions& options) {
 
 DrainWords::DrainWords(CLI::App& app) {
   drain_ = app.add_subcommand("drain", "Give nothing new of a GPU, which somebody wants back");
-  drain_->add_option("gpus", options_.gpus, "gpu:2, or several (default: shows what is drained)");
+  drain_->add_option("gpus", options_.gpus, "gpu:2, or several (default: shows what is drained)")
+      ->type_name(value_kinds::kCards);
   CLI::Option* until =
-      drain_->add_option("--until", options_.until, "Until then: 18:00, or for so long: 2h");
+      drain_->add_option("--until", options_.until, "Until then: 18:00, or for so long: 2h")
+          ->type_name(value_kinds::kTime);
   CLI::Option* now = drain_->add_flag(
       "--now", options_.now, "End what runs there as well; it is tried again on another GPU");
   drain_->add_flag("--end", options_.end, "Give it again")->excludes(until)->excludes(now);

@@ -206,7 +206,9 @@ TEST(SettingKeys, AreTheOnlyOnesOfTheSchema) {
       continue;
     }
     // Beside its keys it has times of the week.
-    if (name != "limits") EXPECT_EQ(value["additionalProperties"], false) << name;
+    if (name != "limits") {
+      EXPECT_EQ(value["additionalProperties"], false) << name;
+    }
     for (const std::string& part : names_in(value["properties"]))
       keys.insert(fmt::format("{}.{}", name, part));
   }

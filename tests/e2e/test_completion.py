@@ -88,7 +88,7 @@ class Asked(YardTest):
         self.assertEqual(self.asked("logs", "--run-dir", "1", "un"), ["unique"])
         self.assertEqual(self.asked("logs", "--run-dir", "nowhere", "un"), [])
         self.assertEqual(self.asked("logs", ":f"), [":failed", ":finished"])
-        self.assertEqual(self.asked("kill", "1", ":o"), [":oom", ":out-of-memory"])
+        self.assertEqual(self.asked("kill", "1", ":o"), [":on-hold", ":oom", ":out-of-memory"])
         self.assertEqual(self.asked("run", "od"), ["odd.yaml"])
         self.assertEqual([name for name in self.asked("logs", "1", "") if name in ODD], sorted(ODD, key=str.encode))
 
