@@ -32,6 +32,7 @@ struct Cells {
 Cells cells_of(const Matrix& matrix, const std::vector<std::string>& keys) {
   Cells cells{.keys = keys, .rows = {}};
   std::vector<std::size_t> places;
+  places.reserve(keys.size());
   for (const std::string& key : keys) {
     places.push_back(
         static_cast<std::size_t>(std::ranges::find(matrix.keys(), key) - matrix.keys().begin()));
@@ -77,7 +78,8 @@ Row part_of_row(const Row& row, const std::vector<std::size_t>& places) {
 std::string row_text(const Cells& cells, const Row& row) {
   std::string text;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    if (row[i]) text += fmt::format("{}{}={}", text.empty() ? "" : ",", cells.keys[i], *row[i]);
+    const std::optional<std::string>& value = row[i];
+    if (value) text += fmt::format("{}{}={}", text.empty() ? "" : ",", cells.keys[i], *value);
   }
   return text;
 }
@@ -123,7 +125,8 @@ Result<Matrix> matrix_of(const Cells& cells) {
   for (const Row& row : cells.rows) {
     MatrixEntry entry;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      if (row[i]) entry.emplace_back(cells.keys[i], *row[i]);
+      const std::optional<std::string>& value = row[i];
+      if (value) entry.emplace_back(cells.keys[i], *value);
     }
     source.include.push_back(std::move(entry));
   }

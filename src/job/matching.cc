@@ -15,7 +15,6 @@
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/matrix.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
@@ -93,51 +92,76 @@ Partners partners_of(const Matched& own, const Matched& other,
   return partners;
 }
 
+/// Matches the groups of a job, one after the other.
+class Matcher {
+ public:
+  Matcher(const JobSpec& spec, std::span<const std::uint32_t> starts,
+          const text::YamlDocument& document, text::MistakeList& mistakes)
+      : spec_(spec), starts_(starts), document_(document), mistakes_(mistakes) {}
+
+  std::vector<model::TaskNeed> match() && {
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
+      const Matched own{.group = spec_.groups[i], .start = starts_[i]};
+      if (!own.group.needs || own.group.matrix_broken) continue;
+      const auto before = static_cast<std::ptrdiff_t>(all_.size());
+      for (const Need& need : *own.group.needs) {
+        if (!add(own, need)) return {};
+      }
+      std::ranges::sort(all_.begin() + before, all_.end());
+      const auto twice = std::ranges::unique(all_.begin() + before, all_.end());
+      all_.erase(twice.begin(), twice.end());
+    }
+    return std::move(all_);
+  }
+
+ private:
+  /// False after a mistake.
+  bool add(const Matched& own, const Need& need) {
+    const auto found = std::ranges::find(spec_.groups, need.group, &GroupSpec::name);
+    if (!need.match || found == spec_.groups.end() || found->matrix_broken) return true;
+    const auto place = static_cast<std::size_t>(found - spec_.groups.begin());
+    const Partners partners =
+        partners_of(own, {.group = *found, .start = starts_[place]}, *need.match);
+    if (partners.without) {
+      text::Bindings bindings;
+      bind_combination(own.group, *partners.without, bindings);
+      return complain(own, need,
+                      fmt::format("group '{}' has no task for the combination {}", need.group,
+                                  combination_text(own.group, bindings)));
+    }
+    std::uint32_t task = own.start;
+    for (const std::vector<std::uint32_t>& needed : partners.tasks) {
+      for (std::size_t k = 0; k < own.group.tasks.size(); ++k, ++task) {
+        for (const std::uint32_t it : needed) all_.push_back({.task = {task}, .needed = {it}});
+      }
+      if (all_.size() > kTaskNeedsMax) {
+        return complain(
+            own, need,
+            fmt::format("the tasks of the job need more than {} others in all", kTaskNeedsMax));
+      }
+    }
+    return true;
+  }
+
+  bool complain(const Matched& own, const Need& need, const std::string& message) {
+    mistakes_.add(document_.mistake(need.place,
+                                    fmt::format("group '{}': needs: {}", own.group.name, message)));
+    return false;
+  }
+
+  const JobSpec& spec_;
+  std::span<const std::uint32_t> starts_;
+  const text::YamlDocument& document_;
+  text::MistakeList& mistakes_;
+  std::vector<model::TaskNeed> all_;
+};
+
 }  // namespace
 
 std::vector<model::TaskNeed> match_tasks(const JobSpec& spec, std::span<const std::uint32_t> starts,
                                          const text::YamlDocument& document,
                                          text::MistakeList& mistakes) {
-  std::vector<model::TaskNeed> all;
-  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
-    const Matched own{.group = spec.groups[i], .start = starts[i]};
-    if (!own.group.needs || own.group.matrix_broken) continue;
-    const std::size_t before = all.size();
-    for (const Need& need : *own.group.needs) {
-      const auto found = std::ranges::find(spec.groups, need.group, &GroupSpec::name);
-      if (!need.match || found == spec.groups.end() || found->matrix_broken) continue;
-      const auto complain = [&](const std::string& message) {
-        mistakes.add(document.mistake(
-            need.place, fmt::format("group '{}': needs: {}", own.group.name, message)));
-      };
-      const auto place = static_cast<std::size_t>(found - spec.groups.begin());
-      const Partners partners =
-          partners_of(own, {.group = *found, .start = starts[place]}, *need.match);
-      if (partners.without) {
-        text::Bindings bindings;
-        bind_combination(own.group, *partners.without, bindings);
-        complain(fmt::format("group '{}' has no task for the combination {}", need.group,
-                             combination_text(own.group, bindings)));
-        return {};
-      }
-      std::uint32_t task = own.start;
-      for (const std::vector<std::uint32_t>& needed : partners.tasks) {
-        for (std::size_t k = 0; k < own.group.tasks.size(); ++k, ++task) {
-          for (const std::uint32_t it : needed) all.push_back({.task = {task}, .needed = {it}});
-        }
-        if (all.size() > kTaskNeedsMax) {
-          complain(
-              fmt::format("the tasks of the job need more than {} others in all", kTaskNeedsMax));
-          return {};
-        }
-      }
-    }
-    std::ranges::sort(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-    const auto twice =
-        std::ranges::unique(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-    all.erase(twice.begin(), twice.end());
-  }
-  return all;
+  return Matcher(spec, starts, document, mistakes).match();
 }
 
 }  // namespace trainyard::job

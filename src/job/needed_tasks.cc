@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "job/job.h"
+#include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/needs_values.h"
@@ -63,6 +64,7 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
     if (!uses(*bound.group, *bound.task, slot)) continue;
     std::vector<std::string> directories;
     const std::vector<model::TaskIndex> needed = needed_of(task, value.group);
+    directories.reserve(needed.size());
     for (const model::TaskIndex it : needed) directories.push_back(directory_of(bind(it)));
     if (value.kind == NeedsValue::Kind::Directories) {
       std::string joined;

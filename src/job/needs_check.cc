@@ -13,7 +13,6 @@
 #include "job/job_plan.h"
 #include "job/job_spec.h"
 #include "job/needs_values.h"
-#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/terms.h"

@@ -88,7 +88,7 @@ struct Headroom {
     Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
     /// For whose process it is not taken, by number.
     std::optional<std::uint32_t> avoided_for;
-    std::string uuid = {};
+    std::string uuid;
     bool drained = false;  ///< Somebody wants it back: nothing new is given of it.
 
     friend bool operator==(const Card&, const Card&) = default;
@@ -111,10 +111,10 @@ struct Headroom {
   int waiting_max = 0;             ///< max-waiting; 0 is no limit.
   Duration try_first_time{0};      ///< How long who is tried first has to live.
   std::vector<Card> gpus;
-  std::vector<Neighbour> neighbours = {};  ///< The other yards here, the older first.
+  std::vector<Neighbour> neighbours;  ///< The other yards here, the older first.
   /// limits.gpus, where it says something now, and until when, for people.
   std::optional<int> gpus_max = std::nullopt;
-  std::string gpus_max_until = {};
+  std::string gpus_max_until;
 
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };

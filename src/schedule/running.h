@@ -31,15 +31,15 @@ struct Running {
   Instant started;  ///< When its process began; before that is known, when it was asked for.
   /// When there first was a cause for which it was told to end, or will be.
   std::optional<Instant> told_to_end;
-  bool seen = false;   ///< Its process is known to exist.
   Bytes memory_asked;  ///< What it waited for, which may not be what it was promised then.
+  bool seen = false;   ///< Its process is known to exist.
   Status status_before = Status::Init;  ///< What the task was when it was asked for,
   Stage stage_before = Stage::Load;     ///< in which stage when it was last told to train,
   bool gpus_by_grant = false;           ///< and whether it had its GPUs from that.
   Stage stage = Stage::Train;           ///< Load until a two-phase task trains for the first time.
+  bool ahead = false;                   ///< It was started and does not train yet.
+  bool waits = false;                   ///< It has loaded and waits for its device, in loaded_.
   std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
-  bool ahead = false;                     ///< It was started and does not train yet.
-  bool waits = false;                     ///< It has loaded and waits for its device, in loaded_.
   std::optional<LastWord> word;           ///< What its process said last; after that it only ends.
   /// Its process says nothing more of itself: it has trained when it ends well.
   bool its_end_tells = false;

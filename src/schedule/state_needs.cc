@@ -130,6 +130,7 @@ void Scheduler::State::count_for_those_who_need(model::TaskIndex task, model::Ve
 bool Scheduler::State::settle_needs(Instant at, model::Decision& out) {
   bool some_wait = false;
   // Who is skipped here may be needed itself, so that the list grows while it is gone through.
+  // NOLINTNEXTLINE(modernize-loop-convert): it would not be valid any more.
   for (std::size_t i = 0; i < concluded_.size(); ++i) {
     for (const model::TaskNeed& need : needs_.needed_by(concluded_[i])) {
       if (interrupts_ == 0) some_wait = look_again_at(need.task, out) || some_wait;
