@@ -1,7 +1,6 @@
 #include "job/telling_keys.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "base/result.h"
 #include "job/job_spec.h"
 #include "text/key_reader.h"
-#include "text/mistake.h"
 #include "text/web_address.h"
 #include "text/yaml_reader.h"
 
@@ -26,8 +24,8 @@ constexpr std::string_view kWants =
 bool is_variable(std::string_view text) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-  return text.size() > 1 && text.front() == '$' && !(text[1] >= '0' && text[1] <= '9') &&
-         text.find_first_not_of(kLetters, 1) == std::string_view::npos;
+  if (text.size() < 2 || text.front() != '$' || (text[1] >= '0' && text[1] <= '9')) return false;
+  return text.find_first_not_of(kLetters, 1) == std::string_view::npos;
 }
 
 void read_address(const text::Complainer& to, const text::YamlNode& node, TellingSpec& spec) {
@@ -103,6 +101,7 @@ Addresses addresses_of(const TellingSpec& spec, const std::vector<std::string>& 
 std::string without_secrets(std::string text, const std::vector<text::WebAddress>& addresses) {
   // The longest first: one may begin another.
   std::vector<const text::WebAddress*> order;
+  order.reserve(addresses.size());
   for (const text::WebAddress& address : addresses) order.push_back(&address);
   std::ranges::sort(order,
                     [](const auto* a, const auto* b) { return a->url.size() > b->url.size(); });

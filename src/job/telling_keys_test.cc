@@ -1,5 +1,6 @@
 #include "job/telling_keys.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "job/job.h"
+#include "job/job_spec.h"
 #include "job/test_job.h"
 #include "text/web_address.h"
 

@@ -25,7 +25,6 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "sys/descriptor.h"
 #include "sys/pidfd.h"
 
