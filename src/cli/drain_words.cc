@@ -1,13 +1,11 @@
 #include "cli/drain_words.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +13,7 @@
 
 #include "base/duration_text.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/value_kinds.h"

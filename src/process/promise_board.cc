@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
+#include <cstdio>
 #include <expected>
 #include <map>
 #include <optional>
@@ -246,10 +246,11 @@ std::vector<PromiseBoard::Other> PromiseBoard::read() {
     Known* const known = open_other(name);
     if (known == nullptr || !is_locked(known->file)) continue;
     std::optional<model::Promises> promises = read_other(name, *known);
-    if (promises)
+    if (promises) {
       others.push_back({.user = known->user,
                         .is_ours = known->user == ::geteuid(),
                         .promises = *std::move(promises)});
+    }
   }
   return others;
 }

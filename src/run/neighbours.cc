@@ -27,6 +27,7 @@ Result<std::optional<process::PromiseBoard>> open_promises() {
 std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others) {
   const std::int64_t midnight = sys::last_midnight_unix_s();
   std::vector<model::Neighbour> neighbours;
+  neighbours.reserve(others.size());
   for (process::PromiseBoard::Other& other : others) {
     neighbours.push_back(
         {.user = other.user,

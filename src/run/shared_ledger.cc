@@ -14,6 +14,7 @@
 #include "model/promises.h"
 #include "model/resources.h"
 #include "model/turn.h"
+#include "model/waiting.h"
 #include "run/machine.h"
 #include "run/own_promises.h"
 #include "schedule/claim.h"

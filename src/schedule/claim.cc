@@ -1,8 +1,8 @@
 #include "schedule/claim.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/bytes.h"

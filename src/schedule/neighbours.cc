@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +15,7 @@
 #include "model/ids.h"
 #include "model/promises.h"
 #include "model/resources.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -174,7 +173,8 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
       thousandths(starter.has + size_of(starter.request, starter.gpus)) > thousandths(share);
   for (const model::Neighbour& it : all_) {
     if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
-    if (!could_use(*it.its.want, starter)) continue;
+    const auto& want = it.its.want;
+    if (!want || !could_use(*want, starter)) continue;
     const bool waits_long = it.waits >= kLongWait && it.goes_first;
     const std::int64_t its_part = thousandths(holding_of(it.its, on_gpus) / share_of(&it, on_gpus));
     const std::int64_t our_part = thousandths(starter.has / share);
@@ -182,8 +182,8 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
     if (!waits_long && !(too_much && before_us)) continue;
     GivenWay& given =
         given_way_.try_emplace(it.its.ticket, GivenWay{.since_unix_s = -1}).first->second;
-    if (given.since_unix_s != it.its.want->since_unix_s) {
-      given = {.since_unix_s = it.its.want->since_unix_s, .first = at};
+    if (given.since_unix_s != want->since_unix_s) {
+      given = {.since_unix_s = want->since_unix_s, .first = at};
     }
     if (at - given.first < kPatience) return true;
   }

@@ -2,7 +2,6 @@
 // have taken before us, and whose turn it is. And of what people want back.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
