@@ -1,8 +1,8 @@
 // What must hold of tasks that need others, and of those of which somebody has said something.
-#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/time.h"
+#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
