@@ -192,8 +192,8 @@ ExitCode clean_command(const CleanWords& words) {
   Result<std::vector<OldRun>> runs =
       words.runs.empty() ? Result<std::vector<OldRun>>(found_runs()) : named_runs(words.runs);
   if (!runs) return fail(runs.error());
-  if (asked->older) {
-    const std::int64_t before = sys::unix_milliseconds() - asked->older->count();
+  if (const std::optional<Duration> older = asked->older) {
+    const std::int64_t before = sys::unix_milliseconds() - older->count();
     std::erase_if(*runs, [before](const OldRun& run) { return run.ended_unix_ms > before; });
   }
   CleanReport report(words, asked->options);

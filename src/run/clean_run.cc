@@ -5,6 +5,7 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -131,7 +132,7 @@ void Cleaner::clean_task(const std::string& directory) {
 
 /// Those of groups, the innermost first.
 void Cleaner::remove_empty_directories() {
-  for (auto each = above_.rbegin(); each != above_.rend(); ++each) remove_empty(inside(*each));
+  for (const std::string& each : std::views::reverse(above_)) remove_empty(inside(each));
 }
 
 /// The reports of these groups, and the journal with all that stands beside it. Not the lock, which

@@ -1,8 +1,8 @@
 #include "text/typed_line.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
