@@ -416,7 +416,7 @@ ExitCode main(int argc, const char* const* argv) {
     std::string sort;
     std::deque<std::string> kept;
     const std::vector<const char*> words = with_kept_brackets(
-        ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort), kept);
+        app, ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort), kept);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -1,7 +1,5 @@
 #include "cli/selection_words.h"
 
-#include <algorithm>
-#include <array>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -14,11 +12,18 @@
 
 namespace trainyard::cli {
 
+namespace {
+
+/// What the option is called.
+constexpr const char* kWords = "what";
+
+}  // namespace
+
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const Unsaid& unsaid) {
   command
       .add_option(
-          "what", words,
+          kWords, words,
           fmt::format(
               "Tasks: an id, <group>/<id>, values of the matrix (lr=0.1), a pattern\n"
               "('train/*'), a state (:failed). And their run, as 46, 46/lr=0.1, runs/sweep\n"
@@ -34,14 +39,21 @@ namespace {
 /// Before a word that begins with a bracket; nobody types it.
 constexpr char kMark = '\x01';
 
+/// Whether a command has the words above.
+bool is_selecting(const CLI::App& app, const std::string& name) {
+  const auto commands =
+      app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
+  if (commands.empty()) return false;
+  const CLI::Option* const words = commands.front()->get_option_no_throw(kWords);
+  return words != nullptr && words->get_type_name() == value_kinds::kTasks;
+}
+
 }  // namespace
 
-std::vector<const char*> with_kept_brackets(const std::vector<const char*>& words,
+std::vector<const char*> with_kept_brackets(const CLI::App& app,
+                                            const std::vector<const char*>& words,
                                             std::deque<std::string>& kept) {
-  constexpr std::array<std::string_view, 7> kCommands{"logs", "kill",    "retry", "results",
-                                                      "hold", "release", "set"};
-  const bool selects = words.size() > 1 &&
-                       std::ranges::find(kCommands, std::string_view(words[1])) != kCommands.end();
+  const bool selects = words.size() > 1 && is_selecting(app, words[1]);
   std::vector<const char*> all = words;
   for (const char*& word : all) {
     const std::string_view text = word;

@@ -21,9 +21,10 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
                    const Unsaid& unsaid = {});
 
 /// CLI11 takes '[xy]' for a list of one word, 'xy', where it is a pattern. What was typed, with
-/// such words marked for the commands that have the words above; without_mark() has them back.
-/// `kept` outlives what is returned.
-std::vector<const char*> with_kept_brackets(const std::vector<const char*>& words,
+/// such words marked where the command is one of `app` that has the words above; without_mark() has
+/// them back. `kept` outlives what is returned.
+std::vector<const char*> with_kept_brackets(const CLI::App& app,
+                                            const std::vector<const char*>& words,
                                             std::deque<std::string>& kept);
 std::string without_mark(std::string word);
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "job/cell_reader.h"
 #include "job/job_spec.h"
 #include "job/matrix.h"
 
@@ -22,7 +23,7 @@ namespace trainyard::job {
 namespace {
 
 /// A table: some keys, and rows with a value for each, or none.
-using Row = std::vector<std::optional<std::string>>;
+using Row = Cell;
 struct Cells {
   std::vector<std::string> keys;
   std::vector<Row> rows;
@@ -31,17 +32,10 @@ struct Cells {
 /// The different values that a matrix has for some of its keys, in its order.
 Cells cells_of(const Matrix& matrix, const std::vector<std::string>& keys) {
   Cells cells{.keys = keys, .rows = {}};
-  std::vector<std::size_t> places;
-  places.reserve(keys.size());
-  for (const std::string& key : keys) {
-    places.push_back(
-        static_cast<std::size_t>(std::ranges::find(matrix.keys(), key) - matrix.keys().begin()));
-  }
+  const CellReader reader(matrix, keys);
   std::set<Row> seen;
   for (std::size_t combination = 0; combination < matrix.size(); ++combination) {
-    Row row;
-    row.reserve(places.size());
-    for (const std::size_t key : places) row.push_back(matrix.value(combination, key));
+    Row row = reader.cell(combination);
     if (seen.insert(row).second) cells.rows.push_back(std::move(row));
   }
   return cells;

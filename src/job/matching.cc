@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
+#include "job/cell_reader.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
-#include "job/matrix.h"
 #include "model/plan.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
@@ -22,31 +22,6 @@
 
 namespace trainyard::job {
 namespace {
-
-using Cell = std::vector<std::optional<std::string>>;
-
-/// What a combination has for some keys.
-class CellReader {
- public:
-  CellReader(const Matrix& matrix, const std::vector<std::string>& keys) : matrix_(matrix) {
-    for (const std::string& key : keys) {
-      const auto found = std::ranges::find(matrix.keys(), key);
-      places_.push_back(static_cast<std::size_t>(found - matrix.keys().begin()));
-    }
-  }
-  [[nodiscard]] Cell cell(std::size_t combination) const {
-    Cell cell;
-    cell.reserve(places_.size());
-    for (const std::size_t key : places_) {
-      cell.push_back(key < matrix_.keys().size() ? matrix_.value(combination, key) : std::nullopt);
-    }
-    return cell;
-  }
-
- private:
-  const Matrix& matrix_;
-  std::vector<std::size_t> places_;
-};
 
 /// The combinations of a group by what they have for some keys.
 std::map<Cell, std::vector<std::size_t>> combinations_by_cell(

@@ -234,6 +234,8 @@ struct Scheduler::State {
                          model::Decision& out);
   void say_last(Running& running, LastWord word, Instant at, model::Decision& out);
   void misspoke(Running& running, std::string what, Instant at, model::Decision& out);
+  /// It waits for its device in loaded_ from now on.
+  void enter_room(Running& running, Instant at);
   void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
 

@@ -82,15 +82,8 @@ void Scheduler::State::take_back_grant(Running& running, Instant at, model::Deci
   running.stage = running.stage_before;
   running.training_since.reset();
   running.gpu_memory_max = {};
-  if (running.deadline) running.time_left = *running.deadline - at;
-  set_deadline(running, std::nullopt);
   tasks.take_back_training(task);
-  running.waits = true;
-  set_ahead(running, true);
-  fresh_lanes_ = true;
-  model::Request request = running.gpus.empty() ? gpu_request_of(task) : model::Request{};
-  request.cpus = shape_of(task).terms.request.cpus;
-  loaded_.add(task, tasks[task].shape, group_of(task), request);
+  enter_room(running, at);
   settle_reason(tasks[task].shape, out);
 }
 

@@ -79,6 +79,11 @@ void Scheduler::State::begin_loading(model::TaskIndex task, model::Decision& out
 void Scheduler::State::wait_for_device(Running& running, Instant at, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
   enter(task, Status::Waiting, out);
+  enter_room(running, at);
+}
+
+void Scheduler::State::enter_room(Running& running, Instant at) {
+  const model::TaskIndex task = running.key.task;
   // That nothing is free is not its fault: the time limit stands still until it trains.
   if (running.deadline) running.time_left = *running.deadline - at;
   set_deadline(running, std::nullopt);

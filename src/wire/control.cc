@@ -29,12 +29,17 @@ constexpr std::size_t kTextBytesMax = 1000;
 /// All the mistakes of a job file that is submitted.
 constexpr std::size_t kReplyBytesMax = 16'000;
 
-Result<ControlRequest> kill_of(const nlohmann::json& fields) {
-  auto group = text_field(fields, "group");
-  if (!group) return std::unexpected(std::move(group.error()));
-  auto id = text_field(fields, "id");
-  if (!id) return std::unexpected(std::move(id.error()));
-  return Kill{.group = std::move(*group), .id = std::move(*id)};
+/// A request about one task, with the names of this.
+template <class Request>
+Result<Request> named(const nlohmann::json& fields) {
+  Request request;
+  for (const auto& [name, member] :
+       {std::pair{"group", &Request::group}, std::pair{"id", &Request::id}}) {
+    auto text = text_field(fields, name);
+    if (!text) return std::unexpected(std::move(text.error()));
+    request.*member = std::move(*text);
+  }
+  return request;
 }
 
 /// 0 where there is none.
@@ -49,42 +54,34 @@ Result<std::int64_t> amount_of(const nlohmann::json& fields, const char* name) {
 }
 
 Result<ControlRequest> retry_of(const nlohmann::json& fields) {
-  Retry retry;
-  for (const auto& [name, member] :
-       {std::pair{"group", &Retry::group}, std::pair{"id", &Retry::id}}) {
-    auto text = text_field(fields, name);
-    if (!text) return std::unexpected(std::move(text.error()));
-    retry.*member = std::move(*text);
-  }
+  Result<Retry> retry = named<Retry>(fields);
+  if (!retry) return std::unexpected(std::move(retry.error()));
   for (const auto& [name, member] : {std::pair{"memory_bytes", &Retry::memory_bytes},
                                      std::pair{"gpu_memory_bytes", &Retry::gpu_memory_bytes},
                                      std::pair{"time_limit_ms", &Retry::time_limit_ms}}) {
     const Result<std::int64_t> amount = amount_of(fields, name);
     if (!amount) return std::unexpected(amount.error());
-    retry.*member = *amount;
+    *retry.*member = *amount;
   }
-  return retry;
+  return *std::move(retry);
 }
 
 Result<ControlRequest> hold_of(const nlohmann::json& fields, bool hold) {
-  auto group = text_field(fields, "group");
-  if (!group) return std::unexpected(std::move(group.error()));
-  auto id = text_field(fields, "id");
-  if (!id) return std::unexpected(std::move(id.error()));
-  return Hold{.group = std::move(*group), .id = std::move(*id), .hold = hold};
+  Result<Hold> request = named<Hold>(fields);
+  if (!request) return std::unexpected(std::move(request.error()));
+  request->hold = hold;
+  return *std::move(request);
 }
 
 Result<ControlRequest> priority_of(const nlohmann::json& fields) {
-  auto group = text_field(fields, "group");
-  if (!group) return std::unexpected(std::move(group.error()));
-  auto id = text_field(fields, "id");
-  if (!id) return std::unexpected(std::move(id.error()));
+  Result<SetPriority> request = named<SetPriority>(fields);
+  if (!request) return std::unexpected(std::move(request.error()));
   const auto found = fields.find("priority");
   const bool fits = found != fields.end() && found->is_number_integer() &&
                     std::in_range<std::int32_t>(found->get<std::int64_t>());
   if (!fits) return std::unexpected(Error{"'priority': is no such number"});
-  return SetPriority{
-      .group = std::move(*group), .id = std::move(*id), .priority = found->get<std::int32_t>()};
+  request->priority = found->get<std::int32_t>();
+  return *std::move(request);
 }
 
 Result<std::vector<std::string>> texts_of(const nlohmann::json& fields, const char* name) {
@@ -139,7 +136,7 @@ Result<ControlRequest> request_of(std::string_view text, std::span<const std::st
   const auto what = text_field(*fields, "do");
   if (!what) return std::unexpected(what.error());
   if (*what == "ping") return Ping{};
-  if (*what == "kill") return kill_of(*fields);
+  if (*what == "kill") return named<Kill>(*fields);
   if (*what == "retry") return retry_of(*fields);
   if (*what == "hold") return hold_of(*fields, true);
   if (*what == "release") return hold_of(*fields, false);

@@ -94,7 +94,9 @@ class Cells(YardTest):
         yard.wait()
         self.write("train.sh", TRAIN)
         self.trainyard("run", "--resume", "runs/job", expect=0)
-        self.assertEqual(self.words_of().pop("alarm/ring"), "NOT_NEEDED")
+        words = self.words_of()
+        self.assertEqual(words.pop("alarm/ring"), "NOT_NEEDED")
+        self.assertEqual(set(words.values()), {"FINISHED"})
         self.assertEqual(self.text("runs/job/mean/lr=2/stdout.log"), "model of 2 0\nmodel of 2 1\n")
 
 
