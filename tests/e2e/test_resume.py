@@ -146,7 +146,7 @@ groups:
         while True:
             run = f"killed-{write}"
             done = self.trainyard("run", "job.yaml", "--run-dir", run, prefix=[
-                strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=pwrite64",
+                strace, "-qq", "-o", "/dev/null", "-e", "trace=pwrite64",
                 "-e", f"inject=pwrite64:signal=KILL:when={write}"], env=environment)
             if done.returncode == 0:
                 break
