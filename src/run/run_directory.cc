@@ -68,6 +68,18 @@ std::string preload_log_path(const std::string& run_directory) {
   return run_directory + "/trainyard.preload.log";
 }
 
+std::string run_log_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.run.log";
+}
+
+std::string submission_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.submission";
+}
+
+std::string kept_job_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.job.yaml";
+}
+
 std::string telling_log_path(const std::string& run_directory) {
   return run_directory + "/trainyard.telling.log";
 }

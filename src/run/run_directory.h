@@ -43,6 +43,13 @@ std::string ends_path(const std::string& run_directory);
 /// Where the process prints that imports for the tasks of a group with `preload`.
 std::string preload_log_path(const std::string& run_directory);
 
+/// What a run prints that has no terminal: `run -d`, and those of the queue.
+std::string run_log_path(const std::string& run_directory);
+/// That the directory is kept for a submission, and its number. It stays when the run has begun.
+std::string submission_path(const std::string& run_directory);
+/// The text of a job file as it was submitted, or as a command on the command line comes to.
+std::string kept_job_path(const std::string& run_directory);
+
 /// What became of what others were told, and what the job's `on-finish` printed.
 std::string telling_log_path(const std::string& run_directory);
 std::string on_finish_log_path(const std::string& run_directory);

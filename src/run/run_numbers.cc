@@ -36,7 +36,7 @@ std::optional<std::uint32_t> read_run_number(std::string_view text) {
   return number;
 }
 
-Result<RunNumbers> RunNumbers::of_this_user() {
+Result<std::string> state_of_this_user() {
   const std::optional<std::string> state = sys::variable("XDG_STATE_HOME");
   const std::optional<std::string> home = sys::variable("HOME");
   // A relative path is to be ignored, as the standard of these variables says.
@@ -45,7 +45,13 @@ Result<RunNumbers> RunNumbers::of_this_user() {
     return std::unexpected(Error{"neither XDG_STATE_HOME nor HOME says where a user's state is"});
   }
   const std::string parent = said ? *state : *home + "/.local/state";
-  return RunNumbers(fmt::format("{}/trainyard/{}/runs", parent, sys::host_name()));
+  return fmt::format("{}/trainyard/{}", parent, sys::host_name());
+}
+
+Result<RunNumbers> RunNumbers::of_this_user() {
+  Result<std::string> state = state_of_this_user();
+  if (!state) return std::unexpected(std::move(state.error()));
+  return RunNumbers(*state + "/runs");
 }
 
 std::string RunNumbers::link_of(std::uint32_t number) const {

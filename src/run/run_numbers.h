@@ -18,6 +18,10 @@
 
 namespace trainyard::run {
 
+/// Where trainyard keeps what is this user's on this host: $XDG_STATE_HOME/trainyard/<host>. Makes
+/// nothing. An error where they have no home directory.
+Result<std::string> state_of_this_user();
+
 class RunNumbers {
  public:
   /// So many are kept; of more the oldest are forgotten.

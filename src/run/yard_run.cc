@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -134,10 +136,14 @@ YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
 YardRun::~YardRun() = default;
 
 Result<void> YardRun::listen() {
+  std::vector<std::string> parents = link::socket_parents();
+  if (options_.outlives_session) {
+    std::erase_if(parents, [](std::string_view each) { return each.starts_with("/run/user/"); });
+  }
   Result<std::unique_ptr<link::FrameServer>> server = link::FrameServer::listen(
       loop_,
       {.program = options_.program,
-       .parents = link::socket_parents(),
+       .parents = std::move(parents),
        .before_made = [this](const std::string& directory) { keeper_->remove_at_end(directory); },
        .on_trouble =
            [this](std::string_view what) {
@@ -169,7 +175,9 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
   if (!journal) return std::unexpected(std::move(journal.error()));
   journal_ = std::move(*journal);
   batches_.push_back({.number = first.number, .plan = first.plan});
-  take_number(/*is_new=*/true);
+  // One that was submitted has its number already.
+  std::error_code ignored;
+  take_number(/*is_new=*/!std::filesystem::exists(submission_path(options_.directory), ignored));
   return {};
 }
 

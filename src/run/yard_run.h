@@ -60,6 +60,9 @@ struct YardRunOptions {
   /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
   /// programs, not for libraries.
   bool ends_on_signals = false;
+  /// It goes on when its user has logged out, and what was the session's alone is gone: its socket
+  /// is not made there.
+  bool outlives_session = false;
   /// A control group of our own is opened where a task has a hard limit: whoever is in ours is
   /// moved. For programs, not for libraries, whose limits are kept by looking each second.
   bool opens_control_group = false;

@@ -1,0 +1,71 @@
+#include "run/queue_choice.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "model/terms.h"
+
+namespace trainyard::run {
+namespace {
+
+struct Standing {
+  bool ready = false;
+  std::string skipped;  ///< Why it never begins; empty: it may.
+};
+
+/// By what it needs. One failure is enough to know that all cannot have gone well, but that
+/// something has failed is known for sure only where it has.
+Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) {
+  bool all_ended = true;
+  std::uint32_t bad = 0;
+  for (const std::uint32_t needed : submission.needs) {
+    const Fate fate = fate_of(needed);
+    if (fate == Fate::NotEnded) all_ended = false;
+    if (fate == Fate::EndedBadly || fate == Fate::Unknown) bad = needed;
+  }
+  switch (submission.run_if) {
+    case model::RunIf::Success:
+      if (bad != 0) return {.skipped = fmt::format("it needs {}, which did not end well", bad)};
+      return {.ready = all_ended};
+    case model::RunIf::Failure:
+      if (!all_ended || bad != 0) return {.ready = all_ended};
+      return {.skipped = "what it needs ended well, and it is for a failure"};
+    case model::RunIf::Always:
+      break;
+  }
+  return {.ready = all_ended};
+}
+
+}  // namespace
+
+void order_queue(std::vector<QueuedSubmission>& waiting) {
+  std::ranges::sort(waiting, [](const QueuedSubmission& a, const QueuedSubmission& b) {
+    return std::tie(b.priority, a.number) < std::tie(a.priority, b.number);
+  });
+}
+
+QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& load,
+                        const FateOf& fate_of) {
+  order_queue(waiting);
+  QueueChoice choice;
+  for (const QueuedSubmission& submission : waiting) {
+    Standing standing = standing_of(submission, fate_of);
+    if (!standing.skipped.empty()) {
+      choice.skip.emplace_back(submission.number, std::move(standing.skipped));
+      continue;
+    }
+    const std::size_t begun = choice.begin.size();
+    const bool room = load.looking + begun < kLookingMax && load.at_work + begun < kAtWorkMax;
+    if (standing.ready && room) choice.begin.push_back(submission.number);
+  }
+  return choice;
+}
+
+}  // namespace trainyard::run

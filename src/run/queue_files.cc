@@ -1,0 +1,319 @@
+#include "run/queue_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "journal/journal_file.h"
+#include "journal/options.h"
+#include "model/terms.h"
+#include "run/run_numbers.h"
+#include "sys/files.h"
+#include "sys/private_directory.h"
+
+namespace trainyard::run {
+namespace {
+
+/// An environment may be 2 MiB, by the kernel.
+constexpr Bytes kFileMax = mib(8);
+constexpr std::string_view kFirstLine = "trainyard submission 1";
+
+/// Lines are "name=value" and end with a NUL, which no environment and no path has.
+class Lines {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    text_ += fmt::format("{}={}", name, value);
+    text_ += '\0';
+  }
+  template <class Number>
+  void add_number(std::string_view name, Number number) {
+    add(name, fmt::format("{}", number));
+  }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  std::string text_ = std::string(kFirstLine) + '\0';
+};
+
+/// Calls `line` with each name and value, until it has an error.
+template <class Line>
+Result<void> each_line(std::string_view text, Line line) {
+  if (!text.starts_with(kFirstLine) || !text.ends_with('\0')) {
+    return std::unexpected(Error{"it is no submission, or is cut short"});
+  }
+  text.remove_prefix(kFirstLine.size() + 1);
+  while (!text.empty()) {
+    const std::string_view whole = text.substr(0, text.find('\0'));
+    const std::size_t sign = whole.find('=');
+    if (sign == std::string_view::npos) return std::unexpected(Error{"a line has no name"});
+    if (Result<void> read = line(whole.substr(0, sign), whole.substr(sign + 1)); !read) return read;
+    text.remove_prefix(whole.size() + 1);
+  }
+  return {};
+}
+
+template <class Number>
+Result<void> read_number(std::string_view name, std::string_view value, Number& into) {
+  const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), into);
+  if (failed == std::errc{} && end == value.data() + value.size()) return {};
+  return std::unexpected(Error{fmt::format("'{}' is no number", name)});
+}
+
+Result<void> read_run_if(std::string_view value, model::RunIf& into) {
+  for (const auto each : {model::RunIf::Success, model::RunIf::Failure, model::RunIf::Always}) {
+    if (value != model::to_text(each)) continue;
+    into = each;
+    return {};
+  }
+  return std::unexpected(Error{"'if' is no condition"});
+}
+
+/// What is not known is of a later release, and left out.
+Result<void> read_line(std::string_view name, std::string_view value, Submission& into) {
+  if (name == "number") return read_number(name, value, into.number);
+  if (name == "umask") return read_number(name, value, into.umask);
+  if (name == "priority") return read_number(name, value, into.priority);
+  if (name == "submitted") return read_number(name, value, into.submitted_unix_ms);
+  if (name == "needs") return read_number(name, value, into.needs.emplace_back());
+  if (name == "if") return read_run_if(value, into.run_if);
+  if (name == "set") into.settings.emplace_back(value);
+  if (name == "env") into.environment.emplace_back(value);
+  if (name == "run") into.run_directory = value;
+  if (name == "job") into.job_file = value;
+  if (name == "config") into.config_file = value;
+  if (name == "typed") into.command_line = value;
+  if (name == "directory") into.directory = value;
+  return {};
+}
+
+Result<void> read_line(std::string_view name, std::string_view value, EndedSubmission& into) {
+  if (name == "number") return read_number(name, value, into.number);
+  if (name == "code") return read_number(name, value, into.exit_code);
+  if (name == "run") into.run_directory = value;
+  if (name == "why") into.why = value;
+  return {};
+}
+
+template <class Record>
+Result<Record> record_from(std::string_view text) {
+  Record record;
+  const Result<void> read =
+      each_line(text, [&record](std::string_view name, std::string_view value) {
+        return read_line(name, value, record);
+      });
+  if (!read) return std::unexpected(read.error());
+  if (record.number == 0 || record.run_directory.empty()) {
+    return std::unexpected(Error{"it says not which run it is"});
+  }
+  return record;
+}
+
+std::string on_shared_disk(const std::string& directory) {
+  return fmt::format(
+      "'{}' is on a disk that machines share, and a queue is of one machine: say where it may lie, "
+      "on a disk of this one, by '--set yard.state=/var/tmp' (once; it is kept)",
+      directory);
+}
+
+}  // namespace
+
+std::string to_text(const Submission& submission) {
+  Lines lines;
+  lines.add_number("number", submission.number);
+  lines.add("run", submission.run_directory);
+  lines.add("job", submission.job_file);
+  lines.add("config", submission.config_file);
+  lines.add("typed", submission.command_line);
+  lines.add("directory", submission.directory);
+  lines.add("if", model::to_text(submission.run_if));
+  lines.add_number("umask", submission.umask);
+  lines.add_number("priority", submission.priority);
+  lines.add_number("submitted", submission.submitted_unix_ms);
+  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
+  for (const std::string& setting : submission.settings) lines.add("set", setting);
+  for (const std::string& variable : submission.environment) lines.add("env", variable);
+  return std::move(lines).take();
+}
+
+Result<Submission> submission_from(std::string_view text) { return record_from<Submission>(text); }
+
+std::string to_text(const EndedSubmission& ended) {
+  Lines lines;
+  lines.add_number("number", ended.number);
+  lines.add("run", ended.run_directory);
+  lines.add_number("code", ended.exit_code);
+  lines.add("why", ended.why);
+  return std::move(lines).take();
+}
+
+Result<EndedSubmission> ended_from(std::string_view text) {
+  return record_from<EndedSubmission>(text);
+}
+
+Result<QueueFiles> QueueFiles::of_this_user() {
+  Result<std::string> state = state_of_this_user();
+  if (!state) return std::unexpected(std::move(state.error()));
+  return QueueFiles(*state + "/queue");
+}
+
+Result<void> QueueFiles::make(const std::string& elsewhere) const {
+  std::error_code error;
+  const bool is_link = std::filesystem::is_symlink(directory_, error);
+  if (!is_link && !elsewhere.empty() && !std::filesystem::exists(directory_, error)) {
+    const std::string place =
+        fmt::format("{}/trainyard-queue-{}-{}", elsewhere, sys::host_name(), sys::own_user());
+    if (Result<void> made = sys::make_own_directory(place); !made) return made;
+    if (Result<void> made =
+            sys::make_directories(std::filesystem::path(directory_).parent_path().string());
+        !made) {
+      return made;
+    }
+    std::filesystem::create_directory_symlink(place, directory_, error);
+  } else {
+    // What is kept elsewhere may have gone with a reboot.
+    const std::string place =
+        is_link ? std::filesystem::read_symlink(directory_, error).string() : directory_;
+    if (Result<void> made = sys::make_own_directory(place); !made) return made;
+  }
+  if (journal::log_kind_for(words_path()) == journal::LogKind::Rollback) {
+    return std::unexpected(Error{on_shared_disk(directory_)});
+  }
+  for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
+    if (Result<void> made = sys::make_own_directory(path_of(place)); !made) return made;
+  }
+  return {};
+}
+
+std::string QueueFiles::path_of(Place place) const {
+  switch (place) {
+    case Place::Waiting:
+      return directory_ + "/waiting";
+    case Place::Begun:
+      return directory_ + "/begun";
+    case Place::Ended:
+      break;
+  }
+  return directory_ + "/ended";
+}
+
+std::string QueueFiles::path_of(Place place, std::uint32_t number) const {
+  return fmt::format("{}/{}", path_of(place), number);
+}
+
+std::optional<std::int64_t> QueueFiles::server() const { return sys::RunLock::holder(directory_); }
+
+std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& name : sys::names_in(path_of(place))) {
+    if (const std::optional<std::uint32_t> number = read_run_number(name)) {
+      numbers.push_back(*number);
+    }
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) const {
+  std::error_code ignored;
+  // In the order in which it goes, so that one that goes on meanwhile is seen in the next place.
+  for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
+    if (std::filesystem::exists(path_of(place, number), ignored)) return place;
+  }
+  return std::nullopt;
+}
+
+Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
+  const std::string path = path_of(place, number);
+  const Result<std::string> text = sys::read_file(path, kFileMax);
+  if (!text) return std::unexpected(text.error());
+  Result<Submission> submission = submission_from(*text);
+  if (!submission) return std::unexpected(Error(submission.error()).in(path));
+  return submission;
+}
+
+std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
+  const Result<std::string> text = sys::read_file(path_of(Place::Ended, number), kFileMax);
+  if (!text) return std::nullopt;
+  Result<EndedSubmission> ended = ended_from(*text);
+  if (!ended) return std::nullopt;
+  return std::move(*ended);
+}
+
+Result<void> QueueFiles::write(Place place, std::uint32_t number, const std::string& text) const {
+  // Beside its directory until it is whole: nobody reads half of one.
+  const std::string fresh = fmt::format("{}/{}.{}", directory_, number, static_cast<int>(place));
+  if (Result<void> written = sys::write_file_atomically(fresh, text); !written) return written;
+  std::error_code error;
+  std::filesystem::permissions(
+      fresh, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  if (!error) std::filesystem::rename(fresh, path_of(place, number), error);
+  if (!error) return {};
+  std::error_code ignored;
+  std::filesystem::remove(fresh, ignored);
+  return std::unexpected(
+      Error{fmt::format("cannot write '{}': {}", path_of(place, number), error.message())});
+}
+
+Result<void> QueueFiles::add(const Submission& submission) const {
+  if (numbers(Place::Waiting).size() >= kWaitingMax) {
+    return std::unexpected(Error{fmt::format(
+        "{} submissions wait in your queue, and no more may: a matrix makes one of many, or come "
+        "back later",
+        kWaitingMax)});
+  }
+  return write(Place::Waiting, submission.number, to_text(submission));
+}
+
+bool QueueFiles::begin(std::uint32_t number) const {
+  std::error_code error;
+  std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Begun, number), error);
+  return !error;
+}
+
+Result<void> QueueFiles::end(const EndedSubmission& ended) const {
+  if (Result<void> written = write(Place::Ended, ended.number, to_text(ended)); !written) {
+    return written;
+  }
+  std::error_code ignored;
+  std::filesystem::remove(path_of(Place::Waiting, ended.number), ignored);
+  std::filesystem::remove(path_of(Place::Begun, ended.number), ignored);
+  forget_old();
+  return {};
+}
+
+bool QueueFiles::cancel(std::uint32_t number) const {
+  const Result<Submission> submission = read(Place::Waiting, number);
+  std::error_code error;
+  // Whoever renames it first has it.
+  std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Ended, number), error);
+  if (error) return false;
+  // Its environment goes.
+  return end({.number = number,
+              .run_directory = submission ? submission->run_directory : "/",
+              .exit_code = 1,
+              .why = "it was taken out of the queue"})
+      .has_value();
+}
+
+void QueueFiles::forget_old() const {
+  const std::vector<std::uint32_t> all = numbers(Place::Ended);
+  std::error_code ignored;
+  for (std::size_t i = 0; i + kEndedMax < all.size(); ++i) {
+    std::filesystem::remove(path_of(Place::Ended, all[i]), ignored);
+  }
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,110 @@
+// What is in a user's queue on a host: a file for each submission, in the directory of what it is.
+//
+//   $XDG_STATE_HOME/trainyard/<host>/queue/
+//     waiting/46   begun/45   ended/44
+//
+// A submission is one of these by where its file is, and goes on by one rename, so nobody sees two
+// of it and nobody locks anything. Files hold the environment of who submitted them: their user
+// alone may read them, and of what has ended it is gone. Results lie elsewhere, in the directory of
+// each run.
+//
+// Whoever serves the queue (cli/queue_server.h) holds the lock of the directory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "model/terms.h"
+
+namespace trainyard::run {
+
+/// What is to be run, and as whom it was submitted.
+struct Submission {
+  std::uint32_t number = 0;  ///< Of the run that it becomes.
+  std::string run_directory;
+  std::string job_file;     ///< Absolute.
+  std::string config_file;  ///< Empty: none was said.
+  std::vector<std::string> settings;
+  std::string command_line;  ///< As typed, but for secrets.
+  std::string directory;     ///< From where it was submitted.
+  std::uint32_t umask = 0;
+  std::vector<std::string> environment;  ///< NAME=value
+  int priority = 0;
+  std::vector<std::uint32_t> needs;
+  model::RunIf run_if = model::RunIf::Success;
+  std::int64_t submitted_unix_ms = 0;
+
+  friend bool operator==(const Submission&, const Submission&) = default;
+};
+
+/// What came of one.
+struct EndedSubmission {
+  std::uint32_t number = 0;
+  std::string run_directory;
+  int exit_code = 0;  ///< As `trainyard run` ended.
+  std::string why;    ///< Where it never began.
+
+  friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
+};
+
+/// To text and back. An error says which line is wrong: it was written by us, and is damaged.
+std::string to_text(const Submission& submission);
+Result<Submission> submission_from(std::string_view text);
+std::string to_text(const EndedSubmission& ended);
+Result<EndedSubmission> ended_from(std::string_view text);
+
+class QueueFiles {
+ public:
+  /// So many may wait.
+  static constexpr std::size_t kWaitingMax = 2000;
+  /// Of so many that have ended it is known how; of more the oldest are forgotten.
+  static constexpr std::size_t kEndedMax = 1000;
+
+  enum class Place : std::uint8_t { Waiting, Begun, Ended };
+
+  /// Of whoever runs us, on this host. Makes nothing.
+  static Result<QueueFiles> of_this_user();
+  explicit QueueFiles(std::string directory) : directory_(std::move(directory)) {}
+
+  /// Makes the directories. `elsewhere` is where the queue is to lie (yard.state), or empty: then a
+  /// place on a disk that machines share is refused.
+  [[nodiscard]] Result<void> make(const std::string& elsewhere) const;
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] std::string words_path() const { return directory_ + "/words"; }
+  [[nodiscard]] std::string log_path() const { return directory_ + "/queue.log"; }
+  /// Which process serves it; as RunLock::holder().
+  [[nodiscard]] std::optional<std::int64_t> server() const;
+
+  /// In order.
+  [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
+  [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
+  [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
+  [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
+
+  /// It waits from now on. An error where too many do.
+  [[nodiscard]] Result<void> add(const Submission& submission) const;
+  /// False where it does not wait any more.
+  [[nodiscard]] bool begin(std::uint32_t number) const;
+  /// It has ended, wherever it was.
+  [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
+  /// One that waits never begins. False where none waits by that number.
+  [[nodiscard]] bool cancel(std::uint32_t number) const;
+
+ private:
+  [[nodiscard]] std::string path_of(Place place) const;
+  [[nodiscard]] std::string path_of(Place place, std::uint32_t number) const;
+  [[nodiscard]] Result<void> write(Place place, std::uint32_t number,
+                                   const std::string& text) const;
+  void forget_old() const;
+
+  std::string directory_;
+};
+
+}  // namespace trainyard::run

@@ -1,0 +1,145 @@
+#include "run/queue_files.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/terms.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+namespace fs = std::filesystem;
+using Place = QueueFiles::Place;
+
+Submission submission(std::uint32_t number) {
+  return {.number = number, .run_directory = "/home/me/runs/vit", .environment = {"SECRET=1"}};
+}
+
+/// A queue in a directory of the test's own.
+class Queue : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(files_.make("")); }
+
+  sys::TemporaryDirectory place_{sys::TemporaryDirectory::in_memory()};
+  QueueFiles files_{place_ / "state/queue"};
+};
+
+TEST(Submissions, AreReadAsTheyWereWritten) {
+  const Submission written{.number = 46,
+                           .run_directory = "/home/me/a b/runs/vit",
+                           .job_file = "/home/me/a b/vit.yaml",
+                           .config_file = "/home/me/conf.yaml",
+                           .settings = {"scheduler.max-process=4", "task.env=A=1"},
+                           .command_line = "trainyard submit vit.yaml",
+                           .directory = "/home/me/a b",
+                           .umask = 027,
+                           .environment = {"A=1\n2", "B=\xff", "C="},
+                           .priority = -5,
+                           .needs = {44, 45},
+                           .run_if = model::RunIf::Always,
+                           .submitted_unix_ms = 1'700'000'000'000};
+  const auto read = submission_from(to_text(written));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, written);
+  const EndedSubmission ended{
+      .number = 46, .run_directory = "/r", .exit_code = 2, .why = "no such directory"};
+  EXPECT_EQ(ended_from(to_text(ended)), ended);
+}
+
+TEST(Submissions, ThatAreDamagedAreRefused) {
+  const std::string good = to_text(submission(46));
+  const auto why = [](std::string_view text) { return submission_from(text).error().message; };
+  EXPECT_EQ(why(""), "it is no submission, or is cut short");
+  EXPECT_EQ(why(std::string_view(good).substr(0, good.size() - 1)),
+            "it is no submission, or is cut short");
+  EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})), "it says not which run it is");
+  EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is no number");
+  EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is no condition");
+  EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");
+  EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
+}
+
+TEST_F(Queue, KeepsWhatWaitsInOrderUntilItBegins) {
+  ASSERT_TRUE(files_.add(submission(10)));
+  ASSERT_TRUE(files_.add(submission(9)));
+  EXPECT_THAT(files_.numbers(Place::Waiting), ElementsAre(9, 10));
+  EXPECT_EQ(*files_.read(Place::Waiting, 9), submission(9));
+  EXPECT_TRUE(files_.begin(9));
+  EXPECT_FALSE(files_.begin(9));
+  EXPECT_THAT(files_.numbers(Place::Waiting), ElementsAre(10));
+  EXPECT_EQ(files_.place_of(9), Place::Begun);
+  EXPECT_EQ(files_.place_of(11), std::nullopt);
+}
+
+TEST_F(Queue, ForgetsTheEnvironmentOfWhatHasEnded) {
+  ASSERT_TRUE(files_.add(submission(9)));
+  const std::string path = files_.directory() + "/waiting/9";
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(fs::status(files_.directory()).permissions(), fs::perms::owner_all);
+  const EndedSubmission ended{.number = 9, .run_directory = "/r", .exit_code = 3, .why = "so"};
+  ASSERT_TRUE(files_.end(ended));
+  EXPECT_EQ(files_.ended(9), ended);
+  EXPECT_EQ(files_.place_of(9), Place::Ended);
+  EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
+}
+
+TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
+  ASSERT_TRUE(files_.add(submission(9)));
+  ASSERT_TRUE(files_.add(submission(10)));
+  ASSERT_TRUE(files_.begin(10));
+  EXPECT_TRUE(files_.cancel(9));
+  EXPECT_FALSE(files_.cancel(9));
+  EXPECT_FALSE(files_.cancel(10));
+  EXPECT_THAT(files_.numbers(Place::Waiting), IsEmpty());
+  EXPECT_EQ(files_.ended(9)->why, "it was taken out of the queue");
+  EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
+}
+
+TEST_F(Queue, HoldsNoMoreThanItsBounds) {
+  for (std::uint32_t number = 1; number <= QueueFiles::kWaitingMax; ++number) {
+    ASSERT_TRUE(sys::replace_file(files_.directory() + "/waiting/" + std::to_string(number), "x"));
+  }
+  const auto added = files_.add(submission(9999));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message, HasSubstr("2000 submissions wait in your queue"));
+  for (std::uint32_t number = 1; number <= QueueFiles::kEndedMax; ++number) {
+    ASSERT_TRUE(sys::replace_file(files_.directory() + "/ended/" + std::to_string(number), "x"));
+  }
+  ASSERT_TRUE(files_.end({.number = 5000, .run_directory = "/r"}));
+  EXPECT_EQ(files_.numbers(Place::Ended).size(), QueueFiles::kEndedMax);
+  EXPECT_EQ(files_.numbers(Place::Ended).front(), 2);
+  EXPECT_EQ(files_.numbers(Place::Ended).back(), 5000);
+}
+
+TEST_F(Queue, LiesWhereItIsToldAndStaysThere) {
+  const QueueFiles other(place_ / "other/queue");
+  ASSERT_TRUE(other.make(place_ / "local"));
+  ASSERT_TRUE(other.make(""));
+  EXPECT_TRUE(fs::is_symlink(other.directory()));
+  EXPECT_TRUE(fs::is_directory(other.directory() + "/waiting"));
+  EXPECT_THAT(fs::read_symlink(other.directory()).string(),
+              HasSubstr((place_ / "local") + "/trainyard-queue-"));
+  fs::remove_all(place_ / "local");
+  EXPECT_TRUE(other.make(""));
+}
+
+TEST(QueueFilesOfNobody, CannotBeMadeWhereThereIsAFile) {
+  const sys::TemporaryDirectory place;
+  ASSERT_TRUE(sys::replace_file(place / "state", "a file"));
+  const auto made = QueueFiles(place / "state/queue").make("");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("state"));
+}
+
+}  // namespace
+}  // namespace trainyard::run

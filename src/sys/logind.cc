@@ -1,0 +1,65 @@
+#include "sys/logind.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "sys/files.h"
+
+namespace trainyard::sys {
+namespace {
+
+constexpr Bytes kConfigMax = mib(1);
+constexpr std::string_view kKills = "KillUserProcesses=";
+
+/// What the file says of it last; nothing where it says nothing.
+std::optional<bool> kills_by(const std::string& path) {
+  const auto text = read_plain_file(path, kConfigMax);
+  if (!text || !*text) return std::nullopt;
+  std::optional<bool> kills;
+  for (std::string_view rest = **text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with(kKills)) continue;
+    const std::string_view value = line.substr(kKills.size());
+    kills = value.starts_with("yes") || value.starts_with("true") || value.starts_with("1") ||
+            value.starts_with("on");
+  }
+  return kills;
+}
+
+}  // namespace
+
+bool ends_at_logout(const std::string& root, const std::string& user) {
+  std::error_code ignored;
+  if (std::filesystem::exists(root + "/var/lib/systemd/linger/" + user, ignored) && !user.empty()) {
+    return false;
+  }
+  bool kills = false;
+  // Later ones count over earlier ones, and what lies in the directories over the file.
+  constexpr std::array<std::string_view, 3> kPlaces{"/usr/lib/systemd", "/run/systemd",
+                                                    "/etc/systemd"};
+  for (const std::string_view place : kPlaces) {
+    const std::string file = fmt::format("{}{}/logind.conf", root, place);
+    kills = kills_by(file).value_or(kills);
+  }
+  for (const std::string_view place : kPlaces) {
+    const std::string directory = fmt::format("{}{}/logind.conf.d", root, place);
+    std::vector<std::string> names = names_in(directory);
+    std::ranges::sort(names);
+    for (const std::string& name : names) {
+      if (name.ends_with(".conf")) kills = kills_by(directory + "/" + name).value_or(kills);
+    }
+  }
+  return kills;
+}
+
+}  // namespace trainyard::sys

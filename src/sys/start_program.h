@@ -1,0 +1,48 @@
+// Starts a program of ours that is to go on by itself, in the place and with the environment of
+// somebody else: a run of the queue.
+//
+// Not for tasks: those are the keeper's. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+struct ProgramToStart {
+  std::vector<std::string> arguments;    ///< What follows our own program's name.
+  std::vector<std::string> environment;  ///< All that it has, as NAME=value.
+  std::string directory;                 ///< Where it runs.
+  std::uint32_t umask = 0;
+};
+
+/// By what it says through its descriptor 3.
+constexpr int kWordPlace = 3;
+
+struct StartedProgram {
+  std::int64_t pid = 0;
+  Descriptor ended;  ///< Can be read when it has ended.
+  Descriptor words;  ///< What it says; at its end when it has ended.
+};
+
+/// Our own program once more, in a session of its own; its standard input leads nowhere and what it
+/// prints goes to `log`. Where it cannot run there it says so in the log and ends with 2.
+Result<StartedProgram> start_program(const ProgramToStart& program, const Descriptor& log);
+
+struct ProgramEnd {
+  int exit_code = 0;
+  int signal = 0;  ///< What killed it; 0: nothing.
+};
+
+/// Of a child of ours that has ended; nothing where it has not, or is none.
+std::optional<ProgramEnd> end_of_program(std::int64_t pid);
+
+/// Which permissions new files of this process lack. While there is one thread.
+std::uint32_t own_umask();
+
+}  // namespace trainyard::sys
