@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_job.h"
 #include "cli/exit_code.h"
 #include "wire/control.h"
 
@@ -22,6 +23,10 @@ struct RunOptions {
   std::vector<std::string> only;  ///< Patterns of the tasks that are run; empty: all are.
   bool rerun_changed = false;
   bool until_stdin_closes = false;
+  bool detach = false;       ///< Goes on when the terminal is gone.
+  bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
+  std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
+  CommandWords words;        ///< A command in the place of a job file.
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   bool dry_run = false;
@@ -51,14 +56,39 @@ struct LogsOptions {
 };
 ExitCode logs_command(const LogsOptions& options);
 
+/// By which variable a run is told that a queue has begun it.
+constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
+
 struct SubmitOptions {
   std::string job_file;
-  std::string run_directory;
+  CommandWords words;         ///< A command in its place.
+  std::string run_directory;  ///< Empty: it comes into the queue.
+  std::string config_file;
+  std::vector<std::uint32_t> needs;  ///< Numbers of runs that are to end first.
   std::vector<std::string> settings;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   bool json = false;
 };
 ExitCode submit_command(const SubmitOptions& options);
+
+/// Starts this user's queue on this host, where it is not there.
+struct UpOptions {
+  std::string config_file;
+  std::vector<std::string> settings;
+};
+ExitCode up_command(const UpOptions& options);
+
+struct DownOptions {
+  bool drain = false;  ///< What runs goes on to its end.
+  bool now = false;    ///< It is ended.
+};
+ExitCode down_command(const DownOptions& options);
+
+struct WaitOptions {
+  std::string run;
+};
+/// The exit code is that of the run, or of its one task.
+int wait_command(const WaitOptions& options);
 
 struct KillOptions {
   std::vector<std::string> words;  ///< As of logs.

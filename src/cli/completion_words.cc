@@ -16,6 +16,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/offers.h"
+#include "cli/shared_words.h"
 #include "text/typed_line.h"
 
 namespace trainyard::cli {
@@ -76,7 +77,7 @@ void CursorPlace::read(const std::string& word) {
   due_ = nullptr;
   if (word == "--") {
     only_values_ = true;
-    is_foreign_ = command_->get_prefix_command();
+    is_foreign_ = command_->get_prefix_command() || takes_command(command_->get_name());
   } else if (!only_values_ && word.starts_with("--")) {
     read_option(word);
   } else if (!only_values_ && word.starts_with('-') && word.size() > 1) {

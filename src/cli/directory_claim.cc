@@ -12,7 +12,9 @@
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
+#include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/this_process.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -74,6 +76,26 @@ Result<sys::RunLock> claim_old_directory(const std::string& run_directory) {
   const Result<void> clear = run::clear_up(run_directory);
   if (!clear) return std::unexpected(clear.error());
   return lock;
+}
+
+Result<std::string> reserve_new_directory(const std::string& first,
+                                          std::string (*marker)(const std::string&),
+                                          const std::string& text) {
+  while (true) {
+    std::string directory = run::free_run_directory(first);
+    if (Result<void> made = sys::make_directories(directory); !made) {
+      return std::unexpected(std::move(made.error()));
+    }
+    const std::string path = marker(directory);
+    const Result<sys::Descriptor> file = sys::open_log(path, sys::IfThere::Refuse);
+    if (!file) return std::unexpected(file.error());
+    // Somebody else was quicker: the next one.
+    if (!file->is_open()) continue;
+    if (const Result<void> written = sys::write_all(*file, text, path); !written) {
+      return std::unexpected(written.error());
+    }
+    return directory;
+  }
 }
 
 }  // namespace trainyard::cli

@@ -26,4 +26,10 @@ Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
 /// Locks the directory of an old run and ends what it left running.
 Result<sys::RunLock> claim_old_directory(const std::string& run_directory);
 
+/// The first of `first`, `first`-2, `first`-3, ... that is free: from now on it is not, as it holds
+/// a file with this text, at marker(<directory>).
+Result<std::string> reserve_new_directory(const std::string& first,
+                                          std::string (*marker)(const std::string&),
+                                          const std::string& text);
+
 }  // namespace trainyard::cli

@@ -5,6 +5,7 @@
 #include <expected>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "base/time.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
+#include "cli/queued_runs.h"
 #include "job/job.h"
 #include "journal/reader.h"
 #include "run/begun.h"
@@ -146,6 +148,7 @@ Error several_live(const std::vector<KnownRun>& runs) {
 bool holds_run(const std::string& directory) {
   std::error_code ignored;
   return fs::exists(run::journal_path(directory), ignored) ||
+         fs::exists(run::submission_path(directory), ignored) ||
          sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
 }
 
@@ -217,13 +220,19 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
   sys::EventLoop loop;
   while (true) {
     // Looked at first: a yard that is gone now has begun before, if ever.
-    const bool lives = sys::RunLock::holder(run_directory).has_value();
+    const bool lives =
+        sys::RunLock::holder(run_directory).has_value() || is_about_to_begin(run_directory);
     Result<journal::JournalReader> reader = journal::JournalReader::open(path);
     if (reader) return reader;
     const Result<bool> begun = run::has_begun(run_directory);
     if (!begun) return std::unexpected(begun.error());
     if (*begun) return journal::JournalReader::open(path);
-    if (!lives) return reader;
+    if (!lives) {
+      if (std::optional<Error> queued = why_not_begun(run_directory)) {
+        return std::unexpected(std::move(*queued));
+      }
+      return reader;
+    }
     if (sys::EventLoop::now() > until) {
       return std::unexpected(
           Error{fmt::format("the run in '{}' is just beginning: try again", run_directory)});

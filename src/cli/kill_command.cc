@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
@@ -85,6 +86,9 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .run_directory = options.run_directory,
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
+  if (const std::optional<std::string> taken = take_out_of_queue(selection->run)) {
+    return answer(*taken);
+  }
   if (selection->is_all()) {
     return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));
   }

@@ -1,12 +1,10 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
 #include <deque>
-#include <filesystem>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -22,140 +20,34 @@
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
 #include "cli/manual_page.h"
+#include "cli/queue_words.h"
 #include "cli/ranks_words.h"
 #include "cli/results_words.h"
 #include "cli/retry_words.h"
+#include "cli/run_words.h"
 #include "cli/selection_words.h"
+#include "cli/shared_words.h"
+#include "cli/submit_words.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"
 #include "cli/wish_words.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
-#include "sys/other_end.h"
-#include "sys/terminal.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
 
 constexpr std::string_view kHelp = "help";
 
-/// What may be said to every command that reads the configuration.
-void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
-  command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)")
-      ->type_name(value_kinds::kFile);
-  command.add_option("--set", settings, "A setting, as in --set scheduler.max-process=4")
-      ->type_name(value_kinds::kSetting)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-}
-
-/// The one way to say which run is meant.
-void add_run_name(CLI::App& command, std::string& run) {
-  command
-      .add_option("run,--run-dir", run,
-                  "Which run: its number, its name, its directory, or its job file\n"
-                  "(default: the latest under ./runs, one at work first)")
-      ->type_name(value_kinds::kRun);
-}
-
 struct CommandLine {
-  RunOptions run;
   StatusOptions status;
   LogsOptions logs;
   KillOptions kill;
-  SubmitOptions submit;
   DevicesOptions devices;
   PlanOptions plan;
   ConfigOptions config;
   CleanWords clean;
 };
-
-CLI::App* add_run(CLI::App& app, RunOptions& options) {
-  CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file");
-  run->add_option("job", options.job_file, "The job file (YAML)")->type_name(value_kinds::kJobFile);
-  run->add_option("--run-dir", options.run_directory,
-                  "Where logs and results go (default: the job file's, else runs/<name>)")
-      ->type_name(value_kinds::kRun);
-  run->add_option("--resume", options.resume,
-                  "Go on with the last run of the job file, or with the one in this directory:\n"
-                  "finished tasks are kept")
-      ->type_name(value_kinds::kRun)
-      ->expected(0, 1);
-  run->add_flag("--new", options.next,
-                "Start another run beside those that are there: in runs/<name>-2, -3, ...");
-  run->add_option("--only", options.only,
-                  "Run these tasks alone, and the groups that they need: lr=1e-3,seed=0, 'train/*'")
-      ->type_name(value_kinds::kPattern)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  run->add_flag("--rerun-changed", options.rerun_changed,
-                "With --resume: also tasks that had finished before the job file was edited");
-  run->add_flag(
-      "--until-stdin-closes", options.until_stdin_closes,
-      "Stay at work when all tasks have ended, for what is submitted next, until standard\n"
-      "input, a pipe, is closed; what has not ended then is ended as by Ctrl-C");
-  run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
-  run->add_flag("--json", options.json, "Print the results as JSON");
-  add_configuration(*run, options.config_file, options.settings);
-  run->footer(
-      "Examples:\n"
-      "  trainyard run sweep.yaml\n"
-      "  trainyard run sweep.yaml --dry-run\n"
-      "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
-      "  trainyard run sweep.yaml --resume\n"
-      "  trainyard run sweep.yaml --new\n"
-      "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
-      "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
-      "\n"
-      "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
-      "--config takes their place; --set overrides the settings before, key by key.\n"
-      "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
-      "KILL; a second Ctrl-C ends them at once.\n" +
-      std::string(kExitCodes));
-  return run;
-}
-
-/// What does not go together, for people; empty when all does.
-std::string wrong_with_run(const RunOptions& options) {
-  if (options.resumes && options.next) {
-    return "--resume goes on with a run and --new starts another one: say one of them";
-  }
-  std::error_code ignored;
-  if (std::filesystem::is_directory(options.job_file, ignored)) {
-    return fmt::format(
-        "'{}' is a directory and no job file: 'trainyard run --resume {}' goes on "
-        "with the run in it",
-        options.job_file, text::shell_word(options.job_file));
-  }
-  if (!options.only.empty() && options.resumes) {
-    return "--only begins a run with some of its tasks: of one that has begun 'trainyard retry' "
-           "takes them";
-  }
-  if (options.rerun_changed && !options.resumes) {
-    return "--rerun-changed goes with --resume: a new run runs all tasks";
-  }
-  if (!options.resume.empty() && !options.run_directory.empty()) {
-    return "--resume names the run directory already: leave --run-dir out";
-  }
-  if (options.until_stdin_closes && !sys::has_other_end(sys::kStandardInput)) {
-    return "--until-stdin-closes is for a program that holds the other end of a pipe, and standard "
-           "input is none";
-  }
-  if (!options.job_file.empty() || !options.resume.empty()) return {};
-  if (options.resumes && !options.run_directory.empty()) return {};
-  return options.resumes
-             ? "which run? 'trainyard run sweep.yaml --resume', or 'trainyard run --resume "
-               "<run-dir>'"
-             : "which job file? 'trainyard run sweep.yaml', or 'trainyard run sweep.yaml --resume'";
-}
-
-ExitCode checked_run(const RunOptions& options) {
-  const std::string wrong = wrong_with_run(options);
-  return wrong.empty() ? run_command(options) : fail(wrong);
-}
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
@@ -214,33 +106,6 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "  trainyard kill 46/lr=0.1\n"
       "  trainyard kill 46 'seed=*' :waiting");
   return kill;
-}
-
-CLI::App* add_submit(CLI::App& app, SubmitOptions& options) {
-  CLI::App* submit = app.add_subcommand("submit", "Add a job file to a run that is at work");
-  submit->add_option("job", options.job_file, "The job file (YAML)")
-      ->type_name(value_kinds::kJobFile)
-      ->required();
-  add_run_name(*submit, options.run_directory);
-  submit->add_option("--set", options.settings, "A setting for its tasks: --set task.<key>=<value>")
-      ->type_name(value_kinds::kTaskSetting)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  submit->add_flag("--json", options.json, "For programs");
-  submit->footer(
-      "Examples:\n"
-      "  trainyard submit more.yaml\n"
-      "  trainyard submit more.yaml runs/sweep\n"
-      "\n"
-      "It is checked first, and nothing changes where it has a mistake. What is answered is "
-      "written\n"
-      "down: 'trainyard run --resume' goes on with it. Its tasks find the environment of this "
-      "command,\n"
-      "have their directories under <run-dir>/submissions/<number>, and may need groups of the "
-      "run.\n"
-      "Exit codes: 0 added, 2 not added.");
-  return submit;
 }
 
 CLI::App* add_clean(CLI::App& app, CleanWords& words) {
@@ -374,19 +239,19 @@ ExitCode main(int argc, const char* const* argv) {
              std::string(kExitCodes));
 
   CommandLine line;
-  line.run.command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});
-  line.submit.command_line = line.run.command_line;
-  const CLI::App* run = add_run(app, line.run);
+  const std::string command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});
+  RunWords run(app, command_line);
   const CLI::App* status = add_status(app, line.status);
   const CLI::App* logs = add_logs(app, line.logs);
   const CLI::App* kill = add_kill(app, line.kill);
-  const CLI::App* submit = add_submit(app, line.submit);
+  SubmitWords submit(app, command_line);
+  QueueWords queue(app);
   const CLI::App* devices = add_devices(app, line.devices);
   const CLI::App* plan = add_plan(app, line.plan);
   const CLI::App* clean = add_clean(app, line.clean);
   LearnedWords learned(app);
   DrainWords drain(app);
-  RetryWords retry(app, line.run.command_line);
+  RetryWords retry(app, command_line);
   WishWords wishes(app);
   ResultsWords results(app);
   ClientWords client(app);
@@ -406,7 +271,8 @@ ExitCode main(int argc, const char* const* argv) {
     return *asked;
   }
 
-  std::vector<const char*> typed(argv, argv + argc);
+  std::vector<std::string> command;
+  std::vector<const char*> typed = without_command({argv, argv + argc}, command);
   if (move_help_to_the_end(typed)) {
     // CLI11 shows the help of all rather than say that it knows no such command.
     const std::string unknown = unknown_word(app, typed);
@@ -429,12 +295,12 @@ ExitCode main(int argc, const char* const* argv) {
                     ? fmt::format("{}\n'trainyard --help' shows how it is used", error.what())
                     : unknown);
   }
-  line.run.resumes = run->count("--resume") > 0;
-  if (run->parsed()) return checked_run(line.run);
+  if (const std::optional<ExitCode> done = run.run(command)) return *done;
   if (status->parsed()) return status_command(line.status);
   if (logs->parsed()) return logs_command(line.logs);
   if (kill->parsed()) return kill_command(line.kill);
-  if (submit->parsed()) return submit_command(line.submit);
+  if (const std::optional<ExitCode> done = submit.run(command)) return *done;
+  if (const std::optional<ExitCode> done = queue.run()) return *done;
   if (devices->parsed()) return devices_command(line.devices);
   if (plan->parsed()) return plan_command(line.plan);
   if (clean->parsed()) return clean_command(line.clean);

@@ -8,11 +8,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/checked_job.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -20,6 +22,7 @@
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/load_options.h"
+#include "cli/queue_news.h"
 #include "cli/resume_options.h"
 #include "cli/run_view.h"
 #include "cli/telling.h"
@@ -46,9 +49,12 @@
 #include "run/yard_run.h"
 #include "settings/configuration.h"
 #include "sim/expected_courses.h"
+#include "sys/depart.h"
+#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/helper_command.h"
 #include "sys/terminal.h"
+#include "sys/this_process.h"
 #include "text/mistake.h"
 #include "text/shell_quote.h"
 #include "text/task_pattern.h"
@@ -135,6 +141,13 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options) {
   return load;
 }
 
+std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
+                                                 const job::LoadOptions& load,
+                                                 const model::Capacity& capacity) {
+  return options.job_text.empty() ? job::Job::load(load, capacity)
+                                  : job::Job::parse(options.job_text, load, capacity);
+}
+
 std::size_t count_tasks(const std::vector<std::shared_ptr<const model::Plan>>& plans) {
   std::size_t tasks = 0;
   for (const auto& plan : plans) tasks += plan->tasks.size();
@@ -178,8 +191,11 @@ std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::st
 /// One execution: what `trainyard run` adds to a yard.
 class Session {
  public:
-  Session(const RunOptions& options, job::Job job, run::YardParts parts)
+  /// Where it goes on without its terminal, by `departure`.
+  Session(const RunOptions& options, job::Job job, run::YardParts parts,
+          std::optional<sys::Departure> departure)
       : options_(options),
+        departure_(std::move(departure)),
         tasks_(std::move(job)),
         notes_(parts.machine.reading.notes),
         telling_(tasks_.jobs()),
@@ -190,6 +206,7 @@ class Session {
                .sample_every = settings::sample_interval(this->job().configuration()),
                .gpu_limits = settings::gpu_limits(this->job().configuration()),
                .ends_on_signals = true,
+               .outlives_session = options.detach || options.queued,
                .opens_control_group = true,
                .lasts_as_long_as = options.until_stdin_closes ? std::optional(sys::kStandardInput)
                                                               : std::nullopt}) {}
@@ -201,10 +218,13 @@ class Session {
   [[nodiscard]] const std::string& directory() const { return job().paths().run_directory; }
   std::optional<ExitCode> listen();
   std::optional<ExitCode> begin();
+  Result<sys::Descriptor> open_log() const;
+  void leave(const sys::Descriptor& log);
   ExitCode finish(const run::Ending& ending);
   [[nodiscard]] std::string how_to_go_on() const;
 
   const RunOptions& options_;
+  std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
   std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
@@ -226,7 +246,9 @@ ExitCode Session::run() {
   }
   for (const std::string& note : telling_.notes()) tasks_.note(note);
   telling_.begin(yard_.number());
-  tasks_.listen([this](const model::Turn& turn) {
+  QueueNews news;
+  tasks_.listen([this, &news](const model::Turn& turn) {
+    if (options_.queued) news.see(turn);
     for (const std::string& line : telling_.see(turn)) tasks_.note(line);
   });
   const ExitCode code = finish(yard_.run());
@@ -255,6 +277,8 @@ std::optional<ExitCode> Session::begin() {
   journal::Execution execution = describe(options_, job(), yard_.execution());
   const Result<bool> begun = run::has_begun(directory());
   if (!begun) return fail(begun.error());
+  const Result<sys::Descriptor> log = open_log();
+  if (!log) return fail(log.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
     if (const auto forecast =
@@ -281,10 +305,24 @@ std::optional<ExitCode> Session::begin() {
     notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));
   }
+  leave(*log);
   tasks_.show();
   tasks_.note(report::run_line(yard_.number(), seen_from_here(directory())));
   for (const std::string& note : notes) tasks_.note(note);
   return std::nullopt;
+}
+
+/// Of a run that goes on without its terminal, before anything of it is written down.
+Result<sys::Descriptor> Session::open_log() const {
+  if (!departure_) return sys::Descriptor();
+  return sys::open_log(run::run_log_path(directory()), sys::IfThere::Append);
+}
+
+/// It has begun: whoever typed it is told its number, and what is printed from now on is kept.
+void Session::leave(const sys::Descriptor& log) {
+  if (!departure_) return;
+  const std::optional<std::uint32_t> number = yard_.number();
+  departure_->begun(number ? std::to_string(*number) : directory(), log);
 }
 
 ExitCode Session::finish(const run::Ending& ending) {
@@ -359,7 +397,7 @@ Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
 
 ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
-  std::expected<job::Job, text::Mistakes> job = job::Job::load(load, machine.reading.capacity);
+  std::expected<job::Job, text::Mistakes> job = read_job(options, load, machine.reading.capacity);
   if (!job) return fail(job.error());
   if (const Result<void> chosen = choose_tasks(options, *job); !chosen) {
     return fail(chosen.error());
@@ -377,17 +415,13 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
                              : report::dry_run_text(first, kDryRunTasksMax, plan));
 }
 
-}  // namespace
+/// The process that was started says what it heard of the one that goes on.
+ExitCode tell_departed(const sys::Departed& departed) {
+  if (departed.word.empty()) return static_cast<ExitCode>(departed.exit_code);
+  return answer(departed.word + "\n");
+}
 
-ExitCode run_command(const RunOptions& typed) {
-  if (typed.dry_run) {
-    const Result<RunOptions> options = filled_in(typed);
-    if (!options) return fail(options.error());
-    Result<job::LoadOptions> load = load_options_of(*options);
-    if (!load) return fail(load.error());
-    load->only_shown = true;
-    return dry_run(*options, *load);
-  }
+ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
   // First of all: the keeper must not inherit a thread, a database or a socket.
   Result<std::optional<process::PromiseBoard>> board = run::open_promises();
   std::optional<process::PromiseBoard> promises;
@@ -402,7 +436,8 @@ ExitCode run_command(const RunOptions& typed) {
   while (true) {
     const Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());
-    std::expected<job::Job, text::Mistakes> job = job::Job::load(*load, machine.reading.capacity);
+    std::expected<job::Job, text::Mistakes> job =
+        read_job(*options, *load, machine.reading.capacity);
     if (!job) return fail(job.error());
     if (const Result<void> chosen = choose_tasks(*options, *job); !chosen) {
       return fail(chosen.error());
@@ -420,13 +455,36 @@ ExitCode run_command(const RunOptions& typed) {
       return Session(*options, std::move(*job),
                      {.promises = std::move(promises),
                       .keeper = std::move(*keeper),
-                      .machine = std::move(machine)})
+                      .machine = std::move(machine)},
+                     std::move(departure))
           .run();
     }
     // Somebody else was quicker: the next one.
     if (options->next && sys::RunLock::holder(run_directory)) continue;
     return fail(lock.error());
   }
+}
+
+}  // namespace
+
+ExitCode run_command(const RunOptions& said) {
+  const auto made = said.words.is_command() ? with_command_job(said) : said;
+  if (!made) return fail(made.error());
+  const RunOptions& typed = *made;
+  if (typed.dry_run) {
+    const Result<RunOptions> options = filled_in(typed);
+    if (!options) return fail(options.error());
+    Result<job::LoadOptions> load = load_options_of(*options);
+    if (!load) return fail(load.error());
+    load->only_shown = true;
+    return dry_run(*options, *load);
+  }
+  if (!typed.detach) return run_here(typed, std::nullopt);
+  Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
+  if (!departed) return fail(departed.error());
+  if (const auto* const heard = std::get_if<sys::Departed>(&*departed))
+    return tell_departed(*heard);
+  return run_here(typed, std::get<sys::Departure>(std::move(*departed)));
 }
 
 }  // namespace trainyard::cli

@@ -56,6 +56,8 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
                   text::shell_word(seen_from_here(run_directory))));
 }
 
+}  // namespace
+
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
                             const std::vector<wire::Retry>& retries) {
   for (const wire::Retry& retry : retries) {
@@ -74,8 +76,6 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
   if (unfinished > 0) return ExitCode::TaskFailed;
   return ExitCode::Success;
 }
-
-}  // namespace
 
 RunView::RunView(const job::Jobs& jobs)
     : output_(sys::kStandardError), progress_(progress_of(jobs, output_)) {}

@@ -5,8 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/exit_code.h"
 #include "job/jobs.h"
+#include "journal/reader.h"
 #include "model/turn.h"
 #include "report/progress.h"
 #include "sys/output.h"
@@ -30,6 +32,10 @@ class RunView {
   sys::Output output_;
   report::ProgressLine progress_;
 };
+
+/// Whether all went well: all tasks, or those that were to be tried again where there are any.
+Result<ExitCode> verdict_of(journal::JournalReader& reader,
+                            const std::vector<wire::Retry>& retries);
 
 /// Writes the reports, prints the tables (or JSON) on standard output, and says whether all went
 /// well: all tasks, or those that were to be tried again where there are any.

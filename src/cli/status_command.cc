@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,9 +14,12 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
+#include "cli/queued_runs.h"
 #include "journal/reader.h"
 #include "report/sink.h"
 #include "report/status.h"
+#include "run/begun.h"
+#include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
@@ -46,11 +50,62 @@ bool is_stopped(std::int64_t process) {
   return stat && (stat->state == 'T' || stat->state == 't');
 }
 
+void pass_time(sys::EventLoop& loop, const bool& watching) {
+  const Duration next = sys::EventLoop::now() + kWatchEvery;
+  while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+}
+
+/// What of this user is at work on this host, wherever it is.
+ExitCode show_living(const StatusOptions& options) {
+  sys::EventLoop loop;
+  bool watching = options.watch;
+  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
+  while (true) {
+    const std::vector<LivingRun> runs = living_runs();
+    const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
+    const std::string text = options.json ? living_json(runs) : living_text(runs);
+    if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
+    if (!watching || runs.empty()) return ExitCode::Success;
+    pass_time(loop, watching);
+  }
+}
+
+/// Beside the run that is shown where nobody named one.
+std::string also_living(const std::string& shown) {
+  std::vector<LivingRun> runs = living_runs();
+  std::erase_if(runs, [real = run::real_directory(shown)](const LivingRun& it) {
+    return it.directory == real;
+  });
+  return runs.empty() ? "" : "\nyours as well:\n" + living_text(runs);
+}
+
+/// A submission that waits is followed until it begins.
+std::optional<ExitCode> show_waiting(const StatusOptions& options, const std::string& run) {
+  sys::EventLoop loop;
+  bool watching = options.watch;
+  std::string shown;
+  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
+  while (!sys::RunLock::holder(run)) {
+    const std::optional<Error> why = why_not_begun(run);
+    const auto begun = run::has_begun(run);
+    if (!why || !begun || *begun) return std::nullopt;
+    const std::string text = why->message + "\n";
+    if (text != std::exchange(shown, text) && !print(text)) return ExitCode::TaskFailed;
+    if (!watching || !waits_in_queue(run)) return ExitCode::Success;
+    pass_time(loop, watching);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ExitCode status_command(const StatusOptions& options) {
   const Result<std::string> run = find_run(options.run_directory);
+  if (!run && options.run_directory.empty()) return show_living(options);
   if (!run) return fail(run.error());
+  if (!options.json) {
+    if (const std::optional<ExitCode> waited = show_waiting(options, *run)) return *waited;
+  }
   Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return fail(reader.error());
   // A program wants to find the place from wherever it is.
@@ -72,12 +127,12 @@ ExitCode status_command(const StatusOptions& options) {
                                           .now_unix_ms = sys::unix_milliseconds()},
                                          sink);
     if (!shown) return fail(shown.error());
+    if (options.run_directory.empty() && !options.json && !options.watch) text += also_living(*run);
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
     if (!watching || !holder) return ExitCode::Success;
     if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
-    const Duration next = sys::EventLoop::now() + kWatchEvery;
-    while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+    pass_time(loop, watching);
     if (const Result<void> fresh = reader->refresh(); !fresh) return fail(fresh.error());
   }
 }

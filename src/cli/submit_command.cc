@@ -1,4 +1,4 @@
-// `trainyard submit`: asks the yard at work to take another job file into its run.
+// `trainyard submit`: into the queue, or into a run that is named, by asking its yard.
 #include <expected>
 #include <string>
 #include <utility>
@@ -8,10 +8,12 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/queue_submit.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "sys/environment.h"
@@ -32,13 +34,22 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   std::string path = sys::absolute_path(options.job_file, *here);
-  Result<std::string> text = text::read_text_file(path);
-  if (!text) return std::unexpected(std::move(text.error()).in(options.job_file));
+  std::string text;
+  if (options.words.is_command()) {
+    Result<CommandJob> job = job_of_command(options.words, *here);
+    if (!job) return std::unexpected(std::move(job.error()));
+    path = *here + "/command.yaml";
+    text = std::move(job->text);
+  } else {
+    Result<std::string> read = text::read_text_file(path);
+    if (!read) return std::unexpected(std::move(read.error()).in(options.job_file));
+    text = std::move(*read);
+  }
   return wire::Submit{.job_file = std::move(path),
                       .current_directory = *here,
                       .settings = options.settings,
                       .command_line = options.command_line,
-                      .job_text = std::move(*text),
+                      .job_text = std::move(text),
                       .environment = sys::environment()};
 }
 
@@ -54,6 +65,7 @@ ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string&
 }  // namespace
 
 ExitCode submit_command(const SubmitOptions& options) {
+  if (options.run_directory.empty()) return submit_to_queue(options);
   const Result<wire::Submit> submission = submission_of(options);
   if (!submission) return fail(submission.error());
   const Result<std::string> run = find_run(options.run_directory, WhenSeveral::RefuseLive);
@@ -62,8 +74,8 @@ ExitCode submit_command(const SubmitOptions& options) {
   if (!reader) return fail(reader.error());
   const Result<std::string> socket = socket_of_run(*reader, *run);
   if (!socket) {
-    return fail(fmt::format("{}; 'trainyard run {}' starts one of its own", socket.error().message,
-                            options.job_file));
+    return fail(fmt::format("{}; 'trainyard submit' without a run adds to your queue",
+                            socket.error().message));
   }
   // It may take a while, and the yard cannot make its log short under a view that is held.
   if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());

@@ -18,6 +18,9 @@ constexpr const char* kSize = "SIZE";
 constexpr const char* kTime = "TIME";
 constexpr const char* kNumber = "NUMBER";
 constexpr const char* kCards = "GPUS";
+constexpr const char* kDevice = "DEVICE";
+constexpr const char* kShare = "SHARE";
+constexpr const char* kSignal = "SIGNAL";
 constexpr const char* kName = "NAME";
 constexpr const char* kResult = "NAME=VALUE";
 

@@ -31,6 +31,13 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .fallback = "auto",
      .description = "Where runs go: run-dir is relative to it. A relative path starts at the file "
                     "that says it.\nauto: the directory of the job file."},
+    {.key = "yard.state",
+     .kind = SettingKind::Path,
+     .fallback = "auto",
+     .description =
+         "Where your queue keeps what waits in it, on a disk of this machine; said once, it "
+         "is kept.\nauto: $XDG_STATE_HOME/trainyard/<host>, which may be no disk that "
+         "machines share."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
      .fallback = "BEST-FIT",

@@ -26,6 +26,7 @@ namespace trainyard::settings {
 /// Every key, in the order in which they are shown.
 enum class Setting : std::uint8_t {
   Workdir,
+  YardState,
   GpuPriorityStrategy,
   GpuPriorityReverse,
   OtherUsers,
@@ -61,7 +62,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 35;
+constexpr std::size_t kSettingCount = 36;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {

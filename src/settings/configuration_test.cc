@@ -72,6 +72,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
   ASSERT_TRUE(configuration.has_value());
   EXPECT_EQ(show(*configuration),
             "workdir: auto   # default\n"
+            "yard.state: auto   # default\n"
             "gpu-priority.strategy: BEST-FIT   # default\n"
             "gpu-priority.reverse: false   # default\n"
             "other-users: avoid   # default\n"

@@ -207,14 +207,26 @@ class Scripts(BlockTest):
         self.assertEqual(len({result["drawn"] for result in results.values()}), 4)
 
     @tries(JOBS, "sh", 1)
+    def test_what_is_submitted_is_queued_and_waited_for(self):
+        self.write("sweep.yaml", "groups: [{name: g, tasks: [{id: a, memory: 10MB, cpus: 0, command: 'true'}]}]\n")
+        for name in ("train", "evaluate"):
+            self.write(f"{name}.py", f"import sys; open('{name}-' + sys.argv[2], 'w')\n")
+        lines = self.shell(blocks(JOBS, "sh")[1]).splitlines()
+        self.assertEqual(lines[:3], ["1", "2", "3"])
+        self.assertTrue((self.directory / "train-3e-4").exists())
+        self.trainyard("wait", "3", expect=0)
+        self.assertEqual(sorted(path.name for path in self.directory.glob("evaluate-*")), [f"evaluate-{n}" for n in range(4)])
+        self.shell("trainyard down --now")
+
+    @tries(JOBS, "sh", 2)
     @tries(PROTOCOL, "python", 0)
     def test_submit_adds_and_the_client_of_the_protocol_page_kills(self):
         self.job("name: mnist\ngroups: [{name: train, tasks: [{id: a, memory: 10MB, cpus: 0, command: [sleep, 1000]}]}]\n")
         self.write("more.yaml", "groups: [{name: more, tasks: [{command: 'true', memory: 10MB}]}]\n")
         yard = self.start("run", "job.yaml")
         self.until_file("runs/mnist/train/a/stdout.log")
-        said = self.shell(blocks(JOBS, "sh")[1])
-        self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["submission 2", "submission 3"])
+        said = self.shell(blocks(JOBS, "sh")[2])
+        self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["submission 2"])
         with sqlite3.connect(f"file:{self.directory}/runs/mnist/journal.db?mode=ro", uri=True) as journal:
             ((path,),) = journal.execute("SELECT socket_path FROM executions").fetchall()
         self.write("kill.py", blocks(PROTOCOL, "python")[0])

@@ -71,7 +71,7 @@ class Asked(YardTest):
                      if command[0] in ("config", "client", "learned") and not below.startswith("-")]
         self.assertGreater(len(commands), 20)
         for command in commands:
-            options = self.trainyard(*command, "--help").stdout.split("\nOptions:\n")[1].split("\n\n")[0]
+            options = self.trainyard(*command, "--help").stdout.split("\nOptions:\n")[1].split("\nExamples:")[0]
             named = {word for line in options.splitlines() if line.startswith("  -") for word in line.split()[0].split(",")}
             self.assertEqual(set(self.asked(*command, "-")), named, command)
 

@@ -241,6 +241,15 @@ groups:
         for words in (["wait-device"], ["result"]):
             tried("client", *words, env=nothing)
         tried("client", "wait-device")
+        full = ("sh", "-c", 'exec "$@" > /dev/full', "sh")
+        for words, more in ((["up"], {}), (["up"], {"prefix": full}), (["up"], {"env": {"SLURM_JOB_ID": "1"}})):
+            tried(*words, **more)
+        held = self.trainyard("submit", "--cpus", "0", "--", "sleep", "1000", expect=0).stdout.strip()
+        waits = self.trainyard("submit", "--needs", held, "--", "true", expect=0).stdout.strip()
+        for words, more in ((["down"], {}), (["down", "--now"], {}), (["down"], {"prefix": full})):
+            tried(*words, **more)
+        for run in ("runs/job", "fails", "nowhere", waits):
+            tried("wait", run)
         for command in ("true", "exit 3", "kill -9 $$"):
             tried("ranks", "-n", "2", "--", "sh", "-c", command)
         tried("ranks", "-n", "2")

@@ -239,6 +239,13 @@ class ComingFrom(GuideTest):
         self.assertEqual(self.commands(), theirs)
         self.assertEqual(len(theirs), 4)
 
+    @tries(SPOOLER, "sh", 1)
+    def test_what_task_spooler_would_queue_is_queued(self):
+        self.assertEqual(self.shell(blocks(SPOOLER, "sh")[1]), "1\n")
+        self.trainyard("wait", "1", expect=0)
+        self.assertEqual(self.commands(), [f"--seed {seed}" for seed in range(4)])
+        self.shell("trainyard down --now")
+
     @tries(SLURM, "yaml", 0, 1)
     def test_slurm_runs_the_same_commands(self):
         (script,) = blocks(SLURM, "bash")
@@ -266,6 +273,14 @@ class ComingFrom(GuideTest):
                          {f"lr{lr}_bs{bs}": [word.format(lr=lr, bs=bs) for word in template]
                           for lr in given["lr"] for bs in given["bs"]})
         self.assertEqual({(task["gpus"], task["time_limit_ms"]) for task in tasks}, {(1, 2 * 3_600_000)})
+
+    @tries(GFLOW, "sh", 0)
+    def test_what_gflow_would_submit_is_submitted(self):
+        self.assertEqual(self.shell(blocks(GFLOW, "sh")[0]), "1\n")
+        shown = self.trainyard("run", "runs/sweep/trainyard.job.yaml", "--dry-run", "--json", expect=0).stdout
+        self.assertEqual({" ".join(task["command"]) for task in json.loads(shown)["tasks"]},
+                         {f"python train.py --lr {lr} --batch-size {bs}" for lr in ("0.001", "0.01") for bs in (32, 64)})
+        self.shell("trainyard down --now")
 
     @tries(RAY, "yaml", 0)
     @tries(RAY, "python", 0)

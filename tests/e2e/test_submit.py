@@ -44,7 +44,7 @@ class Submit(YardTest):
     def test_adds_tasks_that_run_beside_the_others_in_directories_of_their_own(self):
         yard = self.holding()
         self.write("more.yaml", MORE)
-        done = self.trainyard("submit", "more.yaml", expect=0, env={"WHO": "than one"})
+        done = self.trainyard("submit", "more.yaml", "runs/job", expect=0, env={"WHO": "than one"})
         self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of train (2)\n")
         said = self.directory / "runs/job/submissions/2/train/a/said"
         self.until("the submitted task", lambda: said.exists() and said.read_text())
@@ -63,7 +63,7 @@ class Submit(YardTest):
     def test_ends_a_submitted_task_that_has_the_name_of_another(self):
         yard = self.holding()
         self.write("more.yaml", HOLDS)
-        self.trainyard("submit", "more.yaml", expect=0)
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         self.until("the submitted task", lambda: self.words().get("train (2)/a") == "RUNNING")
         several = self.trainyard("kill", "a", expect=2)
         self.assertIn("train (2)/a", several.stderr)
@@ -81,7 +81,7 @@ groups:
     needs: train
     tasks: [{id: e, command: "true"}]
 """)
-        done = self.trainyard("submit", "more.yaml", expect=0)
+        done = self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of eval; "
                                       "'eval' needs 'train', which was there before\n")
         self.assertIn("waits for group 'train'", self.trainyard("status", expect=0).stdout)
@@ -92,19 +92,19 @@ groups:
     def test_names_the_group_of_a_submission_as_people_see_it(self):
         yard = self.holding()
         self.write("more.yaml", HOLDS)
-        self.trainyard("submit", "more.yaml", expect=0)
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         literal = "groups: [{name: train (3), tasks: [{id: a, command: 'true'}]}]\n"
         self.write("literal.yaml", literal)
         self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
                          "submission 3: 1 task in 1 group: 1 of train (3)\n")
-        self.assertEqual(self.trainyard("submit", "more.yaml", expect=0).stdout,
+        self.assertEqual(self.trainyard("submit", "more.yaml", "runs/job", expect=0).stdout,
                          "submission 4: 1 task in 1 group: 1 of train (4)\n")
-        self.assertEqual(self.trainyard("submit", "literal.yaml", expect=0).stdout,
+        self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
                          "submission 5: 1 task in 1 group: 1 of train (3) (5)\n")
         self.write("eval.yaml", "groups:\n"
                                 "  - {name: latest, needs: train, tasks: [{id: e, command: 'true'}]}\n"
                                 "  - {name: second, needs: train (2), tasks: [{id: e, command: 'true'}]}\n")
-        self.assertEqual(self.trainyard("submit", "eval.yaml", expect=0).stdout,
+        self.assertEqual(self.trainyard("submit", "eval.yaml", "runs/job", expect=0).stdout,
                          "submission 6: 2 tasks in 2 groups: 1 of latest, 1 of second; "
                          "'latest' needs 'train (4)', which was there before; "
                          "'second' needs 'train (2)', which was there before\n")
@@ -145,7 +145,7 @@ groups:
         yard = self.start("run", "job.yaml")
         self.until("the failure", lambda: self.life("b")[-1:] == ["EXCEPTION"])
         self.write("more.yaml", "groups: [{name: eval, needs: bad, tasks: [{id: e, command: 'true'}]}]\n")
-        self.trainyard("submit", "more.yaml", expect=0)
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         self.until("the gate's reader", lambda: self.life("a")[-1:] == ["TRAINING"])
         self.open_gate()
         self.end_of(yard, expect=1)
@@ -161,7 +161,7 @@ groups:
     needs: trian
     tasks: [{id: e, comand: "true"}]
 """)
-        done = self.trainyard("submit", "more.yaml", expect=2)
+        done = self.trainyard("submit", "more.yaml", "runs/job", expect=2)
         self.assertEqual(done.stdout, "")
         path = self.directory / "more.yaml"
         self.assertIn(f"{path}:5:12: group 'eval': needs: there is no group 'trian', did you mean 'train'?", done.stderr)
@@ -169,8 +169,8 @@ groups:
         self.assertIn(f"{path}:2:35: scheduler.max-process: is set for the whole run, and a submission cannot change it",
                       done.stderr)
         self.write("none.yaml", "groups: [\n")
-        self.assertIn("none.yaml", self.trainyard("submit", "none.yaml", expect=2).stderr)
-        self.assertIn("no such file", self.trainyard("submit", "gone.yaml", expect=2).stderr.lower())
+        self.assertIn("none.yaml", self.trainyard("submit", "none.yaml", "runs/job", expect=2).stderr)
+        self.assertIn("no such file", self.trainyard("submit", "gone.yaml", "runs/job", expect=2).stderr.lower())
         self.assertEqual(self.query("SELECT number, complete FROM batches"), [(1, 1)])
         self.open_gate()
         self.end_of(yard, expect=0)
@@ -180,7 +180,7 @@ groups:
         yard = self.holding()
         self.write("more.yaml", "groups: [{name: g, matrix: {i: [%s]}, tasks: [{command: 'true'}]}]\n"
                    % ", ".join(map(str, range(100_001))))
-        done = self.trainyard("submit", "more.yaml", expect=2)
+        done = self.trainyard("submit", "more.yaml", "runs/job", expect=2)
         self.assertIn("has 100001 tasks, and one submission may have 100000", done.stderr)
         self.write("million.yaml", """
 groups:
@@ -188,20 +188,20 @@ groups:
     matrix: {i: [%s], j: [%s]}
     tasks: [{command: "true"}]
 """ % (", ".join(map(str, range(1000))), ", ".join(map(str, range(1001)))))
-        self.assertIn("more than 1000000 combinations", self.trainyard("submit", "million.yaml", expect=2).stderr)
+        self.assertIn("more than 1000000 combinations", self.trainyard("submit", "million.yaml", "runs/job", expect=2).stderr)
         self.assertEqual(self.query("SELECT number, complete FROM batches"), [(1, 1)])
         self.open_gate()
         self.end_of(yard, expect=0)
 
     def test_finds_no_run_that_is_over_or_dead(self):
         self.write("more.yaml", MORE)
-        self.assertIn("no run", self.trainyard("submit", "more.yaml", expect=2).stderr)
+        self.assertIn("no run", self.trainyard("submit", "more.yaml", "runs/job", expect=2).stderr)
         yard = self.holding()
         os.killpg(yard.pid, signal.SIGKILL)
         self.end_of(yard)
         told = self.trainyard("submit", "more.yaml", "--run-dir", "runs/job", expect=2).stderr
         self.assertIn("is not running", told)
-        self.assertIn("'trainyard run more.yaml' starts one of its own", told)
+        self.assertIn("'trainyard submit' without a run adds to your queue", told)
 
     def test_goes_on_with_all_that_was_submitted_each_by_its_own_text(self):
         yard = self.holding()
@@ -212,7 +212,7 @@ groups:
       - {id: a, command: 'echo "as submitted by $WHO" > "$TRAINYARD_TASK_DIR/said"'}
       - {id: b, command: ": < gate"}
 """)
-        self.trainyard("submit", "more.yaml", expect=0, env={"WHO": "me"})
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0, env={"WHO": "me"})
         said = self.directory / "runs/job/submissions/2/train/a/said"
         self.until("the submitted task", lambda: self.words().get("train (2)/a") == "FINISHED")
         os.killpg(yard.pid, signal.SIGKILL)
@@ -231,7 +231,7 @@ groups:
     def test_is_named_when_the_job_file_has_lost_what_it_needs(self):
         yard = self.holding()
         self.write("more.yaml", "groups: [{name: eval, needs: train, tasks: [{id: e, command: 'true'}]}]\n")
-        self.trainyard("submit", "more.yaml", expect=0)
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         os.killpg(yard.pid, signal.SIGKILL)
         self.end_of(yard)
         self.job(HOLDS.replace("name: train", "name: trained"))
@@ -245,7 +245,7 @@ groups:
         yard = self.holding()
         for number in range(20):
             self.write(f"more-{number}.yaml", f"groups: [{{name: g{number}, tasks: [{{id: t, command: 'true'}}]}}]\n")
-        shells = [self.start("submit", f"more-{number}.yaml", "--json") for number in range(20)]
+        shells = [self.start("submit", f"more-{number}.yaml", "runs/job", "--json") for number in range(20)]
         answers = [json.loads(self.end_of(shell, expect=0)[0]) for shell in shells]
         self.assertEqual(sorted(answer["submission"] for answer in answers), list(range(2, 22)))
         self.open_gate()
@@ -287,7 +287,7 @@ groups:
     def test_keeps_the_environment_of_who_submitted_it_to_itself(self):
         yard = self.holding()
         self.write("more.yaml", MORE)
-        self.trainyard("submit", "more.yaml", expect=0, env={"TOKEN": "very-secret"})
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0, env={"TOKEN": "very-secret"})
         self.open_gate()
         self.end_of(yard, expect=0)
         self.assertEqual((self.directory / "runs/job/journal.db").stat().st_mode & 0o777, 0o600)
@@ -314,7 +314,7 @@ class UntilStdinCloses(YardTest):
         self.ended("a")
         for number in (1, 2):
             self.write("more.yaml", f"groups: [{{name: g{number}, tasks: [{{id: b{number}, command: 'true'}}]}}]\n")
-            self.trainyard("submit", "more.yaml", expect=0)
+            self.trainyard("submit", "more.yaml", "runs/job", expect=0)
             self.ended(f"b{number}")
         yard.stdin.write("what is written here is not read\n" * 10_000)
         yard.stdin.flush()
@@ -344,7 +344,7 @@ class UntilStdinCloses(YardTest):
         os.kill(before, signal.SIGKILL)
         self.until("another keeper", lambda: keeper_of(yard.pid) not in (None, before))
         self.job("name: more\ngroups: [{name: more, needs: [], tasks: [{id: b, command: 'true'}]}]", "more.yaml")
-        self.trainyard("submit", "more.yaml", expect=0)
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         self.until("the other task", lambda: self.life("b")[-1:] == ["EXITED"])
         self.end_of(yard, expect=0)
 

@@ -1,0 +1,93 @@
+#include "cli/checked_job.h"
+
+#include <expected>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "cli/command_job.h"
+#include "cli/commands.h"
+#include "cli/directory_claim.h"
+#include "cli/load_options.h"
+#include "job/job.h"
+#include "model/resources.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
+#include "text/mistake.h"
+#include "text/text_file.h"
+
+namespace trainyard::cli {
+namespace {
+
+std::unexpected<text::Mistakes> mistaken(const Error& error, const std::string& file = {}) {
+  return std::unexpected(text::Mistakes{{.file = file, .message = error.message}});
+}
+
+/// Of a command nobody knows the lines.
+std::unexpected<text::Mistakes> without_places(text::Mistakes mistakes) {
+  for (text::Mistake& mistake : mistakes) {
+    mistake.file = "the command";
+    mistake.line = 0;
+    mistake.column = 0;
+  }
+  return std::unexpected(std::move(mistakes));
+}
+
+}  // namespace
+
+std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
+  Result<std::string> here = sys::current_directory();
+  if (!here) return mistaken(here.error());
+  const bool is_command = words.job_file.empty();
+  CheckedJob checked{.directory = *here};
+  std::string file = words.job_file;
+  if (is_command) {
+    Result<CommandJob> job = job_of_command(words.words, *here);
+    if (!job) return mistaken(job.error());
+    checked.text = std::move(job->text);
+    // Where a job file would be that says the same.
+    file = *here + "/command.yaml";
+  } else {
+    checked.job_file = sys::absolute_path(words.job_file, *here);
+    Result<std::string> text = text::read_text_file(checked.job_file);
+    if (!text) return mistaken(text.error(), words.job_file);
+    checked.text = std::move(*text);
+  }
+  if (!words.config_file.empty()) {
+    checked.config_file = sys::absolute_path(words.config_file, *here);
+  }
+  Result<job::LoadOptions> load = load_options(file, words.config_file, words.settings);
+  if (!load) return mistaken(load.error());
+  load->only_shown = true;
+  std::expected<job::Job, text::Mistakes> job = job::Job::parse(
+      checked.text, *load, model::Capacity{.memory = gib(1 << 20), .cpus = model::cpus(1 << 20)});
+  if (!job)
+    return is_command ? without_places(std::move(job.error())) : std::unexpected(job.error());
+  checked.first = job->paths().run_directory;
+  return checked;
+}
+
+std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
+  const auto checked = check_job({.job_file = {},
+                                  .words = options.words,
+                                  .config_file = options.config_file,
+                                  .settings = options.settings});
+  if (!checked) return std::unexpected(checked.error());
+  if (options.dry_run) {
+    options.job_file = checked->directory + "/command.yaml";
+    options.job_text = checked->text;
+    return options;
+  }
+  const std::string first = options.run_directory.empty()
+                                ? checked->first
+                                : sys::absolute_path(options.run_directory, checked->directory);
+  const Result<std::string> reserved =
+      reserve_new_directory(first, run::kept_job_path, checked->text);
+  if (!reserved) return mistaken(reserved.error());
+  options.run_directory = *reserved;
+  options.job_file = run::kept_job_path(*reserved);
+  return options;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,38 @@
+// A job file, or a command in its place, looked at before anything is made of it.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_job.h"
+#include "cli/commands.h"
+#include "text/mistake.h"
+
+namespace trainyard::cli {
+
+struct JobWords {
+  std::string job_file;
+  const CommandWords& words;
+  std::string config_file;
+  std::vector<std::string> settings;
+};
+
+struct CheckedJob {
+  std::string text;
+  std::string job_file;     ///< Absolute; empty: a command.
+  std::string config_file;  ///< Absolute, or empty.
+  std::string directory;    ///< Where we are.
+  std::string first;        ///< The directory of its first run.
+};
+
+/// All its mistakes. What this machine can never hold is found when the run begins: GPUs are not
+/// looked at.
+std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
+
+/// A command's run: its job file is in a directory that is kept for it. Of a dry run it stays in
+/// memory.
+std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,40 @@
+// A job file made of a command on the command line: `run -- python train.py`, and what stands
+// before the two dashes: keys of its task, a matrix, or a file with a command a line.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "job/task_keys.h"
+
+namespace trainyard::cli {
+
+struct CommandWords {
+  std::vector<std::string> command;  ///< Behind `--`; one word is for the shell.
+  std::string each_line;  ///< A file with a command a line, "-": standard input; or empty.
+  std::string name;       ///< Empty: the program's.
+  std::vector<std::string> matrix;  ///< "lr=1e-3,3e-4"
+  /// By TaskKey; none: it is not said.
+  std::array<std::vector<std::string>, job::kTaskKeys> keys;
+
+  /// Whether there is a command, and no job file.
+  [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
+  /// The first of the options that go with a command alone; empty: none is said.
+  [[nodiscard]] std::string first_option() const;
+};
+
+struct CommandJob {
+  std::string name;
+  std::string text;  ///< A job file.
+};
+
+/// `directory` is where its tasks run unless they say another one: absolute. What a key says is
+/// checked where the text is read.
+Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory);
+
+/// Text of which nothing is a placeholder for a job file, whatever it is.
+std::string without_placeholders(const std::string& text);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,371 @@
+#include "cli/queue_server.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/queue_news.h"
+#include "cli/run_outcome.h"
+#include "run/begun.h"
+#include "run/queue_choice.h"
+#include "run/queue_files.h"
+#include "run/run_directory.h"
+#include "run/run_numbers.h"
+#include "sys/depart.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/fifo.h"
+#include "sys/files.h"
+#include "sys/pidfd.h"
+#include "sys/start_program.h"
+#include "sys/terminal.h"
+#include "sys/this_process.h"
+
+namespace trainyard::cli {
+namespace {
+
+using SpoolPlace = run::QueueFiles::Place;
+
+/// So often a run goes on whose yard is killed.
+constexpr int kDeathsMax = 3;
+constexpr Duration kOftenEvery{1'000};
+/// Whether its directory is still there: what was deleted is served by nobody.
+constexpr Duration kSeldomEvery{20'000};
+/// As the shell has it.
+constexpr int kOfSignal = 128;
+constexpr const char* kServerName = "trainyard-queue";
+
+void note(const std::string& text) {
+  sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
+}
+
+std::vector<std::string> arguments_of(const run::Submission& submission, bool goes_on) {
+  std::vector<std::string> arguments{"run", submission.job_file, goes_on ? "--resume" : "--run-dir",
+                                     submission.run_directory};
+  if (!submission.config_file.empty()) {
+    arguments.insert(arguments.end(), {"--config", submission.config_file});
+  }
+  for (const std::string& setting : submission.settings) {
+    arguments.insert(arguments.end(), {"--set", setting});
+  }
+  return arguments;
+}
+
+/// The first that a run says which has not begun: what is wrong.
+std::string first_words_of(const std::string& run_directory) {
+  const auto text = sys::read_end_of_file(run::run_log_path(run_directory), 4096);
+  if (!text) return "it could not begin";
+  const std::string line = text->substr(0, text->find('\n'));
+  return line.empty() ? "it could not begin" : line;
+}
+
+}  // namespace
+
+QueueServer::QueueServer(run::QueueFiles files, sys::RunLock lock, sys::Descriptor words)
+    : files_(std::move(files)), lock_(std::move(lock)), words_(std::move(words)) {}
+
+QueueServer::~QueueServer() = default;
+
+void QueueServer::serve() {
+  loop_.watch_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [this](int signal) {
+    // What is at work goes on. So it is when the machine goes down: nothing is taken for ended.
+    if (signal == SIGTERM || signal == SIGINT) over_ = true;
+  });
+  loop_.watch_readable(words_.get(), [this] { hear(); });
+  take_up();
+  look();
+  look_again_later();
+  while (!over_) loop_.run_once(std::nullopt);
+  loop_.unwatch(words_.get());
+}
+
+/// What an earlier one has begun: at work, ended meanwhile, or to go on.
+void QueueServer::take_up() {
+  for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
+    const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+    if (!submission) {
+      end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
+      continue;
+    }
+    const auto holder = sys::RunLock::holder(submission->run_directory);
+    if (holder) {
+      AtWork& run = at_work_[number];
+      run.run_directory = submission->run_directory;
+      run.pid = *holder;
+      if (*holder > 0) run.ended = sys::open_pidfd(*holder);
+      watch(number);
+      continue;
+    }
+    const Result<RunOutcome> outcome = outcome_of(submission->run_directory);
+    const bool is_over = outcome && outcome->stage == RunOutcome::Stage::Over;
+    if (is_over) {
+      end(number, submission->run_directory, static_cast<int>(outcome->code));
+    } else {
+      start(number, How::GoOn, 0);
+    }
+  }
+}
+
+void QueueServer::hear() {
+  const std::string said = sys::read_waiting(words_);
+  for (std::string_view rest = said; !rest.empty();) {
+    const std::size_t length = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    hear(rest.substr(0, length));
+    rest.remove_prefix(length);
+  }
+  look();
+}
+
+void QueueServer::hear(std::string_view word) {
+  if (word == kUpWord) drains_ = false;
+  if (word == kDrainWord) drains_ = true;
+  if (word == kDownWord) over_ = over_ || at_work_.empty();
+  if (word == kNowWord) end_all();
+}
+
+void QueueServer::end_all() {
+  leaves_ = true;
+  for (const auto& [number, run] : at_work_) sys::send_signal(run.ended, SIGINT);
+}
+
+void QueueServer::look() {
+  looks_often_ = false;
+  look_at_unwatched();
+  if (drains_ || leaves_) {
+    over_ = over_ || at_work_.empty();
+    return;
+  }
+  begin_next();
+}
+
+void QueueServer::begin_next() {
+  const std::vector<std::uint32_t> numbers = files_.numbers(SpoolPlace::Waiting);
+  std::erase_if(waiting_, [&numbers](const auto& each) {
+    return !std::ranges::binary_search(numbers, each.first);
+  });
+  for (const std::uint32_t number : numbers) {
+    if (waiting_.contains(number)) continue;
+    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
+    // One that was taken out meanwhile is not damaged.
+    if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
+    if (!read) {
+      end(number, "/", static_cast<int>(ExitCode::Usage), read.error().message);
+      continue;
+    }
+    waiting_[number] = {
+        .number = number, .priority = read->priority, .needs = read->needs, .run_if = read->run_if};
+  }
+  std::vector<run::QueuedSubmission> all;
+  all.reserve(waiting_.size());
+  for (const auto& [number, each] : waiting_) all.push_back(each);
+  const run::QueueChoice choice =
+      choose_next(std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
+  for (const auto& [number, why] : choice.skip) {
+    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
+    end(number, read ? read->run_directory : "/", static_cast<int>(ExitCode::TaskFailed), why);
+    waiting_.erase(number);
+  }
+  for (const std::uint32_t number : choice.begin) {
+    waiting_.erase(number);
+    if (files_.begin(number)) start(number, How::Begin, 0);
+  }
+  // What needs one that was skipped.
+  if (!choice.skip.empty()) loop_.post([this] { look(); });
+}
+
+run::Fate QueueServer::fate_of(std::uint32_t number) {
+  const std::optional<SpoolPlace> place = files_.place_of(number);
+  if (place && place != SpoolPlace::Ended) return run::Fate::NotEnded;
+  const auto ended = files_.ended(number);
+  if (ended) return ended->exit_code == 0 ? run::Fate::EndedWell : run::Fate::EndedBadly;
+  // A run that somebody began beside the queue.
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
+  if (!directory) return run::Fate::Unknown;
+  if (sys::RunLock::holder(*directory)) {
+    looks_often_ = true;
+    return run::Fate::NotEnded;
+  }
+  const Result<RunOutcome> outcome = outcome_of(*directory);
+  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return run::Fate::Unknown;
+  return outcome->code == ExitCode::Success ? run::Fate::EndedWell : run::Fate::EndedBadly;
+}
+
+run::QueueLoad QueueServer::load() const {
+  const auto looking =
+      std::ranges::count_if(at_work_, [](const auto& it) { return it.second.looks; });
+  return {.looking = static_cast<std::size_t>(looking), .at_work = at_work_.size()};
+}
+
+void QueueServer::start(std::uint32_t number, How how, int deaths) {
+  Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  if (!submission) {
+    return end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
+  }
+  const std::string& directory = submission->run_directory;
+  const Result<sys::Descriptor> log =
+      sys::open_log(run::run_log_path(directory), sys::IfThere::Append);
+  if (!log) return end(number, directory, static_cast<int>(ExitCode::Usage), log.error().message);
+  const Result<bool> begun = run::has_begun(directory);
+  const bool goes_on = how == How::GoOn && begun && *begun;
+  std::vector<std::string> environment = std::move(submission->environment);
+  environment.push_back(fmt::format("{}=1", kFromQueue));
+  Result<sys::StartedProgram> started =
+      sys::start_program({.arguments = arguments_of(*submission, goes_on),
+                          .environment = std::move(environment),
+                          .directory = submission->directory,
+                          .umask = submission->umask},
+                         *log);
+  if (!started) {
+    return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
+  }
+  at_work_[number] = {.run_directory = directory,
+                      .pid = started->pid,
+                      .is_child = true,
+                      .ended = std::move(started->ended),
+                      .words = std::move(started->words),
+                      .looks = true,
+                      .deaths = deaths};
+  watch(number);
+}
+
+void QueueServer::watch(std::uint32_t number) {
+  const AtWork& run = at_work_.at(number);
+  if (run.ended.is_open()) {
+    loop_.watch_readable(run.ended.get(), [this, number] { see_end(number); });
+  }
+  if (run.words.is_open()) {
+    loop_.watch_readable(run.words.get(), [this, number] { hear_run(number); });
+  }
+}
+
+void QueueServer::hear_run(std::uint32_t number) {
+  AtWork& run = at_work_.at(number);
+  const std::string said = sys::read_waiting(run.words);
+  if (said.empty()) {
+    loop_.unwatch(run.words.get());
+    run.words.close();
+    return;
+  }
+  run.looks = !said.ends_with(kFoundRoom);
+  if (!run.looks) look();
+}
+
+void QueueServer::see_end(std::uint32_t number) {
+  const auto found = at_work_.find(number);
+  if (found == at_work_.end()) return;
+  AtWork run = std::move(found->second);
+  at_work_.erase(found);
+  if (run.ended.is_open()) loop_.unwatch(run.ended.get());
+  if (run.words.is_open()) loop_.unwatch(run.words.get());
+  judge(number, run);
+  look();
+}
+
+/// What comes of a run whose yard is gone.
+void QueueServer::judge(std::uint32_t number, const AtWork& run) {
+  const auto end_of_child = run.is_child ? sys::end_of_program(run.pid) : std::nullopt;
+  const RunOutcome outcome = outcome_of(run.run_directory).value_or(RunOutcome{});
+  const bool died = outcome.stage == RunOutcome::Stage::Died;
+  const bool killed = end_of_child ? end_of_child->signal != 0 : died;
+  if (killed && leaves_) return;
+  if (killed && run.deaths < kDeathsMax) {
+    note(fmt::format("run {} has died, and goes on", number));
+    return start(number, How::GoOn, run.deaths + 1);
+  }
+  int code = static_cast<int>(outcome.code);
+  if (end_of_child) {
+    code = end_of_child->signal != 0 ? kOfSignal + end_of_child->signal : end_of_child->exit_code;
+  }
+  // As it was told to: it goes on with the next one that serves the queue.
+  if (leaves_ && code == static_cast<int>(ExitCode::Interrupted)) return;
+  const bool never_began = outcome.stage == RunOutcome::Stage::NotBegun;
+  end(number, run.run_directory, code, never_began ? first_words_of(run.run_directory) : "");
+}
+
+void QueueServer::end(std::uint32_t number, const std::string& run_directory, int code,
+                      const std::string& why) {
+  const Result<void> ended =
+      files_.end({.number = number, .run_directory = run_directory, .exit_code = code, .why = why});
+  if (!ended) note(ended.error().message);
+}
+
+/// Of those that it did not begin itself and cannot watch.
+void QueueServer::look_at_unwatched() {
+  std::vector<std::uint32_t> gone;
+  for (const auto& [number, run] : at_work_) {
+    if (run.ended.is_open()) continue;
+    looks_often_ = true;
+    if (!sys::RunLock::holder(run.run_directory)) gone.push_back(number);
+  }
+  for (const std::uint32_t number : gone) loop_.post([this, number] { see_end(number); });
+}
+
+void QueueServer::look_again_later() {
+  loop_.after(looks_often_ ? kOftenEvery : kSeldomEvery, [this] {
+    std::error_code ignored;
+    if (!std::filesystem::exists(files_.words_path(), ignored)) over_ = true;
+    if (looks_often_) look();
+    look_again_later();
+  });
+}
+
+namespace {
+
+/// The process that was forked for it.
+[[noreturn]] void become_server(const run::QueueFiles& files, sys::Departure departure) {
+  sys::rename_process(kServerName);
+  std::error_code ignored;
+  // Stays out of directories that somebody may want to unmount.
+  std::filesystem::current_path("/", ignored);
+  Result<sys::RunLock> lock = sys::RunLock::take(files.directory());
+  // Somebody else was quicker, who hears of it as well.
+  if (!lock && files.server()) std::_Exit(EXIT_SUCCESS);
+  Result<sys::Descriptor> words =
+      lock ? sys::open_fifo(files.words_path()) : std::unexpected(lock.error());
+  Result<sys::Descriptor> log =
+      words ? sys::open_log(files.log_path(), sys::IfThere::Empty) : std::unexpected(words.error());
+  if (!log) {
+    sys::write_standard_error(
+        fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
+    std::_Exit(static_cast<int>(ExitCode::Usage));
+  }
+  QueueServer server(files, std::move(*lock), std::move(*words));
+  departure.begun("up", *log);
+  server.serve();
+  std::_Exit(EXIT_SUCCESS);
+}
+
+}  // namespace
+
+Result<bool> start_queue(const run::QueueFiles& files) {
+  Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
+  if (!departed) return std::unexpected(std::move(departed.error()));
+  if (auto* const departure = std::get_if<sys::Departure>(&*departed)) {
+    become_server(files, std::move(*departure));
+  }
+  const auto& heard = std::get<sys::Departed>(*departed);
+  if (heard.word.empty() && heard.exit_code != 0) {
+    return std::unexpected(Error{"your queue could not be started"});
+  }
+  return !heard.word.empty();
+}
+
+}  // namespace trainyard::cli

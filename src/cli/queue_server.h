@@ -1,0 +1,92 @@
+// The process that serves a user's queue on a host: begins its submissions as runs, and hears how
+// they end. There is one at a time, which has the lock of the queue's directory.
+//
+// The runs are processes of their own, each with its yard and its keeper, and go on without it.
+// Whoever serves the queue next finds them at work, or finds how they ended, and goes on with those
+// that died. So it may be killed at any moment.
+//
+// Belongs to one thread, which it serves on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "run/queue_choice.h"
+#include "run/queue_files.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+
+namespace trainyard::cli {
+
+// What it is told.
+constexpr std::string_view kLookWord = "look\n";    ///< Something has been submitted.
+constexpr std::string_view kUpWord = "up\n";        ///< It begins submissions again.
+constexpr std::string_view kDownWord = "down\n";    ///< It goes, where nothing is at work.
+constexpr std::string_view kDrainWord = "drain\n";  ///< It goes when nothing is.
+constexpr std::string_view kNowWord = "now\n";      ///< What is at work is ended, and it goes.
+
+class QueueServer {
+ public:
+  /// `words` is the pipe by which it is told.
+  QueueServer(run::QueueFiles files, sys::RunLock lock, sys::Descriptor words);
+  QueueServer(QueueServer&&) = delete;
+  QueueServer& operator=(QueueServer&&) = delete;
+  ~QueueServer();
+
+  /// Until it is told to go, by a word or by TERM, which leaves all at work.
+  void serve();
+
+ private:
+  /// A submission that has become a run.
+  struct AtWork {
+    std::string run_directory;
+    std::int64_t pid = 0;
+    bool is_child = false;
+    sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
+    sys::Descriptor words;  ///< Of a child.
+    bool looks = false;     ///< For room.
+    int deaths = 0;
+  };
+  enum class How : std::uint8_t { Begin, GoOn };
+
+  void take_up();
+  void hear();
+  void hear(std::string_view word);
+  void look();
+  void begin_next();
+  [[nodiscard]] run::Fate fate_of(std::uint32_t number);
+  [[nodiscard]] run::QueueLoad load() const;
+  void start(std::uint32_t number, How how, int deaths);
+  void watch(std::uint32_t number);
+  void hear_run(std::uint32_t number);
+  void see_end(std::uint32_t number);
+  void judge(std::uint32_t number, const AtWork& run);
+  void end(std::uint32_t number, const std::string& run_directory, int code,
+           const std::string& why = {});
+  void look_at_unwatched();
+  void look_again_later();
+  void end_all();
+
+  run::QueueFiles files_;
+  sys::RunLock lock_;
+  sys::Descriptor words_;
+  sys::EventLoop loop_;
+  std::map<std::uint32_t, AtWork> at_work_;
+  /// What waits, as it was read once.
+  std::map<std::uint32_t, run::QueuedSubmission> waiting_;
+  bool drains_ = false;
+  bool leaves_ = false;  ///< What is at work has been told to end.
+  bool over_ = false;
+  bool looks_often_ = false;  ///< Something may change that nobody tells.
+};
+
+/// Starts it, in a process of its own, where nobody serves the queue yet. True where it was.
+Result<bool> start_queue(const run::QueueFiles& files);
+
+}  // namespace trainyard::cli

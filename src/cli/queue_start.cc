@@ -1,0 +1,88 @@
+#include "cli/queue_start.h"
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/queue_server.h"
+#include "run/queue_files.h"
+#include "settings/configuration.h"
+#include "sys/environment.h"
+#include "sys/event_loop.h"
+#include "sys/fifo.h"
+#include "sys/files.h"
+#include "sys/logind.h"
+#include "sys/terminal.h"
+#include "text/mistake.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// So often one goes down while it is spoken to.
+constexpr int kSpeaksMax = 100;
+constexpr Duration kSpeaksEvery{20};
+
+void tell_started() {
+  sys::write_standard_error(
+      fmt::format("trainyard: your queue on {} has been started: 'trainyard status' shows what is "
+                  "in it, 'trainyard down' ends it\n",
+                  sys::host_name()));
+  const std::string user = sys::variable("USER").value_or("");
+  if (!sys::variable("XDG_SESSION_ID") || !sys::ends_at_logout("", user)) return;
+  sys::write_standard_error(
+      "trainyard: logind ends it when you log out (KillUserProcesses): 'loginctl enable-linger' "
+      "keeps it\n");
+}
+
+}  // namespace
+
+Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
+  if (const auto job = sys::variable("SLURM_JOB_ID")) {
+    return std::unexpected(Error{fmt::format(
+        "this is inside the Slurm allocation {}, which ends what is in it: a queue would not "
+        "outlive "
+        "it. 'trainyard run' runs here, and 'trainyard run -d' goes on until the allocation ends",
+        *job)});
+  }
+  const Result<std::string> here = sys::current_directory();
+  if (!here) return std::unexpected(here.error());
+  const auto configuration = settings::load_configuration(
+      {.config_file = words.config_file, .settings = words.settings, .current_directory = *here});
+  if (!configuration) {
+    return std::unexpected(Error{text::to_text(configuration.error().front())});
+  }
+  Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return files;
+  const std::string& elsewhere = configuration->text(settings::Setting::YardState);
+  if (const Result<void> made = files->make(elsewhere == "auto" ? "" : elsewhere); !made) {
+    return std::unexpected(Error(made.error()).in("your queue"));
+  }
+  return files;
+}
+
+Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
+  bool started = false;
+  for (int spoken = 0; spoken < kSpeaksMax; ++spoken) {
+    if (files.server() && sys::tell_fifo(files.words_path(), word)) {
+      if (started) tell_started();
+      return started;
+    }
+    if (files.server()) {
+      // It is just beginning, or going.
+      sys::EventLoop loop;
+      const Duration until = sys::EventLoop::now() + kSpeaksEvery;
+      while (sys::EventLoop::now() < until) loop.run_once(until - sys::EventLoop::now());
+      continue;
+    }
+    const Result<bool> now = start_queue(files);
+    if (!now) return std::unexpected(now.error());
+    started = started || *now;
+  }
+  return std::unexpected(Error{"your queue does not listen: is it stopped?"});
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,27 @@
+// This user's queue on this host, for the commands that put something in it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "run/queue_files.h"
+
+namespace trainyard::cli {
+
+struct QueuePlaceWords {
+  std::string config_file;
+  std::vector<std::string> settings;
+};
+
+/// Made where it is not there, at the place that the configuration says. An error says why there
+/// can be none: in a Slurm allocation, on a disk that machines share, or where nothing can be
+/// written.
+Result<run::QueueFiles> open_queue(const QueuePlaceWords& words);
+
+/// Says the word to whoever serves it, who is started where there is nobody: that is told on
+/// standard error, with what would end it. True where it was.
+Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word);
+
+}  // namespace trainyard::cli

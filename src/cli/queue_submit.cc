@@ -1,0 +1,149 @@
+#include "cli/queue_submit.h"
+
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "cli/checked_job.h"
+#include "cli/command_job.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/directory_claim.h"
+#include "cli/exit_code.h"
+#include "cli/queue_server.h"
+#include "cli/queue_start.h"
+#include "job/run_if.h"
+#include "job/task_keys.h"
+#include "model/terms.h"
+#include "run/queue_files.h"
+#include "run/run_directory.h"
+#include "run/run_numbers.h"
+#include "settings/setting_value.h"
+#include "sys/clock.h"
+#include "sys/descriptor.h"
+#include "sys/environment.h"
+#include "sys/files.h"
+#include "sys/start_program.h"
+#include "sys/this_process.h"
+#include "text/readable_json.h"
+
+namespace trainyard::cli {
+namespace {
+
+std::string said_last(const SubmitOptions& options, job::TaskKey key) {
+  const auto& said = options.words.keys.at(std::to_underlying(key));
+  return said.empty() ? std::string() : said.back();
+}
+
+/// What of the keys of its task is the queue's to keep to.
+Result<void> take_order(const SubmitOptions& options, run::Submission& submission) {
+  if (const std::string said = said_last(options, job::TaskKey::Priority); !said.empty()) {
+    const Result<int> priority = settings::parse_priority(said);
+    if (!priority) return std::unexpected(Error(priority.error()).in("--priority"));
+    submission.priority = *priority;
+  }
+  const std::string condition = said_last(options, job::TaskKey::If);
+  if (condition.empty()) return {};
+  const Result<model::RunIf> run_if = job::parse_run_if(condition);
+  if (!run_if) return std::unexpected(Error(run_if.error()).in("--if"));
+  submission.run_if = *run_if;
+  return {};
+}
+
+/// Whether each is a run of this user here.
+Result<void> check_needs(const SubmitOptions& options, const run::RunNumbers& numbers) {
+  for (const std::uint32_t number : options.needs) {
+    if (numbers.directory_of(number)) continue;
+    return std::unexpected(Error{fmt::format("--needs {}: there is no run {}", number, number)});
+  }
+  return {};
+}
+
+/// For its user alone, as the journal that has it as well.
+Result<void> keep_text(const std::string& path, const std::string& text) {
+  const Result<sys::Descriptor> file = sys::open_log(path, sys::IfThere::Empty);
+  if (!file) return std::unexpected(file.error());
+  std::error_code error;
+  std::filesystem::permissions(
+      path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  return sys::write_all(*file, text, path);
+}
+
+Result<run::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers) return std::unexpected(numbers.error());
+  if (const Result<void> known = check_needs(options, *numbers); !known) {
+    return std::unexpected(known.error());
+  }
+  run::Submission submission{.job_file = job.job_file,
+                             .config_file = job.config_file,
+                             .settings = options.settings,
+                             .command_line = options.command_line,
+                             .directory = job.directory,
+                             .umask = sys::own_umask(),
+                             .environment = sys::environment(),
+                             .needs = options.needs,
+                             .submitted_unix_ms = sys::unix_milliseconds()};
+  if (const Result<void> taken = take_order(options, submission); !taken) {
+    return std::unexpected(taken.error());
+  }
+  Result<std::string> reserved = reserve_new_directory(job.first, run::submission_path, "");
+  if (!reserved) return std::unexpected(reserved.error());
+  submission.run_directory = run::real_directory(*reserved);
+  const std::string kept = run::kept_job_path(submission.run_directory);
+  if (submission.job_file.empty()) submission.job_file = kept;
+  const Result<void> written = keep_text(kept, job.text);
+  const Result<std::uint32_t> number =
+      written ? numbers->give(submission.run_directory) : std::unexpected(written.error());
+  if (number) {
+    submission.number = *number;
+    return submission;
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(submission.run_directory, ignored);
+  return std::unexpected(number.error());
+}
+
+ExitCode tell_number(const run::Submission& submission, bool json) {
+  if (!json) return answer(fmt::format("{}\n", submission.number));
+  nlohmann::ordered_json told;
+  told["run_number"] = submission.number;
+  told["run_directory"] = submission.run_directory;
+  return answer(text::readable_json(told));
+}
+
+}  // namespace
+
+ExitCode submit_to_queue(const SubmitOptions& options) {
+  // What must have become of what a submission needs is the queue's to see to.
+  CommandWords words = options.words;
+  if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
+  const auto job = check_job({.job_file = options.job_file,
+                              .words = words,
+                              .config_file = options.config_file,
+                              .settings = options.settings});
+  if (!job) return fail(job.error());
+  const Result<run::QueueFiles> files =
+      open_queue({.config_file = options.config_file, .settings = options.settings});
+  if (!files) return fail(files.error());
+  const Result<run::Submission> submission = submission_for(options, *job);
+  if (!submission) return fail(submission.error());
+  if (const Result<void> added = files->add(*submission); !added) {
+    std::error_code ignored;
+    std::filesystem::remove_all(submission->run_directory, ignored);
+    return fail(added.error());
+  }
+  const Result<bool> served = serve_queue(*files, kLookWord);
+  // It is in the queue: whoever starts that later has it.
+  if (!served) fail(fmt::format("{}; the submission waits in it", served.error().message));
+  return tell_number(*submission, options.json);
+}
+
+}  // namespace trainyard::cli

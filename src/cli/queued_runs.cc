@@ -1,0 +1,194 @@
+#include "cli/queued_runs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/known_runs.h"
+#include "journal/reader.h"
+#include "run/queue_choice.h"
+#include "run/queue_files.h"
+#include "run/run_directory.h"
+#include "run/run_numbers.h"
+#include "sys/files.h"
+#include "text/readable_json.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Where = run::QueueFiles::Place;
+
+constexpr const char* kNotUp = "your queue is not up: 'trainyard up' goes on with it";
+
+/// Those that wait, in the order in which they would begin.
+std::vector<run::QueuedSubmission> queued_in(const run::QueueFiles& files) {
+  std::vector<run::QueuedSubmission> waiting;
+  for (const std::uint32_t number : files.numbers(Where::Waiting)) {
+    const Result<run::Submission> read = files.read(Where::Waiting, number);
+    if (!read) continue;
+    waiting.push_back({.number = number,
+                       .priority = read->priority,
+                       .needs = read->needs,
+                       .run_if = read->run_if});
+  }
+  run::order_queue(waiting);
+  return waiting;
+}
+
+/// What one waits for that has so many before it.
+std::string reason_of(const run::QueueFiles& files, const run::QueuedSubmission& submission,
+                      std::size_t before) {
+  if (!files.server()) return kNotUp;
+  std::string needs;
+  for (const std::uint32_t needed : submission.needs) {
+    if (files.ended(needed)) continue;
+    needs += fmt::format("{}{}", needs.empty() ? "needs " : ", ", needed);
+  }
+  if (!needs.empty()) return needs;
+  if (before == 0) return "begins when the runs before it have found room";
+  return fmt::format("{} before it", before);
+}
+
+LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
+  LivingRun living{.number = numbered.number, .directory = numbered.directory};
+  auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
+  const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
+  if (!groups) return living;
+  for (const journal::GroupRow& group : *groups) {
+    living.tasks += group.tasks;
+    living.finished += group.finished;
+    living.failed += group.failed;
+    living.running += group.running;
+  }
+  return living;
+}
+
+std::string state_of(const LivingRun& run) {
+  if (run.is_queued) return "QUEUED";
+  return run.running > 0 ? "RUNNING" : "WAITING";
+}
+
+std::string done_of(const LivingRun& run) {
+  if (run.is_queued) return run.reason;
+  std::string text = fmt::format("{} of {} finished", run.finished, run.tasks);
+  if (run.running > 0) text += fmt::format(", {} running", run.running);
+  if (run.failed > 0) text += fmt::format(", {} failed", run.failed);
+  return text;
+}
+
+}  // namespace
+
+std::optional<Error> why_not_begun(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!number || !files) return std::nullopt;
+  if (const auto ended = files->ended(*number)) {
+    return Error{fmt::format("run {} has not begun: {}", *number,
+                             ended->why.empty() ? "its journal is gone" : ended->why)};
+  }
+  const std::vector<run::QueuedSubmission> waiting = queued_in(*files);
+  const auto found = std::ranges::find(waiting, *number, &run::QueuedSubmission::number);
+  if (found == waiting.end()) return std::nullopt;
+  return Error{
+      fmt::format("run {} waits in your queue: {}", *number,
+                  reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin())))};
+}
+
+bool waits_in_queue(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  return number && files && files->place_of(*number) == Where::Waiting;
+}
+
+bool is_about_to_begin(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  return number && files && files->place_of(*number) == Where::Begun && files->server();
+}
+
+std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!number || !files || !files->cancel(*number)) return std::nullopt;
+  return fmt::format("run {} has been taken out of your queue\n", *number);
+}
+
+std::vector<LivingRun> living_runs() {
+  std::vector<LivingRun> living;
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers) return living;
+  for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
+    if (sys::RunLock::holder(each.directory)) living.push_back(look_at(each));
+  }
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return living;
+  for (const std::uint32_t number : files->numbers(Where::Begun)) {
+    const std::string directory = numbers->directory_of(number).value_or("");
+    if (sys::RunLock::holder(directory)) continue;
+    living.push_back({.number = number,
+                      .directory = directory,
+                      .is_queued = true,
+                      .reason = files->server() ? "begins" : std::string(kNotUp)});
+  }
+  const std::vector<run::QueuedSubmission> waiting = queued_in(*files);
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const auto directory = numbers->directory_of(waiting[i].number);
+    living.push_back({.number = waiting[i].number,
+                      .directory = directory.value_or(""),
+                      .is_queued = true,
+                      .reason = reason_of(*files, waiting[i], i)});
+  }
+  return living;
+}
+
+std::string living_text(const std::vector<LivingRun>& runs) {
+  if (runs.empty()) return "nothing of yours is at work on this host\n";
+  std::size_t state = 0;
+  std::size_t done = 0;
+  std::size_t number = std::string("RUN").size();
+  for (const LivingRun& run : runs) {
+    state = std::max(state, state_of(run).size());
+    done = std::max(done, done_of(run).size());
+    number = std::max(number, std::to_string(run.number).size());
+  }
+  std::string text = fmt::format("{:>{}}  {:>{}}  {:<{}}  DIRECTORY\n", "RUN", number, "STATE",
+                                 state, "TASKS", done);
+  for (const LivingRun& run : runs) {
+    text += fmt::format("{:>{}}  {:>{}}  {:<{}}  {}\n", run.number, number, state_of(run), state,
+                        done_of(run), done, seen_from_here(run.directory));
+  }
+  return text;
+}
+
+std::string living_json(const std::vector<LivingRun>& runs) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const LivingRun& run : runs) {
+    nlohmann::ordered_json row;
+    row["run_number"] = run.number;
+    row["run_directory"] = run.directory;
+    row["word"] = state_of(run);
+    row["reason"] = nullptr;
+    if (!run.reason.empty()) row["reason"] = run.reason;
+    row["tasks"] = run.tasks;
+    row["finished"] = run.finished;
+    row["failed"] = run.failed;
+    row["running"] = run.running;
+    rows.push_back(std::move(row));
+  }
+  nlohmann::ordered_json all;
+  all["runs"] = std::move(rows);
+  return text::readable_json(all);
+}
+
+}  // namespace trainyard::cli

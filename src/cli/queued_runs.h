@@ -1,0 +1,47 @@
+// What of a user's runs on this host is at work, or waits in their queue: for `status`, and for
+// commands that are about a run which has not begun.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::cli {
+
+/// Of a directory that is kept for a submission which has not begun: what it waits for, or why it
+/// never will. Nothing for any other.
+std::optional<Error> why_not_begun(const std::string& run_directory);
+
+/// Whether it is one that may still begin.
+bool waits_in_queue(const std::string& run_directory);
+
+/// Whether your queue is just beginning it.
+bool is_about_to_begin(const std::string& run_directory);
+
+/// Takes a submission that waits out of the queue; what was done, for people. Nothing where none
+/// waits for this directory.
+std::optional<std::string> take_out_of_queue(const std::string& run_directory);
+
+/// A run at work, or a submission that waits.
+struct LivingRun {
+  std::uint32_t number = 0;
+  std::string directory;
+  bool is_queued = false;  ///< It has not begun,
+  std::string reason;      ///< and why.
+  int tasks = 0;
+  int finished = 0;
+  int failed = 0;
+  int running = 0;
+};
+
+/// By number. Reads the journal of each that is at work.
+std::vector<LivingRun> living_runs();
+
+/// A line for each, below a heading; says so where there is none.
+std::string living_text(const std::vector<LivingRun>& runs);
+std::string living_json(const std::vector<LivingRun>& runs);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,61 @@
+#include "cli/run_outcome.h"
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/exit_code.h"
+#include "cli/run_view.h"
+#include "journal/reader.h"
+#include "model/status.h"
+#include "run/begun.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
+
+namespace trainyard::cli {
+namespace {
+
+Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
+  std::vector<journal::TaskRow> rows;
+  const Result<void> read =
+      reader.tasks({.group = std::nullopt, .at_most = 2}, [&rows](journal::TaskRow row) {
+        rows.push_back(std::move(row));
+        return true;
+      });
+  if (!read) return std::unexpected(read.error());
+  if (rows.size() != 1) return std::nullopt;
+  const model::Standing& standing = rows.front().standing;
+  const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
+  return own ? std::optional(standing.exit_code) : std::nullopt;
+}
+
+}  // namespace
+
+Result<RunOutcome> outcome_of(const std::string& run_directory) {
+  using Stage = RunOutcome::Stage;
+  if (sys::RunLock::holder(run_directory)) return RunOutcome{.stage = Stage::AtWork};
+  const Result<bool> begun = run::has_begun(run_directory);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return RunOutcome{.stage = Stage::NotBegun};
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (executions->empty() || !executions->back().ended) return RunOutcome{.stage = Stage::Died};
+  const std::string& how = executions->back().how;
+  if (how == run::kInterrupted) {
+    return RunOutcome{.stage = Stage::Interrupted, .code = ExitCode::Interrupted};
+  }
+  if (how != run::kEnded) return RunOutcome{.stage = Stage::Over};
+  const Result<ExitCode> verdict = verdict_of(*reader, {});
+  if (!verdict) return std::unexpected(verdict.error());
+  const Result<std::optional<int>> own = code_of_one_task(*reader);
+  if (!own) return std::unexpected(own.error());
+  return RunOutcome{.stage = Stage::Over, .code = *verdict, .task_code = *own};
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,30 @@
+// How a run has gone, from its directory: for whoever waits for it, and for a queue.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/exit_code.h"
+
+namespace trainyard::cli {
+
+struct RunOutcome {
+  enum class Stage : std::uint8_t {
+    NotBegun,
+    AtWork,
+    Died,         ///< Its yard is gone and has not said how it ended.
+    Interrupted,  ///< It was told to end.
+    Over,
+  };
+  Stage stage = Stage::NotBegun;
+  /// What `trainyard run` ended with, or would have; of one that has not ended 75.
+  ExitCode code = ExitCode::NotDone;
+  /// Of a run with one task, which ended badly by itself: the task's own.
+  std::optional<int> task_code;
+};
+
+Result<RunOutcome> outcome_of(const std::string& run_directory);
+
+}  // namespace trainyard::cli

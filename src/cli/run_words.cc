@@ -1,0 +1,175 @@
+#include "cli/run_words.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/command_job.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
+#include "run/run_directory.h"
+#include "sys/environment.h"
+#include "sys/other_end.h"
+#include "sys/terminal.h"
+#include "text/shell_quote.h"
+#include "text/text_file.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr const char* kRunExamples =
+    "Examples:\n"
+    "  trainyard run sweep.yaml\n"
+    "  trainyard run sweep.yaml --dry-run\n"
+    "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
+    "  trainyard run -d sweep.yaml\n"
+    "  trainyard run --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
+    "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py --lr {lr}\n"
+    "  trainyard run --each-line commands.txt\n"
+    "  trainyard run sweep.yaml --resume\n"
+    "  trainyard run sweep.yaml --new\n"
+    "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
+    "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
+    "\n"
+    "A command is one task, in this directory; one word behind '--' is for the shell. Without\n"
+    "--matrix braces are as typed. It begins a run of its own each time, in runs/<name>-2, -3.\n"
+    "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
+    "--config takes their place; --set overrides the settings before, key by key.\n"
+    "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
+    "KILL; a second Ctrl-C ends them at once.\n";
+
+CLI::App* add_run(CLI::App& app, RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
+  run->add_option("job", options.job_file, "The job file (YAML)")->type_name(value_kinds::kJobFile);
+  run->add_option("--run-dir", options.run_directory,
+                  "Where logs and results go (default: the job file's, else runs/<name>)")
+      ->type_name(value_kinds::kRun);
+  run->add_option("--resume", options.resume,
+                  "Go on with the last run of the job file, or with the one in this directory:\n"
+                  "finished tasks are kept")
+      ->type_name(value_kinds::kRun)
+      ->expected(0, 1);
+  run->add_flag("--new", options.next,
+                "Start another run beside those that are there: in runs/<name>-2, -3, ...");
+  run->add_option("--only", options.only,
+                  "Run these tasks alone, and the groups that they need: lr=1e-3,seed=0, 'train/*'")
+      ->type_name(value_kinds::kPattern)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  run->add_flag("--rerun-changed", options.rerun_changed,
+                "With --resume: also tasks that had finished before the job file was edited");
+  run->add_flag(
+      "--until-stdin-closes", options.until_stdin_closes,
+      "Stay at work when all tasks have ended, for what is submitted next, until standard\n"
+      "input, a pipe, is closed; what has not ended then is ended as by Ctrl-C");
+  run->add_flag(
+      "--detach,-d", options.detach,
+      "Go on when the terminal is gone: the run's number is printed once it has begun, and\n"
+      "what it says then is in trainyard.run.log in its directory");
+  run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
+  run->add_flag("--json", options.json, "Print the results as JSON");
+  add_configuration(*run, options.config_file, options.settings);
+  add_command_words(*run, options.words);
+  run->footer(std::string(kRunExamples) + kExitCodes);
+  return run;
+}
+
+/// What does not go together, for people; empty when all does.
+std::string wrong_with_run(const RunOptions& options) {
+  if (options.resumes && options.next) {
+    return "--resume goes on with a run and --new starts another one: say one of them";
+  }
+  if (std::string wrong = wrong_with_command(options.words, options.job_file); !wrong.empty()) {
+    return wrong;
+  }
+  if (options.words.is_command() && (options.resumes || options.next || !options.only.empty())) {
+    return "a command begins a run of its own each time: --resume, --new and --only are for job "
+           "files";
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.job_file, ignored)) {
+    return fmt::format(
+        "'{}' is a directory and no job file: 'trainyard run --resume {}' goes on "
+        "with the run in it",
+        options.job_file, text::shell_word(options.job_file));
+  }
+  if (!options.only.empty() && options.resumes) {
+    return "--only begins a run with some of its tasks: of one that has begun 'trainyard retry' "
+           "takes them";
+  }
+  if (options.rerun_changed && !options.resumes) {
+    return "--rerun-changed goes with --resume: a new run runs all tasks";
+  }
+  if (!options.resume.empty() && !options.run_directory.empty()) {
+    return "--resume names the run directory already: leave --run-dir out";
+  }
+  if (options.detach && options.until_stdin_closes) {
+    return "--detach lets go of standard input and --until-stdin-closes waits for its end: say one "
+           "of them";
+  }
+  if (options.until_stdin_closes && !sys::has_other_end(sys::kStandardInput)) {
+    return "--until-stdin-closes is for a program that holds the other end of a pipe, and standard "
+           "input is none";
+  }
+  if (!options.job_file.empty() || !options.resume.empty()) return {};
+  if (options.words.is_command()) return {};
+  if (options.resumes && !options.run_directory.empty()) return {};
+  return options.resumes
+             ? "which run? 'trainyard run sweep.yaml --resume', or 'trainyard run --resume "
+               "<run-dir>'"
+             : "which job file? 'trainyard run sweep.yaml', 'trainyard run -- python train.py', or "
+               "'trainyard run sweep.yaml --resume'";
+}
+
+/// Of a run that the queue begins, the text of its job file as it was submitted.
+void take_from_queue(RunOptions& options) {
+  if (!sys::variable(kFromQueue)) return;
+  // Its tasks are not of the queue.
+  sys::set_variable(std::string(kFromQueue) + "=");
+  options.queued = true;
+  const std::string kept =
+      run::kept_job_path(options.resume.empty() ? options.run_directory : options.resume);
+  if (kept == options.job_file) return;
+  if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
+}
+
+}  // namespace
+
+std::string wrong_with_command(const CommandWords& words, const std::string& job_file) {
+  if (words.is_command() && !job_file.empty()) {
+    return fmt::format("the job file '{}' and a command: say one of them", job_file);
+  }
+  const std::string option = words.first_option();
+  if (words.is_command() || option.empty()) return {};
+  return fmt::format(
+      "{} goes with a command behind '--', as in 'trainyard run {} ... -- python "
+      "train.py'; in a job file it is a key",
+      option, option);
+}
+
+RunWords::RunWords(CLI::App& app, const std::string& command_line) {
+  run_ = add_run(app, options_);
+  options_.command_line = command_line;
+}
+
+std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
+  if (!run_->parsed()) return std::nullopt;
+  options_.words.command = std::move(command);
+  options_.resumes = run_->count("--resume") > 0;
+  take_from_queue(options_);
+  const std::string wrong = wrong_with_run(options_);
+  return wrong.empty() ? run_command(options_) : fail(wrong);
+}
+
+}  // namespace trainyard::cli

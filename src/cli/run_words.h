@@ -1,0 +1,33 @@
+// `trainyard run` on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class App;
+}
+
+namespace trainyard::cli {
+
+class RunWords {
+ public:
+  /// Adds it to `app`, which must outlive this. `command_line` is for the journal.
+  RunWords(CLI::App& app, const std::string& command_line);
+
+  /// Does what was asked for, with the command behind `--`; nothing when that was another command.
+  std::optional<ExitCode> run(std::vector<std::string> command);
+
+ private:
+  CLI::App* run_;
+  RunOptions options_;
+};
+
+/// What does not go together of a command and a job file, for people; empty when all does.
+std::string wrong_with_command(const CommandWords& words, const std::string& job_file);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,31 @@
+// Options that several commands have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class App;
+}
+
+namespace trainyard::cli {
+
+struct CommandWords;
+
+/// What may be said to every command that reads the configuration. Both must outlive the command.
+void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings);
+
+/// The one way to say which run is meant.
+void add_run_name(CLI::App& command, std::string& run);
+
+/// Keys of the task of a command on the command line, its matrix, its name: all but the command.
+void add_command_words(CLI::App& command, CommandWords& words);
+
+/// What was typed without the command behind `--`, where it is one of `run` or `submit`; that comes
+/// into `command`.
+std::vector<const char*> without_command(const std::vector<const char*>& words,
+                                         std::vector<std::string>& command);
+/// Whether what stands behind `--` of this one is another program's.
+bool takes_command(const std::string& command);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,385 @@
+"""A user's queue on a host: what is submitted to it, and what becomes of it when something goes wrong."""
+import stat
+import threading
+import unittest
+
+from yard import SETTINGS, TRAINYARD, YardTest, alive, json, os, signal, subprocess
+
+SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
+# Beside other tests.
+LIGHT = ("--cpus", "0", "--memory", "1MB", *SETTINGS)
+
+
+class QueueTest(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.environment.pop("SLURM_JOB_ID", None)
+        os.mkfifo(self.directory / "gate")
+
+    def tearDown(self):
+        if server := self.server():
+            try:
+                os.kill(server, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for lock in self.directory.glob("**/runs/*/lock"):
+            if (pid := int(lock.read_text() or 0)) and alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        super().tearDown()
+
+    @property
+    def queue(self):
+        return next(iter((self.directory / ".state/trainyard").glob("*/queue")), self.directory / "none")
+
+    def server(self):
+        try:
+            pid = int((self.queue / "lock").read_text())
+        except (OSError, ValueError):
+            return None
+        return pid if alive(pid) else None
+
+    def submit(self, *words, env=None, prefix=()):
+        """The number that is printed alone."""
+        done = self.trainyard("submit", *words, expect=0, env=env, prefix=prefix)
+        self.assertRegex(done.stdout, r"\A[1-9][0-9]*\n\Z")
+        self.told = done.stderr
+        return done.stdout.strip()
+
+    def command_of(self, command, *flags, **options):
+        return self.submit(*LIGHT, *flags, "--", command, **options)
+
+    def wait(self, number, code=0):
+        return self.trainyard("wait", number, expect=code)
+
+    def holds(self, name="holds"):
+        """A run of the queue that waits for the gate."""
+        number = self.command_of(": < gate", "--name", name)
+        self.until("the task", lambda: self.words_of(number) == {f"{name}/{name}": "RUNNING"})
+        return number
+
+    def words_of(self, number):
+        done = self.trainyard("status", number, "--json", "--all")
+        return {f'{task["group"]}/{task["id"]}': task["word"] for task in json.loads(done.stdout)["tasks"]} \
+            if done.returncode == 0 else {}
+
+    def living(self, directory=None):
+        done = subprocess.run([TRAINYARD, "status", "--json"], cwd=directory or "/", env=self.environment, capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row["run_number"]: row for row in json.loads(done.stdout)["runs"]}
+
+
+class Submitting(QueueTest):
+    def test_a_command_runs_where_and_as_whom_it_was_submitted(self):
+        there = self.directory / "there"
+        there.mkdir()
+        command = ("sh", "-c", 'umask 027; cd there; exec "$@"', "sh")
+        number = self.submit(*LIGHT, "--name", "vit", "--env", "SEED=7", "--", "sh", "-c",
+                             'pwd; echo "$WHO $SEED $CUDA_VISIBLE_DEVICES"; umask; echo \'{lr} {"a": {b}} {{x}} ${HOME:+set}\'',
+                             env={"WHO": "me", "CUDA_VISIBLE_DEVICES": "1", "HOME": "/"}, prefix=command)
+        self.assertEqual(number, "1")
+        self.assertIn("your queue on", self.told)
+        self.wait(number)
+        self.assertEqual((there / "runs/vit/vit/vit/stdout.log").read_text(),
+                         f'{there}\nme 7 1\n0027\n{{lr}} {{"a": {{b}}}} {{{{x}}}} ${{HOME:+set}}\n')
+        mode = (there / "runs/vit/vit/vit/stdout.log").stat().st_mode
+        self.assertEqual(stat.S_IMODE(mode) & 0o027, 0)
+        # Started once, and not said again.
+        self.assertEqual(self.command_of("true"), "2")
+        self.assertEqual(self.told, "")
+
+    def test_a_job_file_runs_as_it_was_submitted(self):
+        self.job("groups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo first'}]}]", "sweep.yaml")
+        held = self.holds()
+        number = self.submit("sweep.yaml", "--needs", held, *SETTINGS)
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'echo second'}]}]", "sweep.yaml")
+        self.open_gate()
+        self.wait(number)
+        self.assertEqual((self.directory / "runs/sweep/g/a/stdout.log").read_text(), "first\n")
+
+    def test_each_submission_has_a_directory_and_a_number_of_its_own(self):
+        numbers = []
+        def one():
+            numbers.append(subprocess.run([TRAINYARD, "submit", *LIGHT, "--name", "same", "--", "true"], cwd=self.directory,
+                                          env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL))
+        threads = [threading.Thread(target=one) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([done.returncode for done in numbers], [0] * 8, [done.stderr for done in numbers])
+        self.assertEqual(sorted(int(done.stdout) for done in numbers), list(range(1, 9)))
+        # One queue was started, by one of them.
+        self.assertEqual(sum("has been started" in done.stderr for done in numbers), 1)
+        for number in range(1, 9):
+            self.wait(str(number))
+        self.assertEqual(sorted(path.name for path in (self.directory / "runs").iterdir()),
+                         ["same", *(f"same-{number}" for number in range(2, 9))])
+
+    def test_what_is_wrong_is_said_at_once_and_leaves_nothing(self):
+        for words, said in ((["--gpu-memory", "10GBB", "--", "true"], "gpu-memory"),
+                            (["--matrix", "lr", "--", "true"], "--matrix lr: wants a key and its values"),
+                            (["--env", "X", "--", "true"], "--env X: wants a name and a value"),
+                            (["--needs", "77", "--", "true"], "there is no run 77"),
+                            (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
+                            (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
+                            (["--cpus", "2", "job.yaml"], "--cpus goes with a command"),
+                            (["job.yaml", "--", "true"], "say one of them"),
+                            ([], "which job file, or which command?")):
+            with self.subTest(words=words):
+                done = self.trainyard("submit", *words, expect=2)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(said, done.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+        self.assertIsNone(self.server())
+
+    def test_is_refused_inside_an_allocation_of_slurm(self):
+        done = self.trainyard("submit", "--", "true", expect=2, env={"SLURM_JOB_ID": "12"})
+        self.assertIn("inside the Slurm allocation 12", done.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+
+    def test_a_matrix_and_lines_of_a_file_are_tasks_of_one_run(self):
+        number = self.submit(*LIGHT, "--matrix", "lr=1e-3,3e-4", "--matrix", "seed=0..1", "--", "echo", "{lr}", "{seed}")
+        self.wait(number)
+        self.assertEqual(sorted(self.words_of(number)), [f"echo/lr={lr},seed={seed}" for lr in ("1e-3", "3e-4") for seed in (0, 1)])
+        self.write("commands.txt", "# what is run\necho one {x}\n\nexit 3\n")
+        number = self.submit(*LIGHT, "--each-line", "commands.txt")
+        self.wait(number, 1)
+        self.assertEqual(self.words_of(number), {"commands/1": "FINISHED", "commands/2": "EXIT 3"})
+        self.assertEqual((self.directory / "runs/commands/commands/1/stdout.log").read_text(), "one {x}\n")
+
+    def test_run_takes_the_same_words(self):
+        def run(*words):
+            return subprocess.run([TRAINYARD, "run", *LIGHT, *words], cwd=self.directory, env=self.environment,
+                                  capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+        self.assertEqual(run("--", "echo", "{here}", "it's").returncode, 0)
+        self.assertEqual((self.directory / "runs/echo/echo/echo/stdout.log").read_text(), "{here} it's\n")
+        shown = run("--matrix", "x=1,2", "--two-phase", "--dry-run", "--json", "--", "echo", "{x}")
+        self.assertEqual([task["command"] for task in json.loads(shown.stdout)["tasks"]], [["echo", "1"], ["echo", "2"]])
+        self.assertFalse((self.directory / "runs/echo-2").exists())
+        bad = run("--name", "bad", "--", "exit 3")
+        self.assertEqual(bad.returncode, 1, bad.stderr)
+        self.assertIn("EXIT 3", bad.stdout)
+        wrong = run("--gpu-memory", "10GBB", "--", "true")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertTrue(wrong.stderr.startswith("the command: "), wrong.stderr)
+        self.trainyard("run", "--resume", "runs/bad", expect=1)
+
+
+class Following(QueueTest):
+    def test_needs_and_conditions_decide_what_begins(self):
+        held = self.holds()
+        well = self.command_of("true", "--needs", held)
+        bad = self.command_of("exit 3", "--needs", well)
+        skipped = self.command_of("true", "--needs", bad)
+        failed = self.command_of("echo so", "--needs", bad, "--if", "failure()", "--name", "failed")
+        self.assertIn(f"run {well} waits in your queue: needs {held}", self.trainyard("status", well, expect=0).stdout)
+        self.assertEqual(self.living()[int(well)]["word"], "QUEUED")
+        self.assertIn("waits in your queue", self.trainyard("logs", well, expect=2).stderr)
+        self.open_gate()
+        self.wait(bad, 3)
+        self.wait(failed)
+        self.assertIn(f"it needs {bad}, which did not end well", self.wait(skipped, 1).stderr)
+        self.assertIn("did not end well", self.trainyard("status", skipped, expect=0).stdout)
+
+    def test_the_more_important_begins_first(self):
+        held = self.holds()
+        low = self.command_of("date +%s%N > low", "--needs", held, "--priority", "-1", "--name", "low")
+        high = self.command_of("date +%s%N > high", "--needs", held, "--priority", "5", "--name", "high")
+        order = [number for number, row in self.living().items() if row["word"] == "QUEUED"]
+        self.assertEqual(order, [int(high), int(low)])
+        self.open_gate()
+        self.wait(low)
+        self.wait(high)
+
+    def test_what_waits_is_taken_out_by_kill(self):
+        held = self.holds()
+        number = self.command_of("true", "--needs", held, env={"SECRET": "geheim"})
+        entry = self.queue / "waiting" / number
+        self.assertEqual(stat.S_IMODE(entry.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(self.queue.stat().st_mode), 0o700)
+        self.assertIn(b"geheim", entry.read_bytes())
+        self.assertNotIn("geheim", self.trainyard("status", number, expect=0).stdout)
+        self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} has been taken out of your queue\n")
+        self.assertNotIn(b"geheim", (self.queue / "ended" / number).read_bytes())
+        self.assertIn("taken out of the queue", self.wait(number, 1).stderr)
+        self.trainyard("kill", f"{held}/*", expect=0)
+        self.wait(held, 1)
+
+    def test_status_lists_what_is_mine_and_alive_from_any_directory(self):
+        self.assertEqual(self.living(), {})
+        done = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, "nothing of yours is at work on this host\n"))
+        held = self.holds()
+        next = self.command_of("true", "--needs", held)
+        text = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True).stdout
+        lines = [line.split() for line in text.splitlines()]
+        self.assertEqual(lines[0], ["RUN", "STATE", "TASKS", "DIRECTORY"])
+        self.assertEqual(lines[1], f"{held} RUNNING 0 of 1 finished, 1 running {self.directory}/runs/holds".split())
+        self.assertEqual(lines[2], f"{next} QUEUED needs {held} {self.directory}/runs/true".split())
+        watch = self.start("status", next, "--watch")
+        self.until("its first line", lambda: "waits in your queue" in watch.stdout.readline())
+        self.open_gate()
+        self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
+
+    def test_a_thousand_that_wait_cost_a_file_each(self):
+        held = self.holds()
+        first = self.command_of("true", "--needs", held, "--name", "first")
+        entry = (self.queue / "waiting" / first).read_bytes()
+        for number in range(2000, 2999):
+            (self.queue / f"waiting/{number}").write_bytes(entry.replace(f"number={first}".encode(), f"number={number}".encode()))
+        self.assertEqual(len(self.living()), 1001)
+        with open(f"/proc/{self.server()}/status") as status:
+            self.trainyard("submit", *LIGHT, "--needs", held, "--", "true", expect=0)
+            size = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        self.assertLess(size, 100_000, "kB")
+        for number in range(2000, 2999):
+            (self.queue / f"waiting/{number}").unlink()
+        self.open_gate()
+        self.wait(first)
+
+
+class Ending(QueueTest):
+    def test_down_with_tasks_at_work_ends_nothing_and_says_the_ways(self):
+        self.assertEqual(self.trainyard("down", expect=0).stdout, "your queue was not up\n")
+        held = self.holds()
+        done = self.trainyard("down", expect=2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("1 run of your queue is at work, and nothing was done", done.stderr)
+        self.assertIn("'trainyard down --drain'", done.stderr)
+        self.assertIn("'trainyard down --now'", done.stderr)
+        self.assertEqual(self.words_of(held), {"holds/holds": "RUNNING"})
+        self.assertTrue(self.server())
+        self.open_gate()
+        self.wait(held)
+        self.until("an idle queue", lambda: self.trainyard("down").returncode == 0)
+        self.assertIsNone(self.server())
+
+    def test_drain_begins_nothing_more_and_lets_what_runs_end(self):
+        held = self.holds()
+        self.assertIn("nothing more begins", self.trainyard("down", "--drain", expect=0).stdout)
+        later = self.command_of("echo later", "--name", "later")
+        self.open_gate()
+        self.until("the end of the queue", lambda: not self.server())
+        self.wait(held)
+        self.assertIn("'trainyard up' goes on with it", self.wait(later, 75).stderr)
+        self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is up\n")
+        self.wait(later)
+        self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue was up already\n")
+
+    def test_now_ends_what_runs_and_up_goes_on_with_it(self):
+        held = self.holds()
+        self.assertIn("1 submission of it goes on", self.trainyard("down", "--now", expect=0).stdout)
+        self.assertIsNone(self.server())
+        self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
+        self.trainyard("up", expect=0)
+        self.until("the task again", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
+        self.open_gate()
+        self.wait(held)
+
+
+class Faults(QueueTest):
+    def test_a_queue_that_is_killed_leaves_its_runs_at_work_and_the_next_one_takes_them_up(self):
+        number = self.submit(*LIGHT, "--name", "both", "--each-line", str(self.write("lines.txt", "echo once >> first\n: < gate; echo on >> second\n")))
+        self.until_written("first")
+        later = self.command_of("true", "--needs", number, "--name", "later")
+        os.kill(self.server(), signal.SIGKILL)
+        self.until("its end", lambda: not self.server())
+        self.assertEqual(self.words_of(number)["both/2"], "RUNNING")
+        self.command_of("true", "--name", "another")
+        self.assertIn("has been started", self.told)
+        self.open_gate()
+        self.wait(number)
+        self.wait(later)
+        self.assertEqual((self.text("first"), self.text("second")), ("once\n", "on\n"))
+
+    def test_a_run_whose_yard_is_killed_goes_on_and_what_had_finished_is_not_run_twice(self):
+        number = self.submit(*LIGHT, "--name", "both", "--each-line", str(self.write("lines.txt", "echo once >> first\n: < gate; echo on >> second\n")))
+        self.until_written("first")
+        self.until("its end", lambda: self.words_of(number).get("both/1") == "FINISHED")
+        os.kill(int((self.directory / "runs/both/lock").read_text()), signal.SIGKILL)
+        os.kill(self.server(), signal.SIGKILL)
+        self.until("its end", lambda: not self.server())
+        self.trainyard("up", expect=0)
+        self.until("the second again", lambda: self.words_of(number) == {"both/1": "FINISHED", "both/2": "RUNNING"})
+        self.open_gate()
+        self.wait(number)
+        self.assertEqual((self.text("first"), self.text("second")), ("once\n", "on\n"))
+
+    def test_a_yard_that_is_killed_under_the_queue_goes_on_by_itself(self):
+        held = self.holds()
+        first = int((self.directory / "runs/holds/lock").read_text())
+        os.kill(first, signal.SIGKILL)
+        self.until("another yard", lambda: self.words_of(held) == {"holds/holds": "RUNNING"}
+                   and int((self.directory / "runs/holds/lock").read_text()) != first)
+        self.open_gate()
+        self.wait(held)
+
+    def test_a_state_directory_that_cannot_be_written_is_said(self):
+        self.write("full", "a file stands where the directory should be")
+        done = self.trainyard("submit", "--", "true", expect=2, env={"XDG_STATE_HOME": str(self.directory / "full")})
+        self.assertEqual(done.stdout, "")
+        self.assertIn("your queue", done.stderr)
+        self.assertIn("full", done.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+        if os.geteuid():
+            self.skipTest("only root can mount a file system")
+        place = self.directory / "readonly"
+        place.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", place], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
+        done = self.trainyard("submit", "--", "true", expect=2, env={"XDG_STATE_HOME": str(place)})
+        self.assertIn("ead-only file system", done.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+
+    def test_the_queue_of_another_user_is_not_touched(self):
+        if os.geteuid():
+            self.skipTest("only root can be somebody else")
+        self.holds()
+        self.directory.chmod(0o755)
+        before = sorted(path.relative_to(self.queue) for path in self.queue.rglob("*"))
+        # Root's state, in the eyes of nobody.
+        done = self.trainyard("submit", "--", "true", env={"HOME": "/"}, prefix=SOMEBODY_ELSE)
+        self.assertEqual(done.returncode, 2)
+        self.assertNotEqual(done.stderr, "")
+        os.chown(self.queue, 65534, 65534)
+        done = self.trainyard("submit", "--", "true", expect=2)
+        os.chown(self.queue, 0, 0)
+        self.assertIn("is another user's", done.stderr)
+        self.assertEqual(sorted(path.relative_to(self.queue) for path in self.queue.rglob("*")), before)
+
+    def test_a_run_that_cannot_begin_says_why(self):
+        number = self.submit("--gpus", "99", "--", "true")
+        done = self.wait(number, 2)
+        self.assertIn("can never run here: needs a GPU", done.stderr)
+        self.assertIn("has not begun", self.trainyard("status", number, expect=0).stdout)
+
+    def test_a_directory_that_is_gone_is_said(self):
+        there = self.directory / "there"
+        there.mkdir()
+        held = self.holds()
+        number = self.command_of("true", "--needs", held, prefix=("sh", "-c", 'cd there; exec "$@"', "sh"))
+        there.rename(self.directory / "elsewhere")
+        self.open_gate()
+        self.assertEqual(self.trainyard("wait", held, expect=0).stderr, "")
+        self.until("its end", lambda: (self.queue / "ended" / number).exists())
+        self.assertIn(b"no such file or directory", (self.queue / "ended" / number).read_bytes())
+
+    def test_a_damaged_submission_ends_alone(self):
+        held = self.holds()
+        (self.queue / "waiting/77").write_bytes(b"nonsense")
+        number = self.command_of("true")
+        self.wait(number)
+        self.assertIn(b"it is no submission", (self.queue / "ended/77").read_bytes())
+        self.open_gate()
+        self.wait(held)
+
+    def test_a_queue_whose_place_is_deleted_ends(self):
+        self.command_of("true")
+        server = self.server()
+        subprocess.run(["rm", "-rf", self.directory / ".state"], check=True)
+        self.until("its end", lambda: not alive(server))
+
+
+if __name__ == "__main__":
+    unittest.main()
