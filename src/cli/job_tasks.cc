@@ -205,6 +205,9 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   if (!round_trouble_.empty()) return RoundsLeft{.why = round_trouble_};
   const std::uint32_t round = rounds_.round();
   if (round + 1 >= repeat->rounds_max) return std::nullopt;
+  if (rounds_.is_over()) {
+    return RoundsLeft{.why = fmt::format("repeat: no round could be added after round {}", round)};
+  }
   return RoundsLeft{.why = fmt::format("repeat: round {} has not finished: no other of at most {} "
                                        "rounds was begun",
                                        round, repeat->rounds_max),

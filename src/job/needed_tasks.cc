@@ -139,16 +139,17 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
     const NeedsValue& value = bound.group->needs_values[i];
     const std::size_t slot = first + i;
     if (!uses(*bound.group, *bound.task, slot)) continue;
-    if (const std::string* const text = initial_text(bound, value)) {
-      bound.bindings[slot] = *text;
+    if (const std::string* const said = initial_text(bound, value)) {
+      bound.bindings[slot] = *said;
       if (value.kind != NeedsValue::Kind::Directories) continue;
-      bound.lists[slot] = text->empty() ? std::vector<std::string>() : std::vector{*text};
+      bound.lists[slot] = said->empty() ? std::vector<std::string>() : std::vector{*said};
       continue;
     }
     const std::vector<Other> others = others_of(task, bound, value);
     if (value.kind == NeedsValue::Kind::Directories) {
       std::string joined;
       std::vector<std::string> directories;
+      directories.reserve(others.size());
       for (const Other& other : others) {
         joined += (joined.empty() ? "" : " ") + other.directory;
         directories.push_back(other.directory);

@@ -30,7 +30,7 @@ groups:
 CLIENT = """
 echo $(($(cat $3/model) + 1 + $2)) > $TRAINYARD_TASK_DIR/model
 """
-# The model grows by 3 a round, 1 of client 0 and 2 of client 1, and counts as a tenth.
+# The mean of what the two clients have made, rounded down: one more in each round.
 SERVER = """
 echo $((($(cat $2/model) + $(cat $3/model)) / 2)) > $TRAINYARD_TASK_DIR/model
 echo "{\\"acc\\": 0.$1, \\"model\\": $(cat $TRAINYARD_TASK_DIR/model)}" > $TRAINYARD_RESULT
@@ -62,7 +62,6 @@ class Repeats(YardTest):
         self.assertEqual(self.rounds(), self.whole(4))
         self.assertIn("round 3 of at most 6: 3 tasks in 2 groups: 2 of clients.3, 1 of server.3", done.stderr)
         self.assertIn("repeat: server.result.acc >= 0.3 holds after round 3: that was the last", done.stderr)
-        # 0, then what the clients make of it, (n + 1 + n + 2) / 2, rounded down.
         self.assertEqual([self.text(f"runs/job/server.{number}/mean/model") for number in range(4)],
                          ["1\n", "2\n", "3\n", "4\n"])
         self.assertFalse((self.directory / "runs/job/clients.4").exists())
@@ -84,9 +83,6 @@ class Repeats(YardTest):
 
     def test_are_keys_of_results_and_of_tasks(self):
         self.trainyard("run", "job.yaml", expect=0)
-        table = json.loads(self.trainyard("results", "server", "--sort", "-round", "--json", expect=0).stdout)
-        text = json.dumps(table)
-        self.assertEqual([f'"{number}"' in text or f": {number}" in text for number in range(4)], [True] * 4)
         told = self.trainyard("results", "server", "--sort", "-round", "--csv", expect=0).stdout.splitlines()
         place = told[0].split(",").index("round")
         self.assertEqual([line.split(",")[place] for line in told[1:]], ["3", "2", "1", "0"])
@@ -100,8 +96,7 @@ class Repeats(YardTest):
         for way in (("retry", "runs/job", "--cascade"), ("run", "--resume", "runs/job")):
             with self.subTest(way=way[0]):
                 self.write("client.sh", '[ "$1$2" = 21 ] && exit 3\n' + CLIENT)
-                done = self.trainyard("run", "job.yaml", "--new", "--run-dir", "runs/job", expect=1) \
-                    if not (self.directory / "runs/job").exists() else self.trainyard("run", "job.yaml", "--run-dir", "runs/job", expect=1)
+                done = self.trainyard("run", "job.yaml", expect=1)
                 self.assertEqual(self.rounds(), {**self.whole(2), "clients.2": ["FINISHED", "EXIT 3"], "server.2": ["SKIPPED"]})
                 self.assertIn("repeat: round 2 has not finished: no other of at most 6 rounds was begun", done.stderr)
                 self.write("client.sh", CLIENT)
