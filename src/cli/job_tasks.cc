@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,12 +12,14 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/console.h"
 #include "cli/run_view.h"
 #include "job/job.h"
 #include "job/jobs.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/launch.h"
 #include "model/plan.h"
 #include "model/turn.h"
 #include "run/run_directory.h"
@@ -65,14 +68,6 @@ std::string told(const job::Job& job, std::uint32_t number,
       "submission {}: {} in {}: {}{}{}", number, counted(plan.tasks.size(), "task"),
       counted(plan.groups.size(), "group"), names, needs,
       tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "");
-}
-
-std::string text_of(const text::Mistakes& mistakes) {
-  std::string text;
-  for (const text::Mistake& mistake : mistakes) {
-    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
-  }
-  return text;
 }
 
 }  // namespace
