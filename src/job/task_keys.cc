@@ -14,6 +14,7 @@
 #include "job/retry_text.h"
 #include "job/run_if.h"
 #include "settings/setting_value.h"
+#include "text/metric_pattern.h"
 
 namespace trainyard::job {
 namespace {
@@ -24,6 +25,14 @@ Result<void> take(std::string_view value, Asked& into) {
   auto read = Parse(value);
   if (!read) return std::unexpected(std::move(read.error()));
   into.*Member = *read;
+  return {};
+}
+
+/// It is compiled anew for each attempt, which has one of its own.
+Result<void> take_metrics(std::string_view value, Asked& into) {
+  static_cast<void>(into);
+  auto pattern = text::MetricPattern::compile(value);
+  if (!pattern) return std::unexpected(std::move(pattern.error()));
   return {};
 }
 
@@ -256,6 +265,16 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .schema = R"({"type": "boolean",
        "description": "It loads first, and then waits for a device to train on."})",
      .example = "true"},
+    {.key = TaskKey::Metrics,
+     .name = "metrics",
+     .take = take_metrics,
+     .placeholders = false,
+     .in_fingerprint = false,
+     .type = "pattern",
+     .fallback = "",
+     .schema = R"json({"type": "string",
+       "description": "Finds numbers in what it prints: loss=(?P<loss>[0-9.e-]+)"})json",
+     .example = "'loss=(?P<loss>[0-9.e-]+)'"},
     {.key = TaskKey::Environment,
      .name = "env",
      .take = nullptr,

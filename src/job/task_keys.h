@@ -47,10 +47,11 @@ enum class TaskKey : std::uint8_t {
   Ranks,
   Launcher,
   TwoPhase,
+  Metrics,
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 25;
+constexpr std::size_t kTaskKeys = 26;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
