@@ -19,6 +19,7 @@
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/launch.h"
 #include "model/plan.h"
 #include "model/turn.h"
 #include "run/printed_metrics.h"

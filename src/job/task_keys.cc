@@ -14,7 +14,6 @@
 #include "job/retry_text.h"
 #include "job/run_if.h"
 #include "settings/setting_value.h"
-#include "text/metric_pattern.h"
 
 namespace trainyard::job {
 namespace {
@@ -25,14 +24,6 @@ Result<void> take(std::string_view value, Asked& into) {
   auto read = Parse(value);
   if (!read) return std::unexpected(std::move(read.error()));
   into.*Member = *read;
-  return {};
-}
-
-/// It is compiled anew for each attempt, which has one of its own.
-Result<void> take_metrics(std::string_view value, Asked& into) {
-  static_cast<void>(into);
-  auto pattern = text::MetricPattern::compile(value);
-  if (!pattern) return std::unexpected(std::move(pattern.error()));
   return {};
 }
 
@@ -267,7 +258,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .example = "true"},
     {.key = TaskKey::Metrics,
      .name = "metrics",
-     .take = take_metrics,
+     .take = nullptr,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "pattern",

@@ -83,7 +83,7 @@ struct TaskKeyInfo {
   TaskKey key;
   std::string_view name;
   /// Reads a value; the error says what would be right. Nothing: a value is no single text
-  /// (`launcher`, `env`), or any text is right (`working-directory`).
+  /// (`launcher`, `env`), any text is right (`working-directory`), or it is read once (`metrics`).
   Result<void> (*take)(std::string_view value, Asked& into);
   /// Whether the value may depend on the matrix.
   bool placeholders;

@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "base/duration_text.h"
 #include "base/match.h"
 #include "base/time.h"

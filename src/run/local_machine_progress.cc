@@ -16,6 +16,7 @@
 #include "model/launch.h"
 #include "run/local_machine.h"
 #include "run/printed_metrics.h"
+#include "wire/metric_line.h"
 #include "wire/task.h"
 
 namespace trainyard::run {

@@ -118,32 +118,42 @@ TEST_F(LocalMachineTest, TellsWhatAnAttemptPrintsOfItselfBeforeItsEnd) {
 
 TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {
   constexpr std::uint32_t kAttempts = 6;
+  ASSERT_EQ(::mkfifo((place_ + "/gate").c_str(), 0600), 0);
   const auto log = [this](std::uint32_t task) { return fmt::format("{}/{}.log", place_, task); };
-  LocalMachine yard(loop_, keeper_,
-                    {.begins = {},
-                     .sample_every = Duration{200},
-                     .launch = [&](model::AttemptKey key, const auto&) {
-                       return model::Launch{
-                           .arguments = {"/bin/sh", "-c",
-                                         "head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo "
-                                         "'::metric n=1'; exec sleep 1000"},
-                           .environment = {},
-                           .working_directory = place_,
-                           .task_directory = place_ + "/task",
-                           .stdout_path = log(key.task.value),
-                           .stderr_path = log(key.task.value),
-                           .result_path = {}};
-                     }});
+  LocalMachine yard(
+      loop_, keeper_,
+      {.begins = {},
+       .sample_every = Duration{200},
+       .launch = [&](model::AttemptKey key, const auto&) {
+         return model::Launch{
+             .arguments = {"/bin/sh", "-c",
+                           "read x < gate; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo "
+                           "'::metric n=1'; exec sleep 1000"},
+             .environment = {},
+             .working_directory = place_,
+             .task_directory = place_ + "/task",
+             .stdout_path = log(key.task.value),
+             .stderr_path = log(key.task.value),
+             .result_path = {}};
+       }});
   static_cast<void>(yard.wait(std::nullopt));
   for (std::uint32_t task = 0; task < kAttempts; ++task) {
     yard.carry_out(model::StartAttempt{.key = {{task}, 1}, .promise = {}});
   }
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  for (std::uint32_t started = 0; started < kAttempts && sys::EventLoop::now() < end;) {
+    for (const model::Event& event : yard.wait(std::nullopt)) {
+      started += std::holds_alternative<model::AttemptStarted>(event.what) ? 1 : 0;
+    }
+  }
+  // Who holds both ends waits for nobody.
+  std::fstream gate(place_ + "/gate", std::ios::in | std::ios::out);
+  gate << std::string(kAttempts, '\n') << std::flush;
   const auto size_of = [](const std::string& path) {
     std::error_code none;
     const auto size = std::filesystem::file_size(path, none);
     return none ? 0 : size;
   };
-  const Duration end = sys::EventLoop::now() + kLongEnough;
   for (std::uint32_t task = 0; task < kAttempts; ++task) {
     while (size_of(log(task)) < 1'000'013 && sys::EventLoop::now() < end) continue;
   }

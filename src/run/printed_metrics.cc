@@ -1,6 +1,5 @@
 #include "run/printed_metrics.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,8 +14,9 @@
 namespace trainyard::run {
 namespace {
 
-/// A progress bar ends its lines with the one, all else with the other.
-constexpr std::string_view kLineEnds = "\r\n";
+/// A progress bar ends its lines with the first, all else with the second. Where a log was cut
+/// under the hands of who writes it, NULs fill the place of what was there.
+constexpr std::string_view kLineEnds{"\r\n\0", 3};
 
 }  // namespace
 

@@ -88,8 +88,6 @@ TEST_F(PrintedMetricsTest, AreNotOfALineThatIsTooLong) {
 TEST_F(PrintedMetricsTest, AreFoundBesideGarbage) {
   std::string garbage;
   for (int byte = 0; byte < 256; ++byte) garbage += static_cast<char>(byte);
-  print("::metric nul=1");
-  print(std::string_view("\0\n", 2));
   print("::metric \xff=1 " + std::string(10'000, 'n') + "=1\n" + garbage +
         "\n::metric ok=1 y=nan\n" + garbage);
   EXPECT_EQ(looked(), R"({"ok":1,"y":null})");
@@ -104,6 +102,19 @@ TEST_F(PrintedMetricsTest, AreReadAnewWhereALogWasCut) {
   EXPECT_EQ(looked(), R"({"loss":2,"step":1000})");
   print("::metric loss=3\n");
   EXPECT_EQ(looked(), R"({"loss":3,"step":1000})");
+}
+
+TEST_F(PrintedMetricsTest, AreReadBehindTheHoleOfALogThatWasCutUnderItsWriter) {
+  print("::metric loss=1\n");
+  EXPECT_EQ(looked(), R"({"loss":1})");
+  ASSERT_EQ(::truncate(path().c_str(), 0), 0);
+  ASSERT_EQ(::truncate(path().c_str(), 16), 0);
+  print("::metric loss=2\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.last().values(), R"({"loss":2})");
+  // And where nobody had looked before.
+  print(std::string(1'000, '\0') + "::metric loss=3\n", "stderr.log");
+  EXPECT_EQ(looked(), R"({"loss":3})");
 }
 
 TEST_F(PrintedMetricsTest, AreOfTheEndOfALogThatGrowsTooFast) {
