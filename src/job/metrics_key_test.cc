@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 TEST(MetricsKey, SaysWhatAPatternLacks) {
   EXPECT_THAT(
       mistakes_of("groups:\n- tasks:\n  - {command: x, metrics: 'loss=([0-9.]+'}\n"),
-      ElementsAre("sweep.yaml:3:28: group 'group-1': task 1: metrics: RE2 refuses the pattern: "
+      ElementsAre("sweep.yaml:3:27: group 'group-1': task 1: metrics: RE2 refuses the pattern: "
                   "missing ): loss=([0-9.]+"));
   EXPECT_THAT(in_group("metrics: loss"),
               ElementsAre("sweep.yaml:4:14: group 'train': metrics: the pattern names no number: "
