@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/run_view.h"
@@ -22,9 +23,11 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "run/run_directory.h"
 #include "run/tasks.h"
 #include "sys/environment.h"
+#include "text/metric_pattern.h"
 #include "text/mistake.h"
 #include "wire/control.h"
 #include "wire/task.h"
@@ -176,6 +179,14 @@ model::Launch JobTasks::launch(model::AttemptKey key, const model::GpuGrant& gra
         if (!row || !*row) return std::nullopt;
         return (*row)->result;
       });
+}
+
+run::LinePattern JobTasks::pattern_of(model::TaskIndex task) {
+  const std::optional<std::string> text = jobs_.metrics_of(task);
+  if (!text) return {};
+  auto pattern = text::MetricPattern::compile(*text);
+  check(pattern.has_value(), "a pattern that was checked when the job was loaded");
+  return [pattern = std::move(*pattern)](std::string_view line) { return pattern.find_in(line); };
 }
 
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {

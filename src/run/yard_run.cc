@@ -272,6 +272,7 @@ void YardRun::make_machine() {
                 launch.journal_number = journal_->number_of(key.task);
                 return launch;
               },
+          .pattern_of = [this](model::TaskIndex task) { return tasks_.pattern_of(task); },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
                                const wire::Message& message) { tasks_.hear(key, message); },

@@ -77,6 +77,18 @@ Result<std::string> Tail::read_more() {
   return piece;
 }
 
+Tail::Unread Tail::unread() {
+  struct stat facts{};
+  const std::int64_t size = lstat(path_.c_str(), &facts) == 0 ? facts.st_size : 0;
+  Unread unread;
+  if (size < offset_) {
+    unread.anew = true;
+    offset_ = 0;
+  }
+  unread.bytes = std::max<std::int64_t>(std::min(size, end_) - offset_, 0);
+  return unread;
+}
+
 void Tail::stop_at_present() {
   struct stat facts{};
   end_ = lstat(path_.c_str(), &facts) == 0 ? facts.st_size : 0;
