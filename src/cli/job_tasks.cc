@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
+#include "cli/console.h"
 #include "cli/run_view.h"
 #include "job/job.h"
 #include "job/jobs.h"
@@ -21,9 +23,11 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "run/run_directory.h"
 #include "run/tasks.h"
 #include "sys/environment.h"
+#include "text/metric_pattern.h"
 #include "text/mistake.h"
 #include "wire/control.h"
 #include "wire/task.h"
@@ -79,14 +83,6 @@ const job::Job& last_job_of(const job::Jobs& jobs) {
 std::uint32_t last_round_of(const job::Jobs& jobs) {
   const auto repeat = last_job_of(jobs).repeat();
   return repeat ? repeat->round : 0;
-}
-
-std::string text_of(const text::Mistakes& mistakes) {
-  std::string text;
-  for (const text::Mistake& mistake : mistakes) {
-    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
-  }
-  return text;
 }
 
 }  // namespace
@@ -289,6 +285,14 @@ std::optional<std::string> JobTasks::result_of(const std::string& group,
   if (!row) return std::nullopt;
   const std::optional<journal::TaskRow>& found = *row;
   return found ? std::optional(found->result) : std::nullopt;
+}
+
+run::LinePattern JobTasks::pattern_of(model::TaskIndex task) {
+  const std::optional<std::string> text = jobs_.metrics_of(task);
+  if (!text) return {};
+  auto pattern = text::MetricPattern::compile(*text);
+  check(pattern.has_value(), "a pattern that was checked when the job was loaded");
+  return [pattern = std::move(*pattern)](std::string_view line) { return pattern.find_in(line); };
 }
 
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {

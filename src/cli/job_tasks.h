@@ -22,6 +22,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "run/tasks.h"
 #include "text/mistake.h"
 #include "wire/control.h"
@@ -52,6 +53,7 @@ class JobTasks final : public run::Tasks {
   void hide();
 
   model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
+  run::LinePattern pattern_of(model::TaskIndex task) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);
   }

@@ -17,6 +17,7 @@
 #include "job/job_spec.h"
 #include "job/matrix.h"
 #include "job/matrix_reader.h"
+#include "job/metrics_key.h"
 #include "job/misplaced_keys.h"
 #include "job/needs_reader.h"
 #include "job/needs_values.h"
@@ -311,8 +312,9 @@ class GroupReader {
         wants.environment = read_environment(to, *value);
         continue;
       }
-      auto said =
-          info.key == TaskKey::Launcher ? read_launcher(to, *value) : read_said(to, *value, info);
+      auto said = info.key == TaskKey::Launcher  ? read_launcher(to, *value)
+                  : info.key == TaskKey::Metrics ? read_metrics(to, *value)
+                                                 : read_said(to, *value, info);
       if (said) wants.said.emplace_back(info.key, std::move(*said));
     }
     return wants;

@@ -21,6 +21,7 @@
 #include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/retry_text.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -247,6 +248,9 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
   if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
+  if (const auto metrics = job.said_value(key.task, job::TaskKey::Metrics)) {
+    line("metrics", metrics->text);
+  }
   if (!launch.preload.modules.empty()) {
     line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
   }
@@ -312,6 +316,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
     environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
   const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
+  const auto metrics = job.said_value(key.task, job::TaskKey::Metrics);
   Json values = Json::object();
   if (written) {
     for (const auto& [name, value] : written->variables) values[name] = value;
@@ -365,7 +370,8 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
                      : Json(job::to_text(shape.terms.early_signal))},
       {"two_phase", shape.terms.two_phase},
       {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
-      {"preload", launch.preload.modules}};
+      {"preload", launch.preload.modules},
+      {"metrics", metrics ? Json(metrics->text) : Json(nullptr)}};
   learned.add_to(json, key.task);
   return json;
 }

@@ -13,6 +13,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "wire/control.h"
 #include "wire/task.h"
 
@@ -28,6 +29,11 @@ class Tasks {
 
   /// Everything that is needed to start an attempt on these GPUs.
   virtual model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) = 0;
+  /// What finds metrics in the lines that a task prints in its own words; empty where nothing does.
+  virtual LinePattern pattern_of(model::TaskIndex task) {
+    static_cast<void>(task);
+    return {};
+  }
   /// The task that people call so; nothing where there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
   /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they

@@ -134,6 +134,12 @@ class Jobs(BlockTest):
         self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
                          {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
 
+    @tries(JOBS, "yaml", 10)
+    def test_a_pattern_finds_what_is_printed(self):
+        self.write("train.py", "import sys\nprint('epoch 1 loss: 0.5')\nprint('epoch 2 loss: 0.' + sys.argv[2])\n")
+        results = self.run_job(self.yaml(10), {f"train/seed={seed}": "FINISHED" for seed in range(3)})
+        self.assertEqual(results, {f"seed={seed}": {"loss": seed / 10} for seed in range(3)})
+
     @tries(SETTINGS, "yaml", 1)
     def test_gpus_are_limited_by_the_hour(self):
         self.write("trainyard.yaml", blocks(SETTINGS, "yaml")[1])

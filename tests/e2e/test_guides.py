@@ -187,6 +187,14 @@ class Cookbook(GuideTest):
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         self.assertEqual(self.commands(), sorted(f"--draw {n}" for n in range(51, 81)))
 
+    @tries(COOKBOOK, "yaml", 6)
+    def test_losses_of_others_code_are_in_the_table(self):
+        self.write("theirs.py", "import sys\nprint('epoch 3 loss: 0.31')\nprint('epoch 4 loss:', sys.argv[2])\n")
+        self.run_block(COOKBOOK, 6)
+        table = self.trainyard("results", "--csv", expect=0).stdout.splitlines()
+        self.assertEqual([(row.split(",")[0], row.split(",")[-1]) for row in table],
+                         [("lr", "loss"), ("1e-3", "0.001"), ("1e-2", "0.01")])
+
     @tries(COOKBOOK, "sh", 2)
     def test_more_is_added_and_some_is_ended_while_it_runs(self):
         self.write("train.py", "open('gate').close()\n")
