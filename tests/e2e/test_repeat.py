@@ -1,6 +1,7 @@
 """Groups that run round after round: until what their tasks leave is good enough, through failures, kills and resumes."""
 import json
 import os
+import re
 import sqlite3
 import unittest
 
@@ -88,8 +89,9 @@ class Repeats(YardTest):
         self.assertEqual([line.split(",")[place] for line in told[1:]], ["3", "2", "1", "0"])
         mean = self.trainyard("results", "clients", "--over", "client", "--csv", expect=0).stdout
         self.assertEqual(len(mean.splitlines()), 1 + 4, mean)
-        logs = self.trainyard("status", "round=2", "--json", expect=0).stdout
-        self.assertEqual(sorted(task["group"] for task in json.loads(logs)["tasks"]), ["clients.2", "clients.2", "server.2"])
+        logs = self.trainyard("logs", "round=2", expect=0).stdout
+        self.assertEqual(sorted(set(re.findall(r"(?:clients|server)\.\d/\S*\w", logs))),
+                         ["clients.2/client=0", "clients.2/client=1", "server.2/mean"])
         self.trainyard("logs", "runs/job/clients.2/client=1", expect=0)
 
     def test_that_fails_is_the_last_and_goes_on_when_it_is_mended(self):
