@@ -88,7 +88,8 @@ class Jobs(BlockTest):
     def test_round_after_round(self):
         tasks = self.shown(self.yaml(3))
         self.assertEqual(list(tasks), ["first-1", *(f"client={client}" for client in range(10)), "server-1"])
-        self.assertIn("/runs/federated/first/first-1", json.dumps(tasks["client=3"]["command_values"]))
+        self.assertEqual(tasks["client=3"]["command_values"],
+                         {"TRAINYARD_V1": "{prev.server.dir}", "TRAINYARD_V2": "0", "TRAINYARD_V3": "3"})
         self.assertIn("/clients.0/client=9", json.dumps(tasks["server-1"]["command"]))
 
     @tries(JOBS, "yaml", 4)
