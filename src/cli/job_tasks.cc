@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "cli/console.h"
 #include "cli/run_view.h"
 #include "job/job.h"
 #include "job/jobs.h"
@@ -70,14 +71,6 @@ std::string told(const job::Job& job, std::uint32_t number,
       "submission {}: {} in {}: {}{}{}", number, counted(plan.tasks.size(), "task"),
       counted(plan.groups.size(), "group"), names, needs,
       tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "");
-}
-
-std::string text_of(const text::Mistakes& mistakes) {
-  std::string text;
-  for (const text::Mistake& mistake : mistakes) {
-    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
-  }
-  return text;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "base/result.h"
 #include "hardware/mps.h"
 #include "job/gpu_caps.h"
+#include "job/gpu_limit_note.h"
 #include "job/job_binding.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
@@ -33,6 +35,7 @@
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/telling_keys.h"
+#include "model/gpu_limits.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -233,6 +236,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  const model::GpuLimits limits = settings::gpu_limits(state->configuration);
+  if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);
   state->notify = std::move(addresses.addresses);
   std::ranges::move(addresses.notes, std::back_inserter(state->notes));
@@ -347,17 +352,31 @@ std::string Job::task_directory(model::TaskIndex task) const {
   return state_->directory_of(state_->bind(task));
 }
 
+/// Thousands may be asked for one after the other.
+const std::vector<Job::State::HashedId>& Job::State::ids_of(std::size_t group) const {
+  const auto [place, fresh] = ids.try_emplace(group);
+  if (!fresh) return place->second;
+  const GroupSpec& of = spec.groups[group];
+  text::Bindings bindings(kMatrixSlots);
+  for (std::uint32_t i = 0; i < count_tasks(of); ++i) {
+    const TaskOrigin origin = origin_of(of, i);
+    if (origin.task == 0) bind_combination(of, origin.combination, bindings);
+    place->second.push_back({.hash = std::hash<std::string>()(make_id(of, origin, bindings)),
+                             .task = {group_starts[group] + i}});
+  }
+  std::ranges::sort(place->second);
+  return place->second;
+}
+
 std::optional<model::TaskIndex> Job::find(std::string_view group, std::string_view id) const {
   const auto& groups = state_->spec.groups;
   const auto found = std::ranges::find(groups, group, &GroupSpec::name);
   if (found == groups.end()) return std::nullopt;
-  const std::uint32_t start =
-      state_->group_starts[static_cast<std::size_t>(found - groups.begin())];
-  text::Bindings bindings(kMatrixSlots);
-  for (std::uint32_t i = 0; i < count_tasks(*found); ++i) {
-    const TaskOrigin origin = origin_of(*found, i);
-    if (origin.task == 0) bind_combination(*found, origin.combination, bindings);
-    if (make_id(*found, origin, bindings) == id) return model::TaskIndex{start + i};
+  const auto& ids = state_->ids_of(static_cast<std::size_t>(found - groups.begin()));
+  // Of several with one id the first.
+  for (const auto& same : std::ranges::equal_range(ids, std::hash<std::string_view>()(id), {},
+                                                   &State::HashedId::hash)) {
+    if (task_id(same.task) == id) return same.task;
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // What is behind a Job. For the files of this folder alone.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -41,6 +42,15 @@ struct Job::State {
   LearnedFor here;
   std::vector<LearnedUse> learned_uses;  ///< By shape.
   std::vector<int> gpu_shares;           ///< By group.
+  /// Of each group in which somebody has looked for one: its tasks by the hashes of their ids.
+  struct HashedId {
+    std::size_t hash = 0;
+    model::TaskIndex task;
+
+    friend auto operator<=>(const HashedId&, const HashedId&) = default;
+  };
+  mutable std::map<std::size_t, std::vector<HashedId>> ids;
+  [[nodiscard]] const std::vector<HashedId>& ids_of(std::size_t group) const;
 
   /// One task, with the values of all its placeholders but those of its directories.
   struct Bound {

@@ -69,6 +69,17 @@ TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
             "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
 }
 
+TEST(ResultTable, KeepsApartWhatTheMatrixAndTheResultSayUnderOneName) {
+  const ResultTable table =
+      results_of({trained("1e-3", "0", R"({"lr": 7, "status": "x", "acc": 0.9})")});
+  const auto row = nlohmann::json::parse(result_table_json(table)).at("rows").at(0);
+  EXPECT_EQ(row.at("lr"), "1e-3");
+  EXPECT_EQ(row.at("result.lr"), 7);
+  EXPECT_EQ(row.at("status"), "FINISHED");
+  EXPECT_EQ(row.at("result.status"), "x");
+  EXPECT_EQ(row.at("acc"), 0.9);
+}
+
 TEST(ResultTable, IsAveragedOverAKeyWithWhatIsMissingNamed) {
   const Result<ResultTable> averaged = averaged_over(sweep(), {"seed"});
   ASSERT_TRUE(averaged);

@@ -35,6 +35,9 @@
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_limits.h"
+#include "run/log_bounds.h"
+#include "run/machine.h"
+#include "run/shared_ledger.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "wire/memory_text.h"
@@ -65,7 +68,8 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
     : loop_(loop),
       keeper_(keeper),
       options_(std::move(options)),
-      clock_offset_(options_.begins.since_start - sys::EventLoop::now()) {
+      clock_offset_(options_.begins.since_start - sys::EventLoop::now()),
+      log_bounds_(options_.log_max) {
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
     gpus_ = options_.gpus->list().gpus;
@@ -169,6 +173,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
              launch);
   running_[command.key.task] = {.key = command.key,
                                 .memory_group = launch.memory_group,
+                                .logs = logs_of(launch),
                                 .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty(),
@@ -359,7 +364,10 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
       if (options_.gpus != nullptr) options_.gpus->ask();
       keeper_.look();
       read_what_they_print();
-      for (auto& [task, attempt] : running_) tell_progress(attempt);
+      for (auto& [task, attempt] : running_) {
+        tell_progress(attempt);
+        log_bounds_.look(attempt.logs, options_.on_note);
+      }
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
       // nothing of what others use meanwhile.

@@ -31,6 +31,7 @@
 #include "run/fresh_looks.h"
 #include "run/gpu_owners.h"
 #include "run/limits_watch.h"
+#include "run/log_bounds.h"
 #include "run/machine.h"
 #include "run/printed_metrics.h"
 #include "run/shared_ledger.h"
@@ -70,6 +71,7 @@ class LocalMachine final : public Machine {
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     hardware::GpuWatch* gpus = nullptr;
+    Bytes log_max;  ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
@@ -109,6 +111,7 @@ class LocalMachine final : public Machine {
     std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
     std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
     std::string memory_group;
+    std::vector<std::string> logs;
     int ranks = 0;                    ///< Of each its own device; 0: it is one process.
     bool forked = false;              ///< It shares memory with what it was forked from.
     std::optional<Instant> lived_at;  ///< When the last sample saw that.
@@ -173,6 +176,7 @@ class LocalMachine final : public Machine {
   Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
   process::ProcessTable processes_;
   FreshLooks fresh_;
+  LogBounds log_bounds_;
   std::optional<link::TaskServer> tasks_;
   std::map<model::TaskIndex, Attempt> running_;
   model::TaskIndex read_last_;  ///< Whose logs were read last: those of the next one come first.

@@ -31,6 +31,7 @@ enum class Setting : std::uint8_t {
   OtherUsers,
   LimitsGpus,
   LimitsHours,
+  LimitsLog,
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
@@ -61,7 +62,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 35;
+constexpr std::size_t kSettingCount = 36;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
@@ -74,6 +75,7 @@ enum class SettingKind : std::uint8_t {
   SizeOrAuto,    ///< The same, or `auto`.
   Count,         ///< A whole number from 0.
   CountOrAuto,   ///< The same, or `auto`.
+  LogSize,       ///< An amount from a mebibyte, or `none`.
   Hours,         ///< Times of the week with a whole number each, as model::hours_from() reads them.
   MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,         ///< A whole number from 1.
@@ -131,6 +133,9 @@ class Configuration {
   std::vector<Value> values_;
 };
 
+/// Read where none is said, if it is in the current directory.
+inline constexpr const char* kConfigurationFile = "trainyard.yaml";
+
 struct ConfigurationSources {
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
   std::vector<std::string> settings;  ///< --set key=value, in order.
@@ -167,5 +172,8 @@ Bytes default_memory(const Configuration& configuration, const model::Capacity& 
 
 /// How often the machine is looked at: each second, or more often when scheduler.interval says so.
 Duration sample_interval(const Configuration& configuration);
+
+/// How much of the disk a log may take; 0: any amount.
+Bytes log_max(const Configuration& configuration);
 
 }  // namespace trainyard::settings

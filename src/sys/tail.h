@@ -21,7 +21,8 @@ class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
-  /// The next piece, at most 64 KiB; empty when there is nothing new, or when all has been read
+  /// The next piece, at most 64 KiB, or a line that says how much of it was not kept
+  /// (sys/log_bound.h); empty when there is nothing new, or when all has been read
   /// that was there at the last stop_at_present().
   Result<std::string> read_more();
 
