@@ -11,6 +11,7 @@
 #include <ios>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <system_error>
 #include <utility>
