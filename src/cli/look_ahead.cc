@@ -75,6 +75,7 @@ std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::st
     if (batch.number == 1) continue;
     std::expected<void, text::Mistakes> added = tasks.add_again(batch);
     if (added) continue;
+    if (batch.source.job_text.empty()) return added;
     // It was right when it was accepted: what it builds on is what its reader has to look at.
     for (text::Mistake& mistake : added.error()) {
       mistake.message +=

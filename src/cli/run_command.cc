@@ -219,8 +219,11 @@ std::optional<ExitCode> Session::begin() {
   if (!begun) return fail(begun.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
-    if (const auto forecast =
-            sim::forecast_run(job().plan(), job().policy(), job().capacity(), job().gpu_shares())) {
+    // How many rounds there will be nobody knows.
+    const auto forecast = job().repeat() ? std::nullopt
+                                         : sim::forecast_run(job().plan(), job().policy(),
+                                                             job().capacity(), job().gpu_shares());
+    if (forecast) {
       execution.forecast = forecast->free;
       execution.forecast_at_the_worst = forecast->at_the_worst;
     }
@@ -263,7 +266,11 @@ ExitCode Session::finish(const run::Ending& ending) {
         job::keep_learned(directory(), batch + 1, job::learned_path(each.paths().file));
     if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
   }
-  const ExitCode result = show_results(directory(), options_.json, asked_for(options_));
+  const ExitCode shown = show_results(directory(), options_.json, asked_for(options_));
+  const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
+  if (left) fail(Error{left->why});
+  const bool nobodys_fault = left && !left->of_tasks && shown == ExitCode::Success;
+  const ExitCode result = nobodys_fault ? ExitCode::NotDone : shown;
   if (ending.keeper_gone && !ending.interrupted) {
     return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
                 ExitCode::NotDone);
@@ -289,9 +296,15 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   }
   std::vector<std::string> notes = notes_on_resume(
       options, preview.finished, count_tasks(preview.plans), std::move(preview.changes));
-  if (preview.plans.size() > 1) {
-    notes.push_back(
-        fmt::format("{} submissions beside the job file go on as well", preview.plans.size() - 1));
+  std::size_t submissions = 0;
+  for (std::uint32_t i = 1; i < tasks.jobs().count(); ++i) {
+    if (!tasks.jobs().at(i).repeat()) ++submissions;
+  }
+  if (submissions > 0) {
+    notes.push_back(fmt::format("{} submissions beside the job file go on as well", submissions));
+  }
+  if (const std::size_t rounds = preview.plans.size() - 1 - submissions; rounds > 0) {
+    notes.push_back(fmt::format("rounds 1 to {} of the repeat go on as well", rounds));
   }
   return report::ResumedPlan{.plan = *preview.plans.front(), .notes = std::move(notes)};
 }

@@ -246,6 +246,57 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   return Job(std::move(state));
 }
 
+std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options) const {
+  auto state = std::make_unique<State>();
+  state->text = state_->text;
+  state->name = state_->name;
+  state->paths = state_->paths;
+  state->configuration = state_->configuration;
+  state->capacity = state_->capacity;
+  state->environment = state_->environment;
+  state->notify = state_->notify;
+  state->learned = state_->learned;
+  state->here = state_->here;
+  state->spec = state_->spec;
+  std::vector<GroupSpec>& groups = state->spec.groups;
+  const auto repeated =
+      std::ranges::find_if(groups, [](const GroupSpec& group) { return group.round.has_value(); });
+  check(repeated != groups.end(), "a job that repeats something");
+  state->spec.before.assign(std::make_move_iterator(groups.begin()),
+                            std::make_move_iterator(repeated));
+  groups.erase(groups.begin(), repeated);
+  for (GroupSpec& group : groups) group.round = options.round;
+  text::MistakeList mistakes;
+  const text::YamlDocument document(state->text, state->paths.file);
+  PlannedJob planned = plan_job(state->spec,
+                                {.configuration = state->configuration,
+                                 .capacity = state->capacity,
+                                 .learned = state->learned,
+                                 .here = state->here,
+                                 .batch = options.batch,
+                                 .groups_before = options.groups_before},
+                                document, mistakes);
+  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
+  state->notes.clear();  // They were told when round 0 began.
+  state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
+  state->group_starts = std::move(planned.group_starts);
+  state->learned_uses = std::move(planned.learned_uses);
+  return Job(std::move(state));
+}
+
+std::optional<Job::Repeat> Job::repeat() const {
+  const std::optional<RepeatSpec>& repeat = state_->spec.repeat;
+  if (!repeat) return std::nullopt;
+  return Repeat{.rounds_max = repeat->rounds_max,
+                .until = repeat->until ? repeat->until->text : std::string(),
+                .round = state_->spec.groups.back().round.value_or(0)};
+}
+
+bool Job::is_repeated(model::TaskIndex task) const {
+  return state_->spec.groups[group_of(task).value].round.has_value();
+}
+
 Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   const Result<std::string> text = text::read_text_file(path);
@@ -293,6 +344,7 @@ std::optional<Job::SaidValue> Job::said_value(model::TaskIndex task, TaskKey key
   for (const std::string& name : bound.group->matrix.keys()) {
     names.emplace_back(fmt::format("{{{}}}", name));
   }
+  if (bound.group->round) names.emplace_back("{round}");
   const bool fixed = !text->text.uses_any();
   return SaidValue{.place = text->place,
                    .text = fixed ? text->text.text() : text->text.fill(names),
@@ -385,6 +437,7 @@ std::vector<std::pair<std::string, std::string>> Job::matrix_values(model::TaskI
   const State::Bound bound = state_->bind(task);
   const std::vector<std::string>& keys = bound.group->matrix.keys();
   std::vector<std::pair<std::string, std::string>> values;
+  if (bound.group->round) values.emplace_back("round", fmt::to_string(*bound.group->round));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::optional<std::string>& value = bound.bindings[kMatrixSlots + i];
     if (value) values.emplace_back(keys[i], *value);

@@ -21,6 +21,7 @@
 #include "report/result_means.h"
 #include "report/result_table_text.h"
 #include "report/test_rows.h"
+#include "text/condition.h"
 
 namespace trainyard::report {
 namespace {
@@ -111,7 +112,7 @@ TEST(ResultTable, TellsABoundedNumberOfThem) {
 TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   const auto kept = [](std::string_view text) {
     ResultTable table = sweep();
-    const Result<Condition> condition = parse_condition(text);
+    const Result<text::Condition> condition = text::parse_condition(text);
     EXPECT_TRUE(condition) << text;
     EXPECT_TRUE(keep_where(table, *condition)) << text;
     std::vector<std::string> names;
@@ -127,11 +128,11 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
 }
 
 TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
-  EXPECT_EQ(parse_condition("lr").error().message,
+  EXPECT_EQ(text::parse_condition("lr").error().message,
             "'lr' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
-  EXPECT_EQ(parse_condition("<3").error().message,
+  EXPECT_EQ(text::parse_condition("<3").error().message,
             "'<3' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
-  EXPECT_EQ(parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
+  EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
   ResultTable table = sweep();
   EXPECT_EQ(sort_by(table, "-ac").error().message, "there is no column 'ac', did you mean 'acc'?");
   EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");

@@ -2,6 +2,7 @@
 // run` answers from job files, the library from objects of the program.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,11 @@ class Tasks {
     std::string told;  ///< For whoever submitted it: what was added.
   };
   virtual Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) = 0;
+  /// Whether what the tasks repeat has come to the end of a round, and another one may be to come.
+  [[nodiscard]] virtual bool has_next_round() const { return false; }
+  /// The next round, as the batch of that number, as accept() gives one; nothing where no other
+  /// comes. To be asked for where there may be one.
+  virtual std::optional<Accepted> next_round(std::uint32_t /*number*/) { return std::nullopt; }
   /// What was accepted last is not added after all.
   virtual void drop_last() = 0;
 };

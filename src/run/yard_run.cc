@@ -291,7 +291,8 @@ void YardRun::make_machine() {
                       .clock_offset = machine_->clock_offset()});
   submissions_ = std::make_unique<Submissions>(
       loop_, *journal_, tasks_, batches_.back().number,
-      [this](model::BatchAdded batch) { machine_->add(std::move(batch)); });
+      Submissions::Ways{.add = [this](model::BatchAdded batch) { machine_->add(std::move(batch)); },
+                        .nothing_came = [this] { machine_->look_again(); }});
 }
 
 Ending YardRun::run() {
@@ -358,8 +359,8 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
     const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
     if (ended != nullptr) keeper_->is_written(ended->key);
   }
-  submissions_->see(turn);
   tasks_.see(turn);
+  submissions_->see(turn);
   if (ledger_) ledger_->see(turn);
 }
 

@@ -223,6 +223,16 @@ class Cookbook(GuideTest):
         self.assertEqual(said.count("20 tasks, 20 finished"), 2)
 
 
+    @tries(COOKBOOK, "yaml", 6)
+    def test_rounds_end_when_they_are_good_enough(self):
+        words = self.run_block(COOKBOOK, 6, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
+        self.assertEqual(sorted(words), [*(f"clients.0/client={client}" for client in range(5)), "server.0/server-1"])
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[6].replace("repeat: 20", "repeat: 2"))
+        self.trainyard("run", "sweep.yaml", "--resume", expect=0)
+        directory = str(self.directory / "runs/sweep/server.0/server-1")
+        self.assertEqual([directory in line for line in self.commands() if "--from" in line].count(True), 5)
+
+
 class ComingFrom(GuideTest):
     @tries(PARALLEL, "sh", 0)
     @tries(PARALLEL, "yaml", 0)
