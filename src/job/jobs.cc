@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::job {
 

@@ -1,5 +1,4 @@
 // The mistakes of a pattern for metrics, with their words and places.
-#include "job/metrics_key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "job/early_signal.h"
